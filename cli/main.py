@@ -1,0 +1,59 @@
+"""The `recover` command: a table of commands, each imported only when it is called."""
+
+import importlib
+
+import click
+
+from recovery.errors import RecoverError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("check", "Validate a config and say what it would run."),
+    "configs": ("configs", "List the configs that ship with the program."),
+    "report": ("report", "Draw and tabulate stored grids."),
+    "schema": ("schema", "Print the JSON schema of a config, for editors."),
+    "status": ("status", "Count what is stored, and estimate what is left."),
+    "sweep": ("sweep", "Run the trials of a config that are not stored yet."),
+}
+"""Command name -> (module of this package, one line of help). The module's attribute `command` is the command."""
+
+
+class Failure(click.ClickException):
+    """A `RecoverError` on its way to the user."""
+
+    exit_code = 2
+
+
+class Commands(click.Group):
+    """Loads a command's module when it runs, so that `recover --help` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f".{COMMANDS[cmd_name][0]}", __package__).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """The one place where the library's errors become messages; they exit with 2."""
+        try:
+            return super().invoke(ctx)
+        except RecoverError as error:
+            raise Failure(str(error)) from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="recover", prog_name="recover")
+def main() -> None:
+    """Phase transitions in neural-network recovery: run sweeps, draw their diagrams.
+
+    \b
+    recover sweep quickstart            run a config (a file, or the name of a shipped one)
+    recover report results/quickstart   draw what is stored
+    """

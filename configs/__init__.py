@@ -1,0 +1,1 @@
+"""The sweeps that ship with the program, one YAML file a figure or table."""

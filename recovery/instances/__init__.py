@@ -1,0 +1,1 @@
+"""What is drawn: data ensembles, planted models, arrangement patterns, and one whole instance of them."""

@@ -1,0 +1,52 @@
+"""Arrangement patterns: the columns of a boolean matrix D (n, p); column j is 1[X h_j >= 0] for some h_j != 0."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from annotated_types import Ge
+
+from recovery.types import Array, Mask, Rng
+
+FEWEST_SAMPLES = 50
+"""P1 samples max(n, 50) hyperplanes."""
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Which patterns enter a program.
+
+    `sampled`: those of `count` random hyperplanes (`auto`: max(n, 50)). Sampling never meets the all-ones pattern:
+    `all_ones: decide` decides exactly whether it exists and then includes it; `ignore` leaves it out, as a program
+    that only samples does.
+    """
+
+    kind: Literal["sampled"] = "sampled"
+    count: Annotated[int, Ge(1)] | Literal["auto"] = "auto"
+    all_ones: Literal["decide", "ignore"] = "decide"
+
+    def samples(self, n: int) -> int:
+        """The number of hyperplanes to sample for n rows."""
+        return max(n, FEWEST_SAMPLES) if self.count == "auto" else self.count
+
+
+def patterns_of(X: Array, directions: Array) -> Mask:
+    """1[X h >= 0] for each column h of `directions` (d, m); shape (n, m)."""
+    result: Mask = X @ directions >= 0
+    return result
+
+
+def sample_patterns(rng: Rng, X: Array, count: int) -> Mask:
+    """The patterns of `count` hyperplanes with standard normal directions, repeats included; shape (n, count)."""
+    return patterns_of(X, rng.standard_normal((X.shape[1], count)))
+
+
+def unique_patterns(blocks: Iterable[Mask]) -> Mask:
+    """The distinct non-empty columns of the blocks side by side, in order of first appearance."""
+    columns = np.hstack(list(blocks))
+    columns = columns[:, columns.any(axis=0)]
+    first: dict[bytes, int] = {}
+    for j, packed in enumerate(np.packbits(columns, axis=0).T):
+        first.setdefault(packed.tobytes(), j)
+    return columns[:, list(first.values())]

@@ -1,0 +1,169 @@
+"""Planted models: what made the labels. One frozen value a kind, one line in `PLANTED`.
+
+`draw` gives the planted neurons for a given X; `labels` evaluates a model on any data.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, Protocol
+
+import numpy as np
+from annotated_types import Ge, Interval
+
+from recovery.errors import ParameterError
+from recovery.types import Array, Rng
+
+SMALLEST_ACTIVATION = 1e-10
+"""A draw with some ||(X w_i)_+|| below this is drawn again (P1, section VII)."""
+MOST_REDRAWS = 1000
+
+Form = Literal["linear", "relu", "normalized_relu"]
+
+
+@dataclass(frozen=True)
+class Neurons:
+    """The planted neurons: unit directions as columns, shape (d, k), and their signs, shape (k,)."""
+
+    form: Form
+    directions: Array
+    signs: Array
+    redraws: int = 0
+
+    def labels(self, X: Array) -> Array:
+        """Noiseless labels on X (n, d): X w*, or the signed sum of (normalised) ReLU neurons; shape (n,)."""
+        Z = X @ self.directions
+        if self.form == "linear":
+            return Z @ self.signs
+        Z = np.maximum(Z, 0.0)
+        if self.form == "normalized_relu":
+            norms = np.linalg.norm(Z, axis=0)
+            Z = np.divide(Z, norms, out=np.zeros_like(Z), where=norms > 0)
+        return Z @ self.signs
+
+
+class Planted(Protocol):
+    """A law of the planted neurons, given X."""
+
+    def draw(self, rng: Rng, X: Array) -> Neurons: ...
+
+
+@dataclass(frozen=True)
+class Linear:
+    """y = X w*, ||w*|| = 1.
+
+    Directions: `random`; `smallest_singular`, the last right singular vector of X; `nonnegative`, with
+    X w* >= 0, which exists only when the all-ones pattern does; `basis`, e_1.
+    """
+
+    direction: Literal["random", "smallest_singular", "nonnegative", "basis"] = "random"
+
+    def draw(self, rng: Rng, X: Array) -> Neurons:
+        d = X.shape[1]
+        if self.direction == "basis":
+            w = np.eye(d)[0]
+        elif self.direction == "smallest_singular":
+            w = _last_right_singular_vector(X)
+        elif self.direction == "nonnegative":
+            w = _nonnegative_direction(X)
+        else:
+            w = rng.standard_normal(d)
+        return Neurons("linear", (w / np.linalg.norm(w))[:, None], np.ones(1))
+
+
+def _last_right_singular_vector(X: Array) -> Array:
+    """The unit v that minimises ||X v||; its sign makes the largest entry positive."""
+    w: Array = (
+        np.linalg.svd(X, full_matrices=True)[2][-1]
+        if X.shape[0] < X.shape[1]
+        else (np.linalg.svd(X, full_matrices=False)[2][-1])
+    )
+    return w * np.sign(w[np.argmax(np.abs(w))])
+
+
+def _nonnegative_direction(X: Array) -> Array:
+    from recovery.instances.all_ones import decide_all_ones
+
+    decision = decide_all_ones(X)
+    if not decision.exists or decision.direction is None:
+        raise ParameterError(
+            "planted.direction: nonnegative needs some w with X w > 0, and this X has none (more likely for n < 2d)"
+        )
+    return decision.direction
+
+
+@dataclass(frozen=True)
+class _Directions:
+    k: Annotated[int, Ge(1)] = 1
+    geometry: Literal["random", "opposite", "basis", "angle"] = "random"
+    angle: Annotated[float, Interval(ge=0, le=180)] | None = None
+    signs: Literal["positive", "alternating", "random"] = "positive"
+
+    def __post_init__(self) -> None:
+        if self.geometry in ("opposite", "angle") and self.k != 2:
+            raise ParameterError(f"geometry {self.geometry!r} is for k = 2 neurons, found k = {self.k}")
+        if (self.geometry == "angle") != (self.angle is not None):
+            raise ParameterError("`angle` (degrees) goes with geometry 'angle', and only with it")
+
+    def _draw(self, rng: Rng, X: Array, form: Form) -> Neurons:
+        d = X.shape[1]
+        if self.geometry == "basis" and self.k > d:
+            raise ParameterError(f"geometry 'basis' needs k <= d, found k = {self.k}, d = {d}")
+        if self.geometry == "angle" and d < 2:
+            raise ParameterError("geometry 'angle' needs d >= 2")
+        for redraws in range(MOST_REDRAWS):
+            W = self._place(rng, d)
+            if np.linalg.norm(np.maximum(X @ W, 0.0), axis=0).min() >= SMALLEST_ACTIVATION:
+                return Neurons(form, W, self._signs(rng), redraws)
+            if self.geometry == "basis":
+                break
+        raise ParameterError(
+            f"none of {redraws + 1} draws of the planted neurons is active on the n = {X.shape[0]} rows: too few of them"
+        )
+
+    def _place(self, rng: Rng, d: int) -> Array:
+        """Unit directions as columns, shape (d, k)."""
+        if self.geometry == "basis":
+            return np.eye(d, self.k)
+        free = rng.standard_normal((d, self.k if self.geometry == "random" else 2))
+        free /= np.linalg.norm(free, axis=0)
+        if self.geometry == "random":
+            return free
+        w, other = free.T
+        if self.geometry == "opposite":
+            return np.column_stack([w, -w])
+        assert self.angle is not None
+        orthogonal = other - (w @ other) * w
+        orthogonal /= np.linalg.norm(orthogonal)
+        turn = np.deg2rad(self.angle)
+        return np.column_stack([w, np.cos(turn) * w + np.sin(turn) * orthogonal])
+
+    def _signs(self, rng: Rng) -> Array:
+        if self.signs == "random":
+            return 2.0 * rng.integers(0, 2, self.k) - 1.0
+        return np.ones(self.k) if self.signs == "positive" else 1.0 - 2.0 * (np.arange(self.k) % 2)
+
+
+@dataclass(frozen=True)
+class Relu(_Directions):
+    """y = sum_i r_i (X w_i)_+, ||w_i|| = 1.
+
+    Geometry: `random` (uniform on the sphere), `opposite` (w, -w), `basis` (e_1..e_k), `angle` (two directions
+    at `angle` degrees). Signs r_i: all `positive`, `alternating` from +1, or `random`.
+    """
+
+    def draw(self, rng: Rng, X: Array) -> Neurons:
+        return self._draw(rng, X, "relu")
+
+
+@dataclass(frozen=True)
+class NormalizedRelu(_Directions):
+    """y = sum_i r_i (X w_i)_+ / ||(X w_i)_+||, with the geometries and signs of `Relu`."""
+
+    def draw(self, rng: Rng, X: Array) -> Neurons:
+        return self._draw(rng, X, "normalized_relu")
+
+
+PLANTED: dict[str, type[Planted]] = {
+    "linear": Linear,
+    "relu": Relu,
+    "normalized_relu": NormalizedRelu,
+}

@@ -1,0 +1,1 @@
+"""Algorithms for programs: a program in, a solution out."""

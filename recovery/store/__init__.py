@@ -1,0 +1,1 @@
+"""The Parquet dataset of a sweep and where it came from."""

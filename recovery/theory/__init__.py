@@ -1,0 +1,1 @@
+"""Closed-form curves, each with its source."""

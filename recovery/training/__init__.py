@@ -1,0 +1,1 @@
+"""Gradient-descent training of small networks."""

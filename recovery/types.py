@@ -1,0 +1,10 @@
+"""The array types that signatures share. Real arrays are float64 unless a docstring says otherwise."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating[Any]]
+Mask = NDArray[np.bool_]
+Rng = np.random.Generator
