@@ -1,0 +1,48 @@
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from recovery.theory import CURVES
+from recovery.theory.wendel import wendel
+
+
+def exact(n: int, d: int) -> Fraction:
+    return Fraction(sum(comb(n - 1, k) for k in range(d)), 2 ** (n - 1))
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (5, 2), (40, 7), (400, 190), (3000, 1400), (5000, 2500)])
+def test_is_the_exact_rational(n: int, d: int) -> None:
+    assert float(wendel(n, d)) == pytest.approx(float(exact(n, d)), rel=1e-11)
+
+
+def test_is_one_up_to_n_equal_d_and_half_at_twice_d() -> None:
+    d = np.arange(1, 60)
+    assert (wendel(d, d) == 1).all()
+    assert (wendel(1, d) == 1).all()
+    np.testing.assert_allclose(wendel(2 * d, d), 0.5, rtol=1e-13)
+
+
+def test_is_the_binomial_tail_on_a_grid() -> None:
+    n, d = np.meshgrid(np.arange(10, 401, 10), np.arange(10, 101, 10))
+    np.testing.assert_allclose(wendel(n, d), stats.binom.cdf(d - 1, n - 1, 0.5), rtol=1e-10, atol=1e-300)
+
+
+def test_counts_signs_of_points_in_the_plane() -> None:
+    rng = np.random.default_rng(1)
+    n, draws = 4, 4000
+    angles = np.sort(rng.uniform(0, 2 * np.pi, (draws, n)), axis=1)
+    gaps = np.diff(angles, axis=1, append=angles[:, :1] + 2 * np.pi)
+    inside = int((gaps.max(axis=1) >= np.pi).sum())
+    assert stats.binomtest(inside, draws, float(wendel(n, 2))).pvalue > 1e-3
+
+
+def test_every_curve_is_vectorised_and_keeps_its_name() -> None:
+    n, d = np.meshgrid(np.arange(10, 101, 10), np.arange(5, 50, 5))
+    for name, curve in CURVES.items():
+        assert curve.name == name
+        values = curve.function(n, d)
+        assert values.shape == n.shape
+        assert np.isfinite(values).all()
