@@ -19,3 +19,7 @@ class SolverError(RecoverError):
 
 class StoreError(RecoverError):
     """A results folder that cannot be read, written or continued."""
+
+
+class ReportError(RecoverError):
+    """A grid that cannot be shown as asked."""
