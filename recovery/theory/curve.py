@@ -8,10 +8,11 @@ from recovery.types import Array
 
 @dataclass(frozen=True)
 class Curve:
-    """A function on the plane of sweeps, and the level at which its line is drawn.
+    """A closed form over coordinates of a sweep, and the level at which its line is drawn on a plane.
 
-    `function(n, d)` broadcasts over arrays and gives a probability, or a ratio such as n/d; a report draws its
-    contour at `level`.
+    `function` takes one array for each of `axes` (coordinates by their dotted path, in that order), broadcasts, and
+    gives a probability, or a ratio such as n/d. Over a plane of two axes its contour at `level` is the line to draw;
+    over one axis its values are.
     """
 
     name: str
@@ -19,3 +20,4 @@ class Curve:
     source: str
     function: Callable[..., Array]
     level: float = 0.5
+    axes: tuple[str, ...] = ("n", "d")

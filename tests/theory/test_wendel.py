@@ -42,6 +42,8 @@ def test_counts_signs_of_points_in_the_plane() -> None:
 def test_every_curve_is_vectorised_and_keeps_its_name() -> None:
     n, d = np.meshgrid(np.arange(10, 101, 10), np.arange(5, 50, 5))
     for name, curve in CURVES.items():
+        if curve.axes != ("n", "d"):
+            continue
         assert curve.name == name
         values = curve.function(n, d)
         assert values.shape == n.shape

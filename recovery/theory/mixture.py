@@ -1,0 +1,55 @@
+"""Two Gaussian classes split by w = mu1/||mu1|| - mu2/||mu2||: the exact law and the bound of Proposition 23.
+
+For a row x = mu1 + sigma z, x.w / ||w|| ~ N(c ||mu1||, sigma^2) with c = sqrt((1 - b)/2), b the cosine of the means;
+the second class mirrors it, so the n1 + n2 independent rows fall on their sides with probability
+    Phi(c ||mu1||/sigma)^{n1} Phi(c ||mu2||/sigma)^{n2}.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr
+
+from recovery.types import Array
+
+
+def split_probability(
+    length1: ArrayLike, length2: ArrayLike, cosine: ArrayLike, sigma: ArrayLike, n1: ArrayLike, n2: ArrayLike
+) -> Array:
+    """P(the pattern of w is the class labels), given ||mu1||, ||mu2||, their cosine, sigma >= 0 and the class sizes.
+
+    Source: the exact law behind P1, Proposition 23 (appendix J-D).
+    """
+    c = np.sqrt((1.0 - np.asarray(cosine, dtype=np.float64)) / 2)
+    a1, a2 = c * np.asarray(length1, dtype=np.float64), c * np.asarray(length2, dtype=np.float64)
+    sigma = np.asarray(sigma, dtype=np.float64)
+    log = np.zeros(np.broadcast_shapes(a1.shape, a2.shape, sigma.shape, np.shape(n1), np.shape(n2)))
+    with np.errstate(divide="ignore"):
+        for a, count in ((a1, n1), (a2, n2)):
+            score = np.where(sigma > 0, a / np.where(sigma > 0, sigma, 1.0), np.where(a > 0, np.inf, -np.inf))
+            log = log + np.where(np.asarray(count) > 0, np.asarray(count) * log_ndtr(score), 0.0)
+    return np.exp(log)
+
+
+def split_bound(
+    length1: ArrayLike, length2: ArrayLike, cosine: ArrayLike, sigma: ArrayLike, n1: ArrayLike, n2: ArrayLike
+) -> Array:
+    """The paper's lower bound 1 - sum_i n_i exp(-(1 - b) ||mu_i||^2 / (4 sigma^2)), clipped at 0.
+
+    P1, Proposition 23 prints sigma for sigma^2 in its first exponent; its proof, (194), has the square.
+    """
+    spread = (1.0 - np.asarray(cosine, dtype=np.float64)) / (4 * np.asarray(sigma, dtype=np.float64) ** 2)
+    missed1 = np.asarray(n1) * np.exp(-spread * np.asarray(length1, dtype=np.float64) ** 2)
+    missed2 = np.asarray(n2) * np.exp(-spread * np.asarray(length2, dtype=np.float64) ** 2)
+    return np.maximum(1.0 - missed1 - missed2, 0.0)
+
+
+def opposite_split(n: ArrayLike, d: ArrayLike, sigma: ArrayLike) -> Array:
+    """`split_probability` for mu1 = 1, mu2 = -1 in R^d: Phi(sqrt(d)/sigma)^n. Source: P1, Figure 17(a)."""
+    length = np.sqrt(np.asarray(d, dtype=np.float64))
+    return split_probability(length, length, -1.0, sigma, n, 0)
+
+
+def opposite_split_bound(n: ArrayLike, d: ArrayLike, sigma: ArrayLike) -> Array:
+    """`split_bound` for mu1 = 1, mu2 = -1 in R^d: 1 - n exp(-d / (2 sigma^2)). Source: P1, Figure 17(a)."""
+    length = np.sqrt(np.asarray(d, dtype=np.float64))
+    return split_bound(length, length, -1.0, sigma, n, 0)

@@ -1,0 +1,82 @@
+"""Limits of the isometry conditions as n grows with d fixed: half-space moments of Gaussian data.
+
+With x ~ N(0, I) and unit u, v at angle t,
+    M(u, v) = E[x x^T 1(u.x >= 0) 1(v.x >= 0)]
+            = (pi - t)/(2 pi) I + 1/(2 pi sin t) [u v^T + v u^T - cos t (u u^T + v v^T)],
+hence M(u, v) v = (pi - t)/(2 pi) v + (sin t)/(2 pi) u, which has no singularity. The closed forms below follow; P1
+gives integrals.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from recovery.errors import ParameterError
+from recovery.types import Array
+
+
+def half_space_moment(u: ArrayLike, v: ArrayLike) -> Array:
+    """M(u, v) for unit vectors (..., d), broadcast; shape (..., d, d). I/2 where v = u, and 0 where v = -u."""
+    u, v = np.broadcast_arrays(np.asarray(u, dtype=np.float64), np.asarray(v, dtype=np.float64))
+    cos = np.clip((u * v).sum(axis=-1), -1.0, 1.0)
+    # |u - v| and |u + v| keep the angle accurate where arccos does not
+    t = 2 * np.arctan2(np.linalg.norm(u - v, axis=-1), np.linalg.norm(u + v, axis=-1))
+    sin = np.sin(t)
+    cross = u[..., :, None] * v[..., None, :]
+    squares = u[..., :, None] * u[..., None, :] + v[..., :, None] * v[..., None, :]
+    plane = cross + np.swapaxes(cross, -1, -2) - cos[..., None, None] * squares
+    safe = np.where(sin > 1e-12, sin, np.inf)
+    identity = np.eye(u.shape[-1])
+    return ((np.pi - t) / (2 * np.pi))[..., None, None] * identity + plane / (2 * np.pi * safe)[..., None, None]
+
+
+def relu_limit(cosine: ArrayLike) -> Array:
+    """g(cos t), the limit of ||X^T D_h D X (X^T D X)^{-1} w|| for a ReLU neuron w and a hyperplane at angle t to it.
+
+    g(cos t)^2 = [(pi - t)^2 + 2 (pi - t) sin t cos t + sin^2 t] / pi^2, increasing from 0 to 1.
+    Source: P1, Proposition 9 and Figure 16.
+    """
+    t = _angle(cosine)
+    square = (np.pi - t) ** 2 + 2 * (np.pi - t) * np.sin(t) * np.cos(t) + np.sin(t) ** 2
+    return np.sqrt(np.maximum(square, 0.0)) / np.pi
+
+
+def opposite_limit(cosine: ArrayLike) -> Array:
+    """g1(cos t), the limit of (29) for normalised neurons w and -w and a hyperplane at angle t to w.
+
+    g1(cos t)^2 = [(pi - 2t)^2 + 4 (pi - 2t) sin t cos t + 4 sin^2 t] / pi^2, at most 1, and 1 only at cos t = +-1.
+    Source: P1, Proposition 8 and Figure 13.
+    """
+    t = _angle(cosine)
+    square = (np.pi - 2 * t) ** 2 + 4 * (np.pi - 2 * t) * np.sin(t) * np.cos(t) + 4 * np.sin(t) ** 2
+    return np.sqrt(np.maximum(square, 0.0)) / np.pi
+
+
+def orthogonal_limit(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
+    """g2(c1, c2), the limit of (29) for orthogonal normalised neurons and a hyperplane with cosines c1, c2 to them.
+
+    g2 = ||2 M(h, w1) a1 + 2 M(h, w2) a2||, a1 = a w1 + b w2, a2 = b w1 + a w2, where a (1 + 1/pi) + b/2 = 1 and
+    b (1 + 1/pi) + a/2 = 0. At most 1, and 1 only at (1, 0) and (0, 1). NaN outside c1^2 + c2^2 <= 1.
+    Source: P1, Proposition 8 and Figures 14, 15.
+    """
+    c1, c2 = np.broadcast_arrays(np.asarray(cosine1, dtype=np.float64), np.asarray(cosine2, dtype=np.float64))
+    rest = 1.0 - c1**2 - c2**2
+    h = np.stack([c1, c2, np.sqrt(np.maximum(rest, 0.0))], axis=-1)
+    h = h / np.linalg.norm(h, axis=-1, keepdims=True)
+    a, b = np.linalg.solve([[1 + 1 / np.pi, 0.5], [0.5, 1 + 1 / np.pi]], [1.0, 0.0])
+    first = half_space_moment(h, np.eye(3)[0]) @ np.array([a, b, 0.0])
+    second = half_space_moment(h, np.eye(3)[1]) @ np.array([b, a, 0.0])
+    value = np.linalg.norm(2 * first + 2 * second, axis=-1)
+    return np.where(rest >= -1e-12, value, np.nan)
+
+
+def orthogonal_limit_on_circle(degrees: ArrayLike) -> Array:
+    """g2(cos t, sin t), t in degrees: a hyperplane in the span of the two neurons. Source: P1, Figure 15."""
+    t = np.deg2rad(np.asarray(degrees, dtype=np.float64))
+    return orthogonal_limit(np.cos(t), np.sin(t))
+
+
+def _angle(cosine: ArrayLike) -> Array:
+    cosine = np.asarray(cosine, dtype=np.float64)
+    if (np.abs(cosine) > 1).any():
+        raise ParameterError(f"a cosine lies in [-1, 1], found {cosine[np.abs(cosine) > 1][0]}")
+    return np.arccos(cosine)

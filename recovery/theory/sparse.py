@@ -1,0 +1,49 @@
+"""The l1 phase transition of compressed sensing, for comparison with the neural ones."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from recovery.errors import ParameterError
+from recovery.types import Array
+
+
+def l1_dimension(sparsity: ArrayLike) -> Array:
+    """psi(rho), the statistical dimension over d of the descent cone of the l1 norm at a vector with rho d non-zeros.
+
+    psi(rho) = min_{tau >= 0} rho (1 + tau^2) + (1 - rho) E[(|z| - tau)_+^2]: l1 minimisation recovers from
+    n > psi(rho) d Gaussian measurements and fails below. psi(0.1928448) = 1/2.
+    Source: Donoho and Tanner 2009; Amelunxen, Lotz, McCoy and Tropp 2014, Proposition 4.5.
+    """
+    rho = np.asarray(sparsity, dtype=np.float64)
+    if ((rho < 0) | (rho > 1)).any():
+        raise ParameterError(f"sparsity lies in [0, 1], found {rho[(rho < 0) | (rho > 1)].flat[0]}")
+    tau = np.vectorize(_threshold, otypes=[np.float64])(rho)
+    finite = np.where(np.isfinite(tau), tau, 0.0)
+    value = rho * (1 + finite**2) + (1 - rho) * 2 * ((1 + finite**2) * norm.sf(finite) - finite * norm.pdf(finite))
+    return np.where(rho == 0, 0.0, value)
+
+
+def _threshold(rho: float) -> float:
+    """The minimiser: rho tau = 2 (1 - rho) (phi(tau) - tau Q(tau)), whose two sides cross once."""
+    if rho == 0:
+        return np.inf
+    if rho == 1:
+        return 0.0
+    return float(brentq(lambda t: rho * t - 2 * (1 - rho) * (norm.pdf(t) - t * norm.sf(t)), 0.0, 40.0, xtol=1e-14))
+
+
+def l1_transition(n: ArrayLike, d: ArrayLike) -> Array:
+    """The largest k/d that l1 minimisation recovers from n Gaussian measurements of a k-sparse vector in R^d.
+
+    The inverse of psi at n/d; 1 for n >= d.
+    """
+    ratio = np.asarray(n, dtype=np.float64) / np.asarray(d, dtype=np.float64)
+
+    def invert(delta: float) -> float:
+        if delta >= 1:
+            return 1.0
+        return float(brentq(lambda rho: float(l1_dimension(rho)) - delta, 0.0, 1.0, xtol=1e-12))
+
+    return np.vectorize(invert, otypes=[np.float64])(ratio)
