@@ -1,0 +1,187 @@
+"""The three trained architectures: what their parameters are, what they compute, and exact gradients.
+
+With X (n, d), neurons w_i as rows of W (k, d) and outputs v_i as rows of V (k, r), Z = (W X^T)_+ (k, n):
+
+| name | f(X)^T (r, n) |
+|---|---|
+| `relu` | V^T Z |
+| `relu_skip` | V^T Z + a0 (w0 X^T), w0 (1, d), a0 (r, 1) |
+| `relu_norm` | V^T diag(gamma) U, U = the rows of Z at unit norm over the n samples, gamma (k,) |
+
+P1, sections II and VII; `relu` is the network of P2.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from recovery.errors import ParameterError
+from recovery.types import Array
+
+SMALLEST_NORM = 1e-12
+"""Normalisation divides by max(norm, this), as the code of P1 does."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """An architecture: whether it has a skip connection, whether it normalises its neurons."""
+
+    skip: bool = False
+    normalized: bool = False
+
+    def shapes(self, k: int, d: int, r: int) -> dict[str, tuple[int, ...]]:
+        """Parameter name -> shape, in the order in which they lie in memory; V is last, so that it can be left out."""
+        shapes: dict[str, tuple[int, ...]] = {"W": (k, d)}
+        if self.skip:
+            shapes |= {"w0": (1, d), "a0": (r, 1)}
+        if self.normalized:
+            shapes["gamma"] = (k,)
+        return shapes | {"V": (k, r)}
+
+
+NETWORKS: dict[str, Network] = {
+    "relu": Network(),
+    "relu_skip": Network(skip=True),
+    "relu_norm": Network(normalized=True),
+}
+
+
+def find_network(architecture: str) -> Network:
+    """The network of that name. Raises `ParameterError` for an architecture that has no trained form."""
+    if architecture not in NETWORKS:
+        raise ParameterError(
+            f"architecture {architecture!r} cannot be trained; choose one of {', '.join(sorted(NETWORKS))}"
+        )
+    return NETWORKS[architecture]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Named arrays that are views into one flat vector, so that an optimiser sees a single array."""
+
+    network: Network
+    flat: Array
+    shapes: Mapping[str, tuple[int, ...]]
+
+    @classmethod
+    def empty(cls, network: Network, k: int, d: int, r: int, dtype: type[np.floating]) -> "Parameters":
+        """Zero parameters of k neurons in d dimensions with r outputs."""
+        shapes = network.shapes(k, d, r)
+        return cls(network, np.zeros(sum(int(np.prod(s)) for s in shapes.values()), dtype), shapes)
+
+    @cached_property
+    def views(self) -> dict[str, Array]:
+        """Parameter name -> its array, sharing memory with `flat`."""
+        views, start = {}, 0
+        for name, shape in self.shapes.items():
+            size = int(np.prod(shape))
+            views[name] = self.flat[start : start + size].reshape(shape)
+            start += size
+        return views
+
+    def __getitem__(self, name: str) -> Array:
+        return self.views[name]
+
+    def like(self) -> "Parameters":
+        """Zeros of the same shapes."""
+        return Parameters(self.network, np.zeros_like(self.flat), self.shapes)
+
+    def copy(self) -> "Parameters":
+        """The same values in memory of their own."""
+        return Parameters(self.network, self.flat.copy(), self.shapes)
+
+    def trainable(self, outer: bool) -> Array:
+        """The flat vector, or the part of it before V if the outer layer is fixed."""
+        return self.flat if outer else self.flat[: -self["V"].size]
+
+
+def predict(parameters: Parameters, X: Array) -> Array:
+    """f(X), shape (n, r). A normalised network normalises by the rows of X that it is given."""
+    Z = np.maximum(parameters["W"] @ X.T, 0.0)
+    if parameters.network.normalized:
+        norms = np.maximum(np.linalg.norm(Z, axis=1), SMALLEST_NORM)
+        Z *= (parameters["gamma"] / norms)[:, None]
+    F = Z.T @ parameters["V"]
+    if parameters.network.skip:
+        F += (X @ parameters["w0"].T) @ parameters["a0"].T
+    return F
+
+
+class Empirical:
+    """The loss c ||f(X) - Y||_F^2 of one network on one data set, and its gradient, without allocating.
+
+    X (n, d), Y (n, r). The factor c is 1 for the loss of P1 and 1/(2n) for that of P2. The ReLU has derivative 0
+    at 0.
+    """
+
+    def __init__(self, X: Array, Y: Array, k: int, factor: float, dtype: type[np.floating] = np.float64) -> None:
+        self.X = np.ascontiguousarray(X, dtype)
+        self.Y = np.ascontiguousarray(Y.T, dtype)
+        self.factor = factor
+        n, r = Y.shape
+        self.Z, self.G = np.empty((2, k, n), dtype)
+        self.active = np.empty((k, n), np.bool_)
+        self.residual = np.empty((r, n), dtype)
+
+    def __call__(self, parameters: Parameters, gradient: Parameters) -> float:
+        """The loss at `parameters`; its gradient is written into `gradient`."""
+        X, Z, R = self.X, self.Z, self.residual
+        W, V = parameters["W"], parameters["V"]
+        network = parameters.network
+        np.matmul(W, X.T, out=Z)
+        np.greater(Z, 0.0, out=self.active)
+        np.maximum(Z, 0.0, out=Z)
+        norms = self._normalize() if network.normalized else None
+        weights = V if norms is None else V * parameters["gamma"][:, None]
+        np.matmul(weights.T, Z, out=R)
+        R -= self.Y
+        if network.skip:
+            linear = parameters["w0"] @ X.T
+            R += parameters["a0"] * linear
+        loss = self.factor * float(np.vdot(R, R))
+        R *= 2.0 * self.factor
+        if network.skip:
+            np.matmul(R, linear.T, out=gradient["a0"])
+            np.matmul(parameters["a0"].T @ R, X, out=gradient["w0"])
+        if norms is None:
+            self._backward(V, gradient)
+        else:
+            self._backward_normalized(V, parameters["gamma"], norms, gradient)
+        return loss
+
+    def _normalize(self) -> Array:
+        """Scale the rows of Z to unit norm in place; returns the norms that divided them."""
+        norms = np.sqrt(np.einsum("ij,ij->i", self.Z, self.Z))
+        np.maximum(norms, SMALLEST_NORM, out=norms)
+        self.Z /= norms[:, None]
+        return norms
+
+    def _backward(self, V: Array, gradient: Parameters) -> None:
+        """dV = Z R^T; dW = (1[Z > 0] o (V R)) X, with the factor V pulled out of the product when r = 1."""
+        np.matmul(self.Z, self.residual.T, out=gradient["V"])
+        if V.shape[1] == 1:
+            np.multiply(self.active, self.residual, out=self.G)
+            np.matmul(self.G, self.X, out=gradient["W"])
+            gradient["W"][...] *= V
+            return
+        np.matmul(V, self.residual, out=self.G)
+        self.G *= self.active
+        np.matmul(self.G, self.X, out=gradient["W"])
+
+    def _backward_normalized(self, V: Array, gamma: Array, norms: Array, gradient: Parameters) -> None:
+        """With u = z/||z|| and B = V R: dV = gamma U R^T, dgamma = <u, B>, dz = gamma (B - u dgamma)/||z||.
+
+        Below `SMALLEST_NORM` the divisor is constant and the projection term is absent.
+        """
+        np.matmul(self.Z, self.residual.T, out=gradient["V"])
+        np.matmul(V, self.residual, out=self.G)
+        along = np.einsum("ij,ij->i", gradient["V"], V)
+        gradient["gamma"][...] = along
+        gradient["V"][...] *= gamma[:, None]
+        self.Z *= np.where(norms > SMALLEST_NORM, along, 0.0)[:, None]
+        self.G -= self.Z
+        self.G *= self.active
+        np.matmul(self.G, self.X, out=gradient["W"])
+        gradient["W"][...] *= (gamma / norms)[:, None]

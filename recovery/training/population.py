@@ -1,0 +1,65 @@
+"""The loss of P2 over x ~ N(0, I_d), in closed form: f(x) = V^T (W x)_+ against A x.
+
+With t_ij the angle of w_i and w_j (P2, equations (6) to (8), any k and r),
+L = (1/4pi) sum_ij <v_i, v_j> ||w_i|| ||w_j|| (sin t_ij + (pi - t_ij) cos t_ij) - 1/2 tr(V^T W A^T) + 1/2 tr(A A^T).
+"""
+
+import numpy as np
+
+from recovery.training.models import Parameters
+from recovery.types import Array
+
+
+def angles(W: Array) -> tuple[Array, Array, Array]:
+    """Norms (k,), unit rows (k, d) and pairwise angles (k, k) of the rows of W.
+
+    The angle is 2 atan2(|u - v|, |u + v|), accurate near 0 and pi, where arccos loses half of the digits: gradient
+    descent ends at pi. A zero row has direction zero.
+    """
+    norms = np.linalg.norm(W, axis=1)
+    units = np.divide(W, norms[:, None], out=np.zeros_like(W), where=norms[:, None] > 0)
+    apart = np.linalg.norm(units[:, None, :] - units[None, :, :], axis=2)
+    together = np.linalg.norm(units[:, None, :] + units[None, :, :], axis=2)
+    return norms, units, 2.0 * np.arctan2(apart, together)
+
+
+class Population:
+    """The population loss for the target matrix A (r, d), as a function of a `relu` network's parameters."""
+
+    def __init__(self, A: Array) -> None:
+        self.A = A
+
+    def __call__(self, parameters: Parameters, gradient: Parameters) -> float:
+        """The loss at `parameters`; its gradient is written into `gradient`.
+
+        grad_{w_i} = (1/2pi) sum_j <v_i, v_j> ||w_j|| (sin t_ij w_i/||w_i|| + (pi - t_ij) w_j/||w_j||) - 1/2 A^T v_i,
+        grad_{v_i} = sum_j F_ij v_j - 1/2 A w_i, F_ij = (1/2pi) ||w_i|| ||w_j|| (sin t_ij + (pi - t_ij) cos t_ij).
+        """
+        W, V, A = parameters["W"], parameters["V"], self.A
+        norms, units, t = angles(W)
+        sine, rest = np.sin(t), np.pi - t
+        F = np.outer(norms, norms) * (sine + rest * np.cos(t)) / (2.0 * np.pi)
+        inner = V @ V.T
+        target = V @ A
+        loss = 0.5 * float(np.vdot(inner, F)) - 0.5 * float(np.vdot(target, W)) + 0.5 * float(np.vdot(A, A))
+        gradient["W"][...] = (((inner * sine) @ norms)[:, None] * units + (inner * rest) @ W) / (
+            2.0 * np.pi
+        ) - 0.5 * target
+        gradient["V"][...] = F @ V - 0.5 * W @ A.T
+        return loss
+
+
+def correlation(angle: Array, ratio: Array, constant: float = 0.3) -> Array:
+    """min over a of <W - W*, grad L> - c ||W - W*||_F^2, divided by ||w_1||^2, for v = (1, -1), W* = [a, -a].
+
+    The minimum is over all a with ||w_1 + w_2|| <= ||a||/2; `angle` is that of w_1 and w_2, `ratio` is
+    ||w_2||/||w_1||. Non-negative for c = 0.3 says that gradient descent contracts (P2, Lemma 4 and Figure 6).
+    """
+    c, sine, cosine = constant, np.sin(angle), np.cos(angle)
+    own = (0.5 - c) * (1.0 + ratio**2) - ((np.pi - angle) * cosine + sine) / np.pi * ratio
+    first = (3.0 * np.pi - sine * ratio - angle) / (2.0 * np.pi) - 2.0 * c
+    second = -(3.0 * np.pi - sine / ratio - angle) / (2.0 * np.pi) + 2.0 * c
+    slope = np.sqrt(np.maximum(first**2 + (second * ratio) ** 2 + 2.0 * first * second * ratio * cosine, 0.0))
+    smallest = 2.0 * np.sqrt(np.maximum(1.0 + ratio**2 + 2.0 * ratio * cosine, 0.0))
+    size = np.maximum(slope / (2.0 * (1.0 - 2.0 * c)), smallest)
+    return own - slope * size + (1.0 - 2.0 * c) * size**2

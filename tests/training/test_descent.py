@@ -1,0 +1,145 @@
+"""The loop: where it stops, what it records, and that it never goes on after the numbers are lost."""
+
+import numpy as np
+import pytest
+
+from recovery.training.descent import DIVERGED, Limits, Stop, descend
+from recovery.training.initialization import initialize, paired_outer, sign_halves
+from recovery.training.models import NETWORKS, Empirical, Parameters
+from recovery.training.optimizers import SGD, AdamW, GradientDescent
+
+N, D, K = 20, 4, 6
+
+
+def problem(name: str = "relu", seed: int = 0) -> tuple[Empirical, Parameters]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, D))
+    return Empirical(X, X[:, :1], K, 0.5 / N), initialize(rng, NETWORKS[name], K, D)
+
+
+def steady(rate: float):
+    return lambda step: rate
+
+
+def test_zero_epochs_measure_the_start_and_move_nothing():
+    loss, parameters = problem()
+    before = parameters.flat.copy()
+    descent = descend(loss, parameters, GradientDescent(), steady(0.1), Limits(0), record_every=1)
+    assert (descent.stop, descent.epochs) == (Stop.EPOCHS, 0)
+    np.testing.assert_array_equal(parameters.flat, before)
+    assert descent.record["epoch"].tolist() == [0.0]
+    assert descent.loss == loss(parameters, parameters.like())
+
+
+def test_epochs_are_steps_of_the_rule_and_the_loss_is_that_of_the_end():
+    loss, parameters = problem()
+    by_hand, gradient = parameters.copy(), parameters.like()
+    for _ in range(7):
+        loss(by_hand, gradient)
+        by_hand.flat[...] -= 0.1 * gradient.flat
+    descent = descend(loss, parameters, GradientDescent(), steady(0.1), Limits(7))
+    np.testing.assert_allclose(descent.parameters.flat, by_hand.flat, rtol=1e-13)
+    assert descent.loss == pytest.approx(loss(by_hand, gradient), rel=1e-13)
+    assert descent.gradient_norm == pytest.approx(np.linalg.norm(gradient.flat), rel=1e-12)
+    assert descent.record == {}
+
+
+def test_the_target_loss_and_the_tolerance_stop_early():
+    loss, parameters = problem()
+    descent = descend(loss, parameters, GradientDescent(), steady(0.3), Limits(10_000, target_loss=1e-3))
+    assert descent.stop is Stop.TARGET
+    assert 0 < descent.epochs < 10_000
+    assert descent.loss <= 1e-3
+    descent = descend(loss, parameters, GradientDescent(), steady(0.3), Limits(100_000, tolerance=1e-4))
+    assert descent.stop is Stop.STATIONARY
+    assert descent.gradient_norm <= 1e-4
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_rate_that_is_too_large_ends_as_divergence(name):
+    loss, parameters = problem(name)
+    descent = descend(loss, parameters, GradientDescent(), steady(1e6), Limits(5_000))
+    assert descent.stop is Stop.DIVERGED
+    assert descent.epochs < 100
+    assert not descent.loss <= DIVERGED * loss(problem(name)[1], parameters.like())
+
+
+def test_a_number_that_is_lost_stops_the_loop_at_once():
+    loss, parameters = problem()
+    parameters["W"][0, 0] = np.nan
+    descent = descend(loss, parameters, AdamW(), steady(0.1), Limits(50))
+    assert (descent.stop, descent.epochs) == (Stop.DIVERGED, 0)
+
+
+def test_the_record_holds_every_chosen_epoch_and_the_last():
+    loss, parameters = problem()
+    descent = descend(
+        loss,
+        parameters,
+        SGD(),
+        steady(0.1),
+        Limits(10),
+        record_every=4,
+        observe=lambda p: {"first": p["W"][0].copy()},
+    )
+    assert descent.record["epoch"].tolist() == [0.0, 4.0, 8.0, 10.0]
+    assert descent.record["loss"][-1] == descent.loss
+    assert descent.record["first"].shape == (4, D)
+    np.testing.assert_array_equal(descent.record["first"][-1], parameters["W"][0])
+    assert np.all(np.diff(descent.record["loss"]) < 0)
+
+
+def test_a_fixed_outer_layer_stays_and_its_gradient_is_not_counted():
+    loss, parameters = problem()
+    parameters["V"][...] = sign_halves(K)
+    descent = descend(loss, parameters, GradientDescent(), steady(0.1), Limits(30), train_outer=False)
+    np.testing.assert_array_equal(parameters["V"], sign_halves(K))
+    gradient = parameters.like()
+    loss(parameters, gradient)
+    assert descent.gradient_norm == pytest.approx(np.linalg.norm(gradient["W"]))
+
+
+def test_mini_batches_take_one_step_each():
+    loss, parameters = problem()
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((N, D))
+    halves = [Empirical(X[rows], X[rows, :1], K, 0.5 / len(rows)) for rows in (range(10), range(10, 20))]
+    by_hand, gradient = parameters.copy(), parameters.like()
+    for _ in range(3):
+        for half in halves:
+            half(by_hand, gradient)
+            by_hand.flat[...] -= 0.05 * gradient.flat
+    descend(loss, parameters, SGD(), steady(0.05), Limits(3), batches=lambda: halves)
+    np.testing.assert_allclose(parameters.flat, by_hand.flat, rtol=1e-13)
+
+
+def test_reset_state_changes_what_adamw_finds():
+    ends = []
+    for reset in (False, True):
+        loss, parameters = problem()
+        ends.append(descend(loss, parameters, AdamW(), steady(0.01), Limits(50), reset_state=reset).loss)
+    assert ends[0] != ends[1]
+
+
+def test_initial_laws_have_their_stated_variances():
+    """60 000 draws each: the sample variance within 4 standard errors."""
+    k, d, r = 200, 300, 1
+    network = NETWORKS["relu_skip"]
+    for law, variance, kurtosis in (("uniform", 1.0 / (3 * d), 1.8), ("xavier", 2.0 / (k + d), 3.0)):
+        W = initialize(np.random.default_rng(2), network, k, d, r, law, scale=10.0)["W"]  # type: ignore[arg-type]
+        error = 4.0 * np.sqrt((kurtosis - 1.0) / W.size)
+        assert np.var(W) == pytest.approx(100.0 * variance, rel=error)
+    assert np.abs(initialize(np.random.default_rng(2), network, k, d, r)["W"]).max() <= d**-0.5
+    gamma = initialize(np.random.default_rng(2), NETWORKS["relu_norm"], k, d, r, scale=10.0)["gamma"]
+    assert set(gamma.tolist()) == {1.0}
+
+
+def test_given_outer_layers():
+    V = paired_outer(np.random.default_rng(3), 6, 3)
+    np.testing.assert_array_equal(V[:3], -V[3:])
+    np.testing.assert_allclose(V[:3] @ V[:3].T, np.eye(3), atol=1e-14)
+    assert sign_halves(4).ravel().tolist() == [1.0, 1.0, -1.0, -1.0]
+    with pytest.raises(ValueError, match="even number"):
+        sign_halves(5)
+    with pytest.raises(ValueError, match="k = 2r"):
+        paired_outer(np.random.default_rng(3), 5, 3)

@@ -1,0 +1,120 @@
+"""Gradients against finite differences, forward passes against the formulas, for every architecture and loss."""
+
+import numpy as np
+import pytest
+
+from recovery.errors import ParameterError
+from recovery.training.initialization import initialize
+from recovery.training.models import NETWORKS, Empirical, Parameters, find_network, predict
+from recovery.training.population import Population
+
+N, D, K = 13, 5, 7
+STEP = 1e-6
+
+
+def start(name: str, r: int, seed: int = 0) -> Parameters:
+    parameters = initialize(np.random.default_rng(seed), NETWORKS[name], K, D, r, "xavier")
+    if "gamma" in parameters.shapes:
+        parameters["gamma"][...] = np.linspace(0.5, 1.5, K)
+    return parameters
+
+
+def differences(loss, parameters: Parameters) -> np.ndarray:
+    """Central differences of the loss in every coordinate."""
+    scratch, slopes = parameters.like(), []
+    for i in range(parameters.flat.size):
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = parameters.copy()
+            moved.flat[i] += sign * STEP
+            ends.append(loss(moved, scratch))
+        slopes.append((ends[0] - ends[1]) / (2.0 * STEP))
+    return np.array(slopes)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5 / N])
+@pytest.mark.parametrize("r", [1, 3])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_gradient_of_every_parameter_matches_finite_differences(name, r, factor):
+    rng = np.random.default_rng(1)
+    loss = Empirical(rng.standard_normal((N, D)), rng.standard_normal((N, r)), K, factor)
+    parameters = start(name, r)
+    gradient = parameters.like()
+    loss(parameters, gradient)
+    expected = differences(loss, parameters)
+    assert np.abs(expected).min() > 0  # no parameter is out of play
+    np.testing.assert_allclose(gradient.flat, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("r", [1, 3])
+def test_population_gradient_matches_finite_differences(r):
+    loss = Population(np.random.default_rng(2).standard_normal((r, D)))
+    parameters = start("relu", r)
+    gradient = parameters.like()
+    loss(parameters, gradient)
+    np.testing.assert_allclose(gradient.flat, differences(loss, parameters), rtol=1e-6, atol=1e-8)
+
+
+def formula(parameters: Parameters, X: np.ndarray) -> np.ndarray:
+    """f(x), neuron by neuron, as the papers write it."""
+    total = np.zeros((len(X), parameters["V"].shape[1]))
+    for i, (w, v) in enumerate(zip(parameters["W"], parameters["V"], strict=True)):
+        z = np.maximum(X @ w, 0.0)
+        if parameters.network.normalized:
+            z = parameters["gamma"][i] * z / max(np.linalg.norm(z), 1e-12)
+        total += np.outer(z, v)
+    if parameters.network.skip:
+        total += np.outer(X @ parameters["w0"][0], parameters["a0"][:, 0])
+    return total
+
+
+@pytest.mark.parametrize("r", [1, 2])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_loss_and_prediction_are_the_formulas(name, r):
+    rng = np.random.default_rng(3)
+    X, Y = rng.standard_normal((N, D)), rng.standard_normal((N, r))
+    parameters = start(name, r)
+    np.testing.assert_allclose(predict(parameters, X), formula(parameters, X), rtol=1e-12)
+    loss = Empirical(X, Y, K, 0.5)(parameters, parameters.like())
+    assert loss == pytest.approx(0.5 * np.sum((formula(parameters, X) - Y) ** 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_neuron_that_is_never_active_has_zero_gradient(name):
+    rng = np.random.default_rng(4)
+    X = np.abs(rng.standard_normal((N, D)))
+    parameters = start(name, 1)
+    parameters["W"][0] = -1.0
+    gradient = parameters.like()
+    assert np.isfinite(Empirical(X, X[:, :1], K, 1.0)(parameters, gradient))
+    assert not gradient["W"][0].any()
+    assert gradient["V"][0] == 0.0
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_single_precision_agrees_with_double_to_its_accuracy(name):
+    rng = np.random.default_rng(5)
+    X, Y = rng.standard_normal((N, D)), rng.standard_normal((N, 1))
+    results = []
+    for dtype in (np.float32, np.float64):
+        parameters = initialize(np.random.default_rng(6), NETWORKS[name], K, D, 1, dtype=dtype)
+        gradient = parameters.like()
+        results.append((Empirical(X, Y, K, 1.0, dtype)(parameters, gradient), gradient.flat))
+    assert results[0][1].dtype == np.float32
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-5)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-3, atol=1e-5)
+
+
+def test_parameters_share_memory_and_the_outer_layer_is_last():
+    parameters = start("relu_skip", 2)
+    assert set(parameters.views) == {"W", "w0", "a0", "V"}
+    parameters.flat[...] = 0.0
+    parameters.trainable(outer=False)[...] = 1.0
+    assert not parameters["V"].any()
+    assert all(parameters[name].all() for name in ("W", "w0", "a0"))
+    assert parameters.trainable(outer=True) is parameters.flat
+
+
+def test_an_architecture_without_a_trained_form_names_those_that_have_one():
+    with pytest.raises(ParameterError, match="relu, relu_norm, relu_skip"):
+        find_network("relu_norm_skip")
