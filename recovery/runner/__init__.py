@@ -1,1 +1,1 @@
-"""Runs a sweep: what is missing, in batches, on workers, a row for every trial."""
+"""Runs what a sweep still lacks: one trial, batches of trials, workers, and the sweep that stores their rows."""

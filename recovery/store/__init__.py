@@ -1,1 +1,5 @@
-"""The Parquet dataset of a sweep and where it came from."""
+"""Where rows live: immutable Parquet parts under one folder, and the sweep.json that says what they are."""
+
+from recovery.store.grid import Grid, read
+
+__all__ = ["Grid", "read"]

@@ -1,0 +1,40 @@
+"""`recover status`: count what is stored, and estimate what is left."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from recovery.runner.status import Standing
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(results: Path, as_json: bool) -> None:
+    """Count the stored trials of RESULTS by status, with the rate of late and the time left. Writes nothing."""
+    from recovery.runner.status import standing
+
+    found = standing(results)
+    click.echo(json.dumps({**asdict(found), "missing": found.missing}, default=str) if as_json else _text(found))
+
+
+def _text(found: Standing) -> str:
+    from recovery.runner.progress import duration
+    from recovery.runner.status import age
+
+    lines = [f"{found.path}: {found.stored} of {found.planned} trials stored, {found.missing} missing"]
+    lines += [f"  {count:>8} {status}" for status, count in sorted(found.statuses.items())]
+    lines += [f"  {count} x {kind}: {message}  (trial {trial[:12]})" for count, kind, message, trial in found.errors]
+    if found.last_row is not None:
+        lines.append(f"last trial begun {duration(age(found.last_row))} ago")
+    if found.missing and found.rate is not None:
+        lines.append(f"{found.rate:.1f} trials/s at the last; at that pace {duration(found.seconds_left)} are left")
+    if found.missing:
+        lines.append("the rest runs with the same `recover sweep` command")
+    return "\n".join(lines)

@@ -1,0 +1,99 @@
+"""Which trials go together: the dearest first, in batches of a fraction of a second."""
+
+import heapq
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from recovery.config import Trial
+
+BATCH_SECONDS = 0.25
+"""Long enough that handing a batch over costs nothing, short enough that a stop loses little."""
+SHORTEST_SECONDS = 0.02
+BATCHES_LEFT = 4
+"""Batches shrink towards the end: a worker is never handed more than its share of the rest divided by this."""
+MOST_TRIALS = 2000
+
+
+def cost(trial: Trial) -> float:
+    """What the method guesses that a trial takes; only ratios matter."""
+    setting = trial.cell.setting
+    return max(trial.cell.method.cost(setting.n, setting.d), 1e-9)
+
+
+def by_cost(trials: Iterable[Trial]) -> list[Trial]:
+    """The dearest first; trials of one cell stay together."""
+    return sorted(trials, key=cost, reverse=True)
+
+
+class Batches:
+    """The trials that wait, handed out as numbered batches, also to several threads at once.
+
+    A batch holds about `BATCH_SECONDS` of work: the methods' costs times a rate learned from what came back.
+    """
+
+    def __init__(self, trials: Iterable[Trial], jobs: int) -> None:
+        self._waiting = deque((cost(trial), trial) for trial in by_cost(trials))
+        self._out: dict[int, list[tuple[float, Trial]]] = {}
+        self._left = sum(cost for cost, _ in self._waiting)
+        self._jobs = jobs
+        self._rate: float | None = None
+        self._handed_out = 0
+        self._lock = threading.Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def __iter__(self) -> Iterator[tuple[int, list[Trial]]]:
+        return self
+
+    def __next__(self) -> tuple[int, list[Trial]]:
+        with self._lock:
+            if not self._waiting:
+                raise StopIteration
+            rate = self._rate or 1.0
+            share = self._left * rate / (self._jobs * BATCHES_LEFT)
+            room = min(BATCH_SECONDS, max(share, SHORTEST_SECONDS)) / rate
+            batch: list[tuple[float, Trial]] = []
+            while self._waiting and len(batch) < MOST_TRIALS and (not batch or self._waiting[0][0] <= room):
+                batch.append(self._waiting.popleft())
+                room -= batch[-1][0]
+            self._left -= sum(cost for cost, _ in batch)
+            self._handed_out += 1
+            self._out[self._handed_out] = batch
+            return self._handed_out, [trial for _, trial in batch]
+
+    def returned(self, number: int, done: int, seconds: float) -> None:
+        """The first `done` trials of a batch took so many seconds; the others wait again, ahead of the rest."""
+        with self._lock:
+            batch = self._out.pop(number)
+            self._put_back(batch[done:])
+            rate = max(seconds, 1e-6) / sum(cost for cost, _ in batch[:done])
+            self._rate = rate if self._rate is None else (self._rate + rate) / 2
+
+    def lost(self) -> None:
+        """Batches that have not come back never will: their trials wait again."""
+        with self._lock:
+            for batch in self._out.values():
+                self._put_back(batch)
+            self._out.clear()
+
+    def _put_back(self, batch: list[tuple[float, Trial]]) -> None:
+        self._waiting.extendleft(reversed(batch))
+        self._left += sum(cost for cost, _ in batch)
+
+
+def share(trials: Iterable[Trial], index: int, count: int) -> list[Trial]:
+    """Shard `index` (from 1) of `count`: every trial is in exactly one, and their costs are balanced.
+
+    Greedy: the dearest trial to the shard with the least so far. It depends on the whole plan and nothing else,
+    so shards need not talk to each other.
+    """
+    loads = [(0.0, shard) for shard in range(1, count + 1)]
+    mine = []
+    for trial in sorted(trials, key=lambda trial: (-cost(trial), trial.id)):
+        load, shard = heapq.heappop(loads)
+        heapq.heappush(loads, (load + cost(trial), shard))
+        if shard == index:
+            mine.append(trial)
+    return mine

@@ -1,0 +1,158 @@
+"""How far a sweep is: a bar with the time left on a terminal, plain lines elsewhere, nothing when quiet."""
+
+import sys
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Protocol
+
+from recovery.config import Trial
+from recovery.runner.batches import cost
+from recovery.runner.trial import Row
+from recovery.store.schema import FAILURES
+
+FIRST_LINE, RAREST_LINE = 10.0, 300.0
+LINE_SHARE = 0.1
+
+
+class Display(Protocol):
+    """Shows the state of a sweep; `close` leaves the terminal as it was."""
+
+    def show(self, state: "State") -> None: ...
+
+    def close(self) -> None: ...
+
+
+class State:
+    """Trials done and failed, and the share of the work that they were, by the methods' costs."""
+
+    def __init__(self, trials: Iterable[Trial] = ()) -> None:
+        costs = [cost(trial) for trial in trials]
+        self.trials = len(costs)
+        self.done = self.failed = 0
+        self._work = sum(costs)
+        self._worked = 0.0
+        self._began = time.monotonic()
+
+    def advance(self, done: Iterable[tuple[Trial, Row]]) -> None:
+        for trial, row in done:
+            self.done += 1
+            self.failed += row["status"] in FAILURES
+            self._worked += cost(trial)
+
+    @property
+    def share(self) -> float:
+        return self._worked / self._work if self._work else 1.0
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    @property
+    def seconds_left(self) -> float | None:
+        """If the rest takes as long as what is done, for its cost."""
+        return self.elapsed * (1 - self.share) / self.share if self.share > 0 else None
+
+
+class Progress:
+    """Follows a sweep on a display."""
+
+    def __init__(self, display: Display | None = None) -> None:
+        self._display = display
+        self._state = State()
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._display is not None:
+            self._display.close()
+
+    def begin(self, trials: Iterable[Trial]) -> None:
+        self._state = State(trials)
+        self._show()
+
+    def advance(self, done: Iterable[tuple[Trial, Row]]) -> None:
+        self._state.advance(done)
+        self._show()
+
+    def _show(self) -> None:
+        if self._display is not None:
+            self._display.show(self._state)
+
+
+class Lines:
+    """A line after a tenth of the work, or 10 seconds, then 20, 40, up to 5 minutes."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._share = 0.0
+        self._time = time.monotonic()
+        self._pause = FIRST_LINE
+
+    def show(self, state: State) -> None:
+        now = time.monotonic()
+        due = now - self._time >= self._pause
+        tenth = state.share - self._share >= LINE_SHARE and now - self._time >= 1.0
+        if not (due or tenth or 0 < state.done == state.trials):
+            return
+        if due:
+            self._pause = min(2 * self._pause, RAREST_LINE)
+        self._share, self._time = state.share, now
+        failed = f", {state.failed} failed" if state.failed else ""
+        left = "" if state.done == state.trials or not state.done else f", {duration(state.seconds_left)} left"
+        print(f"{self._name}: {state.done} of {state.trials} trials{failed}{left}", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        pass
+
+
+class Bar:
+    """A bar of rich's, weighted by cost."""
+
+    def __init__(self, name: str) -> None:
+        from rich.console import Console  # not needed away from a terminal
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as RichProgress
+
+        self._progress = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[text]}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._progress.add_task(name, total=1.0, text="starting workers")
+        self._progress.start()
+
+    def show(self, state: State) -> None:
+        if not state.done:
+            return
+        failed = f"  [red]{state.failed} failed[/red]" if state.failed else ""
+        rate = state.done / max(state.elapsed, 1e-9)
+        text = f"{state.done}/{state.trials}{failed}  {rate:.0f} trials/s  {duration(state.seconds_left)} left"
+        self._progress.update(self._task, completed=state.share, text=text)
+
+    def close(self) -> None:
+        self._progress.stop()
+
+
+def display(name: str, *, quiet: bool) -> Display | None:
+    """The display that suits stderr."""
+    if quiet:
+        return None
+    return Bar(name) if sys.stderr.isatty() else Lines(name)
+
+
+def duration(seconds: float | None) -> str:
+    """As 12 s, 3 min 20 s, 2 h 05 min, 3 d 4 h."""
+    if seconds is None:
+        return "unknown time"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 86_400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 86_400} d {whole % 86_400 // 3600} h"

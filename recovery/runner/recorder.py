@@ -1,0 +1,78 @@
+"""Rows on their way to disk: joined to their coordinates, and written as a part every couple of seconds."""
+
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from recovery.config import Sweep, Trial
+from recovery.errors import StoreError
+from recovery.runner.trial import Row
+from recovery.store.folder import Folder
+from recovery.store.schema import coordinate_types, row_schema
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
+"""Seconds between parts: short at first, so that a run that is killed early has stored something."""
+
+
+class Recorder:
+    """While entered, a thread of its own stores what `add` was given, however long the next row takes."""
+
+    def __init__(self, folder: Folder, sweep: Sweep, metadata: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._sweep = sweep
+        self._schema = row_schema(coordinate_types(cell.coordinates for cell in sweep.cells)).with_metadata(
+            {"recover": json.dumps(metadata)}
+        )
+        self._rows: list[tuple[Trial, Row]] = []
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._store_regularly, daemon=True)
+        self._failed: StoreError | None = None
+
+    def __enter__(self) -> "Recorder":
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._closing.set()
+        self._thread.join()
+        self._raise_failed()
+        self._flush()
+
+    def add(self, rows: Iterable[tuple[Trial, Row]]) -> None:
+        """Take rows over. Raises `StoreError` if storing earlier ones failed."""
+        self._raise_failed()
+        with self._lock:
+            self._rows.extend(rows)
+
+    def _store_regularly(self) -> None:
+        pause = FIRST_PAUSE
+        while not self._closing.wait(pause):
+            try:
+                self._flush()
+            except StoreError as error:
+                self._failed = error
+                return
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _flush(self) -> None:
+        with self._lock:
+            rows, self._rows = self._rows, []
+        if rows:
+            self._folder.write(self._table(rows))
+
+    def _table(self, rows: list[tuple[Trial, Row]]) -> pa.Table:
+        full = [
+            {"sweep": self._sweep.name, "replicate": trial.replicate, **trial.cell.coordinates, **row}
+            for trial, row in rows
+        ]
+        columns = [pa.array([row.get(field.name) for row in full], field.type) for field in self._schema]
+        return pa.table(columns, schema=self._schema)
+
+    def _raise_failed(self) -> None:
+        if self._failed is not None:
+            raise self._failed

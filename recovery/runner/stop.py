@@ -1,0 +1,64 @@
+"""Stopping on request: signals and the time budget end the wait for rows, never the storing of them."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from types import FrameType, TracebackType
+from typing import Any, TypeVar
+
+RESUMABLE = 75
+"""Exit status of a run that stopped early and goes on when called again (EX_TEMPFAIL)."""
+
+T = TypeVar("T")
+
+
+class StopRequested(BaseException):
+    """Raised out of the wait for rows; not an `Exception`, so that no trial takes it for a failure of its own."""
+
+
+class Stop:
+    """While entered, SIGINT, SIGTERM and SIGUSR1, and the end of `max_time` seconds, ask to stop.
+
+    A second SIGINT ends the process at once; parts are whole or absent at every moment. Enter in the main thread.
+    """
+
+    def __init__(self, max_time: float | None = None) -> None:
+        self.reason: str | None = None
+        self._max_time = max_time
+        self._waiting = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "Stop":
+        reasons = {signal.SIGINT: "SIGINT", signal.SIGTERM: "SIGTERM", signal.SIGUSR1: "SIGUSR1"}
+        if self._max_time is not None:
+            reasons[signal.SIGALRM] = f"the time budget of {self._max_time:g} s"
+        self._before = {number: signal.signal(number, self._handler(reason)) for number, reason in reasons.items()}
+        if self._max_time is not None:
+            signal.setitimer(signal.ITIMER_REAL, max(self._max_time, 1e-3))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handler(self, reason: str) -> Callable[[int, FrameType | None], None]:
+        def handle(number: int, frame: FrameType | None) -> None:
+            if number == signal.SIGINT and self.reason is not None:
+                os._exit(RESUMABLE)
+            self.reason = self.reason or reason
+            if self._waiting:
+                self._waiting = False
+                raise StopRequested(self.reason)
+
+        return handle
+
+    def wait(self, results: Iterator[T]) -> T | None:
+        """The next result, None at the end. Raises `StopRequested` as soon as a stop is asked for."""
+        self._waiting = True
+        try:
+            if self.reason is not None:
+                raise StopRequested(self.reason)
+            return next(results, None)
+        finally:
+            self._waiting = False

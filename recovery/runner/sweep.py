@@ -1,0 +1,154 @@
+"""A sweep from its config to its stored grid: what is planned, what is missing, and running that."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from recovery.config import Sweep, Trial, from_document
+from recovery.errors import StoreError
+from recovery.runner.batches import share
+from recovery.runner.progress import Progress
+from recovery.runner.recorder import Recorder
+from recovery.runner.stop import Stop, StopRequested
+from recovery.runner.workers import Engine
+from recovery.store.folder import Folder, check_continuation
+from recovery.store.parts import Damaged
+from recovery.store.provenance import provenance
+from recovery.store.schema import FAILURES
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep asks for and what its folder already holds. Making one writes nothing."""
+
+    sweep: Sweep
+    folder: Folder
+    trials: list[Trial]
+    stored: dict[str, str]
+    """trial id -> status"""
+
+    def missing(self, *, retry_failed: bool = False) -> list[Trial]:
+        """The trials without a row; with `retry_failed`, also those whose row is no measurement."""
+        again = FAILURES if retry_failed else ()
+        return [trial for trial in self.trials if self.stored.get(trial.id) in (None, *again)]
+
+
+def plan(sweep: Sweep, out: Path) -> Plan:
+    """Compose the trials and look at the folder. Raises `StoreError` if it holds another sweep."""
+    folder = Folder(out)
+    trials = list(sweep.trials())
+    stored: dict[str, str] = {}
+    if folder.exists():
+        content = folder.load()
+        if content["digest"] != sweep.digest:
+            kept = {trial.id for trial in trials}
+            lost = {trial.id for trial in from_document(content["config"]).trials()} - kept
+            check_continuation(folder, content, _content(sweep, len(trials)), lost)
+        stored = folder.statuses()
+    return Plan(sweep, folder, trials, stored)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run, none of which changes a row."""
+
+    engine: Engine
+    shard: tuple[int, int] = (1, 1)
+    retry_failed: bool = False
+    max_failures: int | None = None
+    max_time: float | None = None
+
+
+@dataclass
+class Summary:
+    """What one run did, and what the folder holds after it."""
+
+    planned: int
+    ran: Counter[str] = field(default_factory=Counter)
+    """Trials of this run by status."""
+    stored: Counter[str] = field(default_factory=Counter)
+    """Trials of the plan that are stored, by status."""
+    damaged: list[Damaged] = field(default_factory=list)
+    stopped: str | None = None
+    """Why it stopped early, if it did."""
+    gave_up: bool = False
+    """Stopped because too many trials failed."""
+
+    @property
+    def failures(self) -> int:
+        return sum(self.ran[status] for status in FAILURES)
+
+
+def run(plan: Plan, options: Options, progress: Progress) -> Summary:
+    """Run what is missing and store a row for each trial, until done or asked to stop.
+
+    Raises `StoreError` before the first trial if the folder cannot be written; later it stops early.
+    """
+    damaged = _open(plan)
+    if damaged:
+        plan = replace(plan, stored=plan.folder.statuses())
+    summary = Summary(len(plan.trials), damaged=damaged)
+    mine = _mine(plan, options)
+    if mine:
+        _run_trials(plan, mine, options, progress, summary)
+    stored = plan.folder.statuses()
+    summary.stored.update(stored[trial.id] for trial in plan.trials if trial.id in stored)
+    return summary
+
+
+def _mine(plan: Plan, options: Options) -> list[Trial]:
+    """The missing trials of this shard; shares are cut from the whole plan, so that they do not shift."""
+    missing = plan.missing(retry_failed=options.retry_failed)
+    if options.shard == (1, 1):
+        return missing
+    chosen = {trial.id for trial in share(plan.trials, *options.shard)}
+    return [trial for trial in missing if trial.id in chosen]
+
+
+def _run_trials(plan: Plan, trials: list[Trial], options: Options, progress: Progress, summary: Summary) -> None:
+    by_id = {trial.id: trial for trial in trials}
+    recorder = Recorder(plan.folder, plan.sweep, {"digest": plan.sweep.digest, **provenance()})
+    results = options.engine.run(trials)
+    try:
+        with Stop(options.max_time) as stop, recorder, progress:
+            progress.begin(trials)
+            while (rows := stop.wait(results)) is not None:
+                done = [(by_id[row["trial_id"]], row) for row in rows]
+                recorder.add(done)
+                summary.ran.update(row["status"] for row in rows)
+                progress.advance(done)
+                if options.max_failures is not None and summary.failures >= options.max_failures:
+                    summary.gave_up = True
+                    break
+    except (StopRequested, StoreError) as error:
+        summary.stopped = str(error)
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib counts the results that nobody fetches; they run again
+            results.close()
+
+
+def _open(plan: Plan) -> list[Damaged]:
+    """Create the folder, or record that its plan has grown; clear away what earlier runs left."""
+    content = _content(plan.sweep, len(plan.trials))
+    if not plan.folder.exists():
+        plan.folder.create(content)
+    stored = plan.folder.load()
+    if stored["digest"] != plan.sweep.digest:
+        plan.folder.update(content)
+    return plan.folder.prepare()
+
+
+def _content(sweep: Sweep, trials: int) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "name": sweep.name,
+        "digest": sweep.digest,
+        "trials": trials,
+        "config": sweep.document,
+        "provenance": provenance(),
+    }

@@ -1,0 +1,181 @@
+"""A results folder: sweep.json says what is swept, trials/ holds the rows. Opening it for a sweep creates it,
+continues it, or refuses."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from recovery.errors import StoreError
+from recovery.store.parts import (
+    Damaged,
+    clean_temporaries,
+    list_parts,
+    read_parts,
+    sync_folder,
+    write_atomically,
+    write_part,
+)
+
+SWEEP_FILE = "sweep.json"
+TRIALS = "trials"
+DAMAGED = "damaged"
+FORMAT = 1
+MOST_DIFFERENCES = 12
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The paths of one results folder, and what may be done to them."""
+
+    path: Path
+
+    @property
+    def sweep_file(self) -> Path:
+        return self.path / SWEEP_FILE
+
+    @property
+    def trials(self) -> Path:
+        return self.path / TRIALS
+
+    def load(self) -> dict[str, Any]:
+        """The content of sweep.json. Raises `StoreError` if there is none or it is no sweep's."""
+        try:
+            content = json.loads(self.sweep_file.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            what = "holds no sweep" if self.path.is_dir() else "no such results folder"
+            raise StoreError(f"{self.path}: {what} (no {SWEEP_FILE}); run `recover sweep` first") from error
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.sweep_file}: cannot be read: {error}") from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise StoreError(f"{self.sweep_file}: is not a sweep that this version of the program can read")
+        return content
+
+    def exists(self) -> bool:
+        return self.sweep_file.exists()
+
+    def create(self, content: Mapping[str, Any]) -> bool:
+        """Make the folder and its sweep.json; False if another process was first. Raises `StoreError`."""
+        try:
+            self.trials.mkdir(parents=True, exist_ok=True)
+            if list_parts(self.trials):
+                raise StoreError(f"{self.path}: holds rows but no {SWEEP_FILE}; move it away, or give another --out")
+            return write_atomically(self.sweep_file, _encode(content), replace=False)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise StoreError(f"{error.filename or self.path}: a file is in the way; give another --out") from error
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def update(self, content: Mapping[str, Any]) -> None:
+        """Replace sweep.json."""
+        try:
+            write_atomically(self.sweep_file, _encode(content))
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def prepare(self) -> list[Damaged]:
+        """Make ready for writing: clear abandoned temporary files and set damaged parts aside."""
+        try:
+            self.trials.mkdir(exist_ok=True)
+            clean_temporaries(self.path)
+            clean_temporaries(self.trials)
+            probe = self.trials / ".probe"
+            probe.touch()
+            probe.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return self.set_damaged_aside()
+
+    def set_damaged_aside(self) -> list[Damaged]:
+        """Move damaged parts to damaged/, so that their trials count as missing; returns them at their new place."""
+        _, damaged = read_parts(self.trials, columns=["trial_id"])
+        moved = []
+        for path, reason in damaged:
+            aside = self.path / DAMAGED / path.name
+            try:
+                aside.parent.mkdir(exist_ok=True)
+                path.replace(aside)
+            except FileNotFoundError:  # another process was first
+                continue
+            except OSError as error:
+                raise self._unwritable(error) from error
+            moved.append(Damaged(aside, reason))
+        if moved:
+            sync_folder(self.trials)
+        return moved
+
+    def write(self, rows: pa.Table) -> Path:
+        """Add one part. Raises `StoreError` (disk full, folder gone), with nothing half-written."""
+        try:
+            return write_part(self.trials, rows)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def statuses(self) -> dict[str, str]:
+        """trial_id -> status of every stored trial; `ok` wins where a trial is stored more than once."""
+        parts, _ = read_parts(self.trials, columns=["trial_id", "status"])
+        found: dict[str, str] = {}
+        for _, table in parts:
+            for trial_id, status in zip(table["trial_id"].to_pylist(), table["status"].to_pylist(), strict=True):
+                if found.get(trial_id) != "ok":
+                    found[trial_id] = status
+        return found
+
+    def _unwritable(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"{self.path}: cannot be written: {error.strerror or error}; free space or mend its permissions, "
+            "or give another --out. What is stored stays, and the same command goes on."
+        )
+
+
+def check_continuation(
+    folder: Folder, stored: Mapping[str, Any], new: Mapping[str, Any], lost: Collection[str]
+) -> None:
+    """Refuse a plan that leaves out trials of the stored one (`lost`), with the fields that differ."""
+    if not lost:
+        return
+    lines = differences(stored["config"], new["config"])
+    shown = [f"  {line}" for line in lines[:MOST_DIFFERENCES]]
+    if len(lines) > MOST_DIFFERENCES:
+        shown.append(f"  and {len(lines) - MOST_DIFFERENCES} more")
+    raise StoreError(
+        "\n".join(
+            [
+                f"{folder.path} holds another sweep: {len(lost)} of its {stored['trials']} trials are not in this one.",
+                *shown,
+                "A folder goes on under a config that keeps all its trials. For this one give another --out,",
+                "or move the folder away.",
+            ]
+        )
+    )
+
+
+def differences(old: Any, new: Any, path: str = "") -> list[str]:
+    """`path: old -> new` for every leaf in which two documents differ."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        keys = [*old, *(key for key in new if key not in old)]
+        return [
+            line
+            for key in keys
+            for line in differences(old.get(key, _ABSENT), new.get(key, _ABSENT), f"{path}.{key}" if path else str(key))
+        ]
+    if old == new:
+        return []
+    return [f"{path}: {_short(old)} -> {_short(new)}"]
+
+
+_ABSENT = object()
+
+
+def _short(value: Any) -> str:
+    if value is _ABSENT:
+        return "(absent)"
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _encode(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2) + "\n").encode()

@@ -1,0 +1,71 @@
+"""Stored rows as one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recovery.errors import StoreError
+from recovery.store.folder import Folder
+from recovery.store.parts import read_parts
+from recovery.store.schema import MEASURED, row_schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The rows of a results folder, one a trial, and its sweep.json."""
+
+    path: Path
+    sweep: dict[str, Any]
+    table: pa.Table
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as pandas: `boolean` and `Int64` for measured columns that may be null, plain types elsewhere."""
+        import pandas as pd  # heavy, and a sweep does not need it
+
+        frame: pd.DataFrame = self.table.to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get)
+        counts = [name for name, kind in MEASURED.items() if kind == pa.int64() and name in frame]
+        return frame.astype(dict.fromkeys(counts, "Int64"))
+
+
+def read(path: str | Path) -> Grid:
+    """Read a results folder, also while a sweep writes it. Raises `StoreError` for a missing or damaged one."""
+    folder = Folder(Path(path))
+    content = folder.load()
+    parts, damaged = read_parts(folder.trials)
+    if damaged:
+        lines = [f"{part}: {reason}" for part, reason in damaged]
+        raise StoreError("\n".join([*lines, "`recover sweep` sets a damaged part aside and runs its trials again."]))
+    return Grid(folder.path, content, merge([table for _, table in parts]))
+
+
+def merge(tables: list[pa.Table]) -> pa.Table:
+    """Rows of several parts, one a trial: `ok` wins, then the later start, then the earlier part."""
+    if not tables:
+        return row_schema({}).empty_table()
+    rows = pa.concat_tables(tables, promote_options="permissive")
+    if len(pc.unique(rows["trial_id"])) == len(rows):
+        return rows
+    keyed = pa.table(
+        {
+            "trial_id": rows["trial_id"],
+            "ok": pc.equal(rows["status"], "ok"),
+            "started_at": rows["started_at"],
+            "position": pa.array(range(len(rows))),
+        }
+    )
+    keyed = keyed.sort_by(
+        [("trial_id", "ascending"), ("ok", "descending"), ("started_at", "descending"), ("position", "ascending")]
+    )
+    ids = keyed["trial_id"].combine_chunks()
+    first = pa.concat_arrays([pa.array([True]), pc.not_equal(ids[1:], ids[:-1])])
+    positions = keyed.filter(first)["position"]
+    return rows.take(positions.take(pc.array_sort_indices(positions)))

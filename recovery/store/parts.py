@@ -1,0 +1,134 @@
+"""Immutable Parquet part files. A part's name carries a checksum of its bytes, so no two writers can collide
+and damage is seen. A part is written beside under a temporary name, fsynced, and renamed."""
+
+import os
+import re
+import socket
+import time
+import uuid
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from recovery.errors import StoreError
+
+SUFFIX = ".parquet"
+_NAME = re.compile(r"part-(?P<digest>[0-9a-f]{32})\.parquet")
+_TEMPORARY = re.compile(r"\.(?P<host>.+)\.(?P<pid>\d+)\.[0-9a-f]{32}\.tmp")
+ABANDONED_AFTER = 86_400.0
+"""Seconds after which a temporary file of another host's is taken for abandoned; writing one takes milliseconds."""
+
+
+class Damaged(NamedTuple):
+    """A part whose bytes are not those that were written."""
+
+    path: Path
+    reason: str
+
+
+def checksum(data: bytes | memoryview | pa.Buffer) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def write_part(folder: Path, table: pa.Table) -> Path:
+    """Store a table as one new part of `folder`; once this returns, the rows survive a crash of the machine."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    data = sink.getvalue()
+    path = folder / f"part-{checksum(data)}{SUFFIX}"
+    write_atomically(path, data)
+    return path
+
+
+def write_atomically(path: Path, data: bytes | pa.Buffer, *, replace: bool = True) -> bool:
+    """Write beside, fsync, rename, fsync the folder. With `replace` off, False if the path exists already."""
+    temporary = path.with_name(f".{socket.gethostname()}.{os.getpid()}.{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            temporary.replace(path)
+        else:
+            path.hardlink_to(temporary)
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def list_parts(folder: Path) -> list[Path]:
+    """The finished parts, in the order of their names."""
+    return sorted(path for path in folder.glob(f"*{SUFFIX}") if not path.name.startswith("."))
+
+
+def read_part(path: Path, columns: list[str] | None = None) -> pa.Table | Damaged:
+    """The part's table, or what is wrong with it. Raises FileNotFoundError if a compaction has replaced it."""
+    data = path.read_bytes()
+    name = _NAME.fullmatch(path.name)
+    if name is None:
+        return Damaged(path, "is not a part that this program wrote")
+    if checksum(data) != name["digest"]:
+        return Damaged(path, f"its {len(data)} bytes do not match the checksum in its name")
+    parquet = pq.ParquetFile(pa.BufferReader(data))
+    present = parquet.schema_arrow.names
+    return parquet.read(columns=None if columns is None else [column for column in columns if column in present])
+
+
+def read_parts(folder: Path, columns: list[str] | None = None) -> tuple[list[tuple[Path, pa.Table]], list[Damaged]]:
+    """Every finished part with its table, and the damaged ones; consistent while others write and compact."""
+    for _ in range(100):
+        try:
+            found = [(path, read_part(path, columns)) for path in list_parts(folder)]
+        except FileNotFoundError:  # compacted away since it was listed: its rows are in a new part
+            continue
+        except OSError as error:
+            raise StoreError(f"{folder}: cannot be read: {error}") from error
+        whole = [(path, table) for path, table in found if not isinstance(table, Damaged)]
+        return whole, [table for _, table in found if isinstance(table, Damaged)]
+    raise StoreError(f"{folder}: parts keep disappearing while they are read; is another program deleting them?")
+
+
+def clean_temporaries(folder: Path) -> list[Path]:
+    """Remove temporary files whose writer is gone; returns what was removed."""
+    removed = []
+    for path in folder.glob(".*.tmp"):
+        name = _TEMPORARY.fullmatch(path.name)
+        if name is None:
+            continue
+        try:
+            gone = not _alive(int(name["pid"])) if name["host"] == socket.gethostname() else _old(path)
+            if gone:
+                path.unlink()
+                removed.append(path)
+        except OSError:  # removed by another, or not ours to remove: readers ignore it in any case
+            continue
+    return removed
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _old(path: Path) -> bool:
+    return time.time() - path.stat().st_mtime > ABANDONED_AFTER

@@ -1,0 +1,64 @@
+"""What produced the rows: program, commit, libraries, BLAS, processor, solvers."""
+
+import platform
+import subprocess
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from threadpoolctl import threadpool_info
+
+LIBRARIES = ("numpy", "scipy", "cvxpy", "joblib", "pyarrow")
+SOLVERS = ("ecos", "clarabel", "scs", "mosek")
+
+
+@cache
+def provenance() -> dict[str, object]:
+    """Plain JSON-able facts about the program and machine that run now."""
+    return {
+        "program": {"version": _version("recover"), **_checkout()},
+        "python": platform.python_version(),
+        "libraries": {name: _version(name) for name in LIBRARIES},
+        "solvers": {name: found for name in SOLVERS if (found := _version(name))},
+        "blas": [
+            {key: pool[key] for key in ("internal_api", "version", "architecture", "num_threads") if key in pool}
+            for pool in threadpool_info()
+            if pool.get("user_api") == "blas"
+        ],
+        "blas_threads_per_worker": 1,
+        "cpu": _processor(),
+        "platform": platform.platform(),
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _checkout() -> dict[str, object]:
+    """Commit and whether files differ from it, if the program runs from a git checkout; else nothing."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return {}
+    try:
+        commit = _git(root, "rev-parse", "HEAD").strip()
+        dirty = bool(_git(root, "status", "--porcelain", "--untracked-files=no").strip())
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {"commit": commit, "dirty": dirty}
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=10).stdout
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
