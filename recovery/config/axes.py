@@ -1,0 +1,285 @@
+"""The axes of a sweep: which values of which fields, and which combinations of them.
+
+    axes:
+      n: {start: 10, stop: 400, step: 10}                     # a range; stop is included where it is met
+      noise: {logspace: {start: 1e-3, stop: 1, count: 7}}     # equal ratios; the ends are values, not exponents
+      data.ensemble: [gaussian, haar]                         # a list; any dotted path of the science fields
+      planted: [{kind: linear}, {kind: relu, k: 2}]           # whole mappings are values too
+      zip:                                                    # several paths that advance together: one axis a group
+        - {architecture: [relu, relu_norm], planted.kind: [relu, normalized_relu]}
+      include: [{data.ensemble: haar}, {noise: [0.001, 1]}]   # keep a point that agrees with at least one of these
+      exclude: [{data.ensemble: haar, d: 100}]                # then drop every point that agrees with one of these
+
+Instead of `n: [...]`, `n: {times: d, values: [1.5, 2, 2.5]}` takes multiples of d, rounded to the nearest integer,
+halves up, at least 1 (and `d` likewise multiples of n). A list of such blocks is their union; a point that several
+blocks have counts once. Axes need not be named before they are used: a path that the config sets too takes the
+axis's values.
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from recovery.config.build import Invalid, build
+from recovery.config.components import COMPONENTS, Choice, known_paths
+from recovery.config.problems import Path, Problem, did_you_mean, found
+from recovery.config.tree import Tree
+from recovery.config.user import is_user_name
+from recovery.config.values import Times, listed, product, same_as
+
+RESERVED = ("zip", "include", "exclude")
+BROKEN = object()
+"""The value of an axis that has an error of its own: nothing is said about the cells that it would have made."""
+MOST_POINTS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """One value of an axis; `source` is its path in the document, `key` that of the axis."""
+
+    value: Any
+    source: Path
+    key: Path
+
+
+Point = tuple[Value, ...]
+Condition = tuple[tuple[int, frozenset[object]], ...]
+"""Position of a path in a point -> keys (`same_as`) of the values that agree."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """`dimensions`: for each independent axis the rows of values of its paths. `paths` names a row's concatenation.
+
+    `derived`: position of a path whose values are factors -> the position of the axis, or the size, that they multiply.
+    """
+
+    paths: tuple[str, ...]
+    dimensions: tuple[tuple[Point, ...], ...]
+    derived: tuple[tuple[int, int | None, int], ...] = ()
+    include: tuple[Condition, ...] = ()
+    exclude: tuple[Condition, ...] = ()
+
+    def points(self) -> Iterator[Point]:
+        """Every point, the first axis changing slowest; multiples are worked out."""
+        multiples: dict[tuple[Value, int], Value] = {}
+        for rows in itertools.product(*self.dimensions):
+            point = tuple(itertools.chain.from_iterable(rows))
+            for position, base, size in self.derived:
+                times = point[position]
+                if base is not None:
+                    size = point[base].value if _is_size(point[base].value) else 1
+                if (times, size) not in multiples:
+                    multiples[times, size] = Value(product(times.value, size), times.source, times.key)
+                point = (*point[:position], multiples[times, size], *point[position + 1 :])
+            if self._keeps(point):
+                yield point
+
+    def column(self, position: int) -> list[Value]:
+        """The values of the path at `position`, before multiples are worked out."""
+        for rows in self.dimensions:
+            if position < len(rows[0]):
+                return [row[position] for row in rows]
+            position -= len(rows[0])
+        raise IndexError(position)
+
+    def _keeps(self, point: Point) -> bool:
+        if self.include and not any(_agrees(point, condition) for condition in self.include):
+            return False
+        return not any(_agrees(point, condition) for condition in self.exclude)
+
+
+def _agrees(point: Point, condition: Condition) -> bool:
+    return all(same_as(point[position].value) in allowed for position, allowed in condition)
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def parse(tree: Tree) -> tuple[list[Block], list[Problem]]:
+    """The blocks under `axes` (one without any axis if there are none), and what is wrong with them."""
+    spec = tree.value.get("axes", {})
+    if isinstance(spec, list) and spec:
+        readers = [_Reader(tree, ("axes", i), block) for i, block in enumerate(spec)]
+    else:
+        readers = [_Reader(tree, ("axes",), spec)]
+    blocks = [reader.block() for reader in readers]
+    return blocks, [problem for reader in readers for problem in reader.problems]
+
+
+class _Reader:
+    """Reads one block."""
+
+    def __init__(self, tree: Tree, path: Path, spec: Any) -> None:
+        self.tree, self.path, self.problems = tree, path, list[Problem]()
+        self.spec: dict[str, Any] = spec if isinstance(spec, dict) else {}
+        if not isinstance(spec, dict):
+            self._problem(path, f"found {found(spec)}; allowed: a mapping of paths to values, or a list of such mappings")
+        self.paths: list[str] = []
+        self.dimensions: list[tuple[Point, ...]] = []
+        self.times: dict[str, Times] = {}
+
+    def block(self) -> Block:
+        for name in self.spec:
+            if name not in RESERVED:
+                self._axis(name)
+        self._zip()
+        derived = self._derived()
+        include, exclude = self._conditions("include"), self._conditions("exclude")
+        if prod(len(rows) for rows in self.dimensions) > MOST_POINTS:
+            self._problem(self.path, f"more than {MOST_POINTS} points; coarsen an axis or split the sweep")
+            self.dimensions = [rows[:1] for rows in self.dimensions]
+        block = Block(tuple(self.paths), tuple(self.dimensions), derived, include, exclude)
+        if not self.problems and next(block.points(), None) is None:
+            at = (*self.path, "include" if include else "exclude")
+            self._problem(at, "leaves no point of this block; loosen it")
+        return block
+
+    def _axis(self, name: str) -> None:
+        at = (*self.path, name)
+        spec = self.spec[name]
+        try:
+            if isinstance(spec, dict) and "times" in spec:
+                times: Times = build(Times, spec)
+                values = times.factors()
+                if name not in ("n", "d") or times.times == name:
+                    other = "d" if name == "n" else "n"
+                    self._problem(at, f"multiples are for n and d: `n: {{times: d, ...}}` or `d: {{times: n, ...}}`, "
+                                  f"found {name!r} as a multiple of {times.times!r}; did you mean {other!r}?")
+                    return
+                self.times[name] = times
+            else:
+                values = listed(spec)
+        except Invalid as error:
+            self._faults(at, error)
+            values = [(BROKEN, ())]
+        if self._claim(name, at):
+            self.dimensions.append(tuple((Value(value, (*at, *inner), at),) for value, inner in values))
+
+    def _zip(self) -> None:
+        at = (*self.path, "zip")
+        groups = self.spec.get("zip", [])
+        if not isinstance(groups, list):
+            self._problem(at, f"found {found(groups)}; allowed: a list of groups, such as [{{n: [10, 20], d: [5, 9]}}]")
+            return
+        for i, group in enumerate(groups):
+            if not isinstance(group, dict) or not group:
+                self._problem((*at, i), f"found {found(group)}; allowed: a mapping of paths to lists of one length")
+                continue
+            columns = {name: self._zipped((*at, i, name), spec) for name, spec in group.items()}
+            lengths = {name: len(values) for name, values in columns.items() if values[0].value is not BROKEN}
+            if len(set(lengths.values())) > 1:
+                counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+                self._problem((*at, i), f"zipped axes need equally many values: {counts}")
+            claimed = {name: values for name, values in columns.items() if self._claim(name, (*at, i, name))}
+            if claimed:
+                self.dimensions.append(tuple(zip(*claimed.values(), strict=False)))
+
+    def _zipped(self, at: Path, spec: Any) -> list[Value]:
+        try:
+            return [Value(value, (*at, *inner), at) for value, inner in _together(spec)]
+        except Invalid as error:
+            self._faults(at, error)
+            return [Value(BROKEN, at, at)]
+
+    def _claim(self, name: str, at: Path) -> bool:
+        """Take a path for an axis, if it is one that can be."""
+        text = path_fault(name, self.tree)
+        if name in self.paths:
+            text = "is an axis of this block already"
+        if text:
+            self.problems.append(self.tree.problem(at, text, key=True))
+            return False
+        self.paths.append(name)
+        return True
+
+    def _derived(self) -> tuple[tuple[int, int | None, int], ...]:
+        derived = []
+        for name, times in self.times.items():
+            base = times.times
+            if base in self.times:
+                self._problem((*self.path, name, "times"), f"{base!r} is itself a multiple; one of the two needs values")
+            size = self.tree.value.get(base)
+            position = self.paths.index(base) if base in self.paths else None
+            derived.append((self.paths.index(name), position, size if _is_size(size) else 1))
+        return tuple(derived)  # type: ignore[arg-type]
+
+    def _conditions(self, name: str) -> tuple[Condition, ...]:
+        at = (*self.path, name)
+        entries = self.spec.get(name, [])
+        if not isinstance(entries, list):
+            self._problem(at, f"found {found(entries)}; allowed: a list of partial points, such as [{{n: 10}}]")
+            return ()
+        conditions = []
+        for i, entry in enumerate(entries):
+            if not isinstance(entry, dict) or not entry:
+                self._problem((*at, i), f"found {found(entry)}; allowed: a partial point, such as {{n: 10}}")
+                continue
+            conditions.append(tuple(item for item in (self._agreement((*at, i), *pair) for pair in entry.items()) if item))
+        return tuple(conditions)
+
+    def _agreement(self, at: Path, name: str, wanted: Any) -> tuple[int, frozenset[object]] | None:
+        if name not in self.paths:
+            text = f"is no axis of this block; its axes are {', '.join(self.paths)}{did_you_mean(name, self.paths)}"
+            self.problems.append(self.tree.problem((*at, name), text, key=True))
+            return None
+        try:
+            values = listed(wanted) if isinstance(wanted, list) or _is_range(wanted) else [(wanted, ())]
+        except Invalid as error:
+            self._faults((*at, name), error)
+            return None
+        position = self.paths.index(name)
+        if name not in self.times:
+            column = Block(tuple(self.paths), tuple(self.dimensions)).column(position)
+            present = {same_as(value.value) for value in column}
+            for value, inner in values:
+                if same_as(value) not in present:
+                    self._problem((*at, name, *inner), f"found {found(value)}, which is no value of the axis {name}")
+        return position, frozenset(same_as(value) for value, _ in values)
+
+    def _problem(self, path: Path, text: str) -> None:
+        self.problems.append(self.tree.problem(path, text))
+
+    def _faults(self, at: Path, error: Invalid) -> None:
+        self.problems.extend(self.tree.problem((*at, *f.path), f.text, key=f.key) for f in error.faults)
+
+
+def _is_range(spec: object) -> bool:
+    return isinstance(spec, dict) and bool({"start", "stop", "step", "logspace"} & set(spec))
+
+
+def _together(spec: object) -> list[tuple[Any, Path]]:
+    """The values of a zipped axis; unlike those of a free one they may repeat."""
+    if isinstance(spec, list) and spec:
+        return [(value, (i,)) for i, value in enumerate(spec)]
+    return listed(spec)
+
+
+def path_fault(path: str, tree: Tree) -> str | None:
+    """Why `path` cannot be an axis, or None if it can."""
+    root, _, rest = path.partition(".")
+    known = known_paths()
+    everything = [*known, *(f"{name}.{key}" for name, keys in known.items() for key in keys)]
+    if root not in known:
+        return f"is no field that can be an axis; allowed: {', '.join(known)} and what is in them{did_you_mean(path, everything)}"
+    if rest and rest.split(".")[0] not in known[root] and not _is_open(root, tree):
+        allowed = ", ".join(f"{root}.{key}" for key in known[root]) or f"{root} alone, which is one value"
+        return f"is no field of {root}; allowed: {allowed}{did_you_mean(path, everything)}"
+    return None
+
+
+def _is_open(root: str, tree: Tree) -> bool:
+    """Whether the component may be a user's own, whose parameters only its cells can tell."""
+    kind = COMPONENTS[root]
+    return isinstance(kind, Choice) and kind.user is not None and _names_user(tree.value)
+
+
+def _names_user(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(_names_user(item) for item in value.values())
+    if isinstance(value, list):
+        return any(_names_user(item) for item in value)
+    return is_user_name(value)

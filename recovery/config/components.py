@@ -1,0 +1,181 @@
+"""The parts of a trial's setting, each validated on its own: n, d, noise, data, planted, patterns, and so on.
+
+Unions are told apart by one key (`kind`, and `ensemble` for data), whose value is looked up in the table of the room
+below: a new ensemble, planted model or method is one class and one line there, and nothing here.
+"""
+
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge
+
+from recovery.config.build import Fault, Invalid, build, build_scalar, model_of
+from recovery.config.describe import choices
+from recovery.config.problems import did_you_mean, found
+from recovery.config.user import is_user_name, resolve
+from recovery.errors import ParameterError
+from recovery.instances.ensembles import ENSEMBLES, UserEnsemble
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import PLANTED
+from recovery.methods.table import METHODS
+from recovery.programs.groups import ARCHITECTURES
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A component that is one value."""
+
+    annotation: Any
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A component that is a mapping whose key `tag` says which class of `table` it is.
+
+    `user`: the user's own may be named as `module:function` (an ensemble) or `module:Class` (a method).
+    """
+
+    tag: str
+    table: Mapping[str, type]
+    user: Literal["function", "class"] | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A component that is a mapping with the fields of one dataclass."""
+
+    cls: type
+
+
+COMPONENTS: dict[str, Scalar | Choice | Record] = {
+    "n": Scalar(Annotated[int, Ge(1)]),
+    "d": Scalar(Annotated[int, Ge(1)]),
+    "data": Choice("ensemble", ENSEMBLES, user="function"),
+    "planted": Choice("kind", PLANTED),
+    "noise": Scalar(Annotated[float, Ge(0)]),
+    "architecture": Scalar(Literal[tuple(ARCHITECTURES)]),
+    "patterns": Record(Patterns),
+    "method": Choice("kind", METHODS, user="class"),
+}
+"""The science fields, each of which (or what is in it) may be an axis."""
+
+DEFAULTS: dict[str, Any] = {"noise": 0.0, "patterns": {}}
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A validated component: the value, its `tag` if it is one of a union, and plain data.
+
+    `resolved` has every field; `identity` has those that trial ids depend on, and `text` is its canonical JSON.
+    """
+
+    value: Any
+    tag: str | None
+    resolved: Any
+    identity: Any
+    text: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where the config lies: relative paths start there, then in the current folder.
+
+    digests: file path -> the SHA-256 that a stored sweep had, which the file must still have.
+    """
+
+    folder: Path = Path()
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+    def locate(self, path: str) -> str:
+        """The absolute path of a file that exists; otherwise the path as it was written."""
+        for start in (self.folder, Path()):
+            if (start / path).is_file():
+                return str((start / path).resolve())
+        return path
+
+
+def canonical_json(value: object) -> str:
+    """The JSON of which ids are hashes: keys sorted, no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def component(name: str, value: object, context: Context) -> Built:
+    """Validate the component `name`. Raises `Invalid`."""
+    kind = COMPONENTS[name]
+    if isinstance(kind, Scalar):
+        scalar = build_scalar(kind.annotation, value)
+        return Built(scalar, str(scalar), scalar, scalar, canonical_json(scalar))
+    if isinstance(kind, Record):
+        return _built(build(kind.cls, value), None, {})
+    return _choose(kind, value, context)
+
+
+def _choose(choice: Choice, value: object, context: Context) -> Built:
+    tag = choice.tag
+    example = f"{{{tag}: {next(iter(choice.table))}}}"
+    if not isinstance(value, dict):
+        hint = f"; did you mean {{{tag}: {value}}}?" if value in list(choice.table) else ""
+        raise Invalid([Fault((), f"found {found(value)}; allowed: a mapping such as {example}{hint}")])
+    allowed = choices(choice.table) + (f", or your own as module:{choice.user}" if choice.user else "")
+    if tag not in value:
+        raise Invalid([Fault((), f"`{tag}` is missing; add one of {allowed}")])
+    name = value[tag]
+    if choice.user and is_user_name(name):
+        return _user(choice, name, {key: item for key, item in value.items() if key != tag})
+    if not isinstance(name, str) or name not in choice.table:
+        raise Invalid([Fault((tag,), f"found {found(name)}; allowed: {allowed}{did_you_mean(name, choice.table)}")])
+    cls, filled = choice.table[name], {}
+    if _is_file(cls) and isinstance(value.get("path"), str):
+        value = {**value, "path": context.locate(value["path"])}
+        filled = {"digest": context.digests.get(value["path"], "")}
+    return _built(build(cls, value, tag=tag, name=name, filled=filled), name, {tag: name})
+
+
+def _is_file(cls: type) -> bool:
+    """Whether the program fills in a digest of the class's `path`."""
+    return {"path", "digest"} <= {field.name for field in fields(cls)}
+
+
+def _user(choice: Choice, name: str, rest: dict[str, Any]) -> Built:
+    tag = choice.tag
+    try:
+        target = resolve(name)
+        if choice.user == "class":
+            if not (isinstance(target, type) and is_dataclass(target) and hasattr(target, "cost")):
+                raise ParameterError(f"{name} is no frozen dataclass with `__call__(instance, architecture)` and `cost(n, d)`")
+            return _built(build(target, rest), name, {tag: name})
+        if not callable(target):
+            raise ParameterError(f"{name} is no function `(rng, n, d, **parameters)`")
+        inspect.signature(target).bind(None, 1, 1, **rest)
+    except ParameterError as error:
+        raise Invalid([Fault((tag,), str(error))]) from error
+    except TypeError as error:
+        raise Invalid([Fault((), f"{name}(rng, n, d, ...): {error}")]) from error
+    resolved = {tag: name, **rest}
+    return Built(UserEnsemble(target, tuple(rest.items())), name, resolved, resolved, canonical_json(resolved))
+
+
+def _built(value: Any, tag: str | None, head: dict[str, Any]) -> Built:
+    # through JSON, so that tuples are lists here as they are in a stored document
+    resolved = {**head, **json.loads(json.dumps(asdict(value)))}
+    # a file is known by its content: where it lies is no part of a trial's identity
+    identity = {key: item for key, item in resolved.items() if key != "path"} if _is_file(type(value)) else resolved
+    return Built(value, tag, resolved, identity, canonical_json(identity))
+
+
+@lru_cache
+def known_paths() -> dict[str, tuple[str, ...]]:
+    """Component -> the keys that any of its classes has."""
+    paths: dict[str, tuple[str, ...]] = {}
+    for name, kind in COMPONENTS.items():
+        if isinstance(kind, Choice):
+            keys = [key for cls in kind.table.values() for key in model_of(cls).model_fields]
+            paths[name] = (kind.tag, *dict.fromkeys(keys))
+        else:
+            paths[name] = tuple(model_of(kind.cls).model_fields) if isinstance(kind, Record) else ()
+    return paths

@@ -1,0 +1,127 @@
+"""From a tree to cells: each point of the axes laid over the config's own fields, validated, and given its text."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from recovery.config.axes import BROKEN, Block, Point, Value
+from recovery.config.build import Fault, Invalid
+from recovery.config.components import COMPONENTS, DEFAULTS, Built, Context, component
+from recovery.config.labels import Labels
+from recovery.config.problems import Path, Problem
+from recovery.config.sweep import Cell
+from recovery.config.tree import Tree
+from recovery.instances.draw import Setting
+from recovery.instances.files import File
+
+_TEXT_ORDER = sorted([*COMPONENTS, "seed"])
+_EXAMPLES = {"n": "n: 100", "d": "d: 20", "data": "data: {ensemble: gaussian}", "planted": "planted: {kind: linear}"}
+
+
+@dataclass
+class Composer:
+    """Composes every cell of a sweep once, collecting the problems of all of them."""
+
+    tree: Tree
+    seed: int
+    context: Context
+    problems: list[Problem] = field(default_factory=list)
+    built: dict[tuple[Any, ...], Built | None] = field(default_factory=dict)
+
+    def cells(self, blocks: Sequence[Block]) -> tuple[Cell, ...]:
+        labels = Labels(blocks)
+        cells: dict[str, Cell] = {}
+        for block in blocks:
+            for point, parts in self._parts(block):
+                text = self._text(parts)
+                if text not in cells:
+                    cells[text] = self._cell(parts, labels.coordinates(block, point, parts), text)
+        return labels.even(cells.values())
+
+    def _parts(self, block: Block) -> Iterator[tuple[Point, dict[str, Built]]]:
+        """The validated components of every point that has no problem."""
+        overlays = {name: _overlay(block, name) for name in COMPONENTS}
+        for point in block.points():
+            parts = {}
+            for name, positions in overlays.items():
+                key = (name, *[point[i] for i, _ in positions], *[path for _, path in positions])
+                if key not in self.built:
+                    self.built[key] = self._build(name, [(point[i], path) for i, path in positions])
+                parts[name] = self.built[key]
+            if None not in parts.values():
+                whole = {name: part for name, part in parts.items() if part is not None}
+                if self._fits(block, point, whole):
+                    yield point, whole
+
+    def _build(self, name: str, overlays: list[tuple[Value, Path]]) -> Built | None:
+        if any(value.value is BROKEN for value, _ in overlays):
+            return None
+        base = self.tree.value.get(name, DEFAULTS.get(name))
+        if name not in self.tree.value and name not in DEFAULTS and not overlays:
+            text = f"is missing; add `{_EXAMPLES.get(name, name + ': ...')}`, or an axis"
+            self.problems.append(Problem(self.tree.place(()), name, text))
+            return None
+        for value, path in overlays:
+            base = laid(base, path, value.value)
+        try:
+            return component(name, base, self.context)
+        except Invalid as error:
+            self.problems += [self._problem(name, overlays, fault) for fault in error.faults]
+            return None
+
+    def _problem(self, name: str, overlays: list[tuple[Value, Path]], fault: Fault) -> Problem:
+        """A fault at the axis value that brought it, if one did."""
+        for value, path in reversed(overlays):
+            if fault.path[: len(path)] == path:
+                if fault.path == path and fault.key:
+                    return self.tree.problem(value.key, fault.text, key=True)
+                return self.tree.problem((*value.source, *fault.path[len(path) :]), fault.text, key=fault.key)
+            if path[: len(fault.path)] == fault.path:
+                return self.tree.problem(value.source, fault.text)
+        return self.tree.problem((name, *fault.path), fault.text, key=fault.key)
+
+    def _fits(self, block: Block, point: Point, parts: dict[str, Built]) -> bool:
+        """Whether a file has as many rows and columns as the cell asks for."""
+        ensemble = parts["data"].value
+        if not isinstance(ensemble, File):
+            return True
+        fits = True
+        for name, most, what in zip(("n", "d"), ensemble.shape, ("rows", "columns"), strict=True):
+            size = parts[name].value
+            if size > most:
+                at = point[block.paths.index(name)].source if name in block.paths else (name,)
+                text = f"found {name} = {size}, and {ensemble.path} has {most} {what}"
+                self.problems.append(self.tree.problem(at, text))
+                fits = False
+        return fits
+
+    def _text(self, parts: dict[str, Built]) -> str:
+        """The canonical JSON of the cell, put together from that of its components."""
+        texts = [f'"{name}":{self.seed if name == "seed" else parts[name].text}' for name in _TEXT_ORDER]
+        return "{" + ",".join(texts) + "}"
+
+    def _cell(self, parts: dict[str, Built], coordinates: dict[str, Any], text: str) -> Cell:
+        value = {name: part.value for name, part in parts.items()}
+        setting = Setting(
+            value["n"], value["d"], value["data"], value["planted"], value["noise"], value["patterns"]
+        )
+        canonical = {"seed": self.seed, **{name: part.identity for name, part in parts.items()}}
+        return Cell(setting, value["architecture"], value["method"], self.seed, coordinates, canonical, text)
+
+
+def _overlay(block: Block, name: str) -> list[tuple[int, Path]]:
+    """Positions of the paths that lie in a component, and where in it; whole components come first."""
+    inside = [
+        (position, tuple(path.split(".")[1:]))
+        for position, path in enumerate(block.paths)
+        if path.split(".")[0] == name
+    ]
+    return sorted(inside, key=lambda item: (len(item[1]), item[1]))
+
+
+def laid(base: Any, path: Sequence[str | int], value: Any) -> Any:
+    """A copy of `base` with `value` at `path`."""
+    if not path:
+        return value
+    inner = base if isinstance(base, dict) else {}
+    return {**inner, path[0]: laid(inner.get(path[0]), path[1:], value)}

@@ -1,0 +1,66 @@
+"""What an annotation allows, in words: the second half of every message about a value."""
+
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+_NAMES: dict[Any, str] = {
+    int: "an integer",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    type(None): "null",
+    Any: "any value",
+}
+_SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+
+
+def describe(annotation: Any) -> str:
+    """`an integer >= 1 or 'auto'` for `Annotated[int, Ge(1)] | Literal["auto"]`."""
+    origin = get_origin(annotation)
+    if annotation in _NAMES:
+        return _NAMES[annotation]
+    if origin is Annotated:
+        base, *metadata = get_args(annotation)
+        words = [item.description for item in metadata if isinstance(item, FieldInfo) and item.description]
+        return words[0] if words else describe(base) + _bounds(metadata)
+    if origin is Literal:
+        return choices(get_args(annotation))
+    if origin in (Union, types.UnionType):
+        return " or ".join(describe(member) for member in get_args(annotation))
+    if origin in (list, tuple):
+        members = [member for member in get_args(annotation) if member is not Ellipsis]
+        if origin is tuple and Ellipsis not in get_args(annotation):
+            return f"a list of {len(members)}: " + ", ".join(describe(member) for member in members)
+        return "a list" + (f" (each {describe(members[0])})" if members else "")
+    if origin is not None and issubclass(origin, Mapping):
+        return "a mapping"
+    if is_dataclass(annotation):
+        return "a mapping with the keys " + ", ".join(field.name for field in fields(annotation) if not field.kw_only)
+    return getattr(annotation, "__name__", str(annotation))
+
+
+def choices(values: Iterable[Any]) -> str:
+    """`a, b or c`."""
+    words = [str(value) for value in values]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def words(annotation: Any) -> tuple[str, ...]:
+    """Every text literal that the annotation allows: what a misspelt word may have meant."""
+    if get_origin(annotation) is Literal:
+        return tuple(value for value in get_args(annotation) if isinstance(value, str))
+    return tuple(word for member in get_args(annotation) for word in words(member) if not isinstance(member, str))
+
+
+def _bounds(metadata: list[Any]) -> str:
+    found = [
+        f" {sign} {getattr(item, name)}"
+        for item in metadata
+        for name, sign in _SIGNS.items()
+        if getattr(item, name, None) is not None
+    ]
+    return " and".join(found)

@@ -1,0 +1,131 @@
+"""The fields of a config that no trial depends on: names, counts, claims and the report's specification."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Interval, MinLen
+from pydantic import Field
+
+from recovery.config.build import Fault, Invalid, build
+from recovery.config.describe import choices
+from recovery.config.problems import Path, did_you_mean, found
+from recovery.errors import ParameterError
+
+Value = bool | int | float | str | None
+Where = Annotated[Mapping[str, Value], Field(description="a mapping of coordinates to values")]
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a sweep is called, where it comes from, and how often each cell is drawn."""
+
+    name: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+            description="a name for a folder: up to 100 letters, digits, '.', '_' or '-', the first a letter or digit",
+        ),
+    ]
+    title: str = ""
+    source: str = ""
+    seed: Annotated[int, Ge(0)] = 0
+    replicates: Annotated[int, Ge(1)] = 1
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The success probability of column `of` crosses 1/2 where `ratio` is `value`, to within `tolerance`."""
+
+    of: str
+    ratio: Literal["n/d"]
+    value: Annotated[float, Gt(0)]
+    tolerance: Annotated[float, Gt(0)]
+    where: Where = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class OnCurve:
+    """The frequency of column `of` agrees with the theory curve `curve` at significance level `level`."""
+
+    of: str
+    curve: str
+    level: Annotated[float, Interval(gt=0, lt=1)] = 1e-3
+    where: Where = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A claim in words, printed beside the diagram and left to the reader's eye."""
+
+    text: Annotated[str, MinLen(1)]
+    where: Where = field(default_factory=dict)
+    source: str = ""
+
+
+Claim = Threshold | OnCurve | Statement
+
+CLAIMS: dict[str, type[Any]] = {"threshold": Threshold, "curve": OnCurve, "statement": Statement}
+
+
+@dataclass(frozen=True)
+class RatioCurve:
+    """The line y = x / ratio: {ratio: 2.0} is n = 2d in a diagram of n across and d up."""
+
+    ratio: Annotated[float, Gt(0)]
+
+
+@dataclass(frozen=True)
+class NamedCurve:
+    """A theory curve by name."""
+
+    name: Annotated[str, MinLen(1)]
+
+
+@dataclass(frozen=True)
+class ReportSpec:
+    """How a grid is drawn: column `value` over the coordinates x and y, one panel for each value of `panel`.
+
+    Without `panel`, one for each combination of the remaining axes. curves: drawn into the diagram, {ratio: 2.0} or
+    the name of a theory curve. limits: the ends of the colour scale.
+    """
+
+    value: str = "recovered"
+    x: str = "n"
+    y: str = "d"
+    panel: str | None = None
+    curves: tuple[Annotated[str | NamedCurve | RatioCurve, Field(description="a curve's name or {ratio: 2.0}")], ...] = ()
+    scale: Literal["linear", "log"] = "linear"
+    limits: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        curves = tuple(NamedCurve(curve) if isinstance(curve, str) else curve for curve in self.curves)
+        object.__setattr__(self, "curves", curves)
+        if self.limits is not None and not self.limits[0] < self.limits[1]:
+            raise ParameterError(f"limits are [low, high] with low < high, found {list(self.limits)}")
+
+
+def build_claims(value: object) -> tuple[Claim, ...]:
+    """The claims of a config. Raises `Invalid` with the faults of all of them."""
+    if not isinstance(value, list):
+        raise Invalid([Fault((), f"found {found(value)}; allowed: a list of claims such as {{kind: threshold, ...}}")])
+    claims, faults = [], list[Fault]()
+    for i, item in enumerate(value):
+        try:
+            claims.append(_claim(item))
+        except Invalid as error:
+            faults += [Fault((i, *fault.path), fault.text, fault.key) for fault in error.faults]
+    if faults:
+        raise Invalid(faults)
+    return tuple(claims)
+
+
+def _claim(item: object) -> Claim:
+    kind = item.get("kind") if isinstance(item, dict) else None
+    if not isinstance(kind, str) or kind not in CLAIMS:
+        path: Path = ("kind",) if kind is not None else ()
+        hint = did_you_mean(kind, CLAIMS)
+        raise Invalid([Fault(path, f"found {found(item if kind is None else kind)}; allowed: kind {choices(CLAIMS)}{hint}")])
+    return build(CLAIMS[kind], item, tag="kind", name=kind)

@@ -1,0 +1,153 @@
+"""A config file, or a stored document, to a sweep."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import fields
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from recovery.config.axes import Block, parse
+from recovery.config.build import Fault, Invalid, build
+from recovery.config.components import COMPONENTS, DEFAULTS, Context
+from recovery.config.compose import Composer
+from recovery.config.header import Header, ReportSpec, build_claims
+from recovery.config.overrides import HEADER, override
+from recovery.config.problems import ConfigError, Place, Problem, did_you_mean
+from recovery.config.reader import read
+from recovery.config.sweep import Cell, Sweep
+from recovery.config.tree import Tree
+from recovery.config.user import add_folders
+from recovery.instances.files import File
+
+STORED = ("folder", "files")
+"""Keys of a document that a config does not have: where its relative paths start, and the digests of data files."""
+
+
+def shipped() -> dict[str, Path]:
+    """Name -> file of the configs that come with the program."""
+    folder = Path(str(resources.files("recovery.configs")))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Sweep:
+    """The sweep of a YAML file or of a shipped config's name, with `PATH=VALUE` overrides.
+
+    Every cell is composed and validated. Raises `ConfigError` with every problem of the file and the overrides.
+    """
+    path = _find(path_or_name)
+    tree, problems = read(path)
+    for rank, text in enumerate(overrides, start=1):
+        problems += override(tree, text, rank)
+    folder = path.parent.resolve()
+    sweep, found = _sweep(tree, Context(folder))
+    if problems or found:
+        raise ConfigError([*problems, *found])
+    assert sweep is not None
+    return sweep
+
+
+def from_document(document: dict[str, Any]) -> Sweep:
+    """The sweep that a document was stored from; its cells are composed when first asked for. Raises `ConfigError`."""
+    tree = Tree({key: value for key, value in document.items() if key not in STORED}, "document")
+    context = Context(Path(document.get("folder", ".")), document.get("files", {}))
+    header, problems = _header(tree)
+    blocks, more = parse(tree)
+    if problems or more or header is None:
+        raise ConfigError([*problems, *more])
+    return _assemble(header, blocks, document, lambda: _cells(tree, header[0].seed, blocks, context))
+
+
+Parts = tuple[Header, tuple[Any, ...], ReportSpec]
+
+
+def _find(path_or_name: str | Path) -> Path:
+    path, configs = Path(path_or_name), shipped()
+    if path.is_file():
+        return path
+    if str(path_or_name) in configs:
+        return configs[str(path_or_name)]
+    text = "no such file, and no shipped config of that name; `recover configs` lists them"
+    hint = did_you_mean(str(path_or_name).removesuffix(".yaml"), configs)
+    raise ConfigError([Problem(Place(0, 0, 0, str(path_or_name)), "", text + hint)])
+
+
+def _cells(tree: Tree, seed: int, blocks: list[Block], context: Context) -> tuple[Cell, ...]:
+    composer = Composer(tree, seed, context)
+    cells = composer.cells(blocks)
+    if composer.problems:
+        raise ConfigError(composer.problems)
+    return cells
+
+
+def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
+    header, problems = _header(tree)
+    blocks, more = parse(tree)
+    add_folders([context.folder, Path.cwd()])
+    composer = Composer(tree, header[0].seed if header else 0, context)
+    cells = composer.cells(blocks)
+    problems += more + composer.problems
+    if problems or header is None:
+        return None, problems
+    document = _document(tree, header[0], composer, cells, blocks)
+    return _assemble(header, blocks, document, lambda: cells), []
+
+
+def _assemble(header: Parts, blocks: list[Block], document: dict[str, Any], compose: Any) -> Sweep:
+    head, claims, report = header
+    axes = tuple(dict.fromkeys(path for block in blocks for path in block.paths))
+    return Sweep(
+        head.name, head.title, head.source, head.seed, head.replicates, claims, report, axes, document, compose
+    )
+
+
+def _header(tree: Tree) -> tuple[Parts | None, list[Problem]]:
+    """The header, claims and report specification, and what is wrong with them or with the top-level keys."""
+    problems = []
+    allowed = (*HEADER, *COMPONENTS)
+    for key in tree.value:
+        if key not in allowed:
+            text = f"unknown key; allowed: {', '.join(allowed)}{did_you_mean(key, allowed)}"
+            problems.append(tree.problem((key,), text, key=True))
+    names = [field.name for field in fields(Header)]
+    parts: list[Any] = []
+    for at, make in (
+        ((), lambda: build(Header, {key: tree.value[key] for key in names if key in tree.value})),
+        (("claims",), lambda: build_claims(tree.value.get("claims", []))),
+        (("report",), lambda: build(ReportSpec, tree.value.get("report", {}))),
+    ):
+        try:
+            parts.append(make())
+        except Invalid as error:
+            problems += [_placed(tree, at, fault) for fault in error.faults]
+    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None, problems
+
+
+def _placed(tree: Tree, at: tuple[str, ...], fault: Fault) -> Problem:
+    return tree.problem((*at, *fault.path), fault.text, key=fault.key)
+
+
+def _document(
+    tree: Tree, head: Header, composer: Composer, cells: tuple[Cell, ...], blocks: list[Block]
+) -> dict[str, Any]:
+    """The config as plain data, with defaults filled in wherever no axis reaches."""
+    document: dict[str, Any] = {field.name: getattr(head, field.name) for field in fields(head)}
+    reached = {path.split(".")[0] for block in blocks for path in block.paths}
+    for name in COMPONENTS:
+        part = composer.built.get((name,))
+        if name not in reached and part is not None:
+            document[name] = part.resolved
+            if isinstance(part.resolved, dict):
+                document[name] = {key: value for key, value in part.resolved.items() if key != "digest"}
+        elif name in tree.value or name in DEFAULTS:
+            document[name] = copy.deepcopy(tree.value.get(name, DEFAULTS.get(name)))
+    for name in ("axes", "claims", "report"):
+        if name in tree.value:
+            document[name] = copy.deepcopy(tree.value[name])
+    ensembles = {id(cell.setting.ensemble): cell.setting.ensemble for cell in cells}.values()
+    files = {ensemble.path: ensemble.digest for ensemble in ensembles if isinstance(ensemble, File)}
+    if files:
+        document["files"] = files
+    if files or ":" in "".join(str(cell.coordinates["ensemble"]) + str(cell.coordinates["method"]) for cell in cells):
+        document["folder"] = str(composer.context.folder)
+    return document

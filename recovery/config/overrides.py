@@ -1,0 +1,83 @@
+"""`--set PATH=VALUE`: a field overridden, or an axis fixed at one value."""
+
+from typing import Any
+
+from recovery.config.axes import RESERVED, path_fault
+from recovery.config.components import COMPONENTS, known_paths
+from recovery.config.problems import ConfigError, Place, Problem, did_you_mean
+from recovery.config.reader import read_value
+from recovery.config.tree import Tree
+
+HEADER = ("name", "title", "source", "seed", "replicates", "claims", "report", "axes")
+
+
+def override(tree: Tree, text: str, rank: int) -> list[Problem]:
+    """Apply one `PATH=VALUE` to the tree; `rank` orders its messages after the file's. VALUE is read as YAML.
+
+    Where PATH is an axis, it keeps that one value, and its column stays; in a zipped group the other axes stay.
+    """
+    place = Place(rank, 0, 0, f"--set {text}")
+    path, equals, value_text = text.partition("=")
+    path = path.strip()
+    if not equals or not path:
+        return [Problem(place, "", "allowed: PATH=VALUE, such as `--set data.ensemble=haar`")]
+    try:
+        value = read_value(value_text, "VALUE")
+    except ConfigError as error:
+        return [Problem(place, path, f"{problem.text} (column {problem.place.column})") for problem in error.problems]
+    root = path.split(".")[0]
+    if root not in HEADER:
+        fault = path_fault(path, tree)
+        if fault:
+            paths = [*COMPONENTS, *HEADER, *(f"{name}.{key}" for name, keys in known_paths().items() for key in keys)]
+            allowed = fault if root in COMPONENTS else (
+                f"is no field of a config; allowed: {', '.join([*COMPONENTS, *HEADER])}{did_you_mean(path, paths)}"
+            )
+            return [Problem(place, path, allowed)]
+    fixed = _fix(tree, path, value, place)
+    if fixed:
+        return []
+    inside = [axis for axis in _axes(tree) if path.startswith(axis + ".")]
+    if inside:
+        return [Problem(place, path, f"lies in the axis {inside[0]}; fix that axis as a whole, or override the config file")]
+    parts = ("axes", path.removeprefix("axes.")) if path.startswith("axes.") else tuple(path.split("."))
+    tree.put(parts, value, place)
+    return []
+
+
+def _blocks(tree: Tree) -> list[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    axes = tree.value.get("axes")
+    if isinstance(axes, list):
+        return [(("axes", i), block) for i, block in enumerate(axes) if isinstance(block, dict)]
+    return [(("axes",), axes)] if isinstance(axes, dict) else []
+
+
+def _axes(tree: Tree) -> list[str]:
+    names = []
+    for _, block in _blocks(tree):
+        names += [name for name in block if name not in RESERVED]
+        names += [name for group in _groups(block) for name in group]
+    return names
+
+
+def _groups(block: dict[str, Any]) -> list[dict[str, Any]]:
+    groups = block.get("zip")
+    return [group for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
+
+
+def _fix(tree: Tree, path: str, value: Any, place: Place) -> bool:
+    """Give the axis `path` one value in every block that has it."""
+    fixed = False
+    for at, block in _blocks(tree):
+        group = next((group for group in _groups(block) if path in group), None)
+        if group is not None:
+            del group[path]
+            _drop_empty(block)
+        if group is not None or path in block:
+            tree.put((*at, path), [value], place)
+            fixed = True
+    return fixed
+
+
+def _drop_empty(block: dict[str, Any]) -> None:
+    block["zip"] = [group for group in block["zip"] if group != {}]

@@ -1,0 +1,81 @@
+"""What is wrong with a config, and where: every error of one run, sorted by position, on one screen."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from recovery.errors import RecoverError
+
+Path = tuple[str | int, ...]
+"""Keys and list indices from the root of a document to a value."""
+
+MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A position in a file (line and column from 1), or a `--set` option (`line` 0), which sorts after the file."""
+
+    rank: int
+    line: int
+    column: int
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One error: `place: path: text`."""
+
+    place: Place
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.path}: {self.text}" if self.path else f"{self.place}: {self.text}"
+
+
+class ConfigError(RecoverError):
+    """A config that cannot run. `problems` holds every one of them, by position; the message is one screen."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        lines = [str(problem) for problem in self.problems[:MOST_SHOWN]]
+        if len(self.problems) > MOST_SHOWN:
+            lines.append(f"... and {len(self.problems) - MOST_SHOWN} more")
+        super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ConfigError, (self.problems,)
+
+
+def dotted(path: Path) -> str:
+    """`axes.n[3]` for ("axes", "n", 3)."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def found(value: object) -> str:
+    """A value as a message shows it, cut to a few words."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        text = "{" + ", ".join(f"{key}: {found(item)}" for key, item in list(value.items())[:4]) + "}"
+    elif isinstance(value, list):
+        text = "[" + ", ".join(found(item) for item in value[:6]) + (", ...]" if len(value) > 6 else "]")
+    else:
+        text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def did_you_mean(word: object, allowed: Iterable[str]) -> str:
+    """`; did you mean 'gaussian'?`, or nothing when no allowed word is near."""
+    near = difflib.get_close_matches(str(word), list(allowed), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""

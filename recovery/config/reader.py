@@ -1,0 +1,151 @@
+"""YAML 1.2 to a `Tree`: no object is ever constructed, and every key and value keeps its line and column."""
+
+from pathlib import Path as File
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from recovery.config.problems import ConfigError, Path, Place, Problem, dotted
+from recovery.config.tree import Tree
+
+MOST_BYTES = 1_000_000
+MOST_NODES = 200_000
+"""Values after aliases are expanded."""
+DEEPEST = 40
+
+_PREFIX = "tag:yaml.org,2002:"
+_SCALARS = {_PREFIX + name for name in ("null", "bool", "int", "float", "str")}
+_TEXT = {_PREFIX + "timestamp", _PREFIX + "merge", _PREFIX + "value"}  # YAML 1.1 types: text in 1.2
+
+
+def read(path: File) -> tuple[Tree, list[Problem]]:
+    """The tree of a YAML file, and what is wrong with its keys and tags. Raises `ConfigError` where it has no tree."""
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise _failure(str(path), f"cannot be read: {error.strerror}; give a YAML file or a name that "
+                       "`recover configs` lists") from error
+    if len(content) > MOST_BYTES:
+        raise _failure(str(path), f"is larger than {MOST_BYTES // 1_000_000} MB: a config holds choices, not data; "
+                       "name a data file by `data: {ensemble: file, path: ...}`")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        column = error.start - content.rfind(b"\n", 0, error.start)
+        raise _failure(str(path), f"found byte 0x{content[error.start]:02x}, which is not UTF-8; save the file as UTF-8",
+                       line, column) from error
+    return read_text(text, str(path))
+
+
+def read_text(text: str, source: str) -> tuple[Tree, list[Problem]]:
+    """`read` for text; `source` names it in messages."""
+    node, yaml = _compose(text, source)
+    if node is None:
+        raise _failure(source, "is empty; `recover configs` lists configs to start from")
+    if not isinstance(node, MappingNode):
+        raise _failure(source, "found no `key: value` lines at the top; a config is a mapping that begins with `name:`")
+    walk = _Walk(yaml, source)
+    return Tree(walk.convert(node, ()), source, walk.values, walk.keys), walk.problems
+
+
+def read_value(text: str, source: str) -> Any:
+    """One YAML value, as `--set` takes it. Raises `ConfigError`."""
+    node, yaml = _compose(text, source)
+    if node is None:
+        return None
+    walk = _Walk(yaml, source)
+    value = walk.convert(node, ())
+    if walk.problems:
+        raise ConfigError(walk.problems)
+    return value
+
+
+def _compose(text: str, source: str) -> tuple[Node | None, YAML]:
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        return yaml.compose(text), yaml
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        what = " ".join(part for part in (error.context, error.problem) if part)
+        raise _failure(source, f"is not YAML here: {what}", line, column) from error
+    except YAMLError as error:
+        raise _failure(source, f"is not YAML: {str(error).splitlines()[0]}") from error
+    except RecursionError as error:
+        raise _failure(source, f"is nested deeper than {DEEPEST} levels") from error
+
+
+def _failure(source: str, text: str, line: int = 1, column: int = 1) -> ConfigError:
+    return ConfigError([Problem(Place(0, line, column, source), "", text)])
+
+
+class _Walk:
+    """Converts nodes to plain data, and notes places and problems on the way."""
+
+    def __init__(self, yaml: YAML, source: str) -> None:
+        self.yaml, self.source = yaml, source
+        self.values: dict[Path, Place] = {}
+        self.keys: dict[Path, Place] = {}
+        self.problems: list[Problem] = []
+        self.count = 0
+
+    def convert(self, node: Node, path: Path) -> Any:
+        self.count += 1
+        if self.count > MOST_NODES:
+            raise self._fatal(node, f"more than {MOST_NODES} values once aliases are expanded; write fewer aliases")
+        if len(path) > DEEPEST:
+            raise self._fatal(node, f"nested deeper than {DEEPEST} levels, or an alias to something around itself")
+        self.values[path] = self._place(node)
+        if isinstance(node, MappingNode):
+            self._check_tag(node, path, {_PREFIX + "map"})
+            return self._mapping(node, path)
+        if isinstance(node, SequenceNode):
+            self._check_tag(node, path, {_PREFIX + "seq"})
+            return [self.convert(item, (*path, i)) for i, item in enumerate(node.value)]
+        return self._scalar(node, path)
+
+    def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key, item in node.value:
+            if not isinstance(key, ScalarNode):
+                self._problem(key, path, "found a list or mapping as a key; keys are words")
+                continue
+            here = (*path, str(key.value))
+            if key.value in result:
+                first = self.keys[here]
+                self._problem(key, here, f"found a second time; the first is on line {first.line}; keep one")
+                continue
+            self.keys[here] = self._place(key)
+            result[str(key.value)] = self.convert(item, here)
+        return result
+
+    def _scalar(self, node: Node, path: Path) -> Any:
+        tag = str(node.tag)
+        if tag in _TEXT:
+            return str(node.value)
+        self._check_tag(node, path, _SCALARS)
+        if tag not in _SCALARS:
+            return None
+        try:
+            return self.yaml.constructor.construct_object(node)
+        except (ValueError, YAMLError):
+            self._problem(node, path, f"found {node.value!r} tagged as {tag.removeprefix(_PREFIX)}, which it is not")
+            return None
+
+    def _check_tag(self, node: Node, path: Path, allowed: set[str]) -> None:
+        if str(node.tag) not in allowed:
+            tag = str(node.tag).replace(_PREFIX, "!!")
+            self._problem(node, path, f"found the tag {tag}; tags are never followed: write plain values")
+
+    def _place(self, node: Node) -> Place:
+        return Place(0, node.start_mark.line + 1, node.start_mark.column + 1, self.source)
+
+    def _problem(self, node: Node, path: Path, text: str) -> None:
+        self.problems.append(Problem(self._place(node), dotted(path), text))
+
+    def _fatal(self, node: Node, text: str) -> ConfigError:
+        return ConfigError([*self.problems, Problem(self._place(node), "", text)])

@@ -1,0 +1,86 @@
+"""Cells, trials and sweeps: what a config comes to."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+from recovery.config.components import canonical_json
+from recovery.config.header import Claim, ReportSpec
+from recovery.instances.draw import Setting
+from recovery.methods.method import Method
+
+ID_BYTES = 8
+
+Scalar = int | float | str | bool | None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting of a sweep, to be drawn `replicates` times.
+
+    coordinates: column -> flat value, for the rows. canonical: the resolved science fields, as plain data; `text` is
+    their canonical JSON, of which ids are hashes.
+    """
+
+    setting: Setting
+    architecture: str
+    method: Method
+    seed: int
+    coordinates: Mapping[str, Scalar]
+    canonical: Mapping[str, Any] = field(repr=False)
+    text: str = field(repr=False)
+
+    def trial(self, replicate: int) -> "Trial":
+        """The replicate's trial; its id is a hash of the JSON of [canonical, replicate]."""
+        return Trial(blake2b(f"[{self.text},{replicate}]".encode(), digest_size=ID_BYTES).hexdigest(), replicate, self)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One unit of work. Its id depends on the cell's canonical fields and the replicate, on nothing else."""
+
+    id: str
+    replicate: int
+    cell: Cell
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A validated config. `document` is the config as plain data, all that `from_document` needs to build it again.
+
+    axes: the dotted paths of its axes; each is a column of every cell's coordinates.
+    """
+
+    name: str
+    title: str
+    source: str
+    seed: int
+    replicates: int
+    claims: tuple[Claim, ...]
+    report: ReportSpec
+    axes: tuple[str, ...]
+    document: dict[str, Any] = field(repr=False)
+    compose: Callable[[], tuple[Cell, ...]] = field(repr=False)
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every cell once, the first axis changing slowest."""
+        return self.compose()
+
+    def trials(self) -> Iterator[Trial]:
+        """Every trial, cell by cell."""
+        for cell in self.cells:
+            for replicate in range(self.replicates):
+                yield cell.trial(replicate)
+
+    @property
+    def size(self) -> int:
+        """The number of trials."""
+        return len(self.cells) * self.replicates
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the document."""
+        return blake2b(canonical_json(self.document).encode(), digest_size=ID_BYTES).hexdigest()
