@@ -1,0 +1,26 @@
+"""`recover report`: stored grids as maps, figures and tables."""
+
+from pathlib import Path
+
+import click
+
+FORMATS = ("terminal", "html", "png", "svg", "pdf", "csv", "json")
+
+
+@click.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--format", "kind", type=click.Choice(FORMATS), help="Default: the terminal's map, and a PNG.")
+@click.option("--value", metavar="COLUMN", help="What to show: a measured column, or COLUMN<=NUMBER.")
+@click.option("--out", type=click.Path(path_type=Path), help="File to write; a folder where there are several.")
+def command(results: tuple[Path, ...], kind: str | None, value: str | None, out: Path | None) -> None:
+    """Draw and tabulate the grids stored in RESULTS, one or more folders.
+
+    \b
+    recover report results/quickstart                          map in the terminal, and a PNG
+    recover report results/a results/b --format html --out ab.html
+    recover report results/a --value 'max_deviation<=1e-3' --format pdf
+    recover report results/a --format csv > cells.csv
+    """
+    from recovery.report.command import report
+
+    report(results, kind, value, out)

@@ -1,0 +1,171 @@
+"""A diagram as a matplotlib figure for print: one panel a combination of the other axes, theory curves on top."""
+
+from collections.abc import Sequence
+from functools import cache
+from io import BytesIO
+from math import ceil
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import Normal, Stroke
+
+from recovery.report.curves import lines
+from recovery.report.diagram import Diagram, Panel
+from recovery.report.scale import Scale, scale_of
+from recovery.report.style import COLOURS, CURVES, DASHES, ONE_COLUMN, RC, TWO_COLUMNS, WIDTHS
+from recovery.types import Array
+
+LARGE = 10_000
+"""From this many cells a panel on, a vector file holds the mesh as a picture."""
+
+
+def draw(diagram: Diagram) -> Figure:
+    """The whole diagram: 3.45 inches wide with one panel, 7.1 with more; panels (a), (b), ... share their axes."""
+    panels = diagram.panels
+    across = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else min(3 if len(panels) <= 9 else 4, len(panels))
+    up = ceil(len(panels) / across)
+    width = ONE_COLUMN if across == 1 else TWO_COLUMNS
+    height = width / across * 0.74 * up + (1.0 if across == 1 else 0.7)
+    with matplotlib.rc_context(RC):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots(up, across, sharex=True, sharey=True, squeeze=False)
+        scale = scale_of(diagram)
+        for letter, panel, ax in zip("abcdefghijklmnopqrstuvwxyz" * 9, panels, axes.flat, strict=False):
+            mesh = _heat(ax, panel, scale)
+            _mark(ax, panel)
+            handles = _overlay(ax, diagram)
+            if len(panels) > 1:
+                ax.set_title(f"({letter}) {panel.title}", loc="left")
+        for ax in list(axes.flat)[len(panels) :]:
+            ax.set_axis_off()
+        for ax in axes[:, 0]:
+            ax.set_ylabel(diagram.layout.y or "")
+        for column in range(across):
+            ax = axes[[i for i in range(up) if i * across + column < len(panels)][-1], column]
+            ax.set_xlabel(diagram.layout.x)
+            ax.tick_params(labelbottom=True)
+        bar = figure.colorbar(mesh, ax=axes, label=scale.label, shrink=0.9 if up == 1 else 0.6, aspect=24, pad=0.015)
+        bar.outline.set_linewidth(0.6)
+        figure.suptitle(plain(diagram.title), fontsize=9)
+        handles += _mark_handles(diagram)
+        figure.legend(handles=handles, loc="outside lower center", ncols=1 if across == 1 else 4)
+    return figure
+
+
+def render(figure: Figure, kind: str) -> bytes:
+    """The figure's file of one kind: png, svg or pdf. The same figure gives the same bytes."""
+    dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    buffer = BytesIO()
+    with matplotlib.rc_context(RC):
+        figure.savefig(buffer, format=kind, metadata=dates.get(kind))
+    return buffer.getvalue()
+
+
+def plain(text: str) -> str:
+    """Text that matplotlib shows as it stands: dollars are no mathematics, one line stays one line, and what the
+    font lacks becomes U+FFFD."""
+    shown = "".join(c if ord(c) in _glyphs() else "\ufffd" for c in " ".join(text.split()))
+    return shown.replace("$", r"\$")
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    return frozenset(get_font(findfont(RC["font.family"])).get_charmap())
+
+
+def edges(values: Sequence[Any]) -> Array:
+    """Cell borders half way between an axis's values; of words, between 0, 1, 2, ..."""
+    centres = positions(values)
+    if len(centres) == 1:
+        half = max(abs(float(centres[0])) / 2, 0.5)
+        return np.array([centres[0] - half, centres[0] + half])
+    middle = (centres[1:] + centres[:-1]) / 2
+    return np.concatenate([[2 * centres[0] - middle[0]], middle, [2 * centres[-1] - middle[-1]]])
+
+
+def positions(values: Sequence[Any]) -> Array:
+    """Where an axis's values stand: at themselves, or at 0, 1, 2, ... where they are words."""
+    try:
+        numbers = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        return np.arange(len(values), dtype=float)
+    return numbers if np.isfinite(numbers).all() else np.arange(len(values), dtype=float)
+
+
+def _heat(ax: Axes, panel: Panel, scale: Scale) -> Any:
+    norm = LogNorm(*scale.limits) if scale.logarithmic else Normalize(*scale.limits)
+    values = np.ma.masked_invalid(scale.clipped(panel.matrix("value")))
+    large = values.size > LARGE
+    mesh = ax.pcolormesh(edges(panel.x), edges(panel.y), values, cmap=COLOURS, norm=norm, rasterized=large)
+    if not large:
+        mesh.set_edgecolor("face")
+        mesh.set_linewidth(0.15)
+    ax.set_facecolor("white")
+    for axis, values_ in ((ax.xaxis, panel.x), (ax.yaxis, panel.y)):
+        if not np.array_equal(positions(values_), np.asarray(values_, dtype=object)) and values_ != [None]:
+            axis.set_ticks(positions(values_), [plain(str(value)) for value in values_])
+        elif values_ == [None]:
+            axis.set_ticks([])
+    return mesh
+
+
+def _mark(ax: Axes, panel: Panel) -> None:
+    """A stroke across every cell with failed or missing trials, a cross where none finished, a dot for undecided."""
+    x, y, cells = edges(panel.x), edges(panel.y), panel.cells
+    left, right = _inner(x[cells["ix"]], x[cells["ix"] + 1])
+    low, high = _inner(y[cells["iy"]], y[cells["iy"] + 1])
+    unfinished = ((cells["failed"] > 0) | (cells["missing"] > 0)).to_numpy()
+    nothing = (cells["ok"] == 0).to_numpy()
+    up = np.stack([np.stack([left, low], 1), np.stack([right, high], 1)], 1)
+    down = np.stack([np.stack([left, high], 1), np.stack([right, low], 1)], 1)
+    for segments in (up[unfinished], down[nothing]):
+        strokes = LineCollection(list(segments), colors="black", linewidths=0.7, zorder=3)
+        strokes.set_path_effects([Stroke(linewidth=1.6, foreground="white"), Normal()])
+        ax.add_collection(strokes, autolim=False)
+    dots = (cells["undecided"] > 0).to_numpy()
+    ax.plot(((left + right) / 2)[dots], ((low + high) / 2)[dots], "o", ms=2.2, mfc="white", mec="black", mew=0.5)
+
+
+def _inner(start: Array, end: Array) -> tuple[Array, Array]:
+    """The middle two thirds of an interval."""
+    return start + (end - start) / 6, end - (end - start) / 6
+
+
+def _mark_handles(diagram: Diagram) -> list[Line2D]:
+    totals = diagram.totals
+    handles = []
+    style: dict[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5}
+    if totals["failed"] or totals["missing"]:
+        words = " and ".join(f"{name} ({totals[name]})" for name in ("failed", "missing") if totals[name])
+        handles.append(Line2D([], [], marker=[(-1, -1), (1, 1)], label=f"trials {words}", **style))
+    if (diagram.table["ok"] == 0).any():
+        handles.append(Line2D([], [], marker="x", label="no trial finished", **style))
+    if totals["undecided"]:
+        style |= {"markersize": 2.5, "markerfacecolor": "white"}
+        handles.append(Line2D([], [], marker="o", label=f"trials undecided ({totals['undecided']})", **style))
+    return handles
+
+
+def _overlay(ax: Axes, diagram: Diagram) -> list[Line2D]:
+    """Theory curves; the handles for the legend, one a label."""
+    handles: dict[str, Line2D] = {}
+    found = lines(diagram)
+    main = list(dict.fromkeys(line.label for line in found if not line.secondary))
+    for line in found:
+        rank = main.index(line.label) if not line.secondary else 0
+        style: dict[str, Any] = {"color": CURVES[rank % 4], "linestyle": DASHES[rank % 4]}
+        style["linewidth"] = 0.8 if line.secondary else WIDTHS[rank % 4]
+        if line.secondary:
+            style["linestyle"] = (0, (2, 1.2))
+        (artist,) = ax.plot(*line.points.T, **style, zorder=4 + rank / 9, scalex=False, scaley=False)
+        if rank == 0 and not line.secondary:
+            artist.set_path_effects([Stroke(linewidth=style["linewidth"] + 1.2, foreground="white"), Normal()])
+        handles.setdefault(line.label, Line2D([], [], **style, label=line.label))
+    return list(handles.values())

@@ -1,0 +1,124 @@
+"""What a report shows of a trial: a measured column, or whether that column stays below a threshold."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recovery.errors import ReportError
+from recovery.store.schema import MEASURED
+from recovery.types import Array, Mask
+
+LABELS = {
+    "recovered": "recovered",
+    "holds": "condition holds",
+    "all_ones": "all-ones pattern exists",
+    "max_deviation": "largest deviation",
+    "absolute_distance": "absolute distance",
+    "test_distance": "test distance",
+    "isometry_value": "isometry value",
+    "seconds": "seconds",
+}
+LOGARITHMIC = ("max_deviation", "distance", "gap", "residual", "violation", "seconds", "loss", "error")
+"""Columns with one of these in their name span decades."""
+DECIDED = {"recovered": 1.0, "not_unique": 0.0, "not_optimal": 0.0}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column of the rows, or with `at_most` the event that the column is at most that number."""
+
+    column: str
+    at_most: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Quantity":
+        """`recovered`, `absolute_distance` or `max_deviation<=1e-4`; raises `ReportError` otherwise."""
+        match = re.fullmatch(r"\s*([\w.]+)\s*(?:<=?\s*(\S+))?\s*", text)
+        try:
+            if match is None:
+                raise ValueError
+            column, bound = match.groups()
+            return cls(column, None if bound is None else float(bound))
+        except ValueError:
+            message = f"cannot read the value {text!r}; write a column, or COLUMN<=NUMBER as in max_deviation<=1e-4"
+            raise ReportError(message) from None
+
+    def __str__(self) -> str:
+        return self.column if self.at_most is None else f"{self.column}<={self.at_most:g}"
+
+    @property
+    def label(self) -> str:
+        """In words, for axes and titles."""
+        words = LABELS.get(self.column, self.column.replace("_", " "))
+        return words if self.at_most is None else f"{words} ≤ {self.at_most:g}"
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether its numbers belong on a log scale unless the config says otherwise."""
+        return any(word in self.column for word in LOGARITHMIC)
+
+    def proportion(self, frame: pd.DataFrame) -> bool:
+        """Whether a cell's value is a fraction of trials rather than a typical number."""
+        return self.at_most is not None or is_boolean(frame[self.column])
+
+    def values(self, frame: pd.DataFrame) -> Array:
+        """One float a row: 1, 0 or the number; NaN where the trial failed or the column was left undecided.
+
+        A null `max_deviation` under a threshold takes the verdict of the certificate that made a solve needless:
+        a unique optimum deviates by nothing, a planted point that is not the unique optimum is not recovered.
+        """
+        numbers = as_numbers(frame[self.column])
+        if self.at_most is not None:
+            below = np.where(np.isnan(numbers), np.nan, numbers <= self.at_most)
+            if self.column == "max_deviation" and "verdict" in frame:
+                by_proof = as_numbers(frame["verdict"].astype("object").map(DECIDED))
+                below = np.where(np.isnan(numbers), by_proof, below)
+            numbers = below
+        return np.where(finished(frame), numbers, np.nan)
+
+
+def finished(frame: pd.DataFrame) -> Mask:
+    """Which trials ended with status ok; every other one failed, and is never a failure to recover."""
+    result: Mask = (frame["status"].astype("object") == "ok").to_numpy(dtype=np.bool_)
+    return result
+
+
+def is_boolean(column: "pd.Series[Any]") -> bool:
+    """Whether a column holds truth values, nulls aside."""
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return True
+    return column.dtype == object and {type(v) for v in column.dropna().unique()} <= {bool, np.bool_} != set()
+
+
+def as_numbers(column: "pd.Series[Any]") -> Array:
+    """A column as float64, truth values as 1 and 0, NaN for null."""
+    return np.asarray(pd.to_numeric(column, errors="coerce").astype("Float64").to_numpy(dtype=float, na_value=np.nan))
+
+
+def default_quantity(frame: pd.DataFrame, wanted: str | None) -> Quantity:
+    """The wanted quantity, or the first of the usual ones that some trial measured.
+
+    Raises `ReportError` for a column that is not there or that nothing measured, with those that are.
+    """
+    usual = ["recovered", "holds", "absolute_distance", "test_distance", "isometry_value"]
+    there = [name for name in frame.columns if is_measured(frame, name)]
+    if wanted is None:
+        return Quantity(next((name for name in usual if name in there), "recovered"))
+    quantity = Quantity.parse(wanted)
+    if quantity.column in there or (len(frame) and not finished(frame).any() and quantity.column in frame):
+        return quantity
+    found = "is not a column" if quantity.column not in frame else "was measured by no trial"
+    raise ReportError(f"{quantity.column} {found} of this grid; measured are: {', '.join(there) or 'none'}")
+
+
+def is_measured(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a column holds numbers or truth values that some trial measured."""
+    column = frame[name]
+    if name not in MEASURED and name != "seconds":
+        return False
+    if not (is_boolean(column) or pd.api.types.is_numeric_dtype(column.dtype)):
+        return False
+    return bool(column.notna().any())

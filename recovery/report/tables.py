@@ -1,0 +1,80 @@
+"""Cells as CSV and JSON: every measured column of the grid, not only the one that a diagram shows."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recovery.report.diagram import Diagram
+from recovery.report.intervals import wilson
+from recovery.report.quantity import Quantity, is_measured
+
+RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
+"""Measured columns that say how a trial ran; tabulated after what it found."""
+
+
+def measured(diagram: Diagram) -> list[Quantity]:
+    """The shown quantity, then every other column that some trial measured."""
+    frame = diagram.frame
+    names = [name for name in frame.columns if name not in diagram.layout.keys and is_measured(frame, name)]
+    names.sort(key=lambda name: name in RUNNING)
+    return [diagram.quantity, *(q for q in map(Quantity, names) if q != diagram.quantity)]
+
+
+def cell_table(diagram: Diagram) -> pd.DataFrame:
+    """One row a cell: coordinates, counts; for each proportion its counts, fraction, 95 % Wilson interval and the
+    bracket of unfinished trials; for each number its count, mean, median and range."""
+    blocks = [diagram.cells.keys, diagram.cells.counts()]
+    for quantity in measured(diagram):
+        tally = diagram.cells.tally(quantity).drop(columns="value")
+        if quantity.proportion(diagram.frame):
+            with np.errstate(invalid="ignore"):
+                tally.insert(3, "fraction", tally["yes"] / (tally["yes"] + tally["no"]))
+            low, high = wilson(tally["yes"].to_numpy(), tally["no"].to_numpy())
+            tally.insert(4, "low", low)
+            tally.insert(5, "high", high)
+        blocks.append(tally.add_prefix(f"{quantity}_"))
+    return pd.concat(blocks, axis=1)
+
+
+def as_csv(diagrams: list[Diagram]) -> str:
+    """The cells of every grid under one header; with more than one grid, a first column names the sweep."""
+    tables = [cell_table(diagram) for diagram in diagrams]
+    if len(tables) > 1:
+        for table, diagram in zip(tables, diagrams, strict=True):
+            table.insert(0, "sweep", diagram.name)
+    return str(pd.concat(tables, ignore_index=True).to_csv(index=False, lineterminator="\n"))
+
+
+def as_json(diagrams: list[Diagram]) -> str:
+    """A list with one object a grid: its name, what is shown, totals, the config and the cells."""
+    return json.dumps([_document(diagram) for diagram in diagrams], indent=1, allow_nan=False, default=str) + "\n"
+
+
+def _document(diagram: Diagram) -> dict[str, Any]:
+    layout = diagram.layout
+    return {
+        "sweep": diagram.name,
+        "title": diagram.title,
+        "results": Path(diagram.grid.path).as_posix(),
+        "value": str(diagram.quantity),
+        "x": layout.x,
+        "y": layout.y,
+        "panels": list(layout.panels),
+        "totals": diagram.totals,
+        "cells": records(cell_table(diagram)),
+        "config": dict(diagram.document),
+    }
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain values that JSON can hold; NaN and nulls become None."""
+    plain = table.astype(object).where(table.notna(), None)
+    names = [str(name) for name in plain.columns]
+    return [dict(zip(names, map(_plain, row), strict=True)) for row in plain.itertuples(index=False, name=None)]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

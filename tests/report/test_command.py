@@ -1,0 +1,93 @@
+"""`recover report` from the outside, on results folders as a sweep stores them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from recovery.cli.main import main
+from recovery.store.folder import Folder
+
+from .grids import fail, grid, wendel_rows
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return store(fail(wendel_rows(), slice(0, 7)), tmp_path / "drawn")
+
+
+def store(rows: pd.DataFrame, path: Path, **document: Any) -> Path:
+    made = grid(rows, path, **document)
+    folder = Folder(path)
+    folder.create({"format": 1, **made.sweep})
+    if len(rows):
+        folder.write(made.table)
+    return path
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["report", *map(str, arguments)])
+
+
+def test_by_default_a_map_and_the_path_of_a_png(results: Path) -> None:
+    result = run(results)
+    assert result.exit_code == 0, result.output
+    assert "Drawn from the law" in result.stdout
+    picture = Path(result.stdout.splitlines()[-1])
+    assert picture.parent == results / "report"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf", "csv", "json", "terminal"])
+def test_every_format_goes_where_it_is_told(results: Path, tmp_path: Path, kind: str) -> None:
+    out = tmp_path / "deep" / f"figure.{kind}"
+    result = run(results, "--format", kind, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert out.stat().st_size > 100
+    assert not (results / "report").exists()
+
+
+def test_tables_go_to_stdout(results: Path) -> None:
+    assert run(results, "--format", "csv").stdout.startswith("d,n,trials,ok,failed,missing,recovered_yes")
+    assert json.loads(run(results, "--format", "json").stdout)[0]["totals"]["failed"] == 7
+
+
+def test_several_grids_at_once(results: Path, tmp_path: Path) -> None:
+    other = store(wendel_rows(n=[20, 40]), tmp_path / "other", name="other")
+    out = tmp_path / "both"
+    out.mkdir()
+    assert run(results, other, "--format", "svg", "--out", out).exit_code == 0
+    assert sorted(path.name for path in out.iterdir()) == ["drawn-recovered.svg", "other-recovered.svg"]
+    table = run(results, other, "--format", "csv").stdout
+    assert {line.split(",")[0] for line in table.splitlines()[1:]} == {"drawn", "other"}
+
+
+def test_value_chooses_what_is_shown(results: Path) -> None:
+    result = run(results, "--format", "json", "--value", "max_deviation<=1e-3")
+    assert json.loads(result.stdout)[0]["value"] == "max_deviation<=0.001"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--value", "nonsense"], "nonsense is not a column"),
+        (["--value", "objective<=oops"], "cannot read the value"),
+        (["--format", "png", "--out", "/proc/nowhere/x.png"], "cannot write"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(results: Path, arguments: list[str], message: str) -> None:
+    result = run(results, *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def test_no_results_and_no_trials_are_told_apart(tmp_path: Path) -> None:
+    nowhere = run(tmp_path / "nowhere")
+    empty = run(store(wendel_rows().iloc[:0], tmp_path / "empty"))
+    assert nowhere.exit_code == empty.exit_code == 2
+    assert "no such results folder" in nowhere.output
+    assert "no trials yet" in empty.output

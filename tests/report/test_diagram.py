@@ -1,0 +1,103 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from recovery.errors import ReportError
+from recovery.report.diagram import Diagram
+
+from .grids import fail, grid, wendel_rows
+
+
+def test_counts_agree_with_counting_by_hand() -> None:
+    rows = fail(wendel_rows(), slice(0, 7))
+    rows.loc[20:22, "recovered"] = pd.NA
+    table = Diagram.of(grid(rows)).table.set_index(["n", "d"])
+    for (n, d), cell in rows.groupby(["n", "d"]):
+        ok = cell[cell["status"] == "ok"]
+        expected = {
+            "trials": len(cell),
+            "ok": len(ok),
+            "failed": (cell["status"] == "failed").sum(),
+            "yes": (ok["recovered"] == True).sum(),  # noqa: E712
+            "no": (ok["recovered"] == False).sum(),  # noqa: E712
+            "undecided": ok["recovered"].isna().sum(),
+        }
+        assert table.loc[(n, d), list(expected)].to_dict() == expected
+
+
+def test_failed_trial_changes_neither_numerator_nor_denominator() -> None:
+    rows = wendel_rows(n=[60], d=[10], replicates=4)
+    rows["recovered"] = pd.array([True, True, False, True], dtype="boolean")
+    cell = Diagram.of(grid(fail(rows, [3]))).table.iloc[0]
+    assert cell["value"] == pytest.approx(2 / 3)
+    assert (cell["worst"], cell["best"]) == (2 / 4, 3 / 4)
+
+
+def test_status_decides_even_if_a_failed_row_carries_a_value() -> None:
+    rows = wendel_rows(n=[60], d=[10], replicates=3)
+    rows["recovered"] = pd.array([True, True, False], dtype="boolean")
+    rows.loc[2, "status"] = "timeout"
+    cell = Diagram.of(grid(rows)).table.iloc[0]
+    assert (cell["yes"], cell["no"], cell["failed"]) == (2, 0, 1)
+
+
+def test_rows_that_should_still_come_are_missing() -> None:
+    rows = wendel_rows(replicates=5)
+    partial = rows.drop(index=[0, 1, 2])
+    diagram = Diagram.of(grid(partial, trials=len(rows), replicates=5))
+    assert diagram.totals["missing"] == 3
+    assert diagram.table["missing"].max() == 3
+
+
+def test_cells_that_no_trial_reached_are_blank_and_counted() -> None:
+    rows = wendel_rows()
+    partial = rows[~((rows["n"] == 10) & (rows["d"] == 5))]
+    diagram = Diagram.of(grid(partial, trials=len(rows)))
+    assert np.isnan(diagram.panels[0].matrix("value")[0, 0])
+    assert diagram.totals["missing"] == 5
+
+
+def test_one_panel_for_each_combination_of_the_other_axes_in_the_order_of_the_config() -> None:
+    rows = wendel_rows(n=[20, 40], d=[10], noise=[0.1, 0.0], ensemble=["haar", "gaussian"])
+    axes = {"data.ensemble": ["haar", "gaussian"], "noise": [0, 0.1]}
+    titles = [panel.title for panel in Diagram.of(grid(rows, axes=axes)).panels]
+    assert titles == ["noise = 0, haar", "noise = 0, gaussian", "noise = 0.1, haar", "noise = 0.1, gaussian"]
+
+
+def test_an_axis_that_repeats_another_makes_no_further_panels() -> None:
+    rows = wendel_rows(n=[20, 40], d=[10], planted=["linear", "relu"])
+    rows["planted.k"] = np.where(rows["planted"] == "relu", 2, 1)
+    assert Diagram.of(grid(rows)).layout.panels == ("planted",)
+
+
+def test_threshold_on_a_distance_counts_trials_at_most_there() -> None:
+    rows = wendel_rows(n=[60], d=[10], replicates=4)
+    rows["absolute_distance"] = [1e-6, 1e-4, 2e-4, np.nan]
+    cell = Diagram.of(grid(rows), "absolute_distance<=1e-4").table.iloc[0]
+    assert (cell["yes"], cell["no"], cell["undecided"]) == (2, 1, 1)
+
+
+def test_deviation_threshold_takes_the_verdict_where_no_solve_was_needed() -> None:
+    rows = wendel_rows(n=[60], d=[10], replicates=4)
+    rows["max_deviation"] = [np.nan, np.nan, np.nan, 1e-2]
+    rows["verdict"] = ["recovered", "not_unique", "undecided", "not_optimal"]
+    cell = Diagram.of(grid(rows), "max_deviation<=1e-1").table.iloc[0]
+    assert (cell["yes"], cell["no"], cell["undecided"]) == (2, 1, 1)
+
+
+def test_numbers_are_summed_up_by_their_median() -> None:
+    rows = wendel_rows(n=[60], d=[10], replicates=3)
+    rows["absolute_distance"] = [1.0, 100.0, 3.0]
+    cell = Diagram.of(grid(rows), "absolute_distance").table.iloc[0]
+    assert (cell["value"], cell["count"], cell["lowest"], cell["highest"]) == (3.0, 3, 1.0, 100.0)
+
+
+@pytest.mark.parametrize("value", ["recovred", "verdict", "recovered<=", "a b"])
+def test_unknown_values_are_refused_in_words(value: str) -> None:
+    with pytest.raises(ReportError, match=r"is not a column|no trial|cannot read"):
+        Diagram.of(grid(wendel_rows()), value)
+
+
+def test_empty_grid_says_what_to_run() -> None:
+    with pytest.raises(ReportError, match="recover sweep drawn"):
+        Diagram.of(grid(wendel_rows().iloc[:0]))

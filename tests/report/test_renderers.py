@@ -1,0 +1,126 @@
+import csv
+import json
+import re
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from recovery.report.curves import lines
+from recovery.report.diagram import Diagram
+from recovery.report.figure import draw, render
+from recovery.report.tables import as_csv, as_json
+from recovery.report.terminal import print_diagram
+from recovery.theory import CURVES
+
+from .grids import fail, grid, wendel_rows
+
+
+def text_of(diagram: Diagram, width: int = 120, colour: bool = False) -> str:
+    buffer = StringIO()
+    system = "truecolor" if colour else None
+    print_diagram(diagram, Console(file=buffer, width=width, color_system=system, force_terminal=colour))
+    return buffer.getvalue()
+
+
+def test_csv_holds_every_cell_with_its_counts() -> None:
+    rows = fail(wendel_rows(noise=[0.0, 0.1]), slice(0, 9))
+    table = list(csv.DictReader(StringIO(as_csv([Diagram.of(grid(rows))]))))
+    assert len(table) == len(rows.groupby(["noise", "n", "d"]))
+    assert sum(int(cell["trials"]) for cell in table) == len(rows)
+    assert sum(int(cell["failed"]) for cell in table) == 9
+    assert sum(int(cell["recovered_yes"]) for cell in table) == rows["recovered"].sum()
+    cell = next(cell for cell in table if int(cell["ok"]) == 5)
+    assert 0 <= float(cell["recovered_low"]) <= float(cell["recovered_fraction"]) <= float(cell["recovered_high"]) <= 1
+
+
+def test_json_is_strict_and_agrees_with_csv() -> None:
+    diagram = Diagram.of(grid(fail(wendel_rows(), slice(0, 5))))
+    content = json.loads(as_json([diagram]), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))[0]
+    table = pd.read_csv(StringIO(as_csv([diagram])))
+    assert [cell["recovered_yes"] for cell in content["cells"]] == table["recovered_yes"].tolist()
+    assert content["totals"]["failed"] == 5
+    assert content["cells"][0]["recovered_fraction"] is None  # a cell in which nothing finished
+
+
+def test_plain_map_has_n_across_and_d_up() -> None:
+    rows = wendel_rows(n=[10, 50, 90], d=[5, 30], replicates=2)
+    rows["recovered"] = pd.array(rows["n"] > 2 * rows["d"], dtype="boolean")
+    lines_ = text_of(Diagram.of(grid(fail(rows, slice(-2, None))))).splitlines()
+    top = next(line for line in lines_ if line.strip().startswith("30 "))
+    bottom = next(line for line in lines_ if line.strip().startswith("5 "))
+    assert top.split() == ["30", ".", ".", "x"]  # the last cell lost both of its trials
+    assert bottom.split() == ["5", ".", "#", "#"]
+    assert lines_.index(top) < lines_.index(bottom)
+
+
+def test_colour_is_for_terminals_only() -> None:
+    diagram = Diagram.of(grid(wendel_rows()))
+    assert "\x1b[" in text_of(diagram, colour=True)
+    assert "\x1b[" not in text_of(diagram)
+
+
+def test_markup_in_a_title_is_shown_as_it_stands() -> None:
+    diagram = Diagram.of(grid(wendel_rows(), title="[bold red]x[/] $a_b$ <script> \U0001f4a5"))
+    assert "[bold red]x[/] $a_b$ <script>" in text_of(diagram)
+    assert render(draw(diagram), "svg").count(b"<script") == 0
+
+
+def test_wide_grids_are_shown_by_blocks_within_the_width() -> None:
+    out = text_of(Diagram.of(grid(wendel_rows(n=range(10, 310), d=range(5, 65), replicates=1))), width=80)
+    assert max(map(len, out.splitlines())) <= 80
+    assert "each character stands for" in out
+
+
+@pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_pictures_are_the_same_bytes_each_time(kind: str, magic: bytes) -> None:
+    diagram = Diagram.of(grid(fail(wendel_rows(ensemble=["gaussian", "haar"]), slice(0, 7))))
+    first, second = (render(draw(diagram), kind) for _ in range(2))
+    assert first.startswith(magic)
+    assert first == second
+
+
+def test_pdf_embeds_truetype_fonts_and_no_type3() -> None:
+    pdf = render(draw(Diagram.of(grid(wendel_rows()))), "pdf")
+    assert b"/Type3" not in pdf
+    assert b"/FontFile2" in pdf
+
+
+def test_figure_states_failed_missing_and_undecided_trials() -> None:
+    rows = fail(wendel_rows(), slice(0, 7))
+    rows.loc[20:22, "recovered"] = pd.NA
+    svg = render(draw(Diagram.of(grid(rows.drop(index=[50, 51]), trials=len(rows)))), "svg").decode()
+    words = re.sub(r"<[^>]+>", "", svg)
+    assert "trials failed (7) and missing (2)" in words
+    assert "trials undecided (3)" in words
+    assert "no trial finished" in words
+
+
+def test_wendel_line_lies_where_the_law_is_one_half() -> None:
+    found = lines(Diagram.of(grid(wendel_rows(n=range(10, 401, 10), d=range(10, 101, 10), replicates=1))))
+    half = next(line for line in found if not line.secondary and line.label != "n = 2d")
+    n, d = half.points.T
+    assert np.abs(CURVES["wendel"].function(n, d) - 0.5).max() < 5e-3
+    assert np.abs(n - 2 * d).max() < 0.05
+    assert {line.label for line in found if line.label.startswith("n =")} == {"n = 2d"}
+
+
+def test_no_curves_where_the_axes_are_not_n_and_d() -> None:
+    rows = wendel_rows(n=[60], d=[10], noise=np.linspace(0, 1, 5))
+    assert lines(Diagram.of(grid(rows, report={"curves": ["wendel"]}))) == []
+
+
+def test_distances_state_the_limits_of_their_log_scale() -> None:
+    report = {"value": "absolute_distance", "x": "n", "y": "d", "scale": "log", "limits": [1e-6, 10.0]}
+    svg = render(draw(Diagram.of(grid(wendel_rows(), report=report))), "svg").decode()
+    assert "log scale 1e-06 to 10" in svg
+
+
+def test_pyplot_is_left_alone(tmp_path: Path) -> None:
+    program = "import sys, recovery.report.figure; sys.exit('matplotlib.pyplot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], cwd=tmp_path).returncode == 0
