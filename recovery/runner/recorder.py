@@ -11,6 +11,7 @@ import pyarrow as pa
 from recovery.config import Sweep, Trial
 from recovery.errors import StoreError
 from recovery.runner.trial import Row
+from recovery.store.compact import PROVENANCE
 from recovery.store.folder import Folder
 from recovery.store.schema import coordinate_types, row_schema
 
@@ -24,9 +25,8 @@ class Recorder:
     def __init__(self, folder: Folder, sweep: Sweep, metadata: Mapping[str, Any]) -> None:
         self._folder = folder
         self._sweep = sweep
-        self._schema = row_schema(coordinate_types(cell.coordinates for cell in sweep.cells)).with_metadata(
-            {"recover": json.dumps(metadata)}
-        )
+        types = coordinate_types(cell.coordinates for cell in sweep.cells)
+        self._schema = row_schema(types).with_metadata({PROVENANCE: json.dumps([metadata])})
         self._rows: list[tuple[Trial, Row]] = []
         self._lock = threading.Lock()
         self._closing = threading.Event()

@@ -15,10 +15,11 @@ from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.workers import Engine
+from recovery.store.compact import add_columns
 from recovery.store.folder import Folder, check_continuation
 from recovery.store.parts import Damaged
 from recovery.store.provenance import provenance
-from recovery.store.schema import FAILURES
+from recovery.store.schema import FAILURES, coordinate_types
 
 
 @dataclass(frozen=True)
@@ -137,10 +138,12 @@ def _open(plan: Plan) -> list[Damaged]:
     content = _content(plan.sweep, len(plan.trials))
     if not plan.folder.exists():
         plan.folder.create(content)
-    stored = plan.folder.load()
-    if stored["digest"] != plan.sweep.digest:
+    damaged = plan.folder.prepare()
+    if plan.folder.load()["digest"] != plan.sweep.digest:
+        types = coordinate_types(cell.coordinates for cell in plan.sweep.cells)
+        add_columns(plan.folder, types, {trial.id: trial.cell.coordinates for trial in plan.trials})
         plan.folder.update(content)
-    return plan.folder.prepare()
+    return damaged
 
 
 def _content(sweep: Sweep, trials: int) -> dict[str, Any]:

@@ -65,7 +65,8 @@ class Folder:
                 raise StoreError(f"{self.path}: holds rows but no {SWEEP_FILE}; move it away, or give another --out")
             return write_atomically(self.sweep_file, _encode(content), replace=False)
         except (FileExistsError, NotADirectoryError) as error:
-            raise StoreError(f"{error.filename or self.path}: a file is in the way; give another --out") from error
+            file = next(path for path in (self.trials, *self.trials.parents) if path.is_file())
+            raise StoreError(f"{file}: a file is in the way; give another --out") from error
         except OSError as error:
             raise self._unwritable(error) from error
 

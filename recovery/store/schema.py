@@ -1,9 +1,11 @@
-"""The columns of a row, each with its type: fixed ones here, and one for every axis of the sweep."""
+"""The columns of a row, each with its type: fixed ones here, one a measured value, one for every axis."""
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
+
+from recovery.methods.measurement import Measurement
 
 Status = Literal["ok", "failed", "timeout", "killed", "skipped"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -19,32 +21,24 @@ CIRCUMSTANCE: dict[str, pa.DataType] = {
     "error_type": pa.string(),
     "error_message": pa.string(),
 }
-MEASURED: dict[str, pa.DataType] = {
-    "recovered": pa.bool_(),
-    "verdict": pa.string(),
-    "certificate": pa.string(),
-    "isometry_value": pa.float64(),
-    "max_deviation": pa.float64(),
-    "absolute_distance": pa.float64(),
-    "test_distance": pa.float64(),
-    "objective": pa.float64(),
-    "dual_objective": pa.float64(),
-    "gap": pa.float64(),
-    "primal_residual": pa.float64(),
-    "dual_violation": pa.float64(),
-    "active_groups": pa.int64(),
-    "pattern_count": pa.int64(),
-    "all_ones": pa.bool_(),
-    "solver": pa.string(),
-    "iterations": pa.int64(),
-    "redraws": pa.int64(),
-}
-"""The fields of `recovery.methods.measurement.Measurement`, each null where a method does not measure it."""
-
 TIMES = ("seconds", "started_at")
 """The columns in which two runs of one trial differ."""
 
-_ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+_ARROW: dict[Any, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+
+
+def _measured() -> dict[str, pa.DataType]:
+    """The fields that `Measurement.as_row` gives: each bool, int, float, str or Literal, or None."""
+    hints = get_type_hints(Measurement)
+    columns = {}
+    for name in Measurement().as_row():
+        (kind,) = (member for member in get_args(hints[name]) if member is not type(None))
+        columns[name] = pa.string() if get_origin(kind) is Literal else _ARROW[kind]
+    return columns
+
+
+MEASURED = _measured()
+"""The columns that methods measure, null where one does not. `Measurement` alone lists them."""
 
 OUTCOME: tuple[str, ...] = ("trial_id", *CIRCUMSTANCE, *MEASURED)
 """What a worker hands back of a trial; coordinates, name and replicate are joined to it from the plan."""

@@ -1,0 +1,28 @@
+"""Tables of made-up rows."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+
+from recovery.store.folder import Folder
+from recovery.store.schema import coordinate_types, row_schema
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+CONTENT = {"format": 1, "name": "made-up", "digest": "0", "trials": 4, "config": {"n": 10}, "provenance": {}}
+
+
+def rows(*ids: str, status: str = "ok", started_at: datetime = START, **columns: object) -> pa.Table:
+    """One row an id, with n = 10 and the given columns."""
+    schema = row_schema(coordinate_types([{"n": 10}]))
+    row = {"sweep": "made-up", "replicate": 0, "n": 10, "status": status, "started_at": started_at, "seconds": 1.0}
+    return pa.Table.from_pylist([{**row, "trial_id": trial, **columns} for trial in ids], schema=schema)
+
+
+def folder(path: Path, *tables: pa.Table) -> Folder:
+    """A results folder that holds one part a table."""
+    made = Folder(path)
+    made.create(CONTENT)
+    for table in tables:
+        made.write(table)
+    return made
