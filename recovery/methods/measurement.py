@@ -1,7 +1,10 @@
 """What a method hands back: one value a column of the row, None where the method does not measure it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
+
+from recovery.types import Array
 
 Verdict = Literal["recovered", "not_unique", "not_optimal", "undecided"]
 CertificateKind = Literal["isometry", "dual", "duplicate", "gap", "none"]
@@ -29,7 +32,25 @@ class Measurement:
     solver: str | None = None
     iterations: int | None = None
     redraws: int | None = None
+    training_loss: float | None = None
+    population_loss: float | None = None
+    gradient_norm: float | None = None
+    weight_error: float | None = None
+    group_error: float | None = None
+    pairing_error: float | None = None
+    merged_neurons: int | None = None
+    equal_signs: bool | None = None
+    stopped: str | None = None
+    convex_recovered: bool | None = None
+    convex_distance: float | None = None
 
     def as_row(self) -> dict[str, object]:
         """Column name -> value, for every measured column."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(Measurement)}
+
+
+@dataclass(frozen=True)
+class Recorded(Measurement):
+    """A measurement with a record of the way to it: named arrays whose first axis is time, stored beside the rows."""
+
+    trajectory: Mapping[str, Array] | None = None

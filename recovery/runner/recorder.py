@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from recovery.config import Sweep, Trial
 from recovery.errors import StoreError
-from recovery.runner.trial import Row
+from recovery.runner.trial import TRAJECTORY, Row
 from recovery.store.compact import PROVENANCE
 from recovery.store.folder import Folder
 from recovery.store.schema import coordinate_types, row_schema
@@ -63,6 +63,8 @@ class Recorder:
         with self._lock:
             rows, self._rows = self._rows, []
         if rows:
+            # first, so that a stored row has its record
+            self._folder.write_trajectories((row["trial_id"], row[TRAJECTORY]) for _, row in rows if TRAJECTORY in row)
             self._folder.write(self._table(rows))
 
     def _table(self, rows: list[tuple[Trial, Row]]) -> pa.Table:

@@ -9,8 +9,11 @@ from recovery.config import Trial
 from recovery.config.seeds import streams
 from recovery.errors import RecoverError
 from recovery.instances.draw import Instance, draw
+from recovery.methods.measurement import Recorded
 
 LONGEST_MESSAGE = 300
+TRAJECTORY = "trajectory"
+"""The key of an outcome that is no column: what a method recorded on its way, stored in a table of its own."""
 
 Row = dict[str, Any]
 
@@ -29,10 +32,13 @@ def measure(trial: Trial) -> Row:
     row: Row = {"trial_id": trial.id, "started_at": datetime.now(UTC)}
     clock = time.perf_counter()
     try:
-        measured = trial.cell.method(draw_instance(trial), trial.cell.architecture).as_row()
+        result = trial.cell.method(draw_instance(trial), trial.cell.architecture)
+        measured = result.as_row()
         _check_finite(measured)
         row |= measured
         row["status"] = "ok"
+        if isinstance(result, Recorded) and result.trajectory:
+            row[TRAJECTORY] = result.trajectory
     except Exception as error:
         row |= failure("failed", error)
     row["seconds"] = time.perf_counter() - clock

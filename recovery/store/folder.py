@@ -2,7 +2,7 @@
 continues it, or refuses."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from recovery.store.parts import (
     write_atomically,
     write_part,
 )
+from recovery.store.trajectories import TRAJECTORIES, trajectory_table
+from recovery.types import Array
 
 SWEEP_FILE = "sweep.json"
 TRIALS = "trials"
@@ -40,6 +42,10 @@ class Folder:
     @property
     def trials(self) -> Path:
         return self.path / TRIALS
+
+    @property
+    def trajectories(self) -> Path:
+        return self.path / TRAJECTORIES
 
     def load(self) -> dict[str, Any]:
         """The content of sweep.json. Raises `StoreError` if there is none or it is no sweep's."""
@@ -112,6 +118,17 @@ class Folder:
         """Add one part. Raises `StoreError` (disk full, folder gone), with nothing half-written."""
         try:
             return write_part(self.trials, rows)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def write_trajectories(self, records: Iterable[tuple[str, Mapping[str, Array]]]) -> None:
+        """Add what trials recorded on their way, (trial id, record) each. Raises `StoreError`."""
+        kept = list(records)
+        if not kept:
+            return
+        try:
+            self.trajectories.mkdir(exist_ok=True)
+            write_part(self.trajectories, trajectory_table(kept))
         except OSError as error:
             raise self._unwritable(error) from error
 

@@ -1,6 +1,6 @@
 """The one training loop. It owns the epochs, stopping, and the checks for divergence; a rule gives it a step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -65,7 +65,7 @@ def descend(
     *,
     train_outer: bool = True,
     reset_state: bool = False,
-    batches: Callable[[], list[Objective]] | None = None,
+    batches: Callable[[], Iterable[Objective]] | None = None,
     record_every: int = 0,
     observe: Callable[[Parameters], dict[str, Array]] | None = None,
 ) -> Descent:

@@ -5,6 +5,7 @@ L = (1/4pi) sum_ij <v_i, v_j> ||w_i|| ||w_j|| (sin t_ij + (pi - t_ij) cos t_ij) 
 """
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from recovery.training.models import Parameters
 from recovery.types import Array
@@ -18,9 +19,7 @@ def angles(W: Array) -> tuple[Array, Array, Array]:
     """
     norms = np.linalg.norm(W, axis=1)
     units = np.divide(W, norms[:, None], out=np.zeros_like(W), where=norms[:, None] > 0)
-    apart = np.linalg.norm(units[:, None, :] - units[None, :, :], axis=2)
-    together = np.linalg.norm(units[:, None, :] + units[None, :, :], axis=2)
-    return norms, units, 2.0 * np.arctan2(apart, together)
+    return norms, units, 2.0 * np.arctan2(cdist(units, units), cdist(units, -units))
 
 
 class Population:

@@ -1,0 +1,165 @@
+"""Gradient training of a finite network on an instance: what does a real network find? (P1, section VII; P2)"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from annotated_types import Ge, Gt, Interval
+
+from recovery.errors import ParameterError
+from recovery.instances.draw import Instance
+from recovery.methods.measurement import Measurement
+from recovery.methods.trained import check_finite, has_population_loss, measure, observer, targets
+from recovery.training.batches import Minibatches
+from recovery.training.descent import Limits, descend
+from recovery.training.initialization import Initialization, Outer, initialize, paired_outer, sign_halves
+from recovery.training.models import Empirical, Network, Parameters, find_network
+from recovery.training.optimizers import SGD, Adam, AdamW, GradientDescent, Optimizer
+from recovery.training.population import Population
+from recovery.training.schedules import SCHEDULES
+from recovery.types import Array, Rng
+
+FULL_BATCH = ("gd", "scaled_gd")
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train `neurons` neurons by a gradient method, and measure what they became.
+
+    The defaults are those of P1: n + 1 neurons, all layers trained from uniform weights, ||f - y||^2, 400 epochs of
+    AdamW. P2's loss is `half_mean`, (1/2n) ||f - Y||^2, or its expectation `population` over standard Gaussian x.
+
+    neurons: a number, or `n+1`. outputs: r; above 1 the targets are e_1..e_r (planted: linear, direction: basis).
+    outer: `trained`, or fixed: `signs` (halves of +1 and -1), `paired` ([R; -R], R random orthogonal), or a list.
+    center: this multiple of the planted direction is added to every initial neuron.
+    reset_state: a new optimiser at every epoch, as the published code of P1 has it; its figures need `true`.
+    learning_rate, schedule: the rate of each step; `theorem2` is a first step of 2, then the rate.
+    weight_decay: decoupled for adamw, an l2 term of the gradient for sgd and adam.
+    target_loss, tolerance: stop at a loss, or at a gradient norm, before the epochs are over.
+    success: recovered when the relative error is at most this.
+    record: keep the trajectory at every so many epochs; 0 keeps none.
+    """
+
+    loss: Literal["sum", "half_mean", "population"] = "sum"
+    neurons: Annotated[int, Ge(1)] | Literal["n+1"] = "n+1"
+    outputs: Annotated[int, Ge(1)] = 1
+    outer: Outer | tuple[float, ...] = "trained"
+    initialization: Initialization = "uniform"
+    scale: Annotated[float, Gt(0)] = 1.0
+    center: float = 0.0
+    optimizer: Literal["gd", "scaled_gd", "sgd", "adam", "adamw"] = "adamw"
+    learning_rate: Annotated[float, Gt(0)] = 2e-3
+    schedule: Literal["constant", "theorem2", "cosine", "inverse_root"] = "constant"
+    momentum: Annotated[float, Interval(ge=0, lt=1)] = 0.0
+    weight_decay: Annotated[float, Ge(0)] = 0.0
+    reset_state: bool = False
+    batch: Annotated[int, Ge(1)] | Literal["full"] = "full"
+    epochs: Annotated[int, Ge(0)] = 400
+    target_loss: Annotated[float, Gt(0)] | None = None
+    tolerance: Annotated[float, Gt(0)] | None = None
+    precision: Literal["float32", "float64"] = "float64"
+    success: Annotated[float, Gt(0)] = 1e-2
+    record: Annotated[int, Ge(0)] = 0
+
+    def __post_init__(self) -> None:
+        for wrong, message in self._conflicts():
+            if wrong:
+                raise ParameterError(message)
+
+    def _conflicts(self) -> list[tuple[bool, str]]:
+        k, r, given = self.neurons, self.outputs, isinstance(self.outer, tuple)
+        fixed = self.outer != "trained"
+        odd = isinstance(k, int) and k % 2 == 1
+        return [
+            (fixed and k == "n+1", "a fixed outer layer needs `neurons` as a number"),
+            (self.outer == "signs" and odd, f"outer: signs needs an even number of neurons, found {k}"),
+            (self.outer == "signs" and r > 1, "outer: signs is for outputs = 1; use outer: paired"),
+            (self.outer == "paired" and k != 2 * r, f"outer: paired needs neurons = 2 * outputs = {2 * r}, found {k}"),
+            (given and r > 1, "an outer layer given as a list is for outputs = 1"),
+            (given and len(self.outer) != k, f"outer gives {len(self.outer)} weights for {k} neurons"),
+            (given and 0.0 in self.outer, "an outer layer given as a list must have no zero in it"),
+            (self.optimizer == "scaled_gd" and not fixed, "scaled_gd divides by a fixed outer layer; give outer"),
+            (self.optimizer in FULL_BATCH and self.batch != "full", f"{self.optimizer} takes the full batch; use sgd"),
+            (self.optimizer in FULL_BATCH and self.weight_decay > 0, f"{self.optimizer} has no weight_decay; use sgd"),
+            (self.momentum > 0 and self.optimizer != "sgd", "momentum is for optimizer: sgd"),
+            (self.loss == "population" and self.batch != "full", "the population loss has no batches"),
+            (self.loss == "population" and self.precision != "float64", "the population loss is computed in float64"),
+            (self.loss == "population" and k == "n+1", "the population loss has no n; give `neurons` as a number"),
+        ]
+
+    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+        """Train on the instance. Raises `ParameterError` for an architecture or instance that this cannot train."""
+        network = find_network(architecture)
+        check_finite(instance)
+        A, (n, d) = targets(instance, self.outputs), instance.X.shape
+        if self.loss == "population" and not has_population_loss(instance, network, A):
+            raise ParameterError(
+                "loss: population is known for planted: {kind: linear}, data: {ensemble: standard} "
+                "and architecture: relu"
+            )
+        directions = instance.planted.directions.T if A is None else A
+        rng = instance.streams.training
+        parameters = self.start(rng, network, n, d)
+        parameters["W"][...] += self.center * directions.sum(axis=0)
+        start, k = parameters.copy(), len(parameters["W"])
+        Y = instance.y[:, None] if self.outputs == 1 or A is None else instance.X @ A.T
+        descent = descend(
+            Population(A) if self.loss == "population" and A is not None else self._empirical(instance.X, Y, k),
+            parameters,
+            self._rule(parameters),
+            SCHEDULES[self.schedule](self.learning_rate, self.epochs),
+            Limits(self.epochs, self.target_loss, self.tolerance),
+            train_outer=self.outer == "trained",
+            reset_state=self.reset_state,
+            batches=self._batches(rng, instance.X, Y, k),
+            record_every=self.record,
+            observe=observer(rng, directions),
+        )
+        outer = None if self.outer == "trained" else start["V"]
+        return measure(instance, descent, start, A, outer, self.success)
+
+    def start(self, rng: Rng, network: Network, n: int, d: int) -> Parameters:
+        """The initial parameters for n rows in d dimensions, before `center` is added."""
+        k, r = n + 1 if self.neurons == "n+1" else self.neurons, self.outputs
+        parameters = initialize(rng, network, k, d, r, self.initialization, self.scale, self._dtype)
+        if self.outer == "signs":
+            parameters["V"][...] = sign_halves(k)
+        elif self.outer == "paired":
+            parameters["V"][...] = paired_outer(rng, k, r)
+        elif self.outer != "trained":
+            parameters["V"][...] = np.array(self.outer)[:, None]
+        return parameters
+
+    @property
+    def _dtype(self) -> type[np.floating]:
+        return np.float32 if self.precision == "float32" else np.float64
+
+    def _factor(self, n: int) -> float:
+        return 1.0 if self.loss == "sum" else 0.5 / n
+
+    def _empirical(self, X: Array, Y: Array, k: int) -> Empirical:
+        return Empirical(X, Y, k, self._factor(len(X)), self._dtype)
+
+    def _batches(self, rng: Rng, X: Array, Y: Array, k: int) -> Minibatches | None:
+        if self.batch == "full":
+            return None
+        return Minibatches(rng, X, Y, k, self._factor(len(X)), self.batch, self._dtype)
+
+    def _rule(self, parameters: Parameters) -> Optimizer:
+        if self.optimizer == "sgd":
+            return SGD(self.momentum, self.weight_decay)
+        if self.optimizer in ("adam", "adamw"):
+            return (AdamW if self.optimizer == "adamw" else Adam)(self.weight_decay)
+        if self.optimizer == "gd":
+            return GradientDescent()
+        scaling = parameters.like()
+        scaling.flat[...] = 1.0
+        scaling["W"][...] = 1.0 / np.sum(parameters["V"] ** 2, axis=1, keepdims=True)
+        return GradientDescent(scaling.trainable(outer=False))
+
+    def cost(self, n: int, d: int) -> float:
+        """Seconds: two products of n, d and the neurons an epoch, and a floor for the calls."""
+        k = n + 1 if self.neurons == "n+1" else self.neurons
+        speed = 1.1e11 if self.precision == "float32" else 5.5e10
+        rows = k if self.loss == "population" else n
+        return 1e-3 + self.epochs * (2.5e-5 + 4.0 * rows * k * (d + 30) / speed)

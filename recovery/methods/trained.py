@@ -1,0 +1,148 @@
+"""What is measured of a trained network on an instance, and what is recorded of it on the way."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from recovery.errors import DataError, ParameterError
+from recovery.instances.draw import Instance
+from recovery.instances.ensembles import Standard
+from recovery.instances.planted import Linear
+from recovery.methods.measurement import Recorded
+from recovery.training.descent import Descent, Stop
+from recovery.training.models import NETWORKS, SMALLEST_NORM, Network, Parameters, predict
+from recovery.training.networks import count_merged, group_error, pairing, weight_error
+from recovery.training.population import Population
+from recovery.types import Array, Rng
+
+MOST_PAIRED = 64
+"""Pairs are looked for in networks of at most this many neurons."""
+MOST_IN_CLOSED_FORM = 1000
+"""The population loss is measured for at most this many neurons: its cost is their square."""
+
+
+def check_finite(instance: Instance) -> None:
+    """Raises `DataError` if X or y has a NaN or an infinity."""
+    if not (np.isfinite(instance.X).all() and np.isfinite(instance.y).all()):
+        raise DataError("X or y contains NaN or infinity; training needs finite numbers")
+
+
+def targets(instance: Instance, outputs: int) -> Array | None:
+    """A (r, d) of the labels A x: the planted direction, or e_1..e_r for r > 1; None for ReLU labels.
+
+    Raises `ParameterError` where the labels have no such form for r > 1.
+    """
+    d = instance.X.shape[1]
+    if outputs == 1:
+        linear = instance.planted.form == "linear"
+        return (instance.planted.directions * instance.planted.signs).T if linear else None
+    law = instance.setting.planted
+    if not (isinstance(law, Linear) and law.direction == "basis" and outputs <= d and instance.setting.noise == 0):
+        raise ParameterError(
+            f"outputs = {outputs} needs planted: {{kind: linear, direction: basis}}, d >= {outputs} and noise 0"
+        )
+    return np.eye(outputs, d)
+
+
+def has_population_loss(instance: Instance, network: Network, A: Array | None) -> bool:
+    """Whether the expected loss is known in closed form: linear labels, standard Gaussian data, plain ReLU network."""
+    return A is not None and isinstance(instance.setting.ensemble, Standard) and network == NETWORKS["relu"]
+
+
+def observer(rng: Rng, directions: Array) -> Callable[[Parameters], dict[str, Array]]:
+    """What a trajectory records: the neurons in a few coordinates, the outer layer, and ||sum_i ||v_i|| w_i||.
+
+    `inner` (k, p + 1) holds <w_i, b> for the rows b of `directions` (p, d), then a random unit b, orthogonal to them
+    where d allows.
+    """
+    p, d = directions.shape
+    basis = np.linalg.qr(directions.T)[0] if p < d else np.empty((d, 0))
+    free = rng.standard_normal((1, d))
+    free -= (free @ basis) @ basis.T
+    plane = np.vstack([directions, free / np.linalg.norm(free)])
+
+    def observe(parameters: Parameters) -> dict[str, Array]:
+        W, V = (np.asarray(parameters[name], np.float64) for name in ("W", "V"))
+        return {
+            "inner": W @ plane.T,
+            "outer": V.copy(),
+            "sum_norm": np.array(np.linalg.norm(np.linalg.norm(V, axis=1) @ W)),
+        }
+
+    return observe
+
+
+def measure(
+    instance: Instance, descent: Descent, start: Parameters, A: Array | None, outer: Array | None, success: float
+) -> Recorded:
+    """The measured columns. A run that diverged keeps what is finite and is neither recovered nor not.
+
+    A (r, d): linear targets or None. outer: the fixed outer layer or None. success: see `Train`.
+    """
+    known: dict[str, Any] = {
+        "iterations": descent.epochs,
+        "stopped": descent.stop.name.lower(),
+        "training_loss": _finite(descent.loss),
+        "gradient_norm": _finite(descent.gradient_norm),
+        "redraws": instance.planted.redraws,
+        "equal_signs": _equal_signs(start["V"]),
+        "trajectory": descent.record or None,
+    }
+    if descent.stop is Stop.DIVERGED:
+        return Recorded(**known)
+    parameters = Parameters(start.network, descent.parameters.flat.astype(np.float64), start.shapes)
+    W, V = parameters["W"], parameters["V"]
+    relative = None
+    test = instance.test
+    if test is not None:
+        planted = instance.planted.labels(test)[:, None] if V.shape[1] == 1 or A is None else test @ A.T
+        known["test_distance"] = float(np.linalg.norm(predict(parameters, test) - planted))
+        relative = known["test_distance"] / float(np.linalg.norm(planted))
+    known["merged_neurons"] = count_merged(parameters, instance.X)
+    known["absolute_distance"] = _absolute_distance(instance, parameters, A)
+    if len(W) <= MOST_PAIRED:
+        known["pairing_error"] = pairing(W, V)[1]
+    if A is not None and start.network == NETWORKS["relu"]:
+        size = float(np.linalg.norm(A))
+        if has_population_loss(instance, start.network, A) and len(W) <= MOST_IN_CLOSED_FORM:
+            known["population_loss"] = Population(A)(parameters, parameters.like())
+            relative = float(np.sqrt(2.0 * max(known["population_loss"], 0.0))) / size
+        known["group_error"] = group_error(W, V, A) if len(A) == 1 else None
+        known["weight_error"] = weight_error(W, V, A, outer)
+        if known["weight_error"] is not None:
+            relative = known["weight_error"] / size
+    if instance.setting.noise == 0 and relative is not None:
+        known["recovered"] = relative <= success
+    return Recorded(**known)
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _equal_signs(V: Array) -> bool | None:
+    return bool(abs(np.sign(V).sum()) == len(V)) if V.shape[1] == 1 else None
+
+
+def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | None) -> float | None:
+    """||w_0 - w*|| for the skip connection; (sum_i ||w_{s_i} - w~_i||^2)^{1/2} for normalised neurons (P1, VII).
+
+    w_{s_i} is the sum of the trained neurons whose pattern is that of planted neuron i. The groups of a normalised
+    network are orthonormal, so the distance of weights is that of their values on X.
+    """
+    if parameters.network.skip and A is not None:
+        return float(np.linalg.norm(parameters["a0"] @ parameters["w0"] - A))
+    planted = instance.planted
+    if not (parameters.network.normalized and planted.form == "normalized_relu"):
+        return None
+    Z = instance.X @ parameters["W"].T
+    values = np.maximum(Z, 0.0)
+    values *= (parameters["gamma"] * parameters["V"][:, 0]) / np.maximum(np.linalg.norm(values, axis=0), SMALLEST_NORM)
+    total = 0.0
+    for direction, sign in zip(planted.directions.T, planted.signs, strict=True):
+        z = instance.X @ direction
+        same = ((Z > 0) == (z > 0)[:, None]).all(axis=0)
+        wanted = sign * np.maximum(z, 0.0) / np.linalg.norm(np.maximum(z, 0.0))
+        total += float(np.sum((values[:, same].sum(axis=1) - wanted) ** 2))
+    return float(np.sqrt(total))

@@ -1,0 +1,84 @@
+"""What a trained network has found: its neurons against the planted ones, its pairs, its distinct neurons."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse.csgraph import connected_components
+
+from recovery.training.models import Parameters
+from recovery.types import Array
+
+NEGLIGIBLE = 1e-6
+"""A neuron counts when its weight exceeds this fraction of the largest."""
+COLINEAR = 1e-4
+"""Two neurons of one cone are one when 1 - cos of their angle is below this (0.8 degrees)."""
+
+
+def unit_outer(W: Array, V: Array) -> tuple[Array, Array]:
+    """The same network with outer weights of unit norm: rows ||v_i|| w_i and v_i/||v_i|| (0 for a zero row)."""
+    sizes = np.linalg.norm(V, axis=1, keepdims=True)
+    return W * sizes, np.divide(V, sizes, out=np.zeros_like(V), where=sizes > 0)
+
+
+def weight_error(W: Array, V: Array, A: Array, outer: Array | None = None) -> float | None:
+    """||W - W*||_F after the best permutation of the neurons, at unit outer weights (P2, Theorems 1, 2 and 6).
+
+    W (2r, d), V (2r, r), A (r, d). The optimum is W* = V* A with V* = (1, -1) for r = 1, or the fixed paired `outer`
+    layer; the distance includes that of the outer directions, so that two equal signs are never close. None where no
+    single optimum is known: k != 2r, or r > 1 with a trained outer layer. (At v = +-1 it is the papers' norm; with
+    other v, row i carries the factor |v_i|.)
+    """
+    r = len(A)
+    if len(W) != 2 * r or (r > 1 and outer is None):
+        return None
+    P, Q = unit_outer(W, V)
+    best = np.array([[1.0], [-1.0]]) if outer is None or r == 1 else unit_outer(W, outer)[1]
+    found, planted = np.hstack([P, Q]), np.hstack([best @ A, best])
+    cost = np.sum((found[:, None, :] - planted[None, :, :]) ** 2, axis=2)
+    rows, columns = linear_sum_assignment(cost)
+    return float(np.sqrt(cost[rows, columns].sum()))
+
+
+def group_error(W: Array, V: Array, A: Array) -> float:
+    """The distance of the sums of |v_i| w_i over each sign of v from (a, -a), for r = 1 (P2, Figure 2)."""
+    v = V[:, 0]
+    sums = [np.abs(v[v * sign > 0]) @ W[v * sign > 0] - sign * A[0] for sign in (1.0, -1.0)]
+    return float(np.linalg.norm(sums))
+
+
+def pairing(W: Array, V: Array) -> tuple[NDArray[np.intp], float]:
+    """The partner of each neuron and the largest ||s_i + s_partner|| / ||s_i||, s_i = (w_i, v_i) (P2, Figure 3).
+
+    Partners minimise the sum of ||s_i + s_j|| over the assignments that give no neuron to itself.
+    """
+    S = np.hstack([W, V])
+    sums = np.linalg.norm(S[:, None, :] + S[None, :, :], axis=2)
+    cost = sums.copy()
+    np.fill_diagonal(cost, 1e3 * (1.0 + sums.sum()))
+    _, partner = linear_sum_assignment(cost)
+    sizes = np.linalg.norm(S, axis=1)
+    return partner, float(np.max(sums[np.arange(len(S)), partner] / np.maximum(sizes, np.finfo(float).tiny)))
+
+
+def count_merged(parameters: Parameters, X: Array) -> int:
+    """The number of distinct neurons after merging those that are colinear, of one cone and of one outer direction.
+
+    A cone is an activation pattern on X. Splitting a neuron leaves the count as it is (P1, Appendix A).
+    """
+    W, V = np.asarray(parameters["W"], np.float64), np.asarray(parameters["V"], np.float64)
+    if parameters.network.normalized:
+        V = V * np.asarray(parameters["gamma"], np.float64)[:, None]
+    active = X @ W.T > 0
+    sizes = np.linalg.norm(V, axis=1) * active.any(axis=0)
+    if not parameters.network.normalized:
+        sizes = sizes * np.linalg.norm(W, axis=1)
+    kept = np.flatnonzero(sizes > NEGLIGIBLE * sizes.max(initial=0.0))
+    if not kept.size:
+        return 0
+    W, V, patterns = W[kept], V[kept], np.packbits(active[:, kept], axis=0)
+    W /= np.linalg.norm(W, axis=1, keepdims=True)
+    V /= np.linalg.norm(V, axis=1, keepdims=True)
+    _, cone = np.unique(patterns, axis=1, return_inverse=True)
+    cone = cone.ravel()
+    same = (W @ W.T > 1.0 - COLINEAR) & (V @ V.T > 1.0 - COLINEAR) & (cone[:, None] == cone[None, :])
+    return int(connected_components(same, directed=False)[0])
