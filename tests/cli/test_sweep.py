@@ -1,0 +1,117 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from runner.sweeps import write_config
+
+from recovery.cli.main import main
+from recovery.store import read
+
+
+def recover(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    """`recover` in a process group of its own, as a terminal starts it."""
+    command = [sys.executable, "-c", "from recovery.cli.main import main; main()", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True)
+
+
+def wait_for_rows(out: Path) -> None:
+    while not list(out.glob("trials/part-*")):
+        time.sleep(0.05)
+
+
+def test_a_sweep_ends_with_its_place_and_the_next_command(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = recover("sweep", write_config(tmp_path), "--out", out, "--jobs", 1)
+    assert result.exit_code == 0
+    assert result.stdout == f"{out}: 24 of 24 trials stored (24 run now)\n"
+    assert f"recover report {out}" in result.stderr
+    assert "(0 run now)" in recover("sweep", write_config(tmp_path), "--out", out).stdout
+
+
+def test_results_go_under_the_sweeps_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert recover("sweep", write_config(tmp_path), "--set", "name=mine", "--jobs", 1).exit_code == 0
+    assert len(read("results/mine").frame) == 24
+
+
+def test_failed_trials_exit_with_1_and_status_says_why(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path, method={"act": "raise"}), tmp_path / "out"
+    assert recover("sweep", config, "--out", out, "--jobs", 1).exit_code == 1
+    status = recover("status", out)
+    assert "24 of 24 trials stored, 0 missing" in status.stdout
+    assert "8 x ArithmeticError: no luck with n = 4" in status.stdout
+    counts = json.loads(recover("status", out, "--json").stdout)
+    assert counts["statuses"] == {"failed": 24}
+
+
+def test_fail_fast_stops_at_the_first(tmp_path: Path) -> None:
+    config = write_config(tmp_path, method={"act": "raise", "seconds": 0.1})
+    result = recover("sweep", config, "--out", tmp_path / "out", "--jobs", 1, "--fail-fast")
+    assert result.exit_code == 1
+    assert json.loads(recover("status", tmp_path / "out", "--json").stdout)["stored"] < 24
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    result = recover("sweep", write_config(tmp_path), "--out", tmp_path / "out", "--dry-run")
+    assert "24 to run" in result.stdout
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_experiment_in_the_folder_is_a_message(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    recover("sweep", write_config(tmp_path), "--out", out, "--jobs", 1)
+    result = recover("sweep", write_config(tmp_path, seed=8), "--out", out)
+    assert result.exit_code == 2
+    assert "seed: 7 -> 8" in result.stderr
+    assert len(result.stderr.splitlines()) < 25
+
+
+@pytest.mark.parametrize("blocker", ["file", "file/below"])
+def test_a_file_in_the_way_is_a_message_before_any_work(tmp_path: Path, blocker: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    result = recover("sweep", write_config(tmp_path), "--out", tmp_path / blocker)
+    assert result.exit_code == 2
+    assert "file: a file is in the way" in result.stderr
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_status_of_what_is_no_results_folder(tmp_path: Path) -> None:
+    result = recover("status", tmp_path / "nowhere")
+    assert result.exit_code == 2
+    assert "no such results folder" in result.stderr
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_stops_with_75_and_the_next_call_goes_on(tmp_path: Path, number: signal.Signals, jobs: int) -> None:
+    config, out = write_config(tmp_path, method={"seconds": 0.1}, replicates=40), tmp_path / "out"
+    process = start("sweep", config, "--out", out, "--jobs", jobs)
+    wait_for_rows(out)
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 75
+    assert f"stopped early: {number.name}" in stderr
+    assert "Traceback" not in stderr
+    stored = len(read(out).frame)
+    assert f"{stored} of 240" in stdout
+    assert 0 < stored < 240
+
+
+def test_the_time_budget_exits_with_75(tmp_path: Path) -> None:
+    config = write_config(tmp_path, method={"seconds": 0.05})
+    result = recover("sweep", config, "--out", tmp_path / "out", "--jobs", 1, "--max-time", 0.3)
+    assert result.exit_code == 75
+    assert "the time budget of 0.3 s" in result.stderr

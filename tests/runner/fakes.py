@@ -1,0 +1,49 @@
+"""A method that does as it is told, for sweeps of made-up trials. Copied beside their config as fake_methods.py."""
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+from recovery.instances.draw import Instance
+from recovery.methods.measurement import Measurement
+
+
+@dataclass(frozen=True)
+class Fake:
+    """Measures a number that the trial's data and training streams determine, after so many `seconds`."""
+
+    act: Literal["measure", "raise", "nan", "hang", "grab", "die", "die_once", "threads"] = "measure"
+    seconds: float = 0.0
+    path: str = ""
+
+    def cost(self, n: int, d: int) -> float:
+        return 1e-4 * n * d + self.seconds
+
+    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+        if self.seconds:
+            time.sleep(self.seconds)
+        if self.act == "raise":
+            raise ArithmeticError(f"no luck\nwith n = {instance.setting.n}")
+        if self.act == "nan":
+            return Measurement(recovered=True, gap=float("nan"))
+        if self.act == "hang":
+            time.sleep(3600)
+        if self.act == "grab":
+            return Measurement(objective=float(np.ones(2**27).sum()))
+        if self.act == "die" or (self.act == "die_once" and self._first()):
+            os._exit(9)
+        if self.act == "threads":
+            return Measurement(iterations=max(pool["num_threads"] for pool in threadpool_info()))
+        value = float(instance.X.sum() + instance.streams.training.standard_normal())
+        return Measurement(recovered=value > 0, objective=value, pattern_count=instance.patterns.shape[1])
+
+    def _first(self) -> bool:
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return False
+        return True

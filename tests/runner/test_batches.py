@@ -1,0 +1,56 @@
+from pathlib import Path
+
+import pytest
+
+from recovery.config import Trial, load
+from recovery.runner.batches import BATCH_SECONDS, Batches, cost, share
+
+from .sweeps import write_config
+
+
+@pytest.fixture
+def trials(tmp_path: Path) -> list[Trial]:
+    axes = {"method.seconds": [0.001, 0.1, 30.0], "n": [4, 8]}
+    return list(load(write_config(tmp_path, axes=axes, d=2, replicates=400)).trials())
+
+
+def test_dear_trials_go_first_and_alone_and_cheap_ones_many_together(trials: list[Trial]) -> None:
+    batches = [batch for _, batch in Batches(trials, jobs=2)]
+    assert sorted(trial.id for batch in batches for trial in batch) == sorted(trial.id for trial in trials)
+    costs = [cost(batch[0]) for batch in batches]
+    assert costs == sorted(costs, reverse=True)
+    assert {len(batch) for batch in batches if cost(batch[0]) > BATCH_SECONDS} == {1}
+    assert max(len(batch) for batch in batches) > 50
+
+
+def test_batches_follow_the_times_that_trials_really_take(trials: list[Trial]) -> None:
+    cheap = [trial for trial in trials if trial.cell.coordinates["method.seconds"] == 0.001]
+    batches = Batches(cheap, jobs=1)
+    number, first = next(batches)
+    batches.returned(number, len(first), seconds=100 * sum(map(cost, first)))
+    _, second = next(batches)
+    assert len(second) <= len(first) / 50
+
+
+def test_what_a_batch_did_not_reach_waits_again(trials: list[Trial]) -> None:
+    batches = Batches(trials[:10], jobs=1)
+    (number, batch), *others = list(batches)
+    assert not others or not batches
+    batches.returned(number, 1, seconds=1.0)
+    again = [trial for _, later in batches for trial in later]
+    assert again == batch[1:]
+
+
+def test_what_is_lost_waits_again(trials: list[Trial]) -> None:
+    batches = Batches(trials, jobs=2)
+    out = [trial for _ in range(5) for trial in next(batches)[1]]
+    batches.lost()
+    assert {trial.id for trial in out} <= {trial.id for _, batch in batches for trial in batch}
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_shards_are_a_balanced_partition(trials: list[Trial], count: int) -> None:
+    shards = [share(reversed(trials) if index % 2 else trials, index, count) for index in range(1, count + 1)]
+    assert sorted(trial.id for shard in shards for trial in shard) == sorted(trial.id for trial in trials)
+    loads = [sum(map(cost, shard)) for shard in shards]
+    assert max(loads) - min(loads) <= max(map(cost, trials))

@@ -1,0 +1,121 @@
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from recovery.config import load
+from recovery.errors import StoreError
+from recovery.runner.sweep import plan
+from recovery.store import read
+
+from .sweeps import interrupt_after, rows, sweep, write_config
+
+
+def test_rows_do_not_depend_on_workers_interruptions_or_the_rest_of_the_grid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = write_config(tmp_path)
+    sweep(config, tmp_path / "one")
+    expected = rows(tmp_path / "one")
+    assert len(expected) == 24
+    assert (expected["status"] == "ok").all()
+
+    sweep(config, tmp_path / "two", jobs=2)
+    pd.testing.assert_frame_equal(rows(tmp_path / "two"), expected)
+
+    with monkeypatch.context() as patch:
+        interrupt_after(5, patch)
+        first = sweep(config, tmp_path / "halves")
+    assert first.stopped == "SIGTERM"
+    assert 5 <= len(rows(tmp_path / "halves")) < 24
+    second = sweep(config, tmp_path / "halves", jobs=2)
+    assert second.stopped is None
+    assert sum(first.ran.values()) + sum(second.ran.values()) == 24
+    pd.testing.assert_frame_equal(rows(tmp_path / "halves"), expected)
+
+    write_config(tmp_path, axes={"n": [2, 4, 8, 12, 16], "d": [2, 3]}, replicates=5)
+    grown = sweep(config, tmp_path / "halves")
+    assert sum(grown.ran.values()) == 5 * 2 * 5 - 24
+    pd.testing.assert_frame_equal(rows(tmp_path / "halves").loc[expected.index], expected)
+
+
+def test_exceptions_and_nan_are_rows_that_measure_nothing(tmp_path: Path) -> None:
+    config = write_config(tmp_path, axes={"method.act": ["measure", "raise", "nan"], "n": [4, 8]}, d=2)
+    summary = sweep(config, tmp_path / "out")
+    assert summary.stored == {"ok": 8, "failed": 16}
+    frame = rows(tmp_path / "out").groupby("method.act")
+    assert set(frame["error_type"].unique()["raise"]) == {"ArithmeticError"}
+    assert set(frame["error_message"].unique()["raise"]) == {"no luck with n = 4", "no luck with n = 8"}
+    assert set(frame["error_message"].unique()["nan"]) == {"gap = nan"}
+    failed = rows(tmp_path / "out").query("status == 'failed'")
+    assert failed[["recovered", "gap", "objective"]].isna().all(axis=None)
+
+
+def test_every_worker_has_one_blas_thread(tmp_path: Path) -> None:
+    config = write_config(tmp_path, method={"act": "threads"})
+    for jobs in (1, 2):
+        sweep(config, tmp_path / str(jobs), jobs=jobs)
+        assert set(rows(tmp_path / str(jobs))["iterations"]) == {1}
+
+
+def test_failed_trials_run_again_only_when_asked(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    config = write_config(tmp_path, method={"act": "raise"})
+    sweep(config, tmp_path / "out")
+    assert not flag.exists()
+    assert sum(sweep(config, tmp_path / "out").ran.values()) == 0
+    assert sweep(config, tmp_path / "out", retry_failed=True).ran == {"failed": 24}
+    assert len(rows(tmp_path / "out")) == 24
+
+
+def test_too_many_failures_end_the_sweep(tmp_path: Path) -> None:
+    config = write_config(tmp_path, method={"act": "raise", "seconds": 0.05})
+    summary = sweep(config, tmp_path / "out", max_failures=3)
+    assert summary.gave_up
+    assert 3 <= summary.failures < 24
+
+
+def test_the_time_budget_stops_what_can_go_on(tmp_path: Path) -> None:
+    config = write_config(tmp_path, method={"seconds": 0.05})
+    summary = sweep(config, tmp_path / "out", max_time=0.3)
+    assert summary.stopped == "the time budget of 0.3 s"
+    assert 0 < summary.stored["ok"] < 24
+
+
+def test_title_report_and_claims_may_change(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    sweep(config, tmp_path / "out")
+    write_config(tmp_path, title="Another title")
+    assert sum(sweep(config, tmp_path / "out").ran.values()) == 0
+    assert read(tmp_path / "out").sweep["config"]["title"] == "Another title"
+
+
+def test_a_new_axis_column_reaches_old_rows(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    sweep(config, tmp_path / "out")
+    write_config(tmp_path, axes={"n": [4, 8, 12], "d": [2, 3], "noise": [0.0, 0.5], "method.seconds": [0.0]})
+    sweep(config, tmp_path / "out")
+    frame = read(tmp_path / "out").frame
+    assert len(frame) == 48
+    assert (frame["method.seconds"] == 0.0).all()
+
+
+def test_another_experiment_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    sweep(config, tmp_path / "out")
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    write_config(tmp_path, seed=8)
+    with pytest.raises(StoreError, match=r"24 of its 24 trials(.|\n)*seed: 7 -> 8(.|\n)*--out"):
+        plan(load(config), tmp_path / "out")
+    assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+
+
+def test_a_damaged_part_is_set_aside_and_its_trials_run_again(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    sweep(config, tmp_path / "out")
+    expected = rows(tmp_path / "out")
+    (part,) = (tmp_path / "out" / "trials").glob("*.parquet")
+    part.write_bytes(part.read_bytes()[:-100])
+    summary = sweep(config, tmp_path / "out")
+    assert [damaged.path.name for damaged in summary.damaged] == [part.name]
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), expected)
