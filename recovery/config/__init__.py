@@ -1,8 +1,8 @@
 """From YAML to a validated sweep to trials."""
 
 from recovery.config import seeds
-from recovery.config.load import from_document, load, shipped
+from recovery.config.load import find, from_document, load, shipped
 from recovery.config.problems import ConfigError, Problem
 from recovery.config.sweep import Cell, Sweep, Trial
 
-__all__ = ["Cell", "ConfigError", "Problem", "Sweep", "Trial", "from_document", "load", "seeds", "shipped"]
+__all__ = ["Cell", "ConfigError", "Problem", "Sweep", "Trial", "find", "from_document", "load", "seeds", "shipped"]

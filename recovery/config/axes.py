@@ -16,87 +16,18 @@ blocks have counts once. Axes need not be named before they are used: a path tha
 axis's values.
 """
 
-import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from recovery.config.build import Invalid, build
-from recovery.config.components import COMPONENTS, Choice, known_paths
+from recovery.config.paths import path_fault
+from recovery.config.points import BROKEN, Block, Condition, Point, Value, is_size
 from recovery.config.problems import Path, Problem, did_you_mean, found
 from recovery.config.tree import Tree
-from recovery.config.user import is_user_name
-from recovery.config.values import Times, listed, product, same_as
+from recovery.config.values import Times, listed, same_as
 
 RESERVED = ("zip", "include", "exclude")
-BROKEN = object()
-"""The value of an axis that has an error of its own: nothing is said about the cells that it would have made."""
 MOST_POINTS = 1_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Value:
-    """One value of an axis; `source` is its path in the document, `key` that of the axis."""
-
-    value: Any
-    source: Path
-    key: Path
-
-
-Point = tuple[Value, ...]
-Condition = tuple[tuple[int, frozenset[object]], ...]
-"""Position of a path in a point -> keys (`same_as`) of the values that agree."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """`dimensions`: for each independent axis the rows of values of its paths. `paths` names a row's concatenation.
-
-    `derived`: position of a path whose values are factors -> the position of the axis, or the size, that they multiply.
-    """
-
-    paths: tuple[str, ...]
-    dimensions: tuple[tuple[Point, ...], ...]
-    derived: tuple[tuple[int, int | None, int], ...] = ()
-    include: tuple[Condition, ...] = ()
-    exclude: tuple[Condition, ...] = ()
-
-    def points(self) -> Iterator[Point]:
-        """Every point, the first axis changing slowest; multiples are worked out."""
-        multiples: dict[tuple[Value, int], Value] = {}
-        for rows in itertools.product(*self.dimensions):
-            point = tuple(itertools.chain.from_iterable(rows))
-            for position, base, size in self.derived:
-                times = point[position]
-                if base is not None:
-                    size = point[base].value if _is_size(point[base].value) else 1
-                if (times, size) not in multiples:
-                    multiples[times, size] = Value(product(times.value, size), times.source, times.key)
-                point = (*point[:position], multiples[times, size], *point[position + 1 :])
-            if self._keeps(point):
-                yield point
-
-    def column(self, position: int) -> list[Value]:
-        """The values of the path at `position`, before multiples are worked out."""
-        for rows in self.dimensions:
-            if position < len(rows[0]):
-                return [row[position] for row in rows]
-            position -= len(rows[0])
-        raise IndexError(position)
-
-    def _keeps(self, point: Point) -> bool:
-        if self.include and not any(_agrees(point, condition) for condition in self.include):
-            return False
-        return not any(_agrees(point, condition) for condition in self.exclude)
-
-
-def _agrees(point: Point, condition: Condition) -> bool:
-    return all(same_as(point[position].value) in allowed for position, allowed in condition)
-
-
-def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def parse(tree: Tree) -> tuple[list[Block], list[Problem]]:
@@ -117,7 +48,9 @@ class _Reader:
         self.tree, self.path, self.problems = tree, path, list[Problem]()
         self.spec: dict[str, Any] = spec if isinstance(spec, dict) else {}
         if not isinstance(spec, dict):
-            self._problem(path, f"found {found(spec)}; allowed: a mapping of paths to values, or a list of such mappings")
+            self._problem(
+                path, f"found {found(spec)}; allowed: a mapping of paths to values, or a list of such mappings"
+            )
         self.paths: list[str] = []
         self.dimensions: list[tuple[Point, ...]] = []
         self.times: dict[str, Times] = {}
@@ -147,8 +80,11 @@ class _Reader:
                 values = times.factors()
                 if name not in ("n", "d") or times.times == name:
                     other = "d" if name == "n" else "n"
-                    self._problem(at, f"multiples are for n and d: `n: {{times: d, ...}}` or `d: {{times: n, ...}}`, "
-                                  f"found {name!r} as a multiple of {times.times!r}; did you mean {other!r}?")
+                    self._problem(
+                        at,
+                        f"multiples are for n and d: `n: {{times: d, ...}}` or `d: {{times: n, ...}}`, "
+                        f"found {name!r} as a multiple of {times.times!r}; did you mean {other!r}?",
+                    )
                     return
                 self.times[name] = times
             else:
@@ -201,10 +137,10 @@ class _Reader:
         for name, times in self.times.items():
             base = times.times
             if base in self.times:
-                self._problem((*self.path, name, "times"), f"{base!r} is itself a multiple; one of the two needs values")
+                self._problem((*self.path, name, "times"), f"{base!r} is a multiple too; give one of them values")
             size = self.tree.value.get(base)
             position = self.paths.index(base) if base in self.paths else None
-            derived.append((self.paths.index(name), position, size if _is_size(size) else 1))
+            derived.append((self.paths.index(name), position, size if is_size(size) else 1))
         return tuple(derived)  # type: ignore[arg-type]
 
     def _conditions(self, name: str) -> tuple[Condition, ...]:
@@ -218,7 +154,9 @@ class _Reader:
             if not isinstance(entry, dict) or not entry:
                 self._problem((*at, i), f"found {found(entry)}; allowed: a partial point, such as {{n: 10}}")
                 continue
-            conditions.append(tuple(item for item in (self._agreement((*at, i), *pair) for pair in entry.items()) if item))
+            agreements = [self._agreement((*at, i), path, wanted) for path, wanted in entry.items()]
+            if None not in agreements:
+                conditions.append(tuple(item for item in agreements if item is not None))
         return tuple(conditions)
 
     def _agreement(self, at: Path, name: str, wanted: Any) -> tuple[int, frozenset[object]] | None:
@@ -236,7 +174,7 @@ class _Reader:
             column = Block(tuple(self.paths), tuple(self.dimensions)).column(position)
             present = {same_as(value.value) for value in column}
             for value, inner in values:
-                if same_as(value) not in present:
+                if same_as(value) not in present and column[0].value is not BROKEN:
                     self._problem((*at, name, *inner), f"found {found(value)}, which is no value of the axis {name}")
         return position, frozenset(same_as(value) for value, _ in values)
 
@@ -256,30 +194,3 @@ def _together(spec: object) -> list[tuple[Any, Path]]:
     if isinstance(spec, list) and spec:
         return [(value, (i,)) for i, value in enumerate(spec)]
     return listed(spec)
-
-
-def path_fault(path: str, tree: Tree) -> str | None:
-    """Why `path` cannot be an axis, or None if it can."""
-    root, _, rest = path.partition(".")
-    known = known_paths()
-    everything = [*known, *(f"{name}.{key}" for name, keys in known.items() for key in keys)]
-    if root not in known:
-        return f"is no field that can be an axis; allowed: {', '.join(known)} and what is in them{did_you_mean(path, everything)}"
-    if rest and rest.split(".")[0] not in known[root] and not _is_open(root, tree):
-        allowed = ", ".join(f"{root}.{key}" for key in known[root]) or f"{root} alone, which is one value"
-        return f"is no field of {root}; allowed: {allowed}{did_you_mean(path, everything)}"
-    return None
-
-
-def _is_open(root: str, tree: Tree) -> bool:
-    """Whether the component may be a user's own, whose parameters only its cells can tell."""
-    kind = COMPONENTS[root]
-    return isinstance(kind, Choice) and kind.user is not None and _names_user(tree.value)
-
-
-def _names_user(value: object) -> bool:
-    if isinstance(value, dict):
-        return any(_names_user(item) for item in value.values())
-    if isinstance(value, list):
-        return any(_names_user(item) for item in value)
-    return is_user_name(value)

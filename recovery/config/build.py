@@ -12,7 +12,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
-from recovery.config.describe import describe, words
+from recovery.config.describe import describe, is_fielded, keys_of, step_into, words
 from recovery.config.problems import Path, did_you_mean, found
 from recovery.errors import DataError, ParameterError, RecoverError
 
@@ -67,7 +67,12 @@ def build_scalar(annotation: Any, value: object) -> Any:
 
 
 def build(
-    cls: type, value: object, *, tag: str | None = None, name: str | None = None, filled: Mapping[str, Any] | None = None
+    cls: type,
+    value: object,
+    *,
+    tag: str | None = None,
+    name: str | None = None,
+    filled: Mapping[str, Any] | None = None,
 ) -> Any:
     """An instance of dataclass `cls` from a mapping, `filled` passed on top. Raises `Invalid` with every fault."""
     model = model_of(cls, tag, name)
@@ -91,48 +96,41 @@ def _keys(model: type[BaseModel]) -> str:
 
 
 def _faults(model: type[BaseModel], value: dict[str, Any], error: ValidationError) -> list[Fault]:
-    """One fault a key: what pydantic says about each branch of a union is one mistake to the user."""
+    """One fault a place: what pydantic says about each branch of a union is one mistake to the user."""
     faults: dict[Path, Fault] = {}
-    for item in error.errors(include_url=False, include_context=False):
-        path = _inside(value, item["loc"])
-        key = str(item["loc"][0]) if item["loc"] else ""
-        if item["type"] == "extra_forbidden":
-            *_, word = path
-            others = model.model_fields if len(path) == 1 else ()
-            text = "unknown key" + (f"; allowed: {_keys(model)}{did_you_mean(word, others)}" if others else "")
-            faults.setdefault(path, Fault(path, text, key=True))
-        elif item["type"] == "missing":
-            missing = str(item["loc"][-1])
-            text = f"`{missing}` is missing; add it: {_allowed(model, key)}"
-            faults.setdefault((*path, missing), Fault(path, text))
-        elif key in model.model_fields:
-            hint = did_you_mean(value[key], words(_annotation(model, key))) if isinstance(value[key], str) else ""
-            inner = path[:1] if len(path) > 1 and not isinstance(path[1], int) else path
-            text = f"found {found(_at(value, inner))}; allowed: {_allowed(model, key)}{hint}"
-            faults.setdefault(path[:1], Fault(inner, text))
+    for item in error.errors(include_url=False, include_context=False, include_input=False):
+        path, annotation = _reach(model, value, item["loc"])
+        last = item["loc"][-1]
+        if item["type"] == "extra_forbidden" and is_fielded(annotation):
+            hint = did_you_mean(last, keys_of(annotation))
+            text = f"unknown key; allowed: {', '.join(keys_of(annotation))}{hint}"
+            faults.setdefault((*path, last), Fault((*path, last), text, key=True))
+        elif item["type"] == "missing" and is_fielded(annotation):
+            text = f"`{last}` is missing; add it: {describe(keys_of(annotation)[str(last)])}"
+            faults.setdefault((*path, last), Fault(path, text))
         else:
-            faults.setdefault(path, Fault(path, str(item["msg"])))
+            here = _at(value, path)
+            hint = did_you_mean(here, words(annotation)) if isinstance(here, str) else ""
+            faults.setdefault(path, Fault(path, f"found {found(here)}; allowed: {describe(annotation)}{hint}"))
     return list(faults.values())
 
 
-def _annotation(model: type[BaseModel], key: str) -> Any:
-    return get_type_hints(model, include_extras=True)[key]
-
-
-def _allowed(model: type[BaseModel], key: str) -> str:
-    return describe(_annotation(model, key)) if key in model.model_fields else "see `recover schema`"
-
-
-def _inside(value: Any, loc: tuple[int | str, ...]) -> Path:
-    """The part of a pydantic location that exists in the value: union branches have names there too."""
+def _reach(model: type[BaseModel], value: Any, loc: tuple[int | str, ...]) -> tuple[Path, Any]:
+    """How far a pydantic location leads through mappings and lists before a union begins, and the annotation there."""
     path: Path = ()
+    annotation: Any = model
     for part in loc:
-        try:
-            value = value[part]
-        except (KeyError, IndexError, TypeError):
-            continue
-        path = (*path, part)
-    return path
+        inner = step_into(annotation, part)
+        if inner is None or not _has(value, part):
+            break
+        path, annotation, value = (*path, part), inner, value[part]
+    return path, annotation
+
+
+def _has(value: Any, part: int | str) -> bool:
+    if isinstance(value, dict):
+        return part in value
+    return isinstance(value, list) and isinstance(part, int) and part < len(value)
 
 
 def _at(value: Any, path: Path) -> Any:

@@ -99,9 +99,12 @@ class Context:
         return path
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical_json(value: object) -> str:
     """The JSON of which ids are hashes: keys sorted, no spaces."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def component(name: str, value: object, context: Context) -> Built:
@@ -132,6 +135,9 @@ def _choose(choice: Choice, value: object, context: Context) -> Built:
     cls, filled = choice.table[name], {}
     if _is_file(cls) and isinstance(value.get("path"), str):
         value = {**value, "path": context.locate(value["path"])}
+        if not Path(value["path"]).is_file():
+            text = f"no file {value['path']!r}; relative paths start in {context.folder}, then in the current folder"
+            raise Invalid([Fault(("path",), text)])
         filled = {"digest": context.digests.get(value["path"], "")}
     return _built(build(cls, value, tag=tag, name=name, filled=filled), name, {tag: name})
 
@@ -147,10 +153,11 @@ def _user(choice: Choice, name: str, rest: dict[str, Any]) -> Built:
         target = resolve(name)
         if choice.user == "class":
             if not (isinstance(target, type) and is_dataclass(target) and hasattr(target, "cost")):
-                raise ParameterError(f"{name} is no frozen dataclass with `__call__(instance, architecture)` and `cost(n, d)`")
+                needs = "a frozen dataclass with `__call__(instance, architecture)` and `cost(n, d)`"
+                raise ParameterError(f"{name} is not {needs}")
             return _built(build(target, rest), name, {tag: name})
         if not callable(target):
-            raise ParameterError(f"{name} is no function `(rng, n, d, **parameters)`")
+            raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")
         inspect.signature(target).bind(None, 1, 1, **rest)
     except ParameterError as error:
         raise Invalid([Fault((tag,), str(error))]) from error

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from recovery.config.axes import BROKEN, Block, Point, Value
 from recovery.config.build import Fault, Invalid
 from recovery.config.components import COMPONENTS, DEFAULTS, Built, Context, component
 from recovery.config.labels import Labels
+from recovery.config.points import BROKEN, Block, Point, Value
 from recovery.config.problems import Path, Problem
 from recovery.config.sweep import Cell
 from recovery.config.tree import Tree
@@ -15,7 +15,14 @@ from recovery.instances.draw import Setting
 from recovery.instances.files import File
 
 _TEXT_ORDER = sorted([*COMPONENTS, "seed"])
-_EXAMPLES = {"n": "n: 100", "d": "d: 20", "data": "data: {ensemble: gaussian}", "planted": "planted: {kind: linear}"}
+_EXAMPLES = {
+    "n": "n: 100",
+    "d": "d: 20",
+    "data": "data: {ensemble: gaussian}",
+    "planted": "planted: {kind: linear}",
+    "architecture": "architecture: relu_skip",
+    "method": "method: {kind: min_norm}",
+}
 
 
 @dataclass
@@ -36,7 +43,7 @@ class Composer:
                 text = self._text(parts)
                 if text not in cells:
                     cells[text] = self._cell(parts, labels.coordinates(block, point, parts), text)
-        return labels.even(cells.values())
+        return tuple(cells.values())
 
     def _parts(self, block: Block) -> Iterator[tuple[Point, dict[str, Built]]]:
         """The validated components of every point that has no problem."""
@@ -58,7 +65,7 @@ class Composer:
             return None
         base = self.tree.value.get(name, DEFAULTS.get(name))
         if name not in self.tree.value and name not in DEFAULTS and not overlays:
-            text = f"is missing; add `{_EXAMPLES.get(name, name + ': ...')}`, or an axis"
+            text = f"is missing; add `{_EXAMPLES[name]}`, or an axis"
             self.problems.append(Problem(self.tree.place(()), name, text))
             return None
         for value, path in overlays:
@@ -102,9 +109,7 @@ class Composer:
 
     def _cell(self, parts: dict[str, Built], coordinates: dict[str, Any], text: str) -> Cell:
         value = {name: part.value for name, part in parts.items()}
-        setting = Setting(
-            value["n"], value["d"], value["data"], value["planted"], value["noise"], value["patterns"]
-        )
+        setting = Setting(value["n"], value["d"], value["data"], value["planted"], value["noise"], value["patterns"])
         canonical = {"seed": self.seed, **{name: part.identity for name, part in parts.items()}}
         return Cell(setting, value["architecture"], value["method"], self.seed, coordinates, canonical, text)
 

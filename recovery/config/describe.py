@@ -3,8 +3,9 @@
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 _NAMES: dict[Any, str] = {
@@ -38,8 +39,8 @@ def describe(annotation: Any) -> str:
         return "a list" + (f" (each {describe(members[0])})" if members else "")
     if origin is not None and issubclass(origin, Mapping):
         return "a mapping"
-    if is_dataclass(annotation):
-        return "a mapping with the keys " + ", ".join(field.name for field in fields(annotation) if not field.kw_only)
+    if is_fielded(annotation):
+        return "a mapping with the keys " + ", ".join(keys_of(annotation))
     return getattr(annotation, "__name__", str(annotation))
 
 
@@ -54,6 +55,32 @@ def words(annotation: Any) -> tuple[str, ...]:
     if get_origin(annotation) is Literal:
         return tuple(value for value in get_args(annotation) if isinstance(value, str))
     return tuple(word for member in get_args(annotation) for word in words(member) if not isinstance(member, str))
+
+
+def is_fielded(annotation: Any) -> bool:
+    """Whether the annotation is a class with named fields: a dataclass or a pydantic model."""
+    return isinstance(annotation, type) and (is_dataclass(annotation) or issubclass(annotation, BaseModel))
+
+
+def keys_of(cls: Any) -> dict[str, Any]:
+    """Field -> annotation, for the fields that a config may give."""
+    hints = get_type_hints(cls, include_extras=True)
+    if is_dataclass(cls):
+        return {field.name: hints[field.name] for field in fields(cls) if not field.kw_only}
+    return {name: hints[name] for name in cls.model_fields}
+
+
+def step_into(annotation: Any, part: int | str) -> Any:
+    """The annotation of a field or list item; None where several branches of a union could be meant."""
+    if is_fielded(annotation):
+        return keys_of(annotation).get(str(part))
+    if get_origin(annotation) in (list, tuple) and isinstance(part, int):
+        members = [member for member in get_args(annotation) if member is not Ellipsis]
+        return members[min(part, len(members) - 1)] if members else None
+    if get_origin(annotation) in (Union, types.UnionType):
+        inner = [found for member in get_args(annotation) if (found := step_into(member, part)) is not None]
+        return inner[0] if len(inner) == 1 else None
+    return None
 
 
 def _bounds(metadata: list[Any]) -> str:

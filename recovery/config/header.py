@@ -1,7 +1,8 @@
 """The fields of a config that no trial depends on: names, counts, claims and the report's specification."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Interval, MinLen
@@ -11,6 +12,7 @@ from recovery.config.build import Fault, Invalid, build
 from recovery.config.describe import choices
 from recovery.config.problems import Path, did_you_mean, found
 from recovery.errors import ParameterError
+from recovery.methods.measurement import Measurement
 
 Value = bool | int | float | str | None
 Where = Annotated[Mapping[str, Value], Field(description="a mapping of coordinates to values")]
@@ -67,6 +69,10 @@ class Statement:
 
 Claim = Threshold | OnCurve | Statement
 
+FIXED = ("n", "d", "noise", "ensemble", "planted", "architecture", "method")
+"""The coordinates that every row has; the axes follow."""
+MEASURED = (*(field.name for field in fields(Measurement)), "seconds")
+
 CLAIMS: dict[str, type[Any]] = {"threshold": Threshold, "curve": OnCurve, "statement": Statement}
 
 
@@ -79,24 +85,31 @@ class RatioCurve:
 
 @dataclass(frozen=True)
 class NamedCurve:
-    """A theory curve by name."""
+    """A theory curve by name, drawn where it has the value `level` (its own choice if that is null)."""
 
     name: Annotated[str, MinLen(1)]
+    level: float | None = None
+
+
+CurveSpec = Annotated[
+    str | NamedCurve | RatioCurve, Field(description="a theory curve's name, {name, level} or {ratio: 2.0}")
+]
 
 
 @dataclass(frozen=True)
 class ReportSpec:
-    """How a grid is drawn: column `value` over the coordinates x and y, one panel for each value of `panel`.
+    """How a grid is drawn: `value` over the coordinates x and y, one panel for each value of `panel`.
 
-    Without `panel`, one for each combination of the remaining axes. curves: drawn into the diagram, {ratio: 2.0} or
-    the name of a theory curve. limits: the ends of the colour scale.
+    value: a measured column, or an event such as max_deviation<=1e-4. x, y: without them, n across and d up as far as
+    they vary. Without `panel`, a panel for each combination of the remaining axes. curves: drawn into the diagram,
+    {ratio: 2.0} or a theory curve's name. limits: the ends of the colour scale.
     """
 
     value: str = "recovered"
-    x: str = "n"
-    y: str = "d"
+    x: str | None = None
+    y: str | None = None
     panel: str | None = None
-    curves: tuple[Annotated[str | NamedCurve | RatioCurve, Field(description="a curve's name or {ratio: 2.0}")], ...] = ()
+    curves: tuple[CurveSpec, ...] = ()
     scale: Literal["linear", "log"] = "linear"
     limits: tuple[float, float] | None = None
 
@@ -126,6 +139,46 @@ def _claim(item: object) -> Claim:
     kind = item.get("kind") if isinstance(item, dict) else None
     if not isinstance(kind, str) or kind not in CLAIMS:
         path: Path = ("kind",) if kind is not None else ()
-        hint = did_you_mean(kind, CLAIMS)
-        raise Invalid([Fault(path, f"found {found(item if kind is None else kind)}; allowed: kind {choices(CLAIMS)}{hint}")])
-    return build(CLAIMS[kind], item, tag="kind", name=kind)
+        shown, hint = found(item if kind is None else kind), did_you_mean(kind, CLAIMS)
+        raise Invalid([Fault(path, f"found {shown}; allowed: kind {choices(CLAIMS)}{hint}")])
+    claim: Claim = build(CLAIMS[kind], item, tag="kind", name=kind)
+    return claim
+
+
+def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str]) -> Iterator[Fault]:
+    """Names of columns, coordinates and curves that the sweep's rows or the theory room do not have."""
+    coordinates = tuple(dict.fromkeys([*FIXED, *axes]))
+    for i, claim in enumerate(claims):
+        at: Path = ("claims", i)
+        if not isinstance(claim, Statement):
+            yield from _unknown((*at, "of"), column_of(claim.of), MEASURED, "a measured column")
+        if isinstance(claim, OnCurve):
+            yield from _unknown((*at, "curve"), claim.curve, curve_names(), "a theory curve")
+        for name in claim.where:
+            yield from _unknown((*at, "where", name), name, coordinates, "a coordinate", key=True)
+    yield from _unknown(("report", "value"), column_of(report.value), MEASURED, "a measured column")
+    for key in ("x", "y", "panel"):
+        name = getattr(report, key)
+        if name is not None:
+            yield from _unknown(("report", key), name, coordinates, "a coordinate")
+    for i, curve in enumerate(report.curves):
+        if isinstance(curve, NamedCurve):
+            yield from _unknown(("report", "curves", i), curve.name, curve_names(), "a theory curve")
+
+
+def column_of(value: str) -> str:
+    """The column of `max_deviation` or of the event `max_deviation<=1e-4`."""
+    match = re.fullmatch(r"\s*([\w.]+)\s*(?:<=?\s*[-+.\deE]+)?\s*", value)
+    return match[1] if match else value
+
+
+def curve_names() -> tuple[str, ...]:
+    """The names of the theory curves; imported only for a config that names one."""
+    from recovery.theory import CURVES
+
+    return tuple(CURVES)
+
+
+def _unknown(path: Path, name: str, allowed: Sequence[str], what: str, *, key: bool = False) -> Iterator[Fault]:
+    if name not in allowed:
+        yield Fault(path, f"found {name!r}; allowed: {what}: {choices(allowed)}{did_you_mean(name, allowed)}", key)

@@ -1,17 +1,16 @@
 """Coordinates: the flat, short values by which rows name their cell."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
-from recovery.config.axes import Block, Point
 from recovery.config.components import COMPONENTS, Built, Choice
-from recovery.config.sweep import Cell, Scalar
+from recovery.config.points import Block, Point
+from recovery.config.sweep import Scalar
 from recovery.config.values import same_as
 
 
 class Labels:
-    """Makes the coordinates of cells. A column has one type in all of them.
+    """Makes the coordinates of cells.
 
     Fixed columns: n, d, noise, ensemble, planted, architecture, method; then one for each axis. A whole mapping is
     labelled by its kind, and by its other keys where the kind alone is shared: `relu k=2`.
@@ -20,7 +19,6 @@ class Labels:
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.axes = tuple(dict.fromkeys(path for block in blocks for path in block.paths))
         self.text = {path: _mapping_labels(path, blocks) for path in self.axes}
-        self.types: dict[str, set[type]] = {path: set() for path in self.axes}
 
     def coordinates(self, block: Block, point: Point, parts: dict[str, Built]) -> dict[str, Scalar]:
         columns: dict[str, Scalar] = {
@@ -40,31 +38,8 @@ class Labels:
                 value = None
             if value is None:
                 value = _flat(_inside(parts, path))
-            self.types[path].add(type(value))
             columns[path] = value
         return columns
-
-    def even(self, cells: Iterable[Cell]) -> tuple[Cell, ...]:
-        """The cells, with each column of mixed types turned into text (integers beside floats into floats)."""
-        mixed = {path: _common(types - {type(None)}) for path, types in self.types.items()}
-        mixed = {path: kind for path, kind in mixed.items() if kind is not None}
-        if not mixed:
-            return tuple(cells)
-        return tuple(replace(cell, coordinates=_converted(cell.coordinates, mixed)) for cell in cells)
-
-
-def _common(types: set[type]) -> type | None:
-    if len(types) < 2:
-        return None
-    return float if types == {int, float} else str
-
-
-def _converted(coordinates: Any, mixed: dict[str, type | None]) -> dict[str, Scalar]:
-    converted = dict(coordinates)
-    for path, kind in mixed.items():
-        if converted[path] is not None and kind is not None:
-            converted[path] = kind(converted[path])
-    return converted
 
 
 def _inside(parts: dict[str, Built], path: str) -> Any:
@@ -99,4 +74,3 @@ def _mapping_labels(path: str, blocks: Sequence[Block]) -> dict[object, str]:
         alone = kinds.count(value.get(tag)) == 1 or not rest
         labels[key] = str(value.get(tag)) if alone else f"{value.get(tag)} {_flat(rest)}"
     return labels
-

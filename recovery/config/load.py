@@ -7,17 +7,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from recovery.config.axes import Block, parse
+from recovery.config.axes import parse
 from recovery.config.build import Fault, Invalid, build
 from recovery.config.components import COMPONENTS, DEFAULTS, Context
 from recovery.config.compose import Composer
-from recovery.config.header import Header, ReportSpec, build_claims
+from recovery.config.header import Header, ReportSpec, build_claims, name_faults
 from recovery.config.overrides import HEADER, override
+from recovery.config.points import Block
 from recovery.config.problems import ConfigError, Place, Problem, did_you_mean
 from recovery.config.reader import read
 from recovery.config.sweep import Cell, Sweep
 from recovery.config.tree import Tree
-from recovery.config.user import add_folders
+from recovery.config.user import add_folders, is_user_name
 from recovery.instances.files import File
 
 STORED = ("folder", "files")
@@ -35,7 +36,7 @@ def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Sweep:
 
     Every cell is composed and validated. Raises `ConfigError` with every problem of the file and the overrides.
     """
-    path = _find(path_or_name)
+    path = find(path_or_name)
     tree, problems = read(path)
     for rank, text in enumerate(overrides, start=1):
         problems += override(tree, text, rank)
@@ -61,7 +62,8 @@ def from_document(document: dict[str, Any]) -> Sweep:
 Parts = tuple[Header, tuple[Any, ...], ReportSpec]
 
 
-def _find(path_or_name: str | Path) -> Path:
+def find(path_or_name: str | Path) -> Path:
+    """The file of a config given by path or by shipped name. Raises `ConfigError`."""
     path, configs = Path(path_or_name), shipped()
     if path.is_file():
         return path
@@ -87,6 +89,8 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
     composer = Composer(tree, header[0].seed if header else 0, context)
     cells = composer.cells(blocks)
     problems += more + composer.problems
+    if header is not None:
+        problems += [_placed(tree, (), fault) for fault in name_faults(header[1], header[2], _axes(blocks))]
     if problems or header is None:
         return None, problems
     document = _document(tree, header[0], composer, cells, blocks)
@@ -95,10 +99,13 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
 
 def _assemble(header: Parts, blocks: list[Block], document: dict[str, Any], compose: Any) -> Sweep:
     head, claims, report = header
-    axes = tuple(dict.fromkeys(path for block in blocks for path in block.paths))
     return Sweep(
-        head.name, head.title, head.source, head.seed, head.replicates, claims, report, axes, document, compose
+        head.name, head.title, head.source, head.seed, head.replicates, claims, report, _axes(blocks), document, compose
     )
+
+
+def _axes(blocks: list[Block]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(path for block in blocks for path in block.paths))
 
 
 def _header(tree: Tree) -> tuple[Parts | None, list[Problem]]:
@@ -148,6 +155,7 @@ def _document(
     files = {ensemble.path: ensemble.digest for ensemble in ensembles if isinstance(ensemble, File)}
     if files:
         document["files"] = files
-    if files or ":" in "".join(str(cell.coordinates["ensemble"]) + str(cell.coordinates["method"]) for cell in cells):
+    tags = {tag for cell in cells for tag in (cell.coordinates["ensemble"], cell.coordinates["method"])}
+    if files or any(map(is_user_name, tags)):
         document["folder"] = str(composer.context.folder)
     return document

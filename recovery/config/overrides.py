@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from recovery.config.axes import RESERVED, path_fault
-from recovery.config.components import COMPONENTS, known_paths
+from recovery.config.axes import RESERVED
+from recovery.config.components import COMPONENTS
+from recovery.config.paths import all_paths, path_fault
 from recovery.config.problems import ConfigError, Place, Problem, did_you_mean
 from recovery.config.reader import read_value
 from recovery.config.tree import Tree
@@ -28,19 +29,20 @@ def override(tree: Tree, text: str, rank: int) -> list[Problem]:
     root = path.split(".")[0]
     if root not in HEADER:
         fault = path_fault(path, tree)
+        if fault and root not in COMPONENTS:
+            fields = (*COMPONENTS, *HEADER)
+            fault = f"is no field; allowed: {', '.join(fields)}{did_you_mean(path, [*fields, *all_paths()])}"
         if fault:
-            paths = [*COMPONENTS, *HEADER, *(f"{name}.{key}" for name, keys in known_paths().items() for key in keys)]
-            allowed = fault if root in COMPONENTS else (
-                f"is no field of a config; allowed: {', '.join([*COMPONENTS, *HEADER])}{did_you_mean(path, paths)}"
-            )
-            return [Problem(place, path, allowed)]
-    fixed = _fix(tree, path, value, place)
-    if fixed:
+            return [Problem(place, path, fault)]
+    if _fix(tree, path, value, place):
         return []
-    inside = [axis for axis in _axes(tree) if path.startswith(axis + ".")]
-    if inside:
-        return [Problem(place, path, f"lies in the axis {inside[0]}; fix that axis as a whole, or override the config file")]
-    parts = ("axes", path.removeprefix("axes.")) if path.startswith("axes.") else tuple(path.split("."))
+    for axis in _axes(tree):
+        if path.startswith(axis + "."):
+            return [Problem(place, path, f"lies in the axis {axis}, whose values are mappings; fix {axis} itself")]
+    head, _, axis = path.partition(".")
+    parts = ("axes", axis) if head == "axes" and axis else tuple(path.split("."))
+    if isinstance(tree.value.get(head), list) and len(parts) > 1:
+        return [Problem(place, path, f"{head} is a list here; set it as a whole: --set {head}=[...]")]
     tree.put(parts, value, place)
     return []
 

@@ -26,18 +26,26 @@ def read(path: File) -> tuple[Tree, list[Problem]]:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
     except OSError as error:
-        raise _failure(str(path), f"cannot be read: {error.strerror}; give a YAML file or a name that "
-                       "`recover configs` lists") from error
+        raise _failure(
+            str(path), f"cannot be read: {error.strerror}; give a YAML file or a name that `recover configs` lists"
+        ) from error
     if len(content) > MOST_BYTES:
-        raise _failure(str(path), f"is larger than {MOST_BYTES // 1_000_000} MB: a config holds choices, not data; "
-                       "name a data file by `data: {ensemble: file, path: ...}`")
+        raise _failure(
+            str(path),
+            f"is larger than {MOST_BYTES // 1_000_000} MB: a config holds choices, not data; "
+            "name a data file by `data: {ensemble: file, path: ...}`",
+        )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         column = error.start - content.rfind(b"\n", 0, error.start)
-        raise _failure(str(path), f"found byte 0x{content[error.start]:02x}, which is not UTF-8; save the file as UTF-8",
-                       line, column) from error
+        raise _failure(
+            str(path),
+            f"found byte 0x{content[error.start]:02x}, which is not UTF-8; save the file as UTF-8",
+            line,
+            column,
+        ) from error
     return read_text(text, str(path))
 
 

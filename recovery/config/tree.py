@@ -31,14 +31,12 @@ class Tree:
 
     def put(self, path: Path, value: Any, place: Place) -> None:
         """Set the value at `path`, mappings on the way included; everything in it then has this one place."""
-        parent = self.value
+        parent: Any = self.value
         for part in path[:-1]:
-            inner = parent.get(part) if isinstance(parent, dict) else None  # type: ignore[call-overload]
-            if not isinstance(inner, dict):
-                inner = {}
-                parent[part] = inner  # type: ignore[index]
-            parent = inner
-        parent[path[-1]] = value  # type: ignore[index]
+            if isinstance(parent, dict) and not isinstance(parent.get(str(part)), dict | list):
+                parent[part] = {}
+            parent = parent[part]
+        parent[path[-1]] = value
         for places in (self.values, self.keys):
             for known in [p for p in places if p[: len(path)] == path]:
                 del places[known]

@@ -1,0 +1,45 @@
+"""`recover check`: validate a config and say what it would run."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from recovery.config import Sweep
+
+
+@click.command()
+@click.argument("config")
+@click.option(
+    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field of the config; repeatable."
+)
+def command(config: str, overrides: tuple[str, ...]) -> None:
+    """Validate CONFIG and say what it would run: axes, cells, trials, and where its results go.
+
+    CONFIG is a YAML file or the name of a shipped config (`recover configs`). Nothing is run or written. Exit status:
+    0 the config is valid, 2 it is not; then every error is listed with its position.
+    """
+    from recovery.config import find, load
+
+    sweep = load(config, overrides)
+    lines = [("file", str(find(config))), ("name", sweep.name), ("title", sweep.title), ("source", sweep.source)]
+    lines += [("axis", line) for line in _axes(sweep)]
+    lines += [
+        ("cells", f"{len(sweep.cells)}"),
+        ("trials", f"{sweep.size} ({sweep.replicates} replicate{'s' * (sweep.replicates > 1)} of each cell)"),
+        ("claims", f"{len(sweep.claims)}"),
+        ("results", f"results/{sweep.name}"),
+    ]
+    for label, text in lines:
+        if text:
+            click.echo(f"{label:8} {text}")
+
+
+def _axes(sweep: "Sweep") -> Iterator[str]:
+    """`n: 10 .. 400 (40 values)` for each axis; a value that a cell does not have is left out."""
+    for axis in sweep.axes:
+        values = list(dict.fromkeys(cell.coordinates[axis] for cell in sweep.cells))
+        shown = [str(value) for value in values if value is not None]
+        text = ", ".join(shown) if len(shown) <= 6 else f"{shown[0]} .. {shown[-1]} ({len(shown)} values)"
+        yield f"{axis}: {text}"

@@ -1,0 +1,76 @@
+"""The JSON schema of a config, for editors: from the same derived models that validate."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Union
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from recovery.config.build import STRICT, model_of
+from recovery.config.components import COMPONENTS, DEFAULTS, Choice, Record, Scalar
+from recovery.config.describe import keys_of
+from recovery.config.header import CLAIMS, Header, ReportSpec
+from recovery.config.user import USER_NAME
+from recovery.config.values import Logspace, Range, Times
+
+_LIST = Annotated[list[Any], Field(min_length=1)]
+_FREE = Union[_LIST, model_of(Range), model_of(Logspace)]  # type: ignore[valid-type]  # noqa: UP007
+
+
+class Axes(BaseModel):
+    """A dotted path of the config to its values; zip, include and exclude shape the combinations."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, _FREE | model_of(Times)]  # type: ignore[valid-type]
+    zip: list[dict[str, _FREE]] = []  # type: ignore[valid-type]
+    include: list[dict[str, Any]] = []
+    exclude: list[dict[str, Any]] = []
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema (draft 2020-12) of a config file.
+
+    Fields that an axis may supply are not required in it: it is laxer there than `recover check`.
+    """
+    header, optional = keys_of(Header), model_of(Header).model_fields
+    definitions: dict[str, Any] = {name: (hint, optional[name].get_default()) for name, hint in header.items()}
+    definitions |= {name: (_annotation(kind), DEFAULTS.get(name)) for name, kind in COMPONENTS.items()}
+    definitions["axes"] = (Axes | list[Axes], {})
+    definitions["claims"] = (list[_union(CLAIMS, "kind")], [])  # type: ignore[misc]
+    definitions["report"] = (model_of(ReportSpec), {})
+    model = create_model("Sweep", __config__=STRICT, __doc__="A config of the program `recover`.", **definitions)
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+    schema["required"] = ["name"]
+    for field in schema["properties"].values():
+        if field.get("default", 0) is None:
+            del field["default"]
+    for name in _in_tables():
+        _relax(schema["$defs"][name])
+    return schema
+
+
+def _annotation(kind: Scalar | Choice | Record) -> Any:
+    if isinstance(kind, Scalar):
+        return kind.annotation
+    if isinstance(kind, Record):
+        return model_of(kind.cls)
+    return _union(kind.table, kind.tag, user=kind.user)
+
+
+def _union(table: Mapping[str, type], tag: str, *, user: str | None = None) -> Any:
+    members: list[Any] = [model_of(cls, tag, name) for name, cls in table.items()]
+    if user:
+        named: Any = {tag: (Annotated[str, Field(pattern=USER_NAME)], ...)}
+        text = f"Your own, named as module:{user}; the other keys are its parameters."
+        members.append(create_model(f"Own_{tag}", __config__=ConfigDict(extra="allow"), __doc__=text, **named))
+    return Union[tuple(members)]  # noqa: UP007
+
+
+def _in_tables() -> list[str]:
+    choices = [kind for kind in COMPONENTS.values() if isinstance(kind, Choice)]
+    return [model_of(cls, kind.tag, name).__name__ for kind in choices for name, cls in kind.table.items()]
+
+
+def _relax(definition: dict[str, Any]) -> None:
+    """Require only the key that tells the branches of the union apart; an axis may give the others."""
+    constant = [key for key, value in definition["properties"].items() if "const" in value]
+    definition["required"] = constant
