@@ -7,6 +7,7 @@ import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import AllOnes, decide_all_ones
+from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.ensembles import Ensemble, Gaussian
 from recovery.instances.files import File
 from recovery.instances.patterns import Patterns, patterns_of, sample_patterns, unique_patterns
@@ -90,7 +91,11 @@ def draw(setting: Setting, streams: Streams | Rng) -> Instance:
 
 def _draw_patterns(setting: Setting, rng: Rng, X: Array, planted: Neurons) -> tuple[Mask, AllOnes | None]:
     blocks = [] if planted.form == "linear" else [patterns_of(X, planted.directions)]
-    blocks.append(sample_patterns(rng, X, setting.patterns.samples(setting.n)))
+    if setting.patterns.kind == "exhaustive":
+        cells, _ = enumerate_cells(X)
+        blocks.append(cells[:, ~cells.all(axis=0)])
+    else:
+        blocks.append(sample_patterns(rng, X, setting.patterns.samples(setting.n)))
     all_ones = None
     if setting.patterns.all_ones == "decide":
         all_ones = decide_all_ones(X)

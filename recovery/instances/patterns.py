@@ -17,18 +17,22 @@ FEWEST_SAMPLES = 50
 class Patterns:
     """Which patterns enter a program.
 
-    `sampled`: those of `count` random hyperplanes (`auto`: max(n, 50)). Sampling never meets the all-ones pattern:
-    `all_ones: decide` decides exactly whether it exists and then includes it; `ignore` leaves it out, as a program
-    that only samples does.
+    `sampled`: those of `count` random hyperplanes (`auto`: max(n, 50); `double`: max(2n, 50), P1's number for its
+    isometry checks). Sampling never meets the all-ones pattern: `all_ones: decide` decides exactly whether it exists
+    and then includes it; `ignore` leaves it out, as a program that only samples does.
+    `searched`: the sampled ones, and those that the method itself finds by looking for the worst.
+    `exhaustive`: all of them, for small d (at most 200 000); `count` has no meaning then.
     """
 
-    kind: Literal["sampled"] = "sampled"
-    count: Annotated[int, Ge(1)] | Literal["auto"] = "auto"
+    kind: Literal["sampled", "searched", "exhaustive"] = "sampled"
+    count: Annotated[int, Ge(1)] | Literal["auto", "double"] = "auto"
     all_ones: Literal["decide", "ignore"] = "decide"
 
     def samples(self, n: int) -> int:
         """The number of hyperplanes to sample for n rows."""
-        return max(n, FEWEST_SAMPLES) if self.count == "auto" else self.count
+        if isinstance(self.count, int):
+            return self.count
+        return max(2 * n if self.count == "double" else n, FEWEST_SAMPLES)
 
 
 def patterns_of(X: Array, directions: Array) -> Mask:

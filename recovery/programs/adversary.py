@@ -1,0 +1,41 @@
+"""The worst pattern for an isometry condition, searched for among all of them."""
+
+import numpy as np
+
+from recovery.programs.isometry import base_of, dual_point, group_norms, planted_support
+from recovery.programs.search import Found, most_active, search_pattern
+from recovery.types import Array, Mask, Rng
+
+
+def search_isometry(
+    architecture: str, X: Array, directions: Array, signs: Array, rng: Rng, *, linear: bool, starts: int = 4
+) -> Found:
+    """The pattern of largest ||A_j^T lam|| that a local search finds, the planted ones left out.
+
+    Starts: the best `starts` of 50 random patterns, as many patterns with nearly all rows active (where a condition
+    next to a skip connection is tight). Its value bounds the condition's from below: above 1, the condition fails.
+    """
+    own: Mask = np.empty((X.shape[0], 0), dtype=np.bool_) if linear else X @ directions >= 0
+    lam, _ = dual_point(*planted_support(architecture, X, directions, signs, linear=linear))
+    base = base_of(architecture, X)
+
+    def score(patterns: Mask) -> Array:
+        values = group_norms(architecture, X, patterns, lam)
+        for column in own.T:
+            values[(patterns == column[:, None]).all(axis=0)] = -1.0
+        return values
+
+    def gain(pattern: Mask) -> Array:
+        rows = base[pattern]
+        g = rows.T @ lam[pattern]
+        if architecture == "relu_norm":
+            fitted = base @ np.linalg.lstsq(rows, lam[pattern], rcond=None)[0]
+            return 2 * lam * fitted - fitted**2
+        return lam * (base @ g)
+
+    H = rng.standard_normal((X.shape[1], 50))
+    chosen = np.argsort(score(X @ H >= 0))[-starts:]
+    points = [h / np.linalg.norm(h) for h in H[:, chosen].T]
+    for _ in range(starts):
+        points.append(most_active(X * rng.uniform(0.3, 1.0, (X.shape[0], 1)), rng, restarts=1).point)
+    return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda found: found.value)

@@ -1,0 +1,84 @@
+"""The maximal condition, which (NIC-1) needs, and Proposition 22's sufficient condition for it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from recovery.types import Array, Mask
+
+STRICT = 1e-9
+EIGEN_TOLERANCE = 1e-8
+
+
+def contained_in(pattern: Mask, patterns: Mask) -> int | None:
+    """A column j != `pattern` of patterns (n, p) with D D_j = D, or None. Source: P1, Definition 7.
+
+    Where there is one, D is not maximal and (NIC-1) fails: ||X^T D_j D X (X^T D X)^{-1} w|| = ||w|| (Lemma 9).
+    """
+    covers = (patterns | ~pattern[:, None]).all(axis=0) & (patterns != pattern[:, None]).any(axis=0)
+    found = np.flatnonzero(covers)
+    return int(found[0]) if found.size else None
+
+
+def is_maximal(X: Array, pattern: Mask) -> bool:
+    """Is D maximal among all patterns of X, found or not? Exact, by Proposition 24.
+
+    With K+ the cone of the active rows and K- of the others, D is maximal if and only if -K- without 0 lies in the
+    interior of K+; that is, if the active rows span R^d and each inactive row is -X_+^T c for some c > 0. One linear
+    program an inactive row: max t s.t. X_+^T c = -x, c >= t, t <= 1.
+    """
+    active, rest = X[pattern], X[~pattern]
+    if rest.shape[0] == 0:
+        return True
+    if np.linalg.matrix_rank(active) < X.shape[1]:
+        return False
+    active = active / np.linalg.norm(active, axis=1, keepdims=True).clip(min=np.finfo(float).tiny)
+    sizes = np.linalg.norm(rest, axis=1)
+    if (sizes == 0).any():
+        return False
+    return all(_inside(active, -x / size) for x, size in zip(rest, sizes, strict=True))
+
+
+def _inside(active: Array, x: Array) -> bool:
+    m, d = active.shape
+    result: Any = linprog(
+        np.append(np.zeros(m), -1.0),
+        A_ub=np.hstack([-np.eye(m), np.ones((m, 1))]),
+        b_ub=np.zeros(m),
+        A_eq=np.hstack([active.T, np.zeros((d, 1))]),
+        b_eq=x,
+        bounds=[(None, None)] * m + [(None, 1.0)],
+        method="highs",
+    )
+    return bool(result.status == 0 and -result.fun > STRICT)
+
+
+@dataclass(frozen=True)
+class SufficientCondition:
+    """Proposition 22's three assumptions; together they imply (NIC-1).
+
+    eigen_gap: 1 - ||X^T D X w|| / (||X^T D X|| ||w||), 0 when w is a leading eigenvector; smallest_activation:
+    min x.w / ||w|| over the active rows.
+    """
+
+    maximal: bool
+    eigen_gap: float
+    smallest_activation: float
+
+    @property
+    def holds(self) -> bool:
+        return self.maximal and self.eigen_gap <= EIGEN_TOLERANCE and self.smallest_activation > 0
+
+
+def sufficient_condition(X: Array, w: Array) -> SufficientCondition:
+    """Proposition 22 for the planted ReLU neuron w, over all patterns of X. Source: P1, Appendix J."""
+    w = w / np.linalg.norm(w)
+    pattern: Mask = X @ w >= 0
+    rows = X[pattern]
+    if rows.shape[0] == 0:
+        return SufficientCondition(False, 1.0, 0.0)
+    gram = rows.T @ rows
+    gap = 1.0 - float(np.linalg.norm(gram @ w) / np.linalg.norm(gram, 2))
+    return SufficientCondition(is_maximal(X, pattern), gap, float((rows @ w).min()))

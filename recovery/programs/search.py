@@ -1,0 +1,151 @@
+"""Looking for the pattern that attains a condition's value, where enumerating all of them is out of reach.
+
+A move is a great circle h(t) = cos t p + sin t v through the current point p: it meets up to 2n cells, all of them
+found by sorting angles and scored at once, and the best becomes the next p. Directions v mix chance with ascent:
+`gain` says how much each row would add to the score if it were active, and least squares finds the h whose
+activations follow it. Every pattern found is certified by its point; the value found bounds the true one from below.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from recovery.types import Array, Mask, Rng
+
+Score = Callable[[Mask], Array]
+"""Patterns (n, p) -> what to maximise, (p,)."""
+Gain = Callable[[Mask], Array]
+"""One pattern (n,) -> the value of activating each row, (n,)."""
+
+ROW_DIRECTIONS = 4
+FITS = 1.0 - 1e-9
+"""A row whose slack 1 - x.h is below this has x.h > 0."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best pattern (n,), its score, and a point h inside its cell."""
+
+    pattern: Mask
+    value: float
+    point: Array
+
+
+def circle_points(X: Array, p: Array, v: Array) -> Array:
+    """A point in each cell that the great circle through p and v meets, as columns (d, c)."""
+    rays = np.sort(np.mod(np.arctan2(X @ p, -(X @ v)), np.pi))
+    gaps = np.diff(rays, append=rays[0] + np.pi)
+    middle = (rays + gaps / 2)[gaps > 1e-12]
+    angles = np.concatenate([middle, middle + np.pi])
+    return np.outer(p, np.cos(angles)) + np.outer(v, np.sin(angles))
+
+
+def search_pattern(X: Array, start: Array, score: Score, gain: Gain, rng: Rng, *, patience: int = 8) -> Found:
+    """Climb from the point `start` (d,) until `patience` rounds of circles bring nothing. X: (n, d)."""
+    best = _best_on(X, start[:, None], score)
+    idle = 0
+    while idle < patience:
+        step = _best_on(X, np.hstack([circle_points(X, best.point, v) for v in _directions(X, best, gain, rng)]), score)
+        if step.value > best.value * (1 + 1e-12):
+            best, idle = step, 0
+        else:
+            idle += 1
+    return best
+
+
+def _best_on(X: Array, points: Array, score: Score) -> Found:
+    patterns: Mask = X @ points >= 0
+    values = score(patterns)
+    j = int(np.argmax(values))
+    return Found(patterns[:, j], float(values[j]), points[:, j] / np.linalg.norm(points[:, j]))
+
+
+def _directions(X: Array, best: Found, gain: Gain, rng: Rng) -> list[Array]:
+    """Two that ascend, two that ascend with noise, and the normals of four rows: circles that flip a chosen row."""
+    wanted = gain(best.pattern)
+    noise = rng.standard_normal((2, X.shape[0])) * np.std(wanted)
+    targets = np.vstack([wanted, np.sign(wanted), wanted + noise])
+    fitted = np.linalg.lstsq(X, targets.T, rcond=None)[0].T
+    rows = X[rng.integers(0, X.shape[0], ROW_DIRECTIONS)]
+    return [_orthogonal_unit(v, best.point, rng) for v in np.vstack([fitted, rows])]
+
+
+def _orthogonal_unit(v: Array, p: Array, rng: Rng) -> Array:
+    v = v - (v @ p) * p
+    length = float(np.linalg.norm(v))
+    if length < 1e-12:
+        v = rng.standard_normal(p.size)
+        v -= (v @ p) * p
+        length = float(np.linalg.norm(v))
+    return v / length if length > 0 else p
+
+
+def most_active(X: Array, rng: Rng, *, restarts: int = 4, patience: int = 8) -> Found:
+    """A pattern with as many active rows as can be found: max tr(D_j), a lower bound on the true maximum.
+
+    Minimises sum c_i (1 - x_i.h)_+^2 by Newton's method and drops the row that costs most, until what is left is
+    feasible (Chinneck's elastic deletion); then rows are put back where they fit, and great circles polish the
+    result. Restarts vary the weights c; as many climbs start from random points.
+    """
+    n, d = X.shape
+    starts = [_delete(X, np.ones(n) if r == 0 else np.asarray(rng.exponential(1.0, n) + 0.1)) for r in range(restarts)]
+    points = [start.point for start in starts] + [h / np.linalg.norm(h) for h in rng.standard_normal((restarts, d))]
+    climbs = [search_pattern(X, h, _count, _missing, rng, patience=patience) for h in points]
+    return max(climbs, key=lambda found: found.value)
+
+
+def _count(patterns: Mask) -> Array:
+    return patterns.sum(axis=0).astype(np.float64)
+
+
+def _missing(pattern: Mask) -> Array:
+    return np.where(pattern, 0.0, 1.0)
+
+
+def _delete(X: Array, weights: Array) -> Found:
+    kept = np.ones(X.shape[0], dtype=np.bool_)
+    h: Array = np.zeros(X.shape[1])
+    while True:
+        h = _hinge_fit(X[kept], weights[kept], h)
+        slack = 1.0 - X[kept] @ h
+        if slack.max(initial=0.0) < FITS:
+            break
+        kept[np.flatnonzero(kept)[int(np.argmax(weights[kept] * slack))]] = False
+    for i in np.flatnonzero(~kept):
+        trial = kept.copy()
+        trial[i] = True
+        moved = _hinge_fit(X[trial], weights[trial], h)
+        if (1.0 - X[trial] @ moved).max() < FITS:
+            kept, h = trial, moved
+    pattern: Mask = X @ h >= 0
+    return Found(pattern, float(pattern.sum()), h / max(float(np.linalg.norm(h)), np.finfo(float).tiny))
+
+
+def _hinge_fit(X: Array, weights: Array, h: Array) -> Array:
+    """argmin 1/2 sum c_i (1 - x_i.h)_+^2 by damped Newton steps from h, ridge-stabilised."""
+    slack: Array = 1.0 - X @ h
+    value = 0.5 * float(weights @ np.maximum(slack, 0.0) ** 2)
+    for _ in range(30):
+        active: Mask = slack > 0
+        if not active.any():
+            break
+        A, c = X[active], weights[active]
+        gradient = -A.T @ (c * slack[active])
+        hessian = (A * c[:, None]).T @ A
+        hessian[np.diag_indices_from(hessian)] += 1e-10 * (np.trace(hessian) + 1e-300)
+        step = -np.linalg.solve(hessian, gradient)
+        length = 1.0
+        while length > 1e-6:
+            trial = 1.0 - X @ (h + length * step)
+            reached = 0.5 * float(weights @ np.maximum(trial, 0.0) ** 2)
+            if reached <= value + 1e-4 * length * float(gradient @ step):
+                break
+            length /= 2
+        else:
+            break
+        h, slack = h + length * step, trial
+        if value - reached <= 1e-9 * value:
+            break
+        value = reached
+    return h

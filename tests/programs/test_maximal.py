@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from recovery.instances.arrangements import enumerate_cells
+from recovery.programs.isometry import neural_isometry
+from recovery.programs.maximal import contained_in, is_maximal, sufficient_condition
+
+
+def leading(X: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Power iteration on X^T D X, D following the vector: a fixed point satisfies the eigenvector assumption."""
+    for _ in range(500):
+        pattern = X @ w >= 0
+        w = X[pattern].T @ (X[pattern] @ w)
+        w = w / np.linalg.norm(w)
+    return w
+
+
+@pytest.mark.parametrize("n", [6, 10, 16])
+@pytest.mark.parametrize("d", [2, 3])
+def test_the_cone_condition_decides_as_the_search_over_all_patterns(n: int, d: int) -> None:
+    X = np.random.default_rng(n + d).standard_normal((n, d))
+    patterns, _ = enumerate_cells(X)
+    maximal = [contained_in(patterns[:, j], patterns) is None for j in range(patterns.shape[1])]
+    for j in range(0, patterns.shape[1], 5):
+        assert is_maximal(X, patterns[:, j]) == maximal[j]
+    assert 0 < sum(maximal) < len(maximal)
+
+
+def test_lemma_9_a_pattern_inside_another_breaks_nic_1() -> None:
+    X = np.random.default_rng(1).standard_normal((10, 2))
+    patterns, points = enumerate_cells(X)
+    checked = 0
+    for j in range(patterns.shape[1]):
+        j2 = contained_in(patterns[:, j], patterns)
+        if j2 is None or patterns[:, j].sum() < 2:
+            continue
+        assert (patterns[:, j2] >= patterns[:, j]).all()
+        assert not neural_isometry("relu", X, points[:, [j]], np.ones(1), patterns, linear=False).holds
+        checked += 1
+    assert checked > 0
+
+
+def test_proposition_22_implies_nic_1_over_all_patterns() -> None:
+    """On mixtures of two opposite, narrow classes, where its assumptions are met."""
+    met = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = 12
+        labels = np.arange(n) < 6
+        X = np.where(labels[:, None], 1.0, -1.0) * np.array([1.0, 1.0]) + 0.4 * rng.standard_normal((n, 2))
+        w = leading(X, np.ones(2))
+        if not sufficient_condition(X, w).holds:
+            continue
+        met += 1
+        patterns, _ = enumerate_cells(X)
+        assert neural_isometry("relu", X, w[:, None], np.ones(1), patterns, linear=False).holds
+    assert met >= 3
+
+
+def test_each_assumption_of_proposition_22_is_reported() -> None:
+    X = np.array([[1.0, 0.1], [1.0, -0.1], [-1.0, 0.0]])
+    good = sufficient_condition(X, np.array([1.0, 0.0]))
+    assert good.eigen_gap == pytest.approx(0, abs=1e-12)
+    assert good.smallest_activation == pytest.approx(1.0)
+    assert sufficient_condition(X, np.array([1.0, 5.0])).eigen_gap > 0.01
+    assert not sufficient_condition(np.vstack([X, [0.0, 1.0]]), np.array([1.0, 0.0])).holds  # a row on the boundary
