@@ -1,0 +1,147 @@
+"""The thresholds of a diagram: pooled over d, slice by slice, how wide, how they scale, and whether they rise at all."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq, isotonic_regression, minimize_scalar
+from scipy.special import xlogy
+from scipy.stats import chi2, norm
+
+from recovery.report.diagram import Diagram, Panel
+from recovery.report.threshold import Counts, Threshold, fit
+from recovery.types import Array
+
+SCALES: dict[str, tuple[str, Callable[[Array], Array], Callable[[Array], Array]]] = {
+    "root": ("probit", np.sqrt, lambda n: 1 / np.sqrt(n)),
+    "probit": ("probit", lambda n: n, np.ones_like),
+    "logit": ("logit", lambda n: n, np.ones_like),
+}
+"""Fits of one slice: link, u(n), v(n) with P(yes) = F(a (u - n50 v)). `root` has the width sqrt n of Wendel's law."""
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """One panel's threshold as a ratio n/d, under P(yes) = Phi(a (n - ratio d) / sqrt n); Wendel's law has 2 and 1.
+
+    `bracket`: the estimate if every failed, undecided and missing trial counted as a yes, and as a no.
+    """
+
+    panel: Panel
+    ratio: Threshold
+    bracket: tuple[float, float]
+
+    def width(self, d: float) -> float:
+        """n at 90 % less n at 10 %: (q/a) sqrt((q/a)^2 + 4 ratio d), q = 1.28; 0 for separated data."""
+        spread = float(norm.ppf(0.9)) / abs(self.ratio.slope)
+        return spread * float(np.sqrt(spread**2 + 4 * self.ratio.estimate * d))
+
+
+def poolable(diagram: Diagram) -> bool:
+    """Whether the diagram is a proportion over n and d, so that a ratio n/d can be fitted."""
+    return diagram.proportion and {diagram.layout.x, diagram.layout.y} == {"n", "d"}
+
+
+def pooled(panel: Panel) -> Pooled:
+    """The threshold n/d of a panel over n and d, all slices at once."""
+    cells = panel.cells
+    yes, no = _numbers(cells, "yes"), _numbers(cells, "no")
+    ratio = fit(_over_both(cells, yes, no))
+    unfinished = _unfinished(cells)
+    if not unfinished.any():
+        return Pooled(panel, ratio, (ratio.estimate, ratio.estimate))
+    as_yes = fit(_over_both(cells, yes + unfinished, no))
+    as_no = fit(_over_both(cells, yes, no + unfinished))
+    return Pooled(panel, ratio, (as_yes.estimate, as_no.estimate))
+
+
+def slices(panel: Panel, along: str, across: str | None, scale: str = "root") -> list[tuple[float, Threshold]]:
+    """(value of `across`, threshold of `along`) for each slice of a panel."""
+    link, u, v = SCALES[scale]
+    groups = [(np.nan, panel.cells)] if across is None else list(panel.cells.groupby(across))
+    found = []
+    for value, cells in groups:
+        x = _numbers(cells, along)
+        found.append((float(value), fit(Counts.of(u(x), v(x), _numbers(cells, "yes"), _numbers(cells, "no"), link))))
+    return found
+
+
+def _over_both(cells: pd.DataFrame, yes: Array, no: Array, exponent: float = 0.5) -> Counts:
+    n, d = _numbers(cells, "n"), _numbers(cells, "d")
+    return Counts.of(n ** (1 - exponent), d * n**-exponent, yes, no)
+
+
+def _numbers(cells: pd.DataFrame, name: str) -> Array:
+    return cells[name].to_numpy(dtype=float)
+
+
+def _unfinished(cells: pd.DataFrame) -> Array:
+    return _numbers(cells, "failed") + _numbers(cells, "missing") + _numbers(cells, "undecided")
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """The exponent nu with which curves of all d fall on one, P(yes) = Phi(a (n - ratio d) / n^nu), and its interval.
+
+    1/2 for Wendel's law: the transition's width grows as sqrt n.
+    """
+
+    exponent: float
+    low: float
+    high: float
+
+
+def collapse(panel: Panel) -> Collapse | None:
+    """Fit the exponent of finite-size scaling; None with fewer than two sizes d, or without any transition to scale."""
+    cells = panel.cells
+    if cells["d"].nunique() < 2:
+        return None
+
+    def deviance(exponent: float) -> float:
+        return fit(_over_both(cells, _numbers(cells, "yes"), _numbers(cells, "no"), exponent), quick=True).deviance
+
+    best = minimize_scalar(deviance, bounds=(-0.5, 1.5), method="bounded", options={"xatol": 1e-3})
+    rise = float(chi2.ppf(0.95, 1))
+    if not best.fun > 1e-9:
+        return None
+
+    def excess(exponent: float) -> float:
+        return deviance(exponent) - float(best.fun) - rise
+
+    ends = []
+    for end in (-0.5, 1.5):
+        ends.append(float(brentq(excess, best.x, end, xtol=1e-3)) if excess(end) > 0 else float(np.sign(end)) * np.inf)
+    return Collapse(float(best.x), ends[0], ends[1])
+
+
+def monotone(panel: Panel, along: str, across: str | None, draws: int = 400, seed: int = 0) -> float:
+    """p-value of "success never becomes rarer as `along` grows", slice by slice together.
+
+    The likelihood ratio of free cells against isotonic ones (pool adjacent violators), referred to `draws` parametric
+    bootstrap samples from the isotonic fit. Small: some slice falls where it should rise. NaN without two cells.
+    """
+    rng = np.random.default_rng(seed)
+    groups = [panel.cells] if across is None else [cells for _, cells in panel.cells.groupby(across)]
+    observed, drawn, compared = 0.0, np.zeros(draws), False
+    for cells in groups:
+        cells = cells[cells["yes"] + cells["no"] > 0].sort_values(along)
+        total = _numbers(cells, "yes") + _numbers(cells, "no")
+        if len(cells) < 2:
+            continue
+        value, fitted = _isotonic_ratio(_numbers(cells, "yes"), total)
+        observed += value
+        compared = True
+        samples = rng.binomial(total.astype(int), fitted, size=(draws, len(total)))
+        drawn += [_isotonic_ratio(sample, total)[0] for sample in samples]
+    if not compared:
+        return float("nan")
+    return float((1 + np.sum(drawn >= observed - 1e-9)) / (1 + draws))
+
+
+def _isotonic_ratio(yes: Array, total: Array) -> tuple[float, Array]:
+    """(2 (log likelihood of free cells - that of isotonic ones), the isotonic fractions)."""
+    free = yes / total
+    fitted = np.clip(isotonic_regression(free, weights=total).x, 0.0, 1.0)
+    gain = xlogy(yes, free) + xlogy(total - yes, 1 - free) - xlogy(yes, fitted) - xlogy(total - yes, 1 - fitted)
+    return 2 * float(gain.sum()), fitted
