@@ -43,6 +43,13 @@ class Measurement:
     stopped: str | None = None
     convex_recovered: bool | None = None
     convex_distance: float | None = None
+    holds: bool | None = None
+    isometry_margin: float | None = None
+    attained_by: int | None = None
+    frequency: float | None = None
+    predicted: float | None = None
+    bound: float | None = None
+    z_score: float | None = None
 
     def as_row(self) -> dict[str, object]:
         """Column name -> value, for every measured column."""

@@ -1,0 +1,106 @@
+"""Isometry conditions as measurements: does the condition hold on an instance, by what margin, at which pattern?"""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import numpy as np
+from annotated_types import Ge
+
+from recovery.errors import ParameterError
+from recovery.instances.draw import Instance
+from recovery.instances.patterns import unique_patterns
+from recovery.methods.measurement import Measurement
+from recovery.programs.adversary import search_isometry
+from recovery.programs.isometry import Condition, base_of, neural_isometry
+from recovery.programs.maximal import contained_in, is_maximal, sufficient_condition
+from recovery.programs.search import most_active
+from recovery.programs.uniform import orthogonal_uniform_isometry, uniform_isometry
+
+
+@dataclass(frozen=True)
+class Isometry:
+    """Evaluate a condition; columns `holds`, `isometry_value`, `isometry_margin`, `attained_by` (a pattern's index).
+
+    condition: `planted`, the one under which the architecture recovers the planted neurons, (NIC-L), (NIC-1),
+    (NIC-k), (NNIC-1) or (NNIC-k), whichever it is; `uniform`, (7), for every linear neuron at once; `trace`,
+    (orth-SNIC-L), max tr(D_j) <= n - d, its form for orthonormal data; `maximal`, Definition 7, for one ReLU neuron;
+    `sufficient`, Proposition 22.
+    starts: how many climbs a search makes where `patterns.kind` is `searched` (`planted` and `trace` only).
+    """
+
+    condition: Literal["planted", "uniform", "trace", "maximal", "sufficient"] = "planted"
+    starts: Annotated[int, Ge(1)] = 4
+
+    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+        searched = instance.setting.patterns.kind == "searched"
+        if searched and self.condition not in ("planted", "trace"):
+            raise ParameterError(
+                f"condition {self.condition!r} is not searched; use patterns.kind sampled or exhaustive"
+            )
+        measured = Measurement(
+            pattern_count=instance.patterns.shape[1],
+            all_ones=None if instance.all_ones is None else instance.all_ones.exists,
+            redraws=instance.planted.redraws,
+        )
+        if self.condition in ("maximal", "sufficient"):
+            return replace(measured, holds=self._single_neuron(instance))
+        if searched:
+            instance = self._grown(instance, architecture)
+        condition = self.evaluate(instance, architecture)
+        return replace(
+            measured,
+            holds=condition.holds,
+            isometry_value=condition.value if np.isfinite(condition.value) else None,
+            isometry_margin=condition.margin if np.isfinite(condition.value) else None,
+            attained_by=condition.attained_by,
+            pattern_count=instance.patterns.shape[1],
+        )
+
+    def evaluate(self, instance: Instance, architecture: str) -> Condition:
+        """The condition over the instance's patterns."""
+        if self.condition == "uniform":
+            return uniform_isometry(base_of(architecture, instance.X), instance.patterns)
+        if self.condition == "trace":
+            return orthogonal_uniform_isometry(instance.patterns, instance.setting.d)
+        planted = instance.planted
+        return neural_isometry(
+            architecture,
+            instance.X,
+            planted.directions,
+            planted.signs,
+            instance.patterns,
+            linear=planted.form == "linear",
+        )
+
+    def _grown(self, instance: Instance, architecture: str) -> Instance:
+        """The instance with the worst pattern that a search finds added to its own."""
+        X, planted, rng = instance.X, instance.planted, instance.streams.training
+        if self.condition == "trace":
+            found = most_active(X, rng, restarts=self.starts)
+        else:
+            found = search_isometry(
+                architecture,
+                X,
+                planted.directions,
+                planted.signs,
+                rng,
+                linear=planted.form == "linear",
+                starts=self.starts,
+            )
+        return replace(instance, patterns=unique_patterns([instance.patterns, found.pattern[:, None]]))
+
+    def _single_neuron(self, instance: Instance) -> bool:
+        planted = instance.planted
+        if planted.form == "linear" or len(planted.signs) != 1:
+            raise ParameterError(f"condition {self.condition!r} is about one ReLU neuron: planted {{kind: relu, k: 1}}")
+        w = planted.directions[:, 0]
+        if self.condition == "sufficient":
+            return sufficient_condition(instance.X, w).holds
+        pattern = instance.X @ w >= 0
+        if instance.setting.patterns.kind == "exhaustive":
+            return contained_in(pattern, instance.patterns) is None
+        return is_maximal(instance.X, pattern)
+
+    def cost(self, n: int, d: int) -> float:
+        patterns = 2.0 * n
+        return 1e-4 + patterns * n * d * 1e-10 * (float(np.log2(n + 1)) if self.condition == "trace" else d / 8)

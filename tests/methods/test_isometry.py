@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+from recovery.errors import ParameterError
+from recovery.instances.draw import Setting, draw
+from recovery.instances.ensembles import Gaussian, Haar
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Linear, NormalizedRelu, Relu
+from recovery.methods.isometry import Isometry
+from recovery.theory.wendel import wendel
+
+
+def test_linear_condition_fails_exactly_when_the_all_ones_pattern_exists_for_haar_data() -> None:
+    """P1, Theorem 7: for orthonormal columns ||U^T D_j U w|| < 1 unless (I - D_j) U w = 0."""
+    setting = Setting(30, 15, Haar(), Linear())
+    for seed in range(20):
+        measured = Isometry()(draw(setting, np.random.default_rng(seed)), "relu_skip")
+        assert measured.holds == (not measured.all_ones)
+    assert 0 < wendel(30, 15) < 1
+
+
+def test_sampled_searched_and_exhaustive_patterns_are_ever_harder() -> None:
+    values = {}
+    for kind in ("sampled", "searched", "exhaustive"):
+        setting = Setting(16, 3, Gaussian(), Relu(k=1), patterns=Patterns(kind=kind, count=20))
+        measured = [Isometry()(draw(setting, np.random.default_rng(seed)), "relu") for seed in range(8)]
+        values[kind] = np.array([m.isometry_value for m in measured])
+        for m in measured:
+            assert m.isometry_margin == pytest.approx(1 - m.isometry_value)
+    assert (values["sampled"] <= values["searched"] + 1e-12).all()
+    assert (values["searched"] <= values["exhaustive"] + 1e-12).all()
+    assert (values["sampled"] < values["exhaustive"] - 1e-6).any()
+
+
+def test_opposite_normalised_neurons_at_many_rows_hold_and_at_few_do_not() -> None:
+    planted = NormalizedRelu(k=2, geometry="opposite")
+    rng = np.random.default_rng(0)
+    easy = Setting(200, 5, Gaussian(), planted, patterns=Patterns(count="double", all_ones="ignore"))
+    hard = Setting(12, 8, Gaussian(), planted, patterns=Patterns(count="double", all_ones="ignore"))
+    assert Isometry()(draw(easy, rng), "relu_norm").holds
+    measured = Isometry()(draw(hard, rng), "relu_norm")
+    assert not measured.holds
+    assert measured.all_ones is None
+
+
+def test_trace_condition_counts_rows_and_the_search_finds_the_worst() -> None:
+    for seed in range(5):
+        found = {}
+        for kind in ("searched", "exhaustive"):
+            setting = Setting(20, 3, Haar(), Linear(), patterns=Patterns(kind=kind))
+            found[kind] = Isometry("trace", starts=8)(draw(setting, np.random.default_rng(seed)), "relu_skip")
+        assert found["searched"].isometry_value == found["exhaustive"].isometry_value
+        assert found["exhaustive"].holds == (found["exhaustive"].isometry_value <= 17)
+
+
+def test_uniform_condition_is_stricter_than_that_of_one_neuron() -> None:
+    setting = Setting(24, 2, Gaussian(), Linear(), patterns=Patterns(kind="exhaustive"))
+    for seed in range(6):
+        instance = draw(setting, np.random.default_rng(seed))
+        one, every = Isometry()(instance, "relu_skip"), Isometry("uniform")(instance, "relu_skip")
+        assert one.isometry_value <= every.isometry_value + 1e-12
+        assert one.holds or not every.holds
+
+
+def test_maximal_by_cones_and_by_enumeration() -> None:
+    outcomes = set()
+    for seed in range(12):
+        answers = []
+        for kind in ("sampled", "exhaustive"):
+            setting = Setting(9, 2, Gaussian(), Relu(k=1), patterns=Patterns(kind=kind))
+            answers.append(Isometry("maximal")(draw(setting, np.random.default_rng(seed)), "relu").holds)
+        assert answers[0] == answers[1]
+        outcomes.add(answers[0])
+    assert outcomes == {True, False}
+
+
+def test_what_a_condition_is_not_about_is_refused() -> None:
+    linear = draw(Setting(10, 2), np.random.default_rng(0))
+    with pytest.raises(ParameterError, match="one ReLU neuron"):
+        Isometry("sufficient")(linear, "relu")
+    searched = draw(Setting(10, 2, patterns=Patterns(kind="searched")), np.random.default_rng(0))
+    with pytest.raises(ParameterError, match="not searched"):
+        Isometry("uniform")(searched, "relu_skip")
