@@ -10,79 +10,137 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from recovery.runner.sweep import Plan, Summary
+    from recovery.runner.sweep import Options, Plan, Summary
 
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+
+SECONDS = click.FloatRange(0, min_open=True)
+BACKENDS = ("loky", "threading", "dask", "ray")
+
+
+class Shard(click.ParamType):
+    """I/N, with I from 1 to N."""
+
+    name = "I/N"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            index, count = map(int, str(value).split("/"))
+        except ValueError:
+            self.fail(f"{value!r} is not of the form I/N, as in 1/8", param, ctx)
+        if not 1 <= index <= count:
+            self.fail(
+                f"{value!r}: shards are numbered from 1/{max(count, 1)} to {max(count, 1)}/{max(count, 1)}", param, ctx
+            )
+        return index, count
 
 
 @click.command()
 @click.argument("config")
 @click.option("--out", type=click.Path(path_type=Path), help="Results folder.  [default: results/NAME]")
+@click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field; repeatable.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one a core]")
+@click.option("--backend", type=click.Choice(BACKENDS), default="loky", show_default=True, help="joblib's backend.")
 @click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field of the config; repeatable."
+    "--shard", type=Shard(), help="Run the I-th of N balanced shares.  [default: this SLURM array task's, else 1/1]"
 )
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Worker processes.  [default: one a core]")
+@click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds; exit 75.")
 @click.option(
-    "--max-time", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Stop after S seconds; exit 75."
+    "--trial-timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="End a trial after S seconds."
+)
+@click.option(
+    "--trial-memory", type=click.IntRange(min=1), metavar="MIB", help="End a trial that allocates more (Linux only)."
 )
 @click.option("--fail-fast", is_flag=True, help="Stop at the first failed trial.")
 @click.option("--max-failures", type=click.IntRange(min=1), metavar="N", help="Stop after N failed trials.")
-@click.option("--dry-run", is_flag=True, help="Say what would run; write nothing.")
+@click.option("--retry-failed", is_flag=True, help="Run failed, timed-out and killed trials again, too.")
+@click.option("--dry-run", is_flag=True, help="Say what would run and for how long; write nothing.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def command(
     config: str,
     out: Path | None,
     overrides: tuple[str, ...],
     jobs: int | None,
+    backend: str,
+    shard: tuple[int, int] | None,
     max_time: float | None,
+    trial_timeout: float | None,
+    trial_memory: int | None,
     fail_fast: bool,
     max_failures: int | None,
+    retry_failed: bool,
     dry_run: bool,
     quiet: bool,
 ) -> None:
     """Run the trials of CONFIG that are not stored yet, and store a row for each.
 
     CONFIG is a YAML file or the name of a shipped config (`recover configs`). Calling it again goes on where the
-    last call stopped. Exit status: 0 all trials are ok, 1 some failed, 2 bad usage or config, 75 stopped early by
-    a signal or --max-time: call again.
+    last call stopped; several may run on one folder at once. Exit status: 0 all stored trials are ok, 1 some failed,
+    2 bad usage or config, 75 stopped early (SIGINT, SIGTERM, SIGUSR1, --max-time, a full disk): call again.
     """
     from joblib import cpu_count
 
     from recovery.config import load
     from recovery.runner.progress import Progress, display
+    from recovery.runner.shards import slurm_shard
+    from recovery.runner.supervised import Limits
     from recovery.runner.sweep import Options, plan, run
     from recovery.runner.workers import Engine
 
     sweep = load(config, overrides)
     planned = plan(sweep, out or Path("results") / sweep.name)
-    engine = Engine(jobs or cpu_count())
-    options = Options(engine, max_failures=1 if fail_fast else max_failures, max_time=max_time)
+    options = Options(
+        Engine(jobs or cpu_count(), backend, Limits(trial_timeout, trial_memory)),
+        shard=shard or slurm_shard(os.environ) or (1, 1),
+        retry_failed=retry_failed,
+        max_failures=1 if fail_fast else max_failures,
+        max_time=max_time,
+    )
     if dry_run:
-        click.echo(_dry_run(planned, engine.jobs))
+        click.echo(_forecast(planned, options))
         return
     summary = run(planned, options, Progress(display(sweep.name, quiet=quiet)))
     for path, reason in summary.damaged:
-        click.echo(f"{path}: set aside, {reason}; its trials ran again", err=True)
-    _report(planned, summary)
+        click.echo(f"{path}: set aside, {reason}; its trials run again", err=True)
+    _report(planned, summary, options)
     sys.exit(_exit_code(summary))
 
 
-def _dry_run(planned: Plan, jobs: int) -> str:
-    missing = len(planned.missing())
-    return f"{planned.sweep.name}: {len(planned.trials)} trials, {missing} to run with {jobs} jobs"
+def _forecast(planned: Plan, options: Options) -> str:
+    from recovery.runner.progress import duration
+    from recovery.runner.sweep import forecast
+
+    found = forecast(planned, options)
+    lines = [
+        f"{planned.folder.path}: {len(planned.trials)} trials, {len(planned.stored)} stored, {found.trials} to run"
+    ]
+    if found.trials and found.seconds is None:
+        lines.append("no stored timings to estimate from: run a while with --max-time first")
+    elif found.seconds is not None:
+        alone = duration(found.seconds * options.engine.jobs)
+        lines.append(
+            f"about {duration(found.seconds)} with {options.engine.jobs} jobs ({alone} of one core), by stored timings"
+        )
+    return "\n".join(lines)
 
 
-def _report(planned: Plan, summary: Summary) -> None:
-    folder, failed = planned.folder.path, {k: v for k, v in summary.stored.items() if k != "ok"}
-    counts = "".join(f", {count} {status}" for status, count in sorted(failed.items()))
-    stored = sum(summary.stored.values())
+def _report(planned: Plan, summary: Summary, options: Options) -> None:
+    folder, stored = planned.folder.path, sum(summary.stored.values())
+    failed = sorted((status, count) for status, count in summary.stored.items() if status != "ok")
+    counts = "".join(f", {count} {status}" for status, count in failed)
     click.echo(f"{folder}: {stored} of {summary.planned} trials stored{counts} ({sum(summary.ran.values())} run now)")
     if summary.gave_up:
         click.echo(f"stopped: {summary.failures} trials failed; `recover status {folder}` says why", err=True)
     elif summary.stopped:
         click.echo(f"stopped early: {summary.stopped}; run the same command to go on", err=True)
-    elif stored:
+    elif stored < summary.planned:
+        click.echo(f"shard {options.shard[0]} of {options.shard[1]} is done; the others are not all", err=True)
+    else:
+        if failed:
+            click.echo(f"why trials failed: recover status {folder}", err=True)
         click.echo(f"next: recover report {folder}", err=True)
 
 

@@ -1,6 +1,5 @@
 """Which trials go together: the dearest first, in batches of a fraction of a second."""
 
-import heapq
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -81,19 +80,3 @@ class Batches:
     def _put_back(self, batch: list[tuple[float, Trial]]) -> None:
         self._waiting.extendleft(reversed(batch))
         self._left += sum(cost for cost, _ in batch)
-
-
-def share(trials: Iterable[Trial], index: int, count: int) -> list[Trial]:
-    """Shard `index` (from 1) of `count`: every trial is in exactly one, and their costs are balanced.
-
-    Greedy: the dearest trial to the shard with the least so far. It depends on the whole plan and nothing else,
-    so shards need not talk to each other.
-    """
-    loads = [(0.0, shard) for shard in range(1, count + 1)]
-    mine = []
-    for trial in sorted(trials, key=lambda trial: (-cost(trial), trial.id)):
-        load, shard = heapq.heappop(loads)
-        heapq.heappush(loads, (load + cost(trial), shard))
-        if shard == index:
-            mine.append(trial)
-    return mine

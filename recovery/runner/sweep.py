@@ -10,9 +10,10 @@ from typing import Any
 
 from recovery.config import Sweep, Trial, from_document
 from recovery.errors import StoreError
-from recovery.runner.batches import share
+from recovery.runner.batches import cost
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
+from recovery.runner.shards import share
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.workers import Engine
 from recovery.store.compact import add_columns
@@ -62,6 +63,25 @@ class Options:
     retry_failed: bool = False
     max_failures: int | None = None
     max_time: float | None = None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many trials a run would take on, and for how long; None where nothing stored tells."""
+
+    trials: int
+    seconds: float | None
+
+
+def forecast(plan: Plan, options: Options) -> Forecast:
+    """Estimate a run from the times of the stored trials, for the methods' costs."""
+    mine = _mine(plan, options)
+    costs = {trial.id: cost(trial) for trial in plan.trials}
+    timed = [(costs[trial], seconds) for trial, seconds in plan.folder.timings().items() if trial in costs]
+    if not timed or not mine:
+        return Forecast(len(mine), None)
+    rate = sum(seconds for _, seconds in timed) / sum(cost for cost, _ in timed)
+    return Forecast(len(mine), rate * sum(costs[trial.id] for trial in mine) / options.engine.jobs)
 
 
 @dataclass

@@ -1,23 +1,31 @@
 """Trials fanned out over joblib's workers, each with one BLAS thread; rows come back as they are done."""
 
-import signal
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, NamedTuple
+from itertools import islice
+from typing import NamedTuple
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from recovery.config import Trial
+from recovery.errors import RecoverError
+from recovery.runner.backends import BACKENDS, Service
 from recovery.runner.batches import BATCH_SECONDS, Batches
+from recovery.runner.supervised import UNLIMITED, Limits, end_children, measure_supervised
 from recovery.runner.trial import Row, measure
-
-Backend = Literal["loky", "threading"]
 
 BATCH_LIMIT = 4 * BATCH_SECONDS
 """A batch that takes longer than this hands back the trials that it has not begun: costs are guesses."""
+
+
+MOST_DEATHS = 3
+"""Passes that end with a dead worker and without a finished batch before the sweep gives up."""
+
+WAVE = 8
+"""Batches a worker that are handed out together where results come back together."""
 
 
 class Done(NamedTuple):
@@ -30,30 +38,49 @@ class Done(NamedTuple):
 
 @dataclass(frozen=True)
 class Engine:
-    """Where trials run: so many `jobs` of joblib's `backend`; a single job runs in this process."""
+    """Where trials run: so many `jobs` of joblib's `backend`, each trial within `limits`.
+
+    A single job of loky or threading runs in this process.
+    """
 
     jobs: int
-    backend: Backend = "loky"
+    backend: str = "loky"
+    limits: Limits = UNLIMITED
 
     def run(self, trials: Iterable[Trial]) -> Generator[list[Row], None, None]:
-        """The rows of all trials, in batches, in the order in which they are done."""
-        batches = Batches(trials, self.jobs)
-        with threadpool_limits(limits=1):  # for what runs in this process
-            while batches:
-                for done in self._one_pass(batches):
-                    batches.returned(done.number, len(done.rows), done.seconds)
-                    yield done.rows
+        """The rows of all trials, in batches, in the order in which they are done.
 
-    def _one_pass(self, batches: Batches) -> Iterator[Done]:
-        pool = {"initializer": ignore_interrupts, "inner_max_num_threads": 1} if self.backend == "loky" else {}
-        with parallel_config(backend=self.backend, n_jobs=self.jobs, **pool):
-            parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
-            yield from parallel(delayed(run_batch)(number, batch) for number, batch in batches)
+        When a worker dies, what was under way runs again, and from then on supervised, so that a trial that kills
+        its worker is found out. Raises `RecoverError` if workers keep dying all the same.
+        """
+        try:
+            with threadpool_limits(limits=1), BACKENDS[self.backend](self.jobs) as service:
+                batches = Batches(trials, service.jobs)
+                supervise, deaths = service.supervise or bool(self.limits), 0
+                while batches:
+                    try:
+                        for done in _one_pass(batches, service, self.limits if supervise else None):
+                            batches.returned(done.number, len(done.rows), done.seconds)
+                            deaths = 0
+                            yield done.rows
+                    except service.broken as error:
+                        deaths += 1
+                        if deaths > MOST_DEATHS:
+                            raise RecoverError(f"workers died {deaths} times before finishing a batch") from error
+                        batches.lost()
+                        supervise = True
+        finally:
+            end_children()
 
 
-def ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of the terminal; the one that stores the rows decides what it means."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _one_pass(batches: Batches, service: Service, limits: Limits | None) -> Iterator[Done]:
+    tasks = (delayed(run_batch)(number, batch, limits) for number, batch in batches)
+    if service.streams:
+        yield from Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)(tasks)
+        return
+    with Parallel(batch_size=1) as parallel:
+        while wave := parallel(islice(tasks, WAVE * service.jobs)):
+            yield from wave
 
 
 @cache
@@ -62,13 +89,16 @@ def one_blas_thread() -> None:
     threadpool_limits(limits=1)
 
 
-def run_batch(number: int, batch: Sequence[Trial]) -> Done:
-    """Run trials one after another until the batch is done or its time is up; at least one is run."""
+def run_batch(number: int, batch: Sequence[Trial], limits: Limits | None) -> Done:
+    """Run trials one after another until the batch is done or its time is up; at least one is run.
+
+    Given limits, even empty ones, the trials run in a supervised process.
+    """
     one_blas_thread()
     clock = time.perf_counter()
     rows = []
     for trial in batch:
-        rows.append(measure(trial))
+        rows.append(measure(trial) if limits is None else measure_supervised(trial, limits))
         if time.perf_counter() - clock > BATCH_LIMIT:
             break
     return Done(number, rows, time.perf_counter() - clock)

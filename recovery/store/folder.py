@@ -142,6 +142,12 @@ class Folder:
                     found[trial_id] = status
         return found
 
+    def timings(self) -> dict[str, float]:
+        """trial_id -> seconds of every stored trial that is ok; empty if there is no folder."""
+        parts, _ = read_parts(self.trials, columns=["trial_id", "status", "seconds"])
+        rows = (row for _, table in parts for row in table.to_pylist())
+        return {row["trial_id"]: row["seconds"] for row in rows if row["status"] == "ok"}
+
     def _unwritable(self, error: OSError) -> StoreError:
         return StoreError(
             f"{self.path}: cannot be written: {error.strerror or error}; free space or mend its permissions, "

@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 
 from recovery.config import load
 from recovery.runner.progress import Progress
+from recovery.runner.supervised import UNLIMITED, Limits
 from recovery.runner.sweep import Options, Summary, plan, run
 from recovery.runner.workers import Engine
 from recovery.store import read
@@ -38,9 +39,11 @@ def write_config(folder: Path, *, method: dict[str, Any] | None = None, **fields
     return path
 
 
-def sweep(config: Path, out: Path, jobs: int = 1, **options: Any) -> Summary:
+def sweep(
+    config: Path, out: Path, jobs: int = 1, *, backend: str = "loky", limits: Limits = UNLIMITED, **options: Any
+) -> Summary:
     """Run what is missing, as `recover sweep` does."""
-    return run(plan(load(config), out), Options(Engine(jobs), **options), Progress())
+    return run(plan(load(config), out), Options(Engine(jobs, backend, limits), **options), Progress())
 
 
 def rows(out: Path, drop: tuple[str, ...] = TIMES) -> pd.DataFrame:

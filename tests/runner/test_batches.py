@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from recovery.config import Trial, load
-from recovery.runner.batches import BATCH_SECONDS, Batches, cost, share
+from recovery.runner.batches import BATCH_SECONDS, Batches, cost
 
 from .sweeps import write_config
 
@@ -46,11 +46,3 @@ def test_what_is_lost_waits_again(trials: list[Trial]) -> None:
     out = [trial for _ in range(5) for trial in next(batches)[1]]
     batches.lost()
     assert {trial.id for trial in out} <= {trial.id for _, batch in batches for trial in batch}
-
-
-@pytest.mark.parametrize("count", [1, 2, 7])
-def test_shards_are_a_balanced_partition(trials: list[Trial], count: int) -> None:
-    shards = [share(reversed(trials) if index % 2 else trials, index, count) for index in range(1, count + 1)]
-    assert sorted(trial.id for shard in shards for trial in shard) == sorted(trial.id for trial in trials)
-    loads = [sum(map(cost, shard)) for shard in shards]
-    assert max(loads) - min(loads) <= max(map(cost, trials))

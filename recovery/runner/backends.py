@@ -1,0 +1,105 @@
+"""joblib's backends by name: each is a context in which `joblib.Parallel` runs trials somewhere."""
+
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import parallel_config
+
+from recovery.errors import ParameterError
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Service:
+    """What a backend can do once it stands.
+
+    broken: exceptions that mean that workers were lost, not that a trial failed. streams: it hands results over one
+    by one, not all at the end. supervise: always run trials in a child process, where losing a worker is dear.
+    """
+
+    jobs: int
+    broken: tuple[type[BaseException], ...] = ()
+    streams: bool = True
+    supervise: bool = False
+
+
+@contextmanager
+def loky(jobs: int) -> Iterator[Service]:
+    """Processes of this machine; a single job runs in this one."""
+    from joblib.externals.loky import BrokenProcessPool
+
+    with parallel_config("loky", n_jobs=jobs, initializer=ignore_interrupts, inner_max_num_threads=1):
+        yield Service(jobs, broken=(BrokenProcessPool,))
+
+
+def ignore_interrupts() -> None:
+    """Ctrl-C reaches every process of the terminal; the one that stores the rows decides what it means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def threading(jobs: int) -> Iterator[Service]:
+    """Threads of this process: no start-up, but the Python code of trials takes turns."""
+    with parallel_config("threading", n_jobs=jobs):
+        yield Service(jobs)
+
+
+@contextmanager
+def dask(jobs: int) -> Iterator[Service]:
+    """The dask cluster at DASK_SCHEDULER_ADDRESS, or one of `jobs` processes on this machine.
+
+    dask itself reruns what a lost worker had. Trials are supervised: joblib never hears of a task that dask gave up.
+    """
+    try:
+        from dask import config
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise _missing("dask") from error
+    with ExitStack() as stack:
+        address: Any = os.environ.get("DASK_SCHEDULER_ADDRESS")
+        if address is None:
+            stack.enter_context(config.set({"distributed.scheduler.allowed-failures": 100}))
+            address = stack.enter_context(
+                LocalCluster(
+                    n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+                )
+            )
+        client = stack.enter_context(Client(address))
+        stack.enter_context(parallel_config("dask", client=client))
+        yield Service(sum(client.ncores().values()) or jobs, supervise=True)
+
+
+@contextmanager
+def ray(jobs: int) -> Iterator[Service]:
+    """The ray cluster at RAY_ADDRESS, or one of `jobs` processes on this machine."""
+    try:
+        import ray
+        from ray.util.joblib import register_ray
+    except ImportError as error:
+        raise _missing("ray") from error
+    local = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": jobs, "include_dashboard": False}
+    ray.init(**local, runtime_env={"env_vars": ONE_THREAD}, log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        register_ray()
+        with parallel_config("ray", n_jobs=jobs):
+            yield Service(jobs, broken=(ray.exceptions.RayError,), streams=False, supervise=True)
+    finally:
+        ray.shutdown()
+
+
+def _missing(extra: str) -> ParameterError:
+    return ParameterError(f"--backend {extra} needs packages that are not installed: pip install 'recover[{extra}]'")
+
+
+BACKENDS: dict[str, Callable[[int], AbstractContextManager[Service]]] = {
+    "loky": loky,
+    "threading": threading,
+    "dask": dask,
+    "ray": ray,
+}

@@ -1,0 +1,65 @@
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from recovery.runner.supervised import Limits
+
+from .sweeps import rows, sweep, write_config
+
+
+def config_with(tmp_path: Path, *acts: str, **method: Any) -> Path:
+    """Four trials of each act, some of each in a batch."""
+    axes = {"n": [4, 5], "method.act": list(acts)}
+    return write_config(tmp_path, method={"path": str(tmp_path / "flag"), **method}, axes=axes, d=2, replicates=2)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_hanging_trial_is_a_row_and_the_sweep_goes_on(tmp_path: Path, jobs: int) -> None:
+    summary = sweep(config_with(tmp_path, "measure", "hang"), tmp_path / "out", jobs, limits=Limits(seconds=0.5))
+    assert summary.stored == {"ok": 4, "timeout": 4}
+    late = rows(tmp_path / "out", drop=()).query("status == 'timeout'")
+    assert set(late["method.act"]) == {"hang"}
+    assert set(late["error_message"]) == {"not done after 0.5 s"}
+    assert late["seconds"].between(0.5, 5).all()
+    assert late["recovered"].isna().all()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_trial_out_of_memory_is_a_row(tmp_path: Path, jobs: int) -> None:
+    summary = sweep(config_with(tmp_path, "measure", "grab"), tmp_path / "out", jobs, limits=Limits(memory=512))
+    assert summary.stored == {"ok": 4, "killed": 4}
+    killed = rows(tmp_path / "out").query("status == 'killed'")
+    assert set(killed["method.act"]) == {"grab"}
+    assert set(killed["error_message"]) == {"it asked for more than 512 MiB"}
+
+
+def test_a_trial_within_its_memory_is_measured(tmp_path: Path) -> None:
+    config = write_config(tmp_path, method={"act": "grab"}, axes={"n": [4]}, d=2, replicates=1)
+    assert sweep(config, tmp_path / "out", limits=Limits(memory=1200)).stored == {"ok": 1}
+
+
+def test_a_trial_that_kills_its_worker_every_time_is_a_row_and_costs_no_other(tmp_path: Path) -> None:
+    sweep(config_with(tmp_path, "measure"), tmp_path / "undisturbed")
+    summary = sweep(config_with(tmp_path, "measure", "die"), tmp_path / "out", jobs=2)
+    assert summary.stored == {"ok": 4, "killed": 4}
+    found = rows(tmp_path / "out")
+    killed = found.query("status == 'killed'")
+    assert set(killed["method.act"]) == {"die"}
+    assert set(killed["error_message"]) == {"its process ended with status 9"}
+    pd.testing.assert_frame_equal(found.query("status == 'ok'"), rows(tmp_path / "undisturbed"))
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(seconds=60)])
+def test_a_worker_that_dies_once_leaves_no_trace(tmp_path: Path, limits: Limits) -> None:
+    summary = sweep(config_with(tmp_path, "measure", "die_once"), tmp_path / "out", jobs=2, limits=limits)
+    assert (tmp_path / "flag").exists()
+    assert summary.stored == {"ok": 8}
+
+
+def test_supervised_rows_are_the_same(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    sweep(config, tmp_path / "plain")
+    sweep(config, tmp_path / "supervised", limits=Limits(seconds=60, memory=1000))
+    pd.testing.assert_frame_equal(rows(tmp_path / "supervised"), rows(tmp_path / "plain"))
