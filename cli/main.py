@@ -9,6 +9,7 @@ from recovery.errors import RecoverError
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "Validate a config and say what it would run."),
     "configs": ("configs", "List the configs that ship with the program."),
+    "inspect": ("inspect", "Check the isometry conditions on your own matrix."),
     "report": ("report", "Draw and tabulate stored grids."),
     "schema": ("schema", "Print the JSON schema of a config, for editors."),
     "status": ("status", "Count what is stored, and estimate what is left."),

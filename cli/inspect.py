@@ -1,0 +1,55 @@
+"""`recover inspect`: the conditions of the theory, evaluated on the user's own matrix."""
+
+import json
+from dataclasses import asdict
+
+import click
+
+ANSWERS = {"yes": "yes", "no": "no", "not refuted": "not refuted (every pattern looked at passes; not all were)"}
+
+
+@click.command()
+@click.argument("data", type=click.Path(dir_okay=False))
+@click.option("--planted", type=click.Path(dir_okay=False), help="Matrix of planted neurons, one a row.")
+@click.option(
+    "--kind",
+    type=click.Choice(["linear", "relu", "normalized_relu"]),
+    help="What the planted neurons are. Default: linear for one row, relu for more.",
+)
+@click.option("--architecture", help="The network that is to recover them. Default: the one that fits their kind.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the sampled patterns.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    data: str, planted: str | None, kind: str | None, architecture: str | None, seed: int, as_json: bool
+) -> None:
+    """Which isometry conditions does DATA satisfy, by how much, and what does theory expect?
+
+    DATA: a numeric matrix as .csv, .parquet or .npy, a row an observation.
+    """
+    import numpy as np
+
+    from recovery.instances.files import read_matrix
+    from recovery.methods.inspection import inspect_data
+
+    if planted is None and (kind or architecture):
+        raise click.UsageError("--kind and --architecture are about --planted neurons; give their FILE too")
+    X = read_matrix(data)
+    neurons = None if planted is None else read_matrix(planted)
+    form = kind or ("linear" if neurons is None or len(neurons) == 1 else "relu")
+    found = inspect_data(
+        X,
+        np.random.default_rng(seed),
+        planted=neurons,
+        form=form,  # type: ignore[arg-type]  # click has checked it
+        architecture=architecture,
+        name=data,
+    )
+    if as_json:
+        click.echo(json.dumps(asdict(found), indent=2))
+        return
+    looked = "all of them" if found.exhaustive else "sampled and searched"
+    click.echo(f"{data}: n = {found.n} rows, d = {found.d} columns; {found.patterns} patterns, {looked}\n")
+    for finding in found.findings:
+        click.echo(f"{finding.question} [{finding.condition}]")
+        click.echo(f"  {ANSWERS[finding.answer]}")
+        click.echo(click.wrap_text(finding.reason, 100, "  ", "  ") + "\n")

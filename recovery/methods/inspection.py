@@ -1,0 +1,208 @@
+"""What the theory says about a user's own matrix: every condition that applies, with a verdict in plain words."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from recovery.errors import DataError, ParameterError
+from recovery.instances.all_ones import decide_all_ones
+from recovery.instances.arrangements import cell_count, enumerate_cells
+from recovery.instances.patterns import FEWEST_SAMPLES, sample_patterns, unique_patterns
+from recovery.instances.planted import Form
+from recovery.programs.adversary import search_isometry
+from recovery.programs.isometry import Condition, neural_isometry
+from recovery.programs.maximal import sufficient_condition
+from recovery.programs.orthonormal import orthonormal_base
+from recovery.programs.search import most_active
+from recovery.programs.uniform import orthogonal_uniform_isometry, uniform_isometry
+from recovery.theory.strong import theta_star
+from recovery.theory.wendel import wendel
+from recovery.types import Array, Mask, Rng
+
+Answer = Literal["yes", "no", "not refuted"]
+FEW_CELLS = 20_000
+"""Up to this many patterns are enumerated; beyond, they are sampled and searched."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One question about the data, its answer, and why. `not refuted`: every pattern looked at passes, not all were."""
+
+    question: str
+    answer: Answer
+    reason: str
+    condition: str
+    value: float | None = None
+    bound: float | None = None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The findings on X (n, d). `exhaustive`: all patterns were looked at, so that every answer is a proof."""
+
+    n: int
+    d: int
+    patterns: int
+    exhaustive: bool
+    findings: tuple[Finding, ...]
+
+
+def check_data(X: Array, name: str) -> None:
+    """Raise `DataError` for data that no condition is about: too few rows, constant or dependent columns."""
+    n, d = X.shape
+    if n < d:
+        raise DataError(
+            f"{name}: {n} rows and {d} columns: with fewer rows than columns a linear neuron fits any labels, so "
+            "nothing can be recovered; add rows or drop columns"
+        )
+    constant = np.flatnonzero(X.max(axis=0) == X.min(axis=0))
+    if constant.size and n > 1:
+        listed = ", ".join(f"{j + 1} (= {X[0, j]:g})" for j in constant[:8]) + (", ..." if constant.size > 8 else "")
+        raise DataError(
+            f"{name}: constant columns: {listed}; a constant column alone makes the all-ones pattern exist (or is "
+            "zero and carries nothing); drop them, and centre the labels instead"
+        )
+    rank = orthonormal_base(X)[0].shape[1]
+    if rank < d:
+        raise DataError(f"{name}: {d} columns of rank {rank}: some are combinations of others; drop {d - rank} of them")
+
+
+def inspect_data(
+    X: Array,
+    rng: Rng,
+    *,
+    planted: Array | None = None,
+    form: Form = "linear",
+    architecture: str | None = None,
+    name: str = "the data",
+) -> Inspection:
+    """Evaluate every condition that applies to X (n, d), and for `planted` neurons (k, d), one a row, theirs."""
+    check_data(X, name)
+    n, d = X.shape
+    exhaustive = cell_count(n, d) <= FEW_CELLS
+    if exhaustive:
+        patterns = unique_patterns([enumerate_cells(X)[0]])
+    else:
+        worst = most_active(X, rng).pattern[:, None]
+        patterns = unique_patterns([sample_patterns(rng, X, max(2 * n, FEWEST_SAMPLES)), worst])
+    all_ones = decide_all_ones(X).exists
+    if all_ones:
+        patterns = unique_patterns([patterns, np.ones((n, 1), dtype=np.bool_)])
+    findings = [_all_ones(n, d, all_ones), _uniform(X, patterns, exhaustive), _trace(patterns, d, exhaustive)]
+    if planted is not None:
+        findings += _planted(X, planted, form, architecture, patterns, rng, exhaustive)
+    return Inspection(n, d, patterns.shape[1], exhaustive, tuple(findings))
+
+
+def _all_ones(n: int, d: int, exists: bool) -> Finding:
+    law = float(wendel(n, d))
+    typical = (
+        f"for symmetric random data of this size ({n} x {d}, n = {n / d:.3g} d) one exists with probability {law:.3g}"
+    )
+    if exists:
+        reason = (
+            "some direction has a positive product with every row, so the ReLU neuron along it is linear on the data "
+            f"and a linear neuron is never the unique solution beside a skip connection; {typical}"
+        )
+    else:
+        reason = f"no direction has a positive product with every row (proved by a certificate); {typical}"
+    return Finding(
+        "Is a linear neuron told apart from a ReLU neuron (no all-ones pattern)?",
+        "no" if exists else "yes",
+        reason,
+        "(31)",
+    )
+
+
+def _uniform(X: Array, patterns: Mask, exhaustive: bool) -> Finding:
+    condition = uniform_isometry(X, patterns)
+    return _finding(
+        "Is every linear neuron sure to be recovered by ReLUs with a skip connection?",
+        condition,
+        exhaustive,
+        "the largest ||X^T D X (X^T X)^-1|| over the patterns",
+        patterns,
+    )
+
+
+def _trace(patterns: Mask, d: int, exhaustive: bool) -> Finding:
+    n = patterns.shape[0]
+    return _finding(
+        "And by a network that normalises before its ReLUs?",
+        orthogonal_uniform_isometry(patterns, d),
+        exhaustive,
+        f"the most rows that a pattern activates, where n - d = {n - d} are allowed (n = {n / d:.3g} d; rotation-"
+        f"invariant data are expected to pass beyond {1 / theta_star():.4g} d)",
+        patterns,
+    )
+
+
+def _planted(
+    X: Array,
+    planted: Array,
+    form: Form,
+    architecture: str | None,
+    patterns: Mask,
+    rng: Rng,
+    exhaustive: bool,
+) -> list[Finding]:
+    d = X.shape[1]
+    if planted.ndim != 2 or planted.shape[1] != d:
+        hint = "; it looks transposed" if planted.ndim == 2 and planted.shape[0] == d else ""
+        raise DataError(f"planted neurons: one a row, {d} columns as the data have; found shape {planted.shape}{hint}")
+    lengths = np.linalg.norm(planted, axis=1)
+    if (lengths == 0).any():
+        raise DataError(f"planted neurons: row {int(np.argmin(lengths)) + 1} is zero, which is no direction")
+    linear = form == "linear"
+    if linear and len(planted) != 1:
+        raise ParameterError(
+            f"one linear neuron can be planted, found {len(planted)} rows: say relu or normalized_relu"
+        )
+    W, signs = (planted / lengths[:, None]).T, np.ones(len(planted))
+    architecture = architecture or {"linear": "relu_skip", "relu": "relu", "normalized_relu": "relu_norm"}[form]
+    silent = np.flatnonzero(~(X @ W > 0).any(axis=0))
+    if silent.size and not linear:
+        raise DataError(f"planted neurons: row {silent[0] + 1} is active on no row of the data, so it has no effect")
+    if not exhaustive:
+        found = search_isometry(architecture, X, W, signs, rng, linear=linear)
+        patterns = unique_patterns([patterns, found.pattern[:, None]])
+    condition = neural_isometry(architecture, X, W, signs, patterns, linear=linear)
+    what = "the planted linear neuron" if linear else f"the {len(planted)} planted ReLU neurons"
+    if form != "linear" and len(planted) == 1:
+        what = "the planted ReLU neuron"
+    question = f"{'Are' if len(planted) > 1 else 'Is'} {what} sure to be recovered by {architecture}?"
+    findings = [
+        _finding(question, condition, exhaustive, "the largest ||A_j^T lam|| over the other patterns", patterns)
+    ]
+    if form == "relu" and len(planted) == 1:
+        findings.append(_sufficient(X, W[:, 0]))
+    return findings
+
+
+def _sufficient(X: Array, w: Array) -> Finding:
+    found = sufficient_condition(X, w)
+    reason = (
+        f"its pattern is {'' if found.maximal else 'not '}maximal"
+        f"{'' if found.maximal else ', so that (NIC-1) fails over all patterns'}; w is off the leading eigenvector of "
+        f"X^T D X by {found.eigen_gap:.3g}; the smallest activation is {found.smallest_activation:.3g}"
+    )
+    question = "Does Proposition 22 promise it, without looking at patterns?"
+    return Finding(question, "yes" if found.holds else "no", reason, "Prop. 22")
+
+
+def _finding(question: str, condition: Condition, exhaustive: bool, what: str, patterns: Mask) -> Finding:
+    value, bound = condition.value, condition.bound
+    active = 0 if condition.attained_by is None else int(patterns[:, condition.attained_by].sum())
+    measured = f"{what}: {value:.6g}, bound {bound:.6g}, margin {condition.margin:.3g}"
+    if not condition.identified:
+        return Finding(
+            question, "no", "the planted weights are not determined by the labels", condition.name, value, bound
+        )
+    if condition.holds:
+        answer: Answer = "yes" if exhaustive else "not refuted"
+    else:
+        answer = "no"
+        at = "the skip connection" if condition.attained_by is None else f"a pattern of {active} active rows"
+        measured += f", at {at}; the condition is sufficient, not necessary: a solver may still recover"
+    return Finding(question, answer, measured, condition.name, value, bound)
