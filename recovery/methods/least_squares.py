@@ -1,0 +1,47 @@
+"""The plain linear model: least squares, least norm where it is not unique. It recovers from n = d."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from recovery.errors import ParameterError
+from recovery.instances.draw import Instance, Setting
+from recovery.instances.planted import Linear
+from recovery.methods.measurement import Measurement
+from recovery.methods.min_norm import DEVIATION_TOLERANCE
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """w = pinv(X) y, the baseline beside every network; a planted linear model only."""
+
+    def check(self, setting: Setting, architecture: str) -> None:
+        """Refuse planted models that no linear model can be. Raises `ParameterError`."""
+        if not isinstance(setting.planted, Linear):
+            raise ParameterError("method least_squares fits a linear model: use planted {kind: linear}")
+
+    def cost(self, n: int, d: int) -> float:
+        return 1e-4 + 3e-9 * n * d * min(n, d)
+
+    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+        self.check(instance.setting, architecture)
+        w, _, rank, _ = np.linalg.lstsq(instance.X, instance.y, rcond=None)
+        planted = instance.planted.directions @ instance.planted.signs
+        deviation = float(np.abs(w - planted).max())
+        row = Measurement(
+            max_deviation=deviation,
+            absolute_distance=float(np.linalg.norm(w - planted)),
+            test_distance=None
+            if instance.test is None
+            else float(np.linalg.norm(instance.test @ w - instance.planted.labels(instance.test))),
+            primal_residual=float(np.linalg.norm(instance.X @ w - instance.y) / np.linalg.norm(instance.y)),
+            pattern_count=0,
+            solver="lstsq",
+        )
+        if instance.setting.noise > 0:
+            return row
+        if rank < instance.X.shape[1]:
+            return replace(row, recovered=False, verdict="not_unique", certificate="none")
+        if deviation > DEVIATION_TOLERANCE:
+            return replace(row, verdict="undecided", certificate="none")
+        return replace(row, recovered=True, verdict="recovered", certificate="none")

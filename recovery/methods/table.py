@@ -1,0 +1,16 @@
+"""Methods by name: one line a method."""
+
+from recovery.methods.arrangement import Arrangement
+from recovery.methods.isometry import Isometry
+from recovery.methods.least_squares import LeastSquares
+from recovery.methods.method import Method
+from recovery.methods.min_norm import MinNorm
+from recovery.methods.train import Train
+
+METHODS: dict[str, type[Method]] = {
+    "min_norm": MinNorm,
+    "least_squares": LeastSquares,
+    "isometry": Isometry,
+    "arrangement": Arrangement,
+    "train": Train,
+}

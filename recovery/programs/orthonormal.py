@@ -1,0 +1,58 @@
+"""Orthonormal bases U_j of range(D_j X), kept as D_j U T_j with one base U and small transforms T_j.
+
+U holds the left singular vectors of X, so range(D_j X) = range(D_j U) and the conditioning of X (a column scaled by
+1e-8, say) never enters. T_j comes from a Cholesky factor of U^T D_j U where that is well conditioned, else from the
+singular value decomposition of D_j U: D_j U = P S V^T gives T_j = V S^{-1} on the rank of D_j U, zero columns beyond.
+"""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from recovery.types import Array, Mask
+
+RANK_TOLERANCE = 1e-10
+"""Singular values below this fraction of the largest count as zero (the columns of U have norm 1)."""
+CHOLESKY_PIVOT = 1e-2
+"""Smallest diagonal of the Cholesky factor that is trusted: orthonormality is then lost by about 1e-12 at most."""
+CHUNK_BYTES = 64 * 2**20
+
+
+def orthonormal_base(X: Array) -> tuple[Array, Array]:
+    """U (n, r) and S V^T (r, d) of the compact decomposition X = U S V^T, r the numerical rank of X."""
+    scale = np.linalg.norm(X, axis=0)
+    scale[scale == 0] = 1.0
+    U, s, _ = np.linalg.svd(X / scale, full_matrices=False)
+    r = int(np.count_nonzero(s > RANK_TOLERANCE * s[0])) if s.size and s[0] > 0 else 0
+    U = np.ascontiguousarray(U[:, :r])
+    return U, U.T @ X
+
+
+def orthonormal_transforms(U: Array, patterns: Mask) -> Array:
+    """T (p, r, r) such that the non-zero columns of D_j U T_j are an orthonormal basis of range(D_j U)."""
+    r, p = U.shape[1], patterns.shape[1]
+    T = np.zeros((p, r, r))
+    size = max(1, CHUNK_BYTES // max(1, 8 * r * r))
+    for start in range(0, p, size):
+        _fill(T[start : start + size], U, patterns[:, start : start + size])
+    return T
+
+
+def _fill(T: Array, U: Array, patterns: Mask) -> None:
+    for j in range(patterns.shape[1]):
+        rows = U[patterns[:, j]]
+        if rows.shape[0] >= rows.shape[1] and _from_cholesky(T[j], rows):
+            continue
+        _, s, Vt = np.linalg.svd(rows, full_matrices=False)
+        rank = int(np.count_nonzero(s > RANK_TOLERANCE))
+        T[j, :, :rank] = Vt[:rank].T / s[:rank]
+
+
+def _from_cholesky(T: Array, rows: Array) -> bool:
+    try:
+        L = np.linalg.cholesky(rows.T @ rows)
+    except np.linalg.LinAlgError:
+        return False
+    if np.diagonal(L).min(initial=1.0) < CHOLESKY_PIVOT:
+        return False
+    T[:] = solve_triangular(L, np.eye(L.shape[0]), lower=True, check_finite=False).T
+    return True

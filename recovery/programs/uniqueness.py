@@ -1,0 +1,118 @@
+"""What can be proved about planted weights as the optimum of an interpolation program.
+
+Weights with support S and directions u = w_g / ||w_g|| are the unique interpolant of least norm if some lam has
+A_S^T lam = u and ||A_g^T lam|| < 1 for every g off S, and the images A_g u_g are linearly independent: every optimal
+W has sum ||w_g|| = lam.y, so it vanishes off S and points along u on S. At the least-norm lam the condition is the
+isometry condition of P1: (NIC-L), (NIC-1), (NIC-k), (NNIC-1), (NNIC-k).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack, qr
+
+from recovery.programs.groups import Groups
+from recovery.programs.orthonormal import RANK_TOLERANCE
+from recovery.types import Array
+
+EQUALITY_TOLERANCE = 1e-9
+"""How well A_S^T lam = u must hold; u has unit rows."""
+MARGIN = 1e-7
+"""Strict inequalities must hold by this much: far above rounding, far below what a sample resolves."""
+WELL_CONDITIONED = 1e-8
+"""Reciprocal condition number of A_S below which its factor comes from singular values."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Planted weights as a candidate optimum: support S, directions u = w_g / ||w_g||, and what A_S determines.
+
+    frame: orthonormal basis of range(A_S), (n, m). smallest: a lower estimate of its least non-zero singular value.
+    lam: the least-norm solution of A_S^T lam = u, (n,), or None where there is none. distinct: whether the images
+    A_g u_g are linearly independent.
+    """
+
+    weights: Array
+    support: Array
+    directions: Array
+    frame: Array
+    smallest: float
+    lam: Array | None
+    distinct: bool
+
+
+def planted_candidate(groups: Groups, W: Array) -> Planted:
+    """Prepare planted weights W (p, r), not all zero, for certification: one factorisation of A_S."""
+    support = np.flatnonzero(W.any(axis=1))
+    directions = W[support] / np.linalg.norm(W[support], axis=1, keepdims=True)
+    present = groups.dimensions(support).ravel()
+    A = groups.columns(support)[:, present]
+    u = directions.ravel()[present]
+    frame, inverse, smallest = _factor(A)
+    lam = frame @ (inverse.T @ u)
+    lam += frame @ (inverse.T @ (u - A.T @ lam))
+    solved = bool(np.linalg.norm(A.T @ lam - u) <= EQUALITY_TOLERANCE)
+    images = np.column_stack([groups.block(int(g)) @ w for g, w in zip(support, directions, strict=True)])
+    return Planted(W, support, directions, frame, smallest, lam if solved else None, _independent(images))
+
+
+def _factor(A: Array) -> tuple[Array, Array, float]:
+    """Q (n, m) and a matrix C with Q C^T u the least-norm solution of A^T lam = u, and a bound on singular values."""
+    if A.shape[0] >= A.shape[1]:
+        Q, R = qr(A, mode="economic", check_finite=False)
+        reciprocal = float(lapack.dtrcon(R)[0])
+        if reciprocal > WELL_CONDITIONED:
+            smallest = reciprocal * float(np.abs(R).sum(axis=0).max()) / np.sqrt(len(R))
+            return Q, lapack.dtrtri(R)[0], smallest
+    P, s, Vt = np.linalg.svd(A, full_matrices=False)
+    keep = s > RANK_TOLERANCE * s.max(initial=0.0)
+    return P[:, keep], Vt[keep].T / s[keep], float(s[keep].min(initial=np.inf))
+
+
+def _independent(images: Array) -> bool:
+    lengths = np.linalg.norm(images, axis=0)
+    if not lengths.all():
+        return False
+    s = np.linalg.svd(images / lengths, compute_uv=False)
+    return len(s) == images.shape[1] and bool(s[-1] > RANK_TOLERANCE * s[0])
+
+
+def largest_outside(groups: Groups, planted: Planted, lam: Array) -> float:
+    """max over g not in S of ||A_g^T lam||; at the least-norm lam this is the left side of the isometry conditions
+    (NIC-L), (NIC-1), (NIC-k), (NNIC-1), (NNIC-k) of P1, which hold when it is below 1.
+    """
+    norms = np.linalg.norm(groups.adjoint(lam), axis=1)
+    norms[planted.support] = 0.0
+    return float(norms.max(initial=0.0))
+
+
+def proves_unique(groups: Groups, planted: Planted, lam: Array) -> bool:
+    """Whether lam proves the planted weights to be the unique interpolant of least norm.
+
+    A_S^T lam = u must hold to EQUALITY_TOLERANCE, and the largest norm off S stay below 1 by MARGIN and by all that
+    the correction to exact equality can change.
+    """
+    if not planted.distinct:
+        return False
+    At = groups.adjoint(lam)
+    error = float(np.linalg.norm(At[planted.support] - planted.directions))
+    norms = np.linalg.norm(At, axis=1)
+    norms[planted.support] = 0.0
+    correction = error / planted.smallest * groups.largest_norm
+    return error <= EQUALITY_TOLERANCE and float(norms.max(initial=0.0)) < 1.0 - MARGIN - correction
+
+
+def proves_not_optimal(groups: Groups, planted: Planted, excess: Array) -> bool:
+    """Whether `excess` (p, r), zero on S, is the off-support part of a direction of descent from the planted weights.
+
+    The labels are kept by moving the planted groups by -v, A_S v = sum_g A_g excess_g; the objective then changes at
+    the rate sum_g ||excess_g|| - <u, v>, which must be clearly negative.
+    """
+    total = float(np.linalg.norm(excess, axis=1).sum())
+    if planted.lam is None or total == 0.0:
+        return False
+    image = groups.forward(excess)
+    if np.linalg.norm(image - planted.frame @ (planted.frame.T @ image)) > EQUALITY_TOLERANCE * np.linalg.norm(image):
+        return False
+    gain = float(planted.lam @ image)  # <u, v> = lam . A_S v, as A_S^T lam = u
+    return total - gain < -MARGIN * total
