@@ -7,4 +7,5 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
+Index = NDArray[np.intp]
 Rng = np.random.Generator

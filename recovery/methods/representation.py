@@ -7,7 +7,7 @@ from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import patterns_of
 from recovery.instances.planted import Linear, Neurons
 from recovery.programs.groups import WITH_SKIP, Groups
-from recovery.types import Array
+from recovery.types import Array, Mask
 
 
 def check_representable(setting: Setting, architecture: str) -> None:
@@ -39,7 +39,7 @@ def planted_weights(groups: Groups, instance: Instance) -> Array:
     return W
 
 
-def _group_of(groups: Groups, pattern: Array) -> int:
+def _group_of(groups: Groups, pattern: Mask) -> int:
     """The ReLU group (never the skip connection) whose pattern this is."""
     same = (groups.patterns == pattern[:, None]).all(axis=0)
     same[: int(groups.linear)] = False

@@ -14,7 +14,7 @@ import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
-from recovery.types import Array, Mask
+from recovery.types import Array, Index, Mask
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Groups:
         V = self.base_weights(W[active], active)
         return np.einsum("ng,ng->n", self.D[:, active], self.base @ V.T)
 
-    def base_weights(self, W: Array, chosen: Array | slice = slice(None)) -> Array:
+    def base_weights(self, W: Array, chosen: Index | slice = slice(None)) -> Array:
         """V_g = T_g w_g for the chosen groups: what multiplies B."""
         return W if self.transforms is None else np.einsum("grs,gs->gr", self.transforms[chosen], W)
 
@@ -79,11 +79,11 @@ class Groups:
         A = np.where(self.patterns[:, g, None], self.base, 0.0)
         return A if self.transforms is None else A @ self.transforms[g]
 
-    def columns(self, chosen: Array) -> Array:
+    def columns(self, chosen: Index) -> Array:
         """The chosen blocks side by side, (n, len(chosen) r)."""
         return np.hstack([self.block(int(g)) for g in chosen]) if len(chosen) else np.empty((self.n, 0))
 
-    def weighted_gram(self, chosen: Array, c: Array) -> Array:
+    def weighted_gram(self, chosen: Index, c: Array) -> Array:
         """sum_g c_g A_g A_g^T over the chosen groups, c >= 0; shape (n, n).
 
         Without transforms this is (B B^T) o (D diag(c) D^T), at n^2 flops a group whatever r is.
@@ -94,13 +94,14 @@ class Groups:
         A = self.columns(chosen) * np.repeat(np.sqrt(c), self.rank)
         return A @ A.T
 
-    def dimensions(self, chosen: Array) -> Mask:
+    def dimensions(self, chosen: Index) -> Mask:
         """Which coordinates of the chosen groups exist, (len(chosen), r)."""
         if self.transforms is None:
             return np.ones((len(chosen), self.rank), dtype=np.bool_)
-        return self.transforms[chosen].any(axis=1)
+        present: Mask = self.transforms[chosen].any(axis=1)
+        return present
 
-    def duplicates_of(self, g: int) -> Array:
+    def duplicates_of(self, g: int) -> Index:
         """Other groups whose operator is that of g: equal patterns, the skip connection counting as all ones."""
         same = (self.patterns == self.patterns[:, g, None]).all(axis=0)
         same[g] = False

@@ -13,7 +13,7 @@ from scipy.linalg import lapack, qr
 
 from recovery.programs.groups import Groups
 from recovery.programs.orthonormal import RANK_TOLERANCE
-from recovery.types import Array
+from recovery.types import Array, Index
 
 EQUALITY_TOLERANCE = 1e-9
 """How well A_S^T lam = u must hold; u has unit rows."""
@@ -33,7 +33,7 @@ class Planted:
     """
 
     weights: Array
-    support: Array
+    support: Index
     directions: Array
     frame: Array
     smallest: float

@@ -65,5 +65,5 @@ def solve_conic(program: Program, name: str) -> Solution:
     if w.value is not None:
         W[present] = w.value
         lam = -problem.constraints[0].dual_value if program.interpolates else program.y - A @ w.value
-    steps = problem.solver_stats.num_iters if problem.solver_stats is not None else None
-    return Solution(W, lam, STATUSES.get(problem.status, Status.NUMERICAL_TROUBLE), int(steps or 0), name)
+    status = STATUSES.get(problem.status, Status.NUMERICAL_TROUBLE)
+    return Solution(W, lam, status, int(problem.solver_stats.num_iters or 0), name)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from recovery.programs.groups import Groups
-from recovery.types import Array
+from recovery.types import Array, Index, Mask
 
 THRESHOLD = 1.0 - 1e-3
 STEP_LIMIT = 100
@@ -29,7 +29,7 @@ class DualSearch:
     steps: int
 
 
-def search_dual(groups: Groups, support: Array, frame: Array, start: Array, threshold: float = THRESHOLD) -> DualSearch:
+def search_dual(groups: Groups, support: Index, frame: Array, start: Array, threshold: float = THRESHOLD) -> DualSearch:
     """Minimise phi over start + {frame}^perp until it is zero, or no step descends.
 
     support: the planted groups S. frame: (n, m), an orthonormal basis of range(A_S). start: lam with A_S^T lam = u.
@@ -64,8 +64,8 @@ def search_dual(groups: Groups, support: Array, frame: Array, start: Array, thre
 
 
 def _evaluate(
-    groups: Groups, others: Array, At: Array, frame: Array, threshold: float
-) -> tuple[float, Array, Array, Array, Array]:
+    groups: Groups, others: Mask, At: Array, frame: Array, threshold: float
+) -> tuple[float, Array, Index, Array, Array]:
     """phi, its gradient projected off the frame, the active groups, their norms, and the excess weights."""
     norms = np.sqrt(np.einsum("gr,gr->g", At, At))
     active = np.flatnonzero(others & (norms > threshold))
@@ -78,7 +78,7 @@ def _evaluate(
 
 
 def _direction(
-    groups: Groups, At: Array, active: Array, norms: Array, gradient: Array, frame: Array, threshold: float
+    groups: Groups, At: Array, active: Index, norms: Array, gradient: Array, frame: Array, threshold: float
 ) -> Array:
     """The Newton step within the complement of the frame; a singular Hessian is shifted."""
     pull = threshold / norms

@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from recovery.programs.certificate import certify
 from recovery.programs.program import Program
 from recovery.solvers.solution import Solution, Status
-from recovery.types import Array
+from recovery.types import Array, Index
 
 TOLERANCE = 1e-10
 STEP_GROWTH = 3.0
@@ -51,7 +51,7 @@ class _Point:
 
     value: float
     gradient: Array
-    active: Array
+    active: Index
     norms: Array
     directions: Array
     W: Array
