@@ -7,9 +7,18 @@ import numpy as np
 from annotated_types import Ge, Gt, Interval
 
 from recovery.errors import ParameterError
-from recovery.instances.draw import Instance
+from recovery.instances.draw import Instance, Setting
+from recovery.methods.convex import Comparison
 from recovery.methods.measurement import Measurement
-from recovery.methods.trained import check_finite, has_population_loss, measure, observer, targets
+from recovery.methods.trained import (
+    check_comparable,
+    check_finite,
+    check_setting,
+    compare,
+    measure,
+    observer,
+    targets,
+)
 from recovery.training.batches import Minibatches
 from recovery.training.descent import Limits, descend
 from recovery.training.initialization import Initialization, Outer, initialize, paired_outer, sign_halves
@@ -38,6 +47,8 @@ class Train:
     target_loss, tolerance: stop at a loss, or at a gradient norm, before the epochs are over.
     success: recovered when the relative error is at most this.
     record: keep the trajectory at every so many epochs; 0 keeps none.
+    compare: also decide whether the convex program recovers on this instance (`verdict`), and solve it for the
+    distance of the two predictions on the test draw (`optimum`).
     """
 
     loss: Literal["sum", "half_mean", "population"] = "sum"
@@ -60,6 +71,7 @@ class Train:
     precision: Literal["float32", "float64"] = "float64"
     success: Annotated[float, Gt(0)] = 1e-2
     record: Annotated[int, Ge(0)] = 0
+    compare: Comparison = "none"
 
     def __post_init__(self) -> None:
         for wrong, message in self._conflicts():
@@ -87,19 +99,20 @@ class Train:
             (self.loss == "population" and k == "n+1", "the population loss has no n; give `neurons` as a number"),
         ]
 
+    def check(self, setting: Setting, architecture: str) -> None:
+        """Refuse, before anything runs, what cannot be trained. Raises `ParameterError`."""
+        check_setting(setting, architecture, self.outputs, self.loss == "population")
+        if self.compare != "none":
+            check_comparable(setting, architecture, self.outputs)
+
     def __call__(self, instance: Instance, architecture: str) -> Measurement:
-        """Train on the instance. Raises `ParameterError` for an architecture or instance that this cannot train."""
-        network = find_network(architecture)
+        """Train on the instance. Raises `ParameterError` for what `check` refuses, `DataError` for NaN or infinity."""
+        self.check(instance.setting, architecture)
         check_finite(instance)
         A, (n, d) = targets(instance, self.outputs), instance.X.shape
-        if self.loss == "population" and not has_population_loss(instance, network, A):
-            raise ParameterError(
-                "loss: population is known for planted: {kind: linear}, data: {ensemble: standard} "
-                "and architecture: relu"
-            )
         directions = instance.planted.directions.T if A is None else A
         rng = instance.streams.training
-        parameters = self.start(rng, network, n, d)
+        parameters = self.start(rng, find_network(architecture), n, d)
         parameters["W"][...] += self.center * directions.sum(axis=0)
         start, k = parameters.copy(), len(parameters["W"])
         Y = instance.y[:, None] if self.outputs == 1 or A is None else instance.X @ A.T
@@ -116,7 +129,10 @@ class Train:
             observe=observer(rng, directions),
         )
         outer = None if self.outer == "trained" else start["V"]
-        return measure(instance, descent, start, A, outer, self.success)
+        row = measure(instance, descent, start, A, outer, self.success)
+        if self.compare == "none":
+            return row
+        return compare(row, instance, architecture, descent.parameters, self.compare)
 
     def start(self, rng: Rng, network: Network, n: int, d: int) -> Parameters:
         """The initial parameters for n rows in d dimensions, before `center` is added."""

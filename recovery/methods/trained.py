@@ -1,17 +1,20 @@
 """What is measured of a trained network on an instance, and what is recorded of it on the way."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 
 from recovery.errors import DataError, ParameterError
-from recovery.instances.draw import Instance
+from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Standard
 from recovery.instances.planted import Linear
+from recovery.methods.convex import convex_prediction, convex_verdict
 from recovery.methods.measurement import Recorded
+from recovery.methods.representation import check_representable
 from recovery.training.descent import Descent, Stop
-from recovery.training.models import NETWORKS, SMALLEST_NORM, Network, Parameters, predict
+from recovery.training.models import NETWORKS, SMALLEST_NORM, Network, Parameters, find_network, predict
 from recovery.training.networks import count_merged, group_error, pairing, weight_error
 from recovery.training.population import Population
 from recovery.types import Array, Rng
@@ -28,26 +31,41 @@ def check_finite(instance: Instance) -> None:
         raise DataError("X or y contains NaN or infinity; training needs finite numbers")
 
 
-def targets(instance: Instance, outputs: int) -> Array | None:
-    """A (r, d) of the labels A x: the planted direction, or e_1..e_r for r > 1; None for ReLU labels.
-
-    Raises `ParameterError` where the labels have no such form for r > 1.
-    """
-    d = instance.X.shape[1]
-    if outputs == 1:
-        linear = instance.planted.form == "linear"
-        return (instance.planted.directions * instance.planted.signs).T if linear else None
-    law = instance.setting.planted
-    if not (isinstance(law, Linear) and law.direction == "basis" and outputs <= d and instance.setting.noise == 0):
+def check_setting(setting: Setting, architecture: str, outputs: int, population: bool) -> None:
+    """Refuse, before anything runs, what cannot be trained. Raises `ParameterError`."""
+    network, law = find_network(architecture), setting.planted
+    basis = isinstance(law, Linear) and law.direction == "basis"
+    if outputs > 1 and not (basis and outputs <= setting.d and setting.noise == 0):
         raise ParameterError(
-            f"outputs = {outputs} needs planted: {{kind: linear, direction: basis}}, d >= {outputs} and noise 0"
+            f"method.outputs = {outputs} has the targets e_1..e_{outputs}: it needs d >= {outputs}, noise 0 and "
+            "planted: {kind: linear, direction: basis}"
         )
-    return np.eye(outputs, d)
+    if population and not has_population_loss(setting, network):
+        raise ParameterError(
+            "method.loss: population is known for planted: {kind: linear}, data: {ensemble: standard}, "
+            "architecture: relu and no noise"
+        )
 
 
-def has_population_loss(instance: Instance, network: Network, A: Array | None) -> bool:
+def check_comparable(setting: Setting, architecture: str, outputs: int) -> None:
+    """Refuse a comparison with a convex program that does not exist. Raises `ParameterError`."""
+    check_representable(setting, architecture)
+    if outputs > 1:
+        raise ParameterError("method.compare is for outputs = 1: the convex program has one")
+
+
+def has_population_loss(setting: Setting, network: Network) -> bool:
     """Whether the expected loss is known in closed form: linear labels, standard Gaussian data, plain ReLU network."""
-    return A is not None and isinstance(instance.setting.ensemble, Standard) and network == NETWORKS["relu"]
+    linear = isinstance(setting.planted, Linear) and setting.noise == 0
+    return linear and isinstance(setting.ensemble, Standard) and network == NETWORKS["relu"]
+
+
+def targets(instance: Instance, outputs: int) -> Array | None:
+    """A (r, d) of the labels A x: the planted direction, or e_1..e_r for r > 1; None for ReLU labels."""
+    if outputs > 1:
+        return np.eye(outputs, instance.X.shape[1])
+    linear = instance.planted.form == "linear"
+    return (instance.planted.directions * instance.planted.signs).T if linear else None
 
 
 def observer(rng: Rng, directions: Array) -> Callable[[Parameters], dict[str, Array]]:
@@ -105,7 +123,7 @@ def measure(
         known["pairing_error"] = pairing(W, V)[1]
     if A is not None and start.network == NETWORKS["relu"]:
         size = float(np.linalg.norm(A))
-        if has_population_loss(instance, start.network, A) and len(W) <= MOST_IN_CLOSED_FORM:
+        if isinstance(instance.setting.ensemble, Standard) and len(W) <= MOST_IN_CLOSED_FORM:
             known["population_loss"] = Population(A)(parameters, parameters.like())
             relative = float(np.sqrt(2.0 * max(known["population_loss"], 0.0))) / size
         known["group_error"] = group_error(W, V, A) if len(A) == 1 else None
@@ -115,6 +133,23 @@ def measure(
     if instance.setting.noise == 0 and relative is not None:
         known["recovered"] = relative <= success
     return Recorded(**known)
+
+
+def compare(
+    row: Recorded, instance: Instance, architecture: str, parameters: Parameters, how: Literal["verdict", "optimum"]
+) -> Recorded:
+    """Add whether the convex program recovers, and for `optimum` ||f - f_convex|| on the test draw."""
+    row = replace(row, convex_recovered=convex_verdict(instance, architecture))
+    if how == "verdict" or row.stopped == "diverged" or instance.test is None:
+        return row
+    convex = instance.planted.labels(instance.test)
+    if not row.convex_recovered:
+        found = convex_prediction(instance, architecture)
+        if found is None:
+            return row
+        convex = found
+    own = predict(parameters, instance.test.astype(parameters.flat.dtype))[:, 0]
+    return replace(row, convex_distance=float(np.linalg.norm(own - convex)))
 
 
 def _finite(value: float) -> float | None:

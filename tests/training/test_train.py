@@ -9,6 +9,7 @@ from recovery.instances.ensembles import Gaussian, Standard
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted
 from recovery.methods.measurement import Recorded
+from recovery.methods.min_norm import MinNorm
 from recovery.methods.train import Train
 from recovery.training.models import NETWORKS
 
@@ -197,3 +198,24 @@ def test_single_precision_follows_double_precision():
 def test_cost_grows_with_epochs_and_neurons():
     assert Train(epochs=800).cost(400, 100) > 1.9 * Train(epochs=400).cost(400, 100)
     assert Train(neurons=2).cost(400, 100) < Train().cost(400, 100)
+
+
+def test_the_convex_comparison_is_the_verdict_and_the_optimum_of_the_same_instance():
+    setting = Setting(40, 8, Gaussian(), Linear("smallest_singular"))
+    inst = draw(setting, Streams.spawn(np.random.default_rng(1)))
+    row = train(inst, "relu_skip", epochs=20, compare="optimum")
+    assert row.convex_recovered is MinNorm()(inst, "relu_skip").recovered is True
+    assert row.convex_distance == pytest.approx(row.test_distance, rel=1e-12)  # the optimum is the planted model
+    few = draw(Setting(12, 8, Gaussian(), Linear("smallest_singular")), Streams.spawn(np.random.default_rng(1)))
+    row = train(few, "relu_skip", epochs=20, compare="optimum")
+    assert row.convex_recovered is False
+    assert row.convex_distance != pytest.approx(row.test_distance, rel=1e-3)
+    judged = MinNorm(distances=True)(few, "relu_skip")
+    # by the triangle inequality, with the convex optimum's own distance from the planted model
+    assert abs(row.test_distance - judged.test_distance) <= row.convex_distance
+    assert row.convex_distance <= row.test_distance + judged.test_distance
+
+
+def test_a_comparison_without_a_convex_program_is_refused():
+    with pytest.raises(ParameterError, match="no linear group"):
+        Train(compare="verdict").check(Setting(20, 5), "relu")
