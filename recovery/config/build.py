@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create
 
 from recovery.config.describe import describe, is_fielded, keys_of, step_into, words
 from recovery.config.problems import Path, did_you_mean, found
-from recovery.errors import DataError, ParameterError, RecoverError
+from recovery.errors import DataError, RecoverError, SolverError
 
 STRICT = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False, protected_namespaces=())
 
@@ -85,9 +85,10 @@ def build(
     arguments = {key: getattr(valid, key) for key in model.model_fields if key != tag}
     try:
         return cls(**arguments, **(filled or {}))
-    except DataError as error:
-        raise Invalid([Fault(("path",) if "path" in arguments else (), str(error))]) from error
-    except (ParameterError, RecoverError) as error:
+    except (DataError, SolverError) as error:
+        field = "path" if isinstance(error, DataError) else "solver"
+        raise Invalid([Fault((field,) if field in value else (), str(error))]) from error
+    except RecoverError as error:
         raise Invalid([Fault((), str(error))]) from error
 
 

@@ -112,7 +112,7 @@ def component(name: str, value: object, context: Context) -> Built:
     kind = COMPONENTS[name]
     if isinstance(kind, Scalar):
         scalar = build_scalar(kind.annotation, value)
-        return Built(scalar, str(scalar), scalar, scalar, canonical_json(scalar))
+        return Built(scalar, None, scalar, scalar, canonical_json(scalar))
     if isinstance(kind, Record):
         return _built(build(kind.cls, value), None, {})
     return _choose(kind, value, context)

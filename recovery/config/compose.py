@@ -11,10 +11,12 @@ from recovery.config.points import BROKEN, Block, Point, Value
 from recovery.config.problems import Path, Problem
 from recovery.config.sweep import Cell
 from recovery.config.tree import Tree
+from recovery.errors import RecoverError
 from recovery.instances.draw import Setting
 from recovery.instances.files import File
 
 _TEXT_ORDER = sorted([*COMPONENTS, "seed"])
+_CHECKED = ("architecture", "planted", "method")
 _EXAMPLES = {
     "n": "n: 100",
     "d": "d: 20",
@@ -43,6 +45,7 @@ class Composer:
                 text = self._text(parts)
                 if text not in cells:
                     cells[text] = self._cell(parts, labels.coordinates(block, point, parts), text)
+                    self._check(block, point, cells[text])
         return tuple(cells.values())
 
     def _parts(self, block: Block) -> Iterator[tuple[Point, dict[str, Built]]]:
@@ -57,7 +60,7 @@ class Composer:
                 parts[name] = self.built[key]
             if None not in parts.values():
                 whole = {name: part for name, part in parts.items() if part is not None}
-                if self._fits(block, point, whole):
+                if self._has_room(block, point, whole):
                     yield point, whole
 
     def _build(self, name: str, overlays: list[tuple[Value, Path]]) -> Built | None:
@@ -87,7 +90,7 @@ class Composer:
                 return self.tree.problem(value.source, fault.text)
         return self.tree.problem((name, *fault.path), fault.text, key=fault.key)
 
-    def _fits(self, block: Block, point: Point, parts: dict[str, Built]) -> bool:
+    def _has_room(self, block: Block, point: Point, parts: dict[str, Built]) -> bool:
         """Whether a file has as many rows and columns as the cell asks for."""
         ensemble = parts["data"].value
         if not isinstance(ensemble, File):
@@ -101,6 +104,17 @@ class Composer:
                 self.problems.append(self.tree.problem(at, text))
                 fits = False
         return fits
+
+    def _check(self, block: Block, point: Point, cell: Cell) -> None:
+        """Ask the method whether it can measure anything of the cell; its fault is placed at an axis value if any."""
+        check = getattr(cell.method, "check", None)
+        if check is None:
+            return
+        try:
+            check(cell.setting, cell.architecture)
+        except RecoverError as error:
+            involved = [value.source for path, value in zip(block.paths, point, strict=True) if _root(path) in _CHECKED]
+            self.problems.append(self.tree.problem(involved[-1] if involved else ("method",), str(error)))
 
     def _text(self, parts: dict[str, Built]) -> str:
         """The canonical JSON of the cell, put together from that of its components."""
@@ -117,11 +131,13 @@ class Composer:
 def _overlay(block: Block, name: str) -> list[tuple[int, Path]]:
     """Positions of the paths that lie in a component, and where in it; whole components come first."""
     inside = [
-        (position, tuple(path.split(".")[1:]))
-        for position, path in enumerate(block.paths)
-        if path.split(".")[0] == name
+        (position, tuple(path.split(".")[1:])) for position, path in enumerate(block.paths) if _root(path) == name
     ]
     return sorted(inside, key=lambda item: (len(item[1]), item[1]))
+
+
+def _root(path: str) -> str:
+    return path.partition(".")[0]
 
 
 def laid(base: Any, path: Sequence[str | int], value: Any) -> Any:

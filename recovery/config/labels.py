@@ -31,14 +31,13 @@ class Labels:
             "method": parts["method"].tag,
         }
         for path in self.axes:
-            labels = self.text[path]
+            labels, part = self.text[path], parts.get(path)
+            label = None
             if labels and path in block.paths:
-                value: Any = labels.get(same_as(point[block.paths.index(path)].value))
-            else:
-                value = None
-            if value is None:
-                value = _flat(_inside(parts, path))
-            columns[path] = value
+                label = labels.get(same_as(point[block.paths.index(path)].value))
+            elif part is not None:
+                label = part.tag
+            columns[path] = _flat(_inside(parts, path)) if label is None else label
         return columns
 
 

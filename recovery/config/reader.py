@@ -11,7 +11,7 @@ from recovery.config.problems import ConfigError, Path, Place, Problem, dotted
 from recovery.config.tree import Tree
 
 MOST_BYTES = 1_000_000
-MOST_NODES = 200_000
+MOST_NODES = 50_000
 """Values after aliases are expanded."""
 DEEPEST = 40
 

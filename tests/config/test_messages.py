@@ -1,0 +1,230 @@
+"""Bad configs: every error with its position and remedy on one screen, exit 2, and nothing written."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from recovery.cli.main import main
+from recovery.config import ConfigError, load
+
+GOOD = """\
+name: small
+seed: 7
+data: {ensemble: gaussian}
+planted: {kind: linear, direction: random}
+noise: 0
+architecture: relu_skip
+method: {kind: min_norm, program: gated}
+axes:
+  n: [4, 8]
+  d: {start: 1, stop: 3}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(folder: Path, text: str | bytes, *options: str) -> str:
+    """The message of `recover sweep`, after checking that it exits with 2, fits a screen and writes nothing."""
+    config = folder / "config.yaml"
+    config.write_bytes(text if isinstance(text, bytes) else text.encode())
+    before = sorted(folder.rglob("*"))
+    result: Result = CliRunner().invoke(main, ["sweep", "config.yaml", *options])
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert sorted(folder.rglob("*")) == before
+    assert len(result.stderr.splitlines()) <= 24
+    return result.stderr
+
+
+def changed(old: str, new: str) -> str:
+    assert old in GOOD
+    return GOOD.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "parts"),
+    [
+        pytest.param(
+            changed("noise: 0", "nois: 0"), "5:1: nois", ["unknown key", "did you mean 'noise'?"], id="unknown-key"
+        ),
+        pytest.param(
+            changed("direction: random", "directoin: random"),
+            "4:25: planted.directoin",
+            ["unknown key", "kind, direction", "did you mean 'direction'?"],
+            id="unknown-nested-key",
+        ),
+        pytest.param(
+            changed("seed: 7", "seed: seven"), "2:7: seed", ["found 'seven'", "an integer >= 0"], id="wrong-type"
+        ),
+        pytest.param(changed("noise: 0", "noise: '0.1'"), "5:8: noise", ["'0.1'", "a number >= 0"], id="text-number"),
+        pytest.param(changed("noise: 0", "noise: true"), "5:8: noise", ["found true"], id="boolean-number"),
+        pytest.param(changed("noise: 0", "noise: .inf"), "5:8: noise", ["found inf", "a number"], id="infinite-noise"),
+        pytest.param(changed("noise: 0", "noise: -0.1"), "5:8: noise", ["found -0.1", ">= 0"], id="negative-noise"),
+        pytest.param(
+            changed("gaussian", "gausian"),
+            "3:18: data.ensemble",
+            ["found 'gausian'", "haar", "did you mean 'gaussian'?"],
+            id="misspelt-ensemble",
+        ),
+        pytest.param(
+            changed("{ensemble: gaussian}", "gaussian"),
+            "3:7: data",
+            ["allowed: a mapping", "did you mean {ensemble: gaussian}?"],
+            id="ensemble-without-mapping",
+        ),
+        pytest.param(
+            changed("relu_skip", "relu_skp"), "6:15: architecture", ["did you mean 'relu_skip'?"], id="architecture"
+        ),
+        pytest.param(
+            changed("seed: 7", "seed: 7\nseed: 8"), "3:1: seed", ["second time", "line 2"], id="duplicate-key"
+        ),
+        pytest.param(changed("[4, 8]", "[]"), "9:6: axes.n", ["empty list", "at least one"], id="empty-axis"),
+        pytest.param(changed("start: 1", "start: 9"), "10:6: axes.d", ["empty range"], id="empty-range"),
+        pytest.param(changed("[4, 8]", "[0, 8]"), "9:7: axes.n[0]", ["found 0", "an integer >= 1"], id="n-zero"),
+        pytest.param(changed("[4, 8]", "[4, 8.5]"), "9:10: axes.n[1]", ["found 8.5"], id="n-fraction"),
+        pytest.param(changed("[4, 8]", "[4, 8, 4]"), "9:13: axes.n[2]", ["a second time"], id="duplicate-value"),
+        pytest.param(changed("[4, 8]", "8"), "9:6: axes.n", ["did you mean [8]?"], id="axis-without-list"),
+        pytest.param(
+            changed("  n: [4, 8]", "  n: [4, 8]\n  data.ensmble: [haar]"),
+            "10:3: axes.data.ensmble",
+            ["did you mean 'data.ensemble'?"],
+            id="unknown-axis",
+        ),
+        pytest.param(changed("  n: [4, 8]\n", ""), "1:1: n", ["is missing", "`n: 100`", "axis"], id="missing-size"),
+        pytest.param(
+            changed("{ensemble: gaussian}", "{ensemble: file, path: nowhere.csv}"),
+            "3:30: data.path",
+            ["no file 'nowhere.csv'", "relative paths start in"],
+            id="missing-file",
+        ),
+        pytest.param(
+            changed("name: small", "name: ../small"), "1:7: name", ["found '../small'", "letters"], id="unsafe-name"
+        ),
+        pytest.param(
+            changed("seed: 7", "seed: !!python/object/apply:os.system ['touch owned']"),
+            "2:7: seed",
+            ["tags are never followed"],
+            id="code-tag",
+        ),
+        pytest.param(
+            changed("seed: 7", "title: !include /etc/passwd"), "2:8: title", ["!include", "plain"], id="other-tag"
+        ),
+        pytest.param(changed("[4, 8]", "[4, 8"), "10:", ["is not YAML here"], id="syntax"),
+        pytest.param(b"name: caf\xe9\n", "1:10", ["byte 0xe9", "UTF-8"], id="not-utf-8"),
+        pytest.param("", "1:1", ["is empty"], id="empty-document"),
+        pytest.param("- 1\n", "1:1", ["mapping"], id="list-document"),
+        pytest.param("x" * 10_000_000, "1:1", ["larger than 1 MB"], id="ten-megabytes"),
+        pytest.param("a: &a [*a]\n", "1:4", ["alias to something around itself"], id="alias-of-itself"),
+        pytest.param("[" * 2_000, "1:1", ["nested deeper"], id="deep-nesting"),
+        pytest.param(
+            changed("axes:", "claims: [{kind: treshold}]\naxes:"),
+            "8:17: claims[0].kind",
+            ["did you mean 'threshold'?"],
+            id="misspelt-claim",
+        ),
+        pytest.param(
+            changed("axes:", "report: {value: recoverd, x: m, curves: [wendl]}\naxes:"),
+            "8:17: report.value",
+            ["did you mean 'recovered'?", "8:30: report.x", "8:42: report.curves[0]", "did you mean 'wendel'?"],
+            id="names-of-the-report",
+        ),
+    ],
+)
+def test_bad_config(folder: Path, text: str | bytes, position: str, parts: list[str]) -> None:
+    message = refused(folder, text)
+    assert f"config.yaml:{position}" in message
+    for part in parts:
+        assert part in message
+    assert not (folder / "owned").exists()
+
+
+def test_an_alias_bomb_is_refused(folder: Path) -> None:
+    lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
+    assert "once aliases are expanded" in refused(folder, "\n".join(lines))
+
+
+def test_all_errors_are_listed_by_position(folder: Path) -> None:
+    text = GOOD.replace("seed: 7", "seed: -7").replace("gaussian", "gausian").replace("[4, 8]", "[4, x, 0]")
+    config = folder / "config.yaml"
+    config.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(config, ["noise=-1", "architecture=rel"])
+    places = [(problem.place.line, problem.place.column, problem.path) for problem in caught.value.problems]
+    assert places == [
+        (2, 7, "seed"),
+        (3, 18, "data.ensemble"),
+        (9, 10, "axes.n[1]"),
+        (9, 13, "axes.n[2]"),
+        (0, 0, "noise"),
+        (0, 0, "architecture"),
+    ]
+
+
+def test_a_long_list_of_errors_is_cut_to_a_screen(folder: Path) -> None:
+    message = refused(folder, GOOD + "".join(f"extra{i}: 1\n" for i in range(100)))
+    assert "and 80 more" in message
+
+
+def test_a_file_with_nan_is_refused(folder: Path) -> None:
+    np.save(folder / "x.npy", np.array([[1.0, 2.0], [np.nan, 4.0]]))
+    message = refused(folder, changed("{ensemble: gaussian}", "{ensemble: file, path: x.npy}"))
+    assert "config.yaml:3:30: data.path" in message
+    assert "not finite" in message
+    assert "row 2, column 1" in message
+
+
+def test_a_file_with_too_few_rows_is_refused(folder: Path) -> None:
+    np.save(folder / "x.npy", np.ones((5, 3)))
+    message = refused(folder, changed("{ensemble: gaussian}", "{ensemble: file, path: x.npy}"))
+    assert "config.yaml:9:10: axes.n[1]: found n = 8" in message
+    assert "5 rows" in message
+
+
+def test_a_fault_of_a_combination_is_placed_at_the_axis_value(folder: Path) -> None:
+    text = changed("planted: {kind: linear, direction: random}", "planted: {kind: relu, geometry: opposite}")
+    message = refused(folder, text + "  planted.k: [2, 3]\n")
+    assert "config.yaml:11:18: axes.planted.k[1]" in message
+    assert "k = 2 neurons, found k = 3" in message
+
+
+def test_what_the_method_cannot_measure_is_refused_before_it_runs(folder: Path) -> None:
+    message = refused(folder, changed("architecture: relu_skip\n", "") + "  architecture: [relu_skip, relu]\n")
+    assert "config.yaml:10:29: axes.architecture[1]: architecture 'relu' has no linear group" in message
+
+
+def test_a_missing_solver_is_refused_with_what_is_installed(folder: Path) -> None:
+    message = refused(folder, changed("program: gated", "solver: MOSEK"))
+    assert "config.yaml:7:34: method.solver: " in message
+    assert "CLARABEL" in message
+
+
+@pytest.mark.parametrize(
+    ("option", "parts"),
+    [
+        ("data.ensemble=gausian", ["data.ensemble: found 'gausian'", "did you mean 'gaussian'?"]),
+        ("data.ensmble=haar", ["data.ensmble: is no field of data", "did you mean 'data.ensemble'?"]),
+        ("nois=1", ["is no field", "did you mean 'noise'?"]),
+        ("noise", ["PATH=VALUE"]),
+        ("axes.n=[4", ["is not YAML here"]),
+        ("noise=!!python/name:os.system", ["tags are never followed"]),
+        ("n=0", ["axes.n[0]: found 0"]),
+    ],
+)
+def test_bad_override(folder: Path, option: str, parts: list[str]) -> None:
+    message = refused(folder, GOOD, "--set", option)
+    assert f"--set {option}: " in message
+    for part in parts:
+        assert part in message
+
+
+def test_an_unknown_name_suggests_a_shipped_config(folder: Path) -> None:
+    result = CliRunner().invoke(main, ["check", "quickstrat"])
+    assert result.exit_code == 2
+    assert "did you mean 'quickstart'?" in result.stderr

@@ -1,0 +1,95 @@
+"""The configs that ship, the schema that describes them, and the commands about them."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+from ruamel.yaml import YAML
+
+from recovery.cli.main import main
+from recovery.config import load, shipped
+from recovery.config.schema import json_schema
+
+CONFIGS = shipped()
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_shipped_config_is_valid_and_named_by_its_file(name: str) -> None:
+    sweep = load(name)
+    assert sweep.name == name
+    assert sweep.title
+    assert sweep.source
+
+
+@pytest.mark.parametrize(
+    ("name", "trials"), [("p1-fig04", 2000), ("p1-fig05", 3200), ("p1-fig06", 8000), ("p1-fig18", 8000)]
+)
+def test_the_papers_figures_have_the_papers_size(name: str, trials: int) -> None:
+    assert load(name).size == trials
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    result = CliRunner().invoke(main, ["schema"], catch_exceptions=False)
+    schema = json.loads(result.stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return schema
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_schema_accepts_a_shipped_config(name: str, schema: Any) -> None:
+    jsonschema.validate(YAML(typ="safe", pure=True).load(CONFIGS[name]), schema)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"nois": 1},
+        {"noise": -1},
+        {"data": {"ensemble": "gausian"}},
+        {"planted": {"kind": "linear", "k": 2}},
+        {"axes": {"n": []}},
+        {"axes": {"n": {"begin": 1}}},
+        {"claims": [{"kind": "threshold"}]},
+    ],
+)
+def test_the_schema_refuses_what_check_refuses(fields: dict[str, Any], schema: Any) -> None:
+    content = {**YAML(typ="safe", pure=True).load(CONFIGS["quickstart"]), **fields}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, schema)
+
+
+def test_the_schema_covers_every_line_of_the_tables() -> None:
+    from recovery.instances.ensembles import ENSEMBLES
+    from recovery.methods.table import METHODS
+
+    text = json.dumps(json_schema())
+    assert all(f'"const": "{name}"' in text for name in [*ENSEMBLES, *METHODS])
+
+
+def test_check_says_what_would_run() -> None:
+    result = CliRunner().invoke(main, ["check", "p1-fig06", "--set", "data.ensemble=haar", "--set", "name=b"])
+    assert result.exit_code == 0
+    assert "axis     data.ensemble: haar" in result.stdout
+    assert "axis     n: 10 .. 400 (40 values)" in result.stdout
+    assert "trials   2000 (5 replicates of each cell)" in result.stdout
+    assert "results  results/b" in result.stdout
+
+
+def test_configs_lists_every_shipped_config() -> None:
+    lines = CliRunner().invoke(main, ["configs"]).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(CONFIGS)
+    assert all("trials" in line for line in lines)
+
+
+def test_reading_a_config_imports_nothing_heavy() -> None:
+    program = (
+        "import sys; from recovery.config import load; load('quickstart'); "
+        "print([name for name in ('pandas', 'cvxpy', 'matplotlib', 'pyarrow', 'joblib') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,92 @@
+"""A user's own ensemble and method, named in YAML."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recovery.config import ConfigError, Sweep, from_document, load
+
+from .sweeps import BASE, ids
+
+MODULE = '''
+from dataclasses import dataclass
+from typing import Annotated
+
+import annotated_types
+
+def spiked(rng, n, d, scale=1.0):
+    return scale * rng.standard_normal((n, d))
+
+@dataclass(frozen=True)
+class Guess:
+    """A coin."""
+
+    odds: Annotated[float, annotated_types.Ge(0)] = 1.0
+
+    def __call__(self, instance, architecture):
+        raise NotImplementedError
+
+    def cost(self, n, d):
+        return 1.0
+
+class Plain:
+    pass
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    before = sys.path[:]
+    (tmp_path / "own_things.py").write_text(MODULE)
+    yield tmp_path
+    sys.path[:] = before
+    sys.modules.pop("own_things", None)
+
+
+def own(folder: Path, **fields: Any) -> Sweep:
+    config = folder / "config.yaml"
+    config.write_text(json.dumps({**BASE, **fields}))
+    return load(config)
+
+
+def test_an_ensemble_beside_the_config_is_drawn_with_its_parameters(folder: Path) -> None:
+    sweep = own(folder, data={"ensemble": "own_things:spiked"}, axes={"data.scale": [1, 100]})
+    small, large = (cell.setting.ensemble.draw(np.random.default_rng(0), 4, 2) for cell in sweep.cells)
+    assert np.allclose(large, 100 * small)
+    assert [cell.coordinates["ensemble"] for cell in sweep.cells] == ["own_things:spiked"] * 2
+    assert ids(from_document(sweep.document)) == ids(sweep)
+
+
+def test_a_method_beside_the_config_is_validated_like_ours(folder: Path) -> None:
+    method = own(folder, method={"kind": "own_things:Guess", "odds": 2}).cells[0].method
+    assert method.odds == 2.0  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match=r"method.odds: found -1; allowed: a number >= 0"):
+        own(folder, method={"kind": "own_things:Guess", "odds": -1})
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"data": {"ensemble": "no_such:f"}}, "no module 'no_such'; put no_such.py beside the config"),
+        ({"data": {"ensemble": "own_things:spikd"}}, "has no 'spikd'; did you mean 'spiked'?"),
+        ({"data": {"ensemble": "own_things:spiked", "size": 1}}, "unexpected keyword argument 'size'"),
+        ({"data": {"ensemble": "own_things:annotated_types"}}, "is not a function"),
+        ({"method": {"kind": "own_things:Plain"}}, "is not a frozen dataclass"),
+        ({"method": {"kind": "own_things:Guess", "od": 1}}, "unknown key; allowed: odds; did you mean 'odds'?"),
+    ],
+)
+def test_what_cannot_serve_is_refused(folder: Path, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        own(folder, **fields)
+    assert message in str(caught.value)
+
+
+def test_a_module_that_fails_is_named_with_its_error(folder: Path) -> None:
+    (folder / "broken_things.py").write_text("raise RuntimeError('not today')")
+    with pytest.raises(ConfigError, match="'broken_things' cannot be imported: RuntimeError: not today"):
+        own(folder, data={"ensemble": "broken_things:f"})
