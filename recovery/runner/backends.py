@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,12 @@ from joblib import parallel_config
 
 from recovery.errors import ParameterError
 
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def worker_environment() -> dict[str, str]:
+    """What a process that runs trials needs: one BLAS thread, and the modules that this process can import."""
+    return {**dict.fromkeys(THREAD_VARIABLES, "1"), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 @dataclass(frozen=True)
@@ -84,11 +90,11 @@ def ray(jobs: int) -> Iterator[Service]:
     except ImportError as error:
         raise _missing("ray") from error
     local = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": jobs, "include_dashboard": False}
-    ray.init(**local, runtime_env={"env_vars": ONE_THREAD}, log_to_driver=False, logging_level=logging.ERROR)
+    ray.init(**local, runtime_env={"env_vars": worker_environment()}, log_to_driver=False, logging_level=logging.ERROR)
     try:
         register_ray()
         with parallel_config("ray", n_jobs=jobs):
-            yield Service(jobs, broken=(ray.exceptions.RayError,), streams=False, supervise=True)
+            yield Service(jobs, broken=(ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError), streams=False, supervise=True)
     finally:
         ray.shutdown()
 

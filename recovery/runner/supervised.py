@@ -20,7 +20,7 @@ from pathlib import Path
 
 from recovery.config import Trial
 from recovery.errors import RecoverError
-from recovery.runner.backends import ONE_THREAD
+from recovery.runner.backends import worker_environment
 from recovery.runner.trial import Row, failure, measure
 
 PATIENCE = 2
@@ -61,7 +61,7 @@ class Child:
     def __init__(self, memory: int | None) -> None:
         self.memory = memory
         ours, theirs = socket.socketpair()
-        environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        environment = {**os.environ, **worker_environment()}
         code = f"from recovery.runner.supervised import serve; serve({theirs.fileno()}, {memory})"
         self._process = subprocess.Popen(
             [sys.executable, "-c", code], pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL
