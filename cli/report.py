@@ -12,7 +12,10 @@ FORMATS = ("terminal", "html", "png", "svg", "pdf", "csv", "json")
 @click.option("--format", "kind", type=click.Choice(FORMATS), help="Default: the terminal's map, and a PNG.")
 @click.option("--value", metavar="COLUMN", help="What to show: a measured column, or COLUMN<=NUMBER.")
 @click.option("--out", type=click.Path(path_type=Path), help="File to write; a folder where there are several.")
-def command(results: tuple[Path, ...], kind: str | None, value: str | None, out: Path | None) -> None:
+@click.option("--check-claims", is_flag=True, help="Exit with 1 if the grids contradict a claim of their configs.")
+def command(
+    results: tuple[Path, ...], kind: str | None, value: str | None, out: Path | None, check_claims: bool
+) -> None:
     """Draw and tabulate the grids stored in RESULTS, one or more folders.
 
     \b
@@ -23,4 +26,6 @@ def command(results: tuple[Path, ...], kind: str | None, value: str | None, out:
     """
     from recovery.report.command import report
 
-    report(results, kind, value, out)
+    analyses = report(results, kind, value, out)
+    if check_claims and any(finding.verdict == "contradicted" for a in analyses for finding in a.findings):
+        raise SystemExit(1)

@@ -9,50 +9,49 @@ from pathlib import Path
 from rich.console import Console
 
 from recovery.errors import ReportError
+from recovery.report.analysis import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figure import draw, render
 from recovery.report.tables import as_csv, as_json
 from recovery.report.terminal import print_diagram
 from recovery.store import read
 
-TABLES: dict[str, Callable[[list[Diagram]], str]] = {"csv": as_csv, "json": as_json}
+TEXTS: dict[str, Callable[[list[Analysis]], str]] = {"csv": as_csv, "json": as_json}
 PIPE_WIDTH = 120
 """Columns of the map where there is no terminal to ask."""
 
 
-def report(results: Sequence[Path], kind: str | None, value: str | None, out: Path | None) -> list[Path]:
-    """Render the grids of some results folders; the paths of the files written.
+def report(results: Sequence[Path], kind: str | None, value: str | None, out: Path | None) -> list[Analysis]:
+    """Render the grids of some results folders, and hand back what was found in them.
 
     `kind` None: the map on stdout and a PNG. Tables go to stdout, and pictures to RESULTS/report/, unless `out` names
     a file (or, for several pictures, a folder). Raises `StoreError` and `ReportError`.
     """
-    diagrams = [Diagram.of(read(path), value) for path in results]
-    if kind in TABLES:
-        text = TABLES[kind](diagrams)
+    analyses = [Analysis(Diagram.of(read(path), value)) for path in results]
+    if kind in TEXTS:
+        text = TEXTS[kind](analyses)
         if out is None:
             sys.stdout.write(text)
-            return []
-        return [write(out, text.encode())]
+        else:
+            write(out, text.encode())
+        return analyses
     if kind == "terminal" and out is not None:
-        return [write(out, _as_text(diagrams).encode())]
+        write(out, _as_text(analyses).encode())
+        return analyses
     if kind in (None, "terminal"):
         console = Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
-        for diagram in diagrams:
-            print_diagram(diagram, console)
-    if kind == "terminal":
-        return []
-    suffix = kind or "png"
-    written = []
-    for diagram in diagrams:
-        written.append(write(_place(diagram, suffix, out, len(diagrams)), render(draw(diagram), suffix)))
-        sys.stdout.write(f"{written[-1]}\n")
-    return written
+        for analysis in analyses:
+            print_diagram(analysis, console)
+    for analysis in [] if kind == "terminal" else analyses:
+        place = _place(analysis.diagram, kind or "png", out, len(analyses))
+        sys.stdout.write(f"{write(place, render(draw(analysis), kind or 'png'))}\n")
+    return analyses
 
 
-def _as_text(diagrams: list[Diagram]) -> str:
+def _as_text(analyses: list[Analysis]) -> str:
     buffer = StringIO()
-    for diagram in diagrams:
-        print_diagram(diagram, Console(file=buffer, width=PIPE_WIDTH))
+    for analysis in analyses:
+        print_diagram(analysis, Console(file=buffer, width=PIPE_WIDTH))
     return buffer.getvalue()
 
 

@@ -16,6 +16,7 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import Normal, Stroke
 
+from recovery.report.analysis import Analysis, brief
 from recovery.report.curves import lines
 from recovery.report.diagram import Diagram, Panel
 from recovery.report.scale import Scale, scale_of
@@ -26,8 +27,9 @@ LARGE = 10_000
 """From this many cells a panel on, a vector file holds the mesh as a picture."""
 
 
-def draw(diagram: Diagram) -> Figure:
-    """The whole diagram: 3.45 inches wide with one panel, 7.1 with more; panels (a), (b), ... share their axes."""
+def draw(analysis: Analysis) -> Figure:
+    """The whole diagram with its thresholds, 3.45 inches wide with one panel and 7.1 with more, on shared axes."""
+    diagram = analysis.diagram
     panels = diagram.panels
     across = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else min(3 if len(panels) <= 9 else 4, len(panels))
     up = ceil(len(panels) / across)
@@ -37,12 +39,12 @@ def draw(diagram: Diagram) -> Figure:
         figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.subplots(up, across, sharex=True, sharey=True, squeeze=False)
         scale = scale_of(diagram)
-        for letter, panel, ax in zip("abcdefghijklmnopqrstuvwxyz" * 9, panels, axes.flat, strict=False):
+        for i, (panel, ax) in enumerate(zip(panels, axes.flat, strict=False)):
             mesh = _heat(ax, panel, scale)
             _mark(ax, panel)
-            handles = _overlay(ax, diagram)
+            handles = _overlay(ax, diagram) + _thresholds(ax, analysis, i)
             if len(panels) > 1:
-                ax.set_title(f"({letter}) {panel.title}", loc="left")
+                ax.set_title(f"({letters(i)}) {plain(panel.title)}", loc="left")
         for ax in list(axes.flat)[len(panels) :]:
             ax.set_axis_off()
         for ax in axes[:, 0]:
@@ -66,6 +68,11 @@ def render(figure: Figure, kind: str) -> bytes:
     with matplotlib.rc_context(RC):
         figure.savefig(buffer, format=kind, metadata=dates.get(kind))
     return buffer.getvalue()
+
+
+def letters(i: int) -> str:
+    """a, b, ..., z, aa, ab, ..."""
+    return ("" if i < 26 else letters(i // 26 - 1)) + chr(ord("a") + i % 26)
 
 
 def plain(text: str) -> str:
@@ -130,7 +137,7 @@ def _mark(ax: Axes, panel: Panel) -> None:
         strokes.set_path_effects([Stroke(linewidth=1.6, foreground="white"), Normal()])
         ax.add_collection(strokes, autolim=False)
     dots = (cells["undecided"] > 0).to_numpy()
-    ax.plot(((left + right) / 2)[dots], ((low + high) / 2)[dots], "o", ms=2.2, mfc="white", mec="black", mew=0.5)
+    ax.plot(((left + right) / 2)[dots], ((low + high) / 2)[dots], "D", ms=2.2, mfc="white", mec="black", mew=0.5)
 
 
 def _inner(start: Array, end: Array) -> tuple[Array, Array]:
@@ -149,8 +156,29 @@ def _mark_handles(diagram: Diagram) -> list[Line2D]:
         handles.append(Line2D([], [], marker="x", label="no trial finished", **style))
     if totals["undecided"]:
         style |= {"markersize": 2.5, "markerfacecolor": "white"}
-        handles.append(Line2D([], [], marker="o", label=f"trials undecided ({totals['undecided']})", **style))
+        handles.append(Line2D([], [], marker="D", label=f"trials undecided ({totals['undecided']})", **style))
     return handles
+
+
+def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
+    """n50 at every d with its 95 % interval, as far as the axes reach, and the pooled ratio in words."""
+    if not analysis.pooled:
+        return []
+    ax.set_title(brief(analysis.pooled[i]), loc="right", fontsize=6.5)
+    if not analysis.slices:
+        return []
+    found = [(d, t) for d, t in analysis.slices[i] if np.isfinite([t.estimate, t.low, t.high]).all()]
+    d, n50 = np.array([d for d, _ in found]), np.array([t.estimate for _, t in found])
+    error = np.array([[t.estimate - t.low, t.high - t.estimate] for _, t in found]).reshape(-1, 2).T
+    style: dict[str, Any] = {"marker": "o", "ms": 2.4, "mfc": "white", "mec": "black", "mew": 0.6, "linestyle": "none"}
+    bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8, "zorder": 5.0}
+    view = (ax.get_xlim(), ax.get_ylim())
+    if analysis.diagram.layout.x == "n":
+        ax.errorbar(n50, d, xerr=error, **style, **bars)
+    else:
+        ax.errorbar(d, n50, yerr=error, **style, **bars)
+    ax.set(xlim=view[0], ylim=view[1])
+    return [Line2D([], [], color="black", **style, label="50 % at each d, with 95 % interval")]
 
 
 def _overlay(ax: Axes, diagram: Diagram) -> list[Line2D]:

@@ -1,12 +1,14 @@
 """Cells as CSV and JSON: every measured column of the grid, not only the one that a diagram shows."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from recovery.report.analysis import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.intervals import wilson
 from recovery.report.quantity import Quantity, is_measured
@@ -39,8 +41,9 @@ def cell_table(diagram: Diagram) -> pd.DataFrame:
     return pd.concat(blocks, axis=1)
 
 
-def as_csv(diagrams: list[Diagram]) -> str:
+def as_csv(analyses: list[Analysis]) -> str:
     """The cells of every grid under one header; with more than one grid, a first column names the sweep."""
+    diagrams = [analysis.diagram for analysis in analyses]
     tables = [cell_table(diagram) for diagram in diagrams]
     if len(tables) > 1:
         for table, diagram in zip(tables, diagrams, strict=True):
@@ -48,12 +51,13 @@ def as_csv(diagrams: list[Diagram]) -> str:
     return str(pd.concat(tables, ignore_index=True).to_csv(index=False, lineterminator="\n"))
 
 
-def as_json(diagrams: list[Diagram]) -> str:
-    """A list with one object a grid: its name, what is shown, totals, the config and the cells."""
-    return json.dumps([_document(diagram) for diagram in diagrams], indent=1, allow_nan=False, default=str) + "\n"
+def as_json(analyses: list[Analysis]) -> str:
+    """A list with one object a grid: what is shown, totals, thresholds, claims, cells, config and provenance."""
+    return json.dumps([_document(analysis) for analysis in analyses], indent=1, allow_nan=False, default=str) + "\n"
 
 
-def _document(diagram: Diagram) -> dict[str, Any]:
+def _document(analysis: Analysis) -> dict[str, Any]:
+    diagram = analysis.diagram
     layout = diagram.layout
     return {
         "sweep": diagram.name,
@@ -64,17 +68,22 @@ def _document(diagram: Diagram) -> dict[str, Any]:
         "y": layout.y,
         "panels": list(layout.panels),
         "totals": diagram.totals,
+        "thresholds": records(pd.DataFrame(analysis.thresholds())),
+        "claims": [asdict(finding) for finding in analysis.findings],
         "cells": records(cell_table(diagram)),
-        "config": dict(diagram.document),
+        "sweep_json": dict(diagram.grid.sweep),
     }
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain values that JSON can hold; NaN and nulls become None."""
+    """Rows as plain values that JSON can hold; NaN and nulls become None, infinities text."""
     plain = table.astype(object).where(table.notna(), None)
     names = [str(name) for name in plain.columns]
     return [dict(zip(names, map(_plain, row), strict=True)) for row in plain.itertuples(index=False, name=None)]
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return "inf" if value > 0 else "-inf"
+    return value

@@ -9,6 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
+from recovery.report.analysis import Analysis, in_words
 from recovery.report.diagram import Diagram, Panel
 from recovery.report.scale import Scale, scale_of
 from recovery.report.style import COLOURS
@@ -18,10 +19,12 @@ ROWS = 40
 """The most rows of cells that a panel gets; finer grids are shown by blocks of cells."""
 RAMP = ".123456789#"
 """Plain characters from the low end of the scale to the high end."""
+STYLES = {"holds": "green", "contradicted": "bold red", "cannot tell": "yellow", "not tested": "dim"}
 
 
-def print_diagram(diagram: Diagram, console: Console) -> None:
-    """Title, a map for each panel (n across, d up), the key, and the counts."""
+def print_diagram(analysis: Analysis, console: Console) -> None:
+    """Title, a map for each panel (n across, d up), the key, the counts, thresholds and claims."""
+    diagram = analysis.diagram
     scale = scale_of(diagram)
     console.print(Text(diagram.title, style="bold"))
     for panel in diagram.panels:
@@ -31,6 +34,12 @@ def print_diagram(diagram: Diagram, console: Console) -> None:
             console.print(line, no_wrap=True, overflow="crop", crop=True)
     console.print(_key(scale, console))
     console.print(Text(summary(diagram)))
+    for found in analysis.pooled:
+        console.print(Text((f"{found.panel.title}: " if found.panel.title else "") + in_words(found)))
+    for finding in analysis.findings:
+        console.print(
+            Text.assemble((finding.verdict, STYLES[finding.verdict]), f": {finding.stated}: {finding.measured}")
+        )
 
 
 def summary(diagram: Diagram) -> str:

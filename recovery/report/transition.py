@@ -1,7 +1,8 @@
-"""The thresholds of a diagram: pooled over d, slice by slice, how wide, how they scale, and whether they rise at all."""
+"""The thresholds of a diagram: pooled over d, slice by slice, how wide, how they scale, and whether success rises."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ from scipy.special import xlogy
 from scipy.stats import chi2, norm
 
 from recovery.report.diagram import Diagram, Panel
-from recovery.report.threshold import Counts, Threshold, fit
+from recovery.report.likelihood import Counts
+from recovery.report.threshold import Threshold, fit, goodness, slope_interval
 from recovery.types import Array
 
 SCALES: dict[str, tuple[str, Callable[[Array], Array], Callable[[Array], Array]]] = {
@@ -25,11 +27,14 @@ SCALES: dict[str, tuple[str, Callable[[Array], Array], Callable[[Array], Array]]
 class Pooled:
     """One panel's threshold as a ratio n/d, under P(yes) = Phi(a (n - ratio d) / sqrt n); Wendel's law has 2 and 1.
 
-    `bracket`: the estimate if every failed, undecided and missing trial counted as a yes, and as a no.
+    `slope`: the interval of a. `goodness`: p-value of the fit. `bracket`: the estimate if every failed, undecided and
+    missing trial counted as a yes, and as a no.
     """
 
     panel: Panel
     ratio: Threshold
+    slope: tuple[float, float]
+    goodness: float
     bracket: tuple[float, float]
 
     def width(self, d: float) -> float:
@@ -47,19 +52,23 @@ def pooled(panel: Panel) -> Pooled:
     """The threshold n/d of a panel over n and d, all slices at once."""
     cells = panel.cells
     yes, no = _numbers(cells, "yes"), _numbers(cells, "no")
-    ratio = fit(_over_both(cells, yes, no))
+    counts = _over_both(cells, yes, no)
+    ratio = fit(counts)
+    bracket = (ratio.estimate, ratio.estimate)
     unfinished = _unfinished(cells)
-    if not unfinished.any():
-        return Pooled(panel, ratio, (ratio.estimate, ratio.estimate))
-    as_yes = fit(_over_both(cells, yes + unfinished, no))
-    as_no = fit(_over_both(cells, yes, no + unfinished))
-    return Pooled(panel, ratio, (as_yes.estimate, as_no.estimate))
+    if unfinished.any():
+        as_yes = fit(_over_both(cells, yes + unfinished, no), intervals=False)
+        as_no = fit(_over_both(cells, yes, no + unfinished), intervals=False)
+        bracket = (as_yes.estimate, as_no.estimate)
+    return Pooled(panel, ratio, slope_interval(counts, ratio), goodness(counts, ratio), bracket)
 
 
 def slices(panel: Panel, along: str, across: str | None, scale: str = "root") -> list[tuple[float, Threshold]]:
     """(value of `across`, threshold of `along`) for each slice of a panel."""
     link, u, v = SCALES[scale]
-    groups = [(np.nan, panel.cells)] if across is None else list(panel.cells.groupby(across))
+    groups: list[tuple[Any, pd.DataFrame]] = [(np.nan, panel.cells)]
+    if across is not None:
+        groups = list(panel.cells.groupby(across))
     found = []
     for value, cells in groups:
         x = _numbers(cells, along)
@@ -99,7 +108,7 @@ def collapse(panel: Panel) -> Collapse | None:
         return None
 
     def deviance(exponent: float) -> float:
-        return fit(_over_both(cells, _numbers(cells, "yes"), _numbers(cells, "no"), exponent), quick=True).deviance
+        return fit(_over_both(cells, _numbers(cells, "yes"), _numbers(cells, "no"), exponent), intervals=False).deviance
 
     best = minimize_scalar(deviance, bounds=(-0.5, 1.5), method="bounded", options={"xatol": 1e-3})
     rise = float(chi2.ppf(0.95, 1))

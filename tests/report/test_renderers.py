@@ -11,26 +11,32 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from recovery.report.analysis import Analysis
 from recovery.report.curves import lines
 from recovery.report.diagram import Diagram
 from recovery.report.figure import draw, render
 from recovery.report.tables import as_csv, as_json
 from recovery.report.terminal import print_diagram
+from recovery.store import Grid
 from recovery.theory import CURVES
 
 from .grids import fail, grid, wendel_rows
 
 
+def analysed(stored: Grid) -> Analysis:
+    return Analysis(Diagram.of(stored))
+
+
 def text_of(diagram: Diagram, width: int = 120, colour: bool = False) -> str:
     buffer = StringIO()
     system = "truecolor" if colour else None
-    print_diagram(diagram, Console(file=buffer, width=width, color_system=system, force_terminal=colour))
+    print_diagram(Analysis(diagram), Console(file=buffer, width=width, color_system=system, force_terminal=colour))
     return buffer.getvalue()
 
 
 def test_csv_holds_every_cell_with_its_counts() -> None:
     rows = fail(wendel_rows(noise=[0.0, 0.1]), slice(0, 9))
-    table = list(csv.DictReader(StringIO(as_csv([Diagram.of(grid(rows))]))))
+    table = list(csv.DictReader(StringIO(as_csv([analysed(grid(rows))]))))
     assert len(table) == len(rows.groupby(["noise", "n", "d"]))
     assert sum(int(cell["trials"]) for cell in table) == len(rows)
     assert sum(int(cell["failed"]) for cell in table) == 9
@@ -41,8 +47,10 @@ def test_csv_holds_every_cell_with_its_counts() -> None:
 
 def test_json_is_strict_and_agrees_with_csv() -> None:
     diagram = Diagram.of(grid(fail(wendel_rows(), slice(0, 5))))
-    content = json.loads(as_json([diagram]), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))[0]
-    table = pd.read_csv(StringIO(as_csv([diagram])))
+    content = json.loads(as_json([Analysis(diagram)]), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))[
+        0
+    ]
+    table = pd.read_csv(StringIO(as_csv([Analysis(diagram)])))
     assert [cell["recovered_yes"] for cell in content["cells"]] == table["recovered_yes"].tolist()
     assert content["totals"]["failed"] == 5
     assert content["cells"][0]["recovered_fraction"] is None  # a cell in which nothing finished
@@ -68,7 +76,7 @@ def test_colour_is_for_terminals_only() -> None:
 def test_markup_in_a_title_is_shown_as_it_stands() -> None:
     diagram = Diagram.of(grid(wendel_rows(), title="[bold red]x[/] $a_b$ <script> \U0001f4a5"))
     assert "[bold red]x[/] $a_b$ <script>" in text_of(diagram)
-    assert render(draw(diagram), "svg").count(b"<script") == 0
+    assert render(draw(Analysis(diagram)), "svg").count(b"<script") == 0
 
 
 def test_wide_grids_are_shown_by_blocks_within_the_width() -> None:
@@ -80,13 +88,13 @@ def test_wide_grids_are_shown_by_blocks_within_the_width() -> None:
 @pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_pictures_are_the_same_bytes_each_time(kind: str, magic: bytes) -> None:
     diagram = Diagram.of(grid(fail(wendel_rows(ensemble=["gaussian", "haar"]), slice(0, 7))))
-    first, second = (render(draw(diagram), kind) for _ in range(2))
+    first, second = (render(draw(Analysis(diagram)), kind) for _ in range(2))
     assert first.startswith(magic)
     assert first == second
 
 
 def test_pdf_embeds_truetype_fonts_and_no_type3() -> None:
-    pdf = render(draw(Diagram.of(grid(wendel_rows()))), "pdf")
+    pdf = render(draw(analysed(grid(wendel_rows()))), "pdf")
     assert b"/Type3" not in pdf
     assert b"/FontFile2" in pdf
 
@@ -94,7 +102,7 @@ def test_pdf_embeds_truetype_fonts_and_no_type3() -> None:
 def test_figure_states_failed_missing_and_undecided_trials() -> None:
     rows = fail(wendel_rows(), slice(0, 7))
     rows.loc[20:22, "recovered"] = pd.NA
-    svg = render(draw(Diagram.of(grid(rows.drop(index=[50, 51]), trials=len(rows)))), "svg").decode()
+    svg = render(draw(analysed(grid(rows.drop(index=[50, 51]), trials=len(rows)))), "svg").decode()
     words = re.sub(r"<[^>]+>", "", svg)
     assert "trials failed (7) and missing (2)" in words
     assert "trials undecided (3)" in words
@@ -117,7 +125,7 @@ def test_no_curves_where_the_axes_are_not_n_and_d() -> None:
 
 def test_distances_state_the_limits_of_their_log_scale() -> None:
     report = {"value": "absolute_distance", "x": "n", "y": "d", "scale": "log", "limits": [1e-6, 10.0]}
-    svg = render(draw(Diagram.of(grid(wendel_rows(), report=report))), "svg").decode()
+    svg = render(draw(analysed(grid(wendel_rows(), report=report))), "svg").decode()
     assert "log scale 1e-06 to 10" in svg
 
 

@@ -1,0 +1,109 @@
+"""Everything that is estimated from one diagram, computed once and when first asked for."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from recovery.report.claims import Finding, findings
+from recovery.report.diagram import Diagram
+from recovery.report.threshold import Threshold
+from recovery.report.transition import Collapse, Pooled, collapse, monotone, poolable, pooled, slices
+
+FINE = 20_000
+"""Grids with more cells than this are fitted as a whole only: their slices and exponents take minutes."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Thresholds, widths, scaling, monotonicity and claims of a diagram; empty where they make no sense."""
+
+    diagram: Diagram
+
+    @cached_property
+    def pooled(self) -> list[Pooled]:
+        """One threshold n/d a panel."""
+        return [pooled(panel) for panel in self.diagram.panels] if poolable(self.diagram) else []
+
+    @cached_property
+    def slices(self) -> list[list[tuple[float, Threshold]]]:
+        """For each panel, n50 at every d."""
+        if not poolable(self.diagram) or self._fine:
+            return []
+        return [slices(panel, "n", "d") for panel in self.diagram.panels]
+
+    @cached_property
+    def collapses(self) -> list[Collapse | None]:
+        """For each panel, the exponent of finite-size scaling."""
+        if not poolable(self.diagram) or self._fine:
+            return []
+        return [collapse(panel) for panel in self.diagram.panels]
+
+    @cached_property
+    def monotone(self) -> list[float]:
+        """For each panel, the p-value of success never becoming rarer with n."""
+        if not poolable(self.diagram) or self._fine:
+            return []
+        return [monotone(panel, "n", "d") for panel in self.diagram.panels]
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """The config's claims, tested."""
+        return findings(self.diagram)
+
+    @property
+    def _fine(self) -> bool:
+        return len(self.diagram.table) > FINE
+
+    def thresholds(self) -> list[dict[str, Any]]:
+        """One plain record a panel, for tables; numbers that do not exist are NaN."""
+        records = []
+        for i, found in enumerate(self.pooled):
+            ratio, scaling = found.ratio, self.collapses[i] if self.collapses else None
+            records.append(
+                {
+                    "panel": found.panel.title,
+                    "n/d": ratio.estimate,
+                    "low": ratio.low,
+                    "high": ratio.high,
+                    "unfinished_as_yes": found.bracket[0],
+                    "unfinished_as_no": found.bracket[1],
+                    "separated": ratio.separated,
+                    "slope": ratio.slope,
+                    "slope_low": found.slope[0],
+                    "slope_high": found.slope[1],
+                    "deviance": ratio.deviance,
+                    "df": ratio.df,
+                    "goodness_p": found.goodness,
+                    "exponent": scaling.exponent if scaling else np.nan,
+                    "exponent_low": scaling.low if scaling else np.nan,
+                    "exponent_high": scaling.high if scaling else np.nan,
+                    "monotone_p": self.monotone[i] if self.monotone else np.nan,
+                }
+            )
+        return records
+
+
+def in_words(found: Pooled) -> str:
+    """`n/d = 1.993 (1.955 to 2.030)`, or what the data leave open."""
+    ratio = found.ratio
+    if np.isnan(ratio.estimate):
+        low, high = ratio.between
+        if np.isfinite(high):
+            return f"every trial says yes: 50 % lies below n/d = {high:.3g}"
+        if np.isfinite(low):
+            return f"every trial says no: 50 % lies above n/d = {low:.3g}"
+        return "no finished trials"
+    words = f"50 % at n/d = {ratio.estimate:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
+    if ratio.separated:
+        words += ", separated"
+    if ratio.slope < 0:
+        words += ", falling with n"
+    return words
+
+
+def brief(found: Pooled) -> str:
+    """`n/d = 1.99 [1.96, 2.03]` for a panel's corner; empty without an estimate."""
+    ratio = found.ratio
+    return "" if np.isnan(ratio.estimate) else f"50 %: n/d = {ratio.estimate:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"

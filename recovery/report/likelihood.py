@@ -1,0 +1,116 @@
+"""Binomial counts along two covariates, and the one-parameter fits from which profiles are made."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import statsmodels.api as sm
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import expit, log_expit, log_ndtr
+from scipy.stats import norm
+
+from recovery.types import Array, Mask
+
+
+@dataclass(frozen=True)
+class Link:
+    """A symmetric inverse link F: log F, F'/F, and the link's name in statsmodels."""
+
+    log: Callable[[Array], Array]
+    hazard: Callable[[Array], Array]
+    family: Callable[[], object]
+
+
+def _mills(x: Array) -> Array:
+    return np.exp(norm.logpdf(x) - log_ndtr(x))
+
+
+LINKS: dict[str, Link] = {
+    "probit": Link(log_ndtr, _mills, sm.families.links.Probit),
+    "logit": Link(log_expit, lambda x: expit(-x), sm.families.links.Logit),
+}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Binomial counts with P(yes) = F(slope (u - theta v)), v > 0, so that u / v = theta is even odds.
+
+    All arrays have one entry a cell; cells without an answer are dropped.
+    """
+
+    u: Array
+    v: Array
+    yes: Array
+    no: Array
+    link: str = "probit"
+
+    @classmethod
+    def of(cls, u: ArrayLike, v: ArrayLike, yes: ArrayLike, no: ArrayLike, link: str = "probit") -> "Counts":
+        """Counts with the empty cells dropped and scalars spread."""
+        arrays: list[Array] = list(np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (u, v, yes, no))))
+        kept = arrays[2] + arrays[3] > 0
+        u, v, yes, no = (a[kept] for a in arrays)
+        return cls(u, v, yes, no, link)
+
+    def __len__(self) -> int:
+        return len(self.u)
+
+    def flipped(self) -> "Counts":
+        """Yes and no exchanged."""
+        return Counts(self.u, self.v, self.no, self.yes, self.link)
+
+    def at(self, which: Mask) -> "Counts":
+        """The cells of a mask."""
+        return Counts(self.u[which], self.v[which], self.yes[which], self.no[which], self.link)
+
+    def between(self) -> tuple[float, float]:
+        """The largest u/v with a no and the smallest with a yes: in this order exactly when a line separates them."""
+        ratio = self.u / self.v
+        return (
+            float(ratio[self.no > 0].max(initial=-np.inf)),
+            float(ratio[self.yes > 0].min(initial=np.inf)),
+        )
+
+    def deviance(self, eta: Array) -> float:
+        """Twice the log likelihood that the saturated model has more than P(yes) = F(eta)."""
+        return float(cell_deviance(self.yes, self.no, eta, LINKS[self.link]).sum())
+
+
+def cell_deviance(yes: Array, no: Array, eta: Array, link: Link) -> Array:
+    """The deviance of each cell."""
+    total = yes + no
+    with np.errstate(divide="ignore", invalid="ignore"):
+        best = np.where(yes > 0, yes * np.log(yes / total), 0.0) + np.where(no > 0, no * np.log(no / total), 0.0)
+        fitted = np.where(yes > 0, yes * link.log(eta), 0.0) + np.where(no > 0, no * link.log(-eta), 0.0)
+    return 2 * (best - fitted)
+
+
+def least_deviance(counts: Counts, z: Array, offset: Array | None = None) -> tuple[float, float]:
+    """(deviance, c) minimised over c >= 0 in P(yes) = F(offset + c z).
+
+    The likelihood is concave in c, so its score has one root. Without offset it may rise for ever: then c is infinite
+    and the deviance its limit, in which only cells with z = 0 are left to chance.
+    """
+    link = LINKS[counts.link]
+    base = np.zeros_like(z) if offset is None else offset
+
+    def score(c: float) -> float:
+        eta = base + c * z
+        return float(np.sum(z * (counts.yes * link.hazard(eta) - counts.no * link.hazard(-eta))))
+
+    if score(0.0) <= 0:
+        return counts.deviance(base), 0.0
+    if offset is None and not np.any(counts.yes * (z < 0) + counts.no * (z > 0)):
+        even = counts.at(z == 0)
+        return even.deviance(np.zeros(len(even))), np.inf
+    high = 1.0 / float(np.abs(z).max())
+    while score(high) > 0:
+        high *= 2
+    c = float(brentq(score, 0.0, high, xtol=high * 1e-12, rtol=1e-12))
+    return counts.deviance(base + c * z), c
+
+
+def least_deviance_any(counts: Counts, z: Array, offset: Array | None = None) -> float:
+    """Least deviance over c of either sign in P(yes) = F(offset + c z)."""
+    return min(least_deviance(counts, z, offset)[0], least_deviance(counts, -z, offset)[0])
