@@ -69,12 +69,15 @@ def find(path_or_name: str | Path) -> Path:
         return path
     if str(path_or_name) in configs:
         return configs[str(path_or_name)]
+    if path.is_dir():
+        raise ConfigError([Problem(Place(0, 0, 0, str(path)), "", "is a folder; give a YAML file")])
     text = "no such file, and no shipped config of that name; `recover configs` lists them"
     hint = did_you_mean(str(path_or_name).removesuffix(".yaml"), configs)
     raise ConfigError([Problem(Place(0, 0, 0, str(path_or_name)), "", text + hint)])
 
 
 def _cells(tree: Tree, seed: int, blocks: list[Block], context: Context) -> tuple[Cell, ...]:
+    add_folders([context.folder, Path.cwd()])
     composer = Composer(tree, seed, context)
     cells = composer.cells(blocks)
     if composer.problems:

@@ -228,3 +228,9 @@ def test_an_unknown_name_suggests_a_shipped_config(folder: Path) -> None:
     result = CliRunner().invoke(main, ["check", "quickstrat"])
     assert result.exit_code == 2
     assert "did you mean 'quickstart'?" in result.stderr
+
+
+def test_a_folder_is_not_a_config(folder: Path) -> None:
+    result = CliRunner().invoke(main, ["check", str(folder)])
+    assert result.exit_code == 2
+    assert "is a folder; give a YAML file" in result.stderr

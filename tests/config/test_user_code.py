@@ -59,6 +59,12 @@ def test_an_ensemble_beside_the_config_is_drawn_with_its_parameters(folder: Path
     small, large = (cell.setting.ensemble.draw(np.random.default_rng(0), 4, 2) for cell in sweep.cells)
     assert np.allclose(large, 100 * small)
     assert [cell.coordinates["ensemble"] for cell in sweep.cells] == ["own_things:spiked"] * 2
+
+
+def test_a_stored_document_finds_the_module_again(folder: Path) -> None:
+    sweep = own(folder, data={"ensemble": "own_things:spiked"})
+    sys.path.remove(str(folder))
+    del sys.modules["own_things"]
     assert ids(from_document(sweep.document)) == ids(sweep)
 
 
