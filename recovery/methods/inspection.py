@@ -166,7 +166,7 @@ def _planted(
         raise DataError(f"planted neurons: row {silent[0] + 1} is active on no row of the data, so it has no effect")
     if not exhaustive:
         found = search_isometry(architecture, X, W, signs, rng, linear=linear)
-        patterns = unique_patterns([patterns, found.pattern[:, None]])
+        patterns = patterns if found is None else unique_patterns([patterns, found.pattern[:, None]])
     condition = neural_isometry(architecture, X, W, signs, patterns, linear=linear)
     what = "the planted linear neuron" if linear else f"the {len(planted)} planted ReLU neurons"
     if form != "linear" and len(planted) == 1:

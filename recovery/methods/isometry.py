@@ -13,7 +13,7 @@ from recovery.methods.measurement import Measurement
 from recovery.programs.adversary import search_isometry
 from recovery.programs.isometry import Condition, base_of, neural_isometry
 from recovery.programs.maximal import contained_in, is_maximal, sufficient_condition
-from recovery.programs.search import most_active
+from recovery.programs.search import Found, most_active
 from recovery.programs.uniform import orthogonal_uniform_isometry, uniform_isometry
 
 
@@ -75,6 +75,7 @@ class Isometry:
     def _grown(self, instance: Instance, architecture: str) -> Instance:
         """The instance with the worst pattern that a search finds added to its own."""
         X, planted, rng = instance.X, instance.planted, instance.streams.training
+        found: Found | None
         if self.condition == "trace":
             found = most_active(X, rng, restarts=self.starts)
         else:
@@ -87,6 +88,8 @@ class Isometry:
                 linear=planted.form == "linear",
                 starts=self.starts,
             )
+        if found is None:
+            return instance
         return replace(instance, patterns=unique_patterns([instance.patterns, found.pattern[:, None]]))
 
     def _single_neuron(self, instance: Instance) -> bool:

@@ -3,14 +3,18 @@
 from recovery.methods.arrangement import Arrangement
 from recovery.methods.isometry import Isometry
 from recovery.methods.least_squares import LeastSquares
+from recovery.methods.limit import Limit
 from recovery.methods.method import Method
 from recovery.methods.min_norm import MinNorm
+from recovery.methods.regularized import Regularized
 from recovery.methods.train import Train
 
 METHODS: dict[str, type[Method]] = {
     "min_norm": MinNorm,
+    "regularized": Regularized,
     "least_squares": LeastSquares,
     "isometry": Isometry,
     "arrangement": Arrangement,
+    "limit": Limit,
     "train": Train,
 }

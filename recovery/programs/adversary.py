@@ -2,27 +2,30 @@
 
 import numpy as np
 
-from recovery.programs.isometry import base_of, dual_point, group_norms, planted_support
+from recovery.programs.isometry import base_of, group_norms, planted_dual
 from recovery.programs.search import Found, most_active, search_pattern
 from recovery.types import Array, Mask, Rng
 
 
 def search_isometry(
     architecture: str, X: Array, directions: Array, signs: Array, rng: Rng, *, linear: bool, starts: int = 4
-) -> Found:
+) -> Found | None:
     """The pattern of largest ||A_j^T lam|| that a local search finds, the planted ones left out.
 
-    Starts: the best `starts` of 50 random patterns, as many patterns with nearly all rows active (where a condition
-    next to a skip connection is tight). Its value bounds the condition's from below: above 1, the condition fails.
+    Starts: the best `starts` of 50 random patterns, and as many patterns with nearly all rows active (where a
+    condition next to a skip connection is tight). The value found bounds the condition's from below: above 1, it
+    fails. None where the planted weights are not identified.
     """
-    own: Mask = np.empty((X.shape[0], 0), dtype=np.bool_) if linear else X @ directions >= 0
-    lam, _ = dual_point(*planted_support(architecture, X, directions, signs, linear=linear))
+    lam = planted_dual(architecture, X, directions, signs, linear=linear)
+    if lam is None:
+        return None
+    own: Mask = X @ (directions[:, :0] if linear else directions) >= 0
     base = base_of(architecture, X)
 
     def score(patterns: Mask) -> Array:
         values = group_norms(architecture, X, patterns, lam)
         for column in own.T:
-            values[(patterns == column[:, None]).all(axis=0)] = -1.0
+            values[(patterns == column[:, None]).all(axis=0)] = 0.0
         return values
 
     def gain(pattern: Mask) -> Array:

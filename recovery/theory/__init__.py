@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from recovery.theory.bounds import proposition6, theorem5, theorem11
 from recovery.theory.curve import Curve
 from recovery.theory.mixture import opposite_split, opposite_split_bound
-from recovery.theory.moments import opposite_limit, orthogonal_limit, orthogonal_limit_on_circle, relu_limit
+from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
 from recovery.theory.sparse import l1_transition
 from recovery.theory.strong import PAPER_RATIO, strong_margin, strong_width
 from recovery.theory.wendel import wendel
@@ -21,6 +21,20 @@ def _ratio(n: ArrayLike, d: ArrayLike) -> Array:
     return np.asarray(n, dtype=np.float64) / np.asarray(d, dtype=np.float64)
 
 
+def _g(degrees: ArrayLike) -> Array:
+    return relu_limit(np.cos(np.deg2rad(degrees)))
+
+
+def _g1(degrees: ArrayLike) -> Array:
+    return opposite_limit(np.cos(np.deg2rad(degrees)))
+
+
+def _g2(degrees: ArrayLike, tilt: ArrayLike = 0.0) -> Array:
+    turn, flat = np.deg2rad(degrees), np.cos(np.deg2rad(tilt))
+    return orthogonal_limit(flat * np.cos(turn), flat * np.sin(turn))
+
+
+_TURN = ("method.degrees", "method.tilt")
 _SPLIT_AXES = ("n", "d", "data.sigma")
 
 CURVES: dict[str, Curve] = {
@@ -34,24 +48,9 @@ CURVES: dict[str, Curve] = {
         Curve("theta_star", "strong recovery, n = 7.648 d", "P1 Theorem 9, solved to 10 digits", strong_margin, 1.0),
         Curve("theta_star_paper", "strong recovery as printed, n = 7.613 d", "P1 Remark 3", _ratio, PAPER_RATIO),
         Curve("strong_width", "g(theta) of Theorem 9", "P1 (113)", strong_width, 1.0, ("theta",)),
-        Curve("g", "one ReLU neuron, n to infinity", "P1 Proposition 9", relu_limit, 1.0, ("method.cosine",)),
-        Curve("g1", "opposite neurons, n to infinity", "P1 Proposition 8", opposite_limit, 1.0, ("method.cosine",)),
-        Curve(
-            "g2",
-            "orthogonal neurons, n to infinity",
-            "P1 Proposition 8",
-            orthogonal_limit,
-            1.0,
-            ("method.cosine", "method.cosine2"),
-        ),
-        Curve(
-            "g2_circle",
-            "orthogonal neurons, hyperplane in their plane",
-            "P1 Figure 15",
-            orthogonal_limit_on_circle,
-            1.0,
-            ("method.degrees",),
-        ),
+        Curve("g", "one ReLU neuron, n to infinity", "P1 Proposition 9", _g, 1.0, ("method.degrees",)),
+        Curve("g1", "opposite neurons, n to infinity", "P1 Proposition 8", _g1, 1.0, ("method.degrees",)),
+        Curve("g2", "orthogonal neurons, n to infinity", "P1 Proposition 8", _g2, 1.0, _TURN),
         Curve("proposition23", "P(split), exact", "P1 Proposition 23", opposite_split, 0.5, _SPLIT_AXES),
         Curve("proposition23_bound", "lower bound on P(split)", "P1 (194)", opposite_split_bound, 0.5, _SPLIT_AXES),
         Curve("l1", "l1 minimisation: recoverable k/d", "Donoho and Tanner 2009", l1_transition),

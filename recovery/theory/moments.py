@@ -69,12 +69,6 @@ def orthogonal_limit(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
     return np.where(rest >= -1e-12, value, np.nan)
 
 
-def orthogonal_limit_on_circle(degrees: ArrayLike) -> Array:
-    """g2(cos t, sin t), t in degrees: a hyperplane in the span of the two neurons. Source: P1, Figure 15."""
-    t = np.deg2rad(np.asarray(degrees, dtype=np.float64))
-    return orthogonal_limit(np.cos(t), np.sin(t))
-
-
 def _angle(cosine: ArrayLike) -> Array:
     cosine = np.asarray(cosine, dtype=np.float64)
     if (np.abs(cosine) > 1).any():

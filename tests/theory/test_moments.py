@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from scipy.integrate import dblquad
 
 from recovery.errors import ParameterError
+from recovery.theory import CURVES
 from recovery.theory.moments import (
     half_space_moment,
     opposite_limit,
     orthogonal_limit,
-    orthogonal_limit_on_circle,
     relu_limit,
 )
 
@@ -76,7 +76,7 @@ def test_orthogonal_limit_is_one_only_at_the_neurons() -> None:
     away = ((c1 - 1) ** 2 + c2**2 > 1e-3) & (c1**2 + (c2 - 1) ** 2 > 1e-3) & (c1**2 + c2**2 <= 1)
     assert value[away].max() < 1
     degrees = np.arange(-45, 136)
-    on_circle = orthogonal_limit_on_circle(degrees)
+    on_circle = CURVES["g2"].function(degrees, 0.0)
     assert set(degrees[np.isclose(on_circle, 1, atol=1e-12)]) == {0, 90}
 
 

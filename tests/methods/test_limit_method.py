@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from recovery.errors import ParameterError
+from recovery.instances.draw import Setting, draw
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import NormalizedRelu, Planted, Relu
+from recovery.methods.limit import Limit
+
+FEW = Patterns(count=1, all_ones="ignore")
+
+
+def measure(planted: Planted, architecture: str, n: int, degrees: float, tilt: float = 0.0) -> tuple[float, float]:
+    instance = draw(Setting(n, 4, planted=planted, patterns=FEW), np.random.default_rng(1))
+    measured = Limit(degrees, tilt)(instance, architecture)
+    assert measured.isometry_value is not None
+    assert measured.predicted is not None
+    return measured.isometry_value, measured.predicted
+
+
+@pytest.mark.parametrize("degrees", [20.0, 75.0, 130.0])
+@pytest.mark.parametrize(
+    ("planted", "architecture", "tilt"),
+    [
+        (Relu(k=1), "relu", 0.0),
+        (NormalizedRelu(k=2, geometry="opposite"), "relu_norm", 0.0),
+        (NormalizedRelu(k=2, geometry="basis"), "relu_norm", 0.0),
+        (NormalizedRelu(k=2, geometry="basis"), "relu_norm", 35.0),
+    ],
+)
+def test_the_condition_approaches_its_limit(planted: Planted, architecture: str, tilt: float, degrees: float) -> None:
+    value, limit = measure(planted, architecture, 100_000, degrees, tilt)
+    assert value == pytest.approx(limit, abs=0.015)  # the error is O(n^{-1/2})
+
+
+def test_at_the_planted_neuron_itself_both_are_one() -> None:
+    np.testing.assert_allclose(measure(NormalizedRelu(k=2, geometry="opposite"), "relu_norm", 50, 0.0), 1)
+    np.testing.assert_allclose(measure(Relu(k=1), "relu", 50, 0.0), 1)
+
+
+def test_other_settings_have_no_known_limit() -> None:
+    with pytest.raises(ParameterError, match="found 2 under relu"):
+        measure(Relu(k=2), "relu", 50, 10.0)
