@@ -32,6 +32,7 @@ class Measurement:
     solver: str | None = None
     iterations: int | None = None
     redraws: int | None = None
+    support_recovered: bool | None = None
     training_loss: float | None = None
     population_loss: float | None = None
     gradient_norm: float | None = None

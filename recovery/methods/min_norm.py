@@ -59,6 +59,7 @@ class MinNorm:
         return 2e-4 + (5 * products if self.solver == "auto" else 2000 * products)
 
     def __call__(self, instance: Instance, architecture: str) -> Measurement:
+        self.check(instance.setting, architecture)
         groups = groups_of(architecture, instance.X, instance.patterns)
         planted = planted_weights(groups, instance)
         start = drawn(instance, groups)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recovery.programs.program import Program
-from recovery.types import Array
+from recovery.types import Array, Mask
 
 GAP_TOLERANCE = 1e-8
 RESIDUAL_TOLERANCE = 1e-8
@@ -64,7 +64,7 @@ def certify(program: Program, W: Array, lam: Array) -> Certificate:
         gap=_relative(objective - dual_objective, max(abs(objective), abs(dual_objective))),
         primal_residual=_relative(float(np.linalg.norm(residual)), size) if program.interpolates else 0.0,
         dual_violation=max(0.0, largest / bound - 1.0),
-        active_groups=count_active(norms),
+        active_groups=int(np.count_nonzero(active_groups(norms))),
     )
 
 
@@ -78,9 +78,10 @@ def _best_scaling(program: Program, lam: Array, largest: float) -> Array:
     return lam * float(np.clip(best, 0.0, limit))
 
 
-def count_active(norms: Array) -> int:
-    """The number of groups whose weight exceeds ACTIVE_TOLERANCE of the largest."""
-    return int(np.count_nonzero(norms > ACTIVE_TOLERANCE * norms.max(initial=0.0)))
+def active_groups(norms: Array) -> Mask:
+    """Which groups have a weight above ACTIVE_TOLERANCE of the largest, from their norms (p,)."""
+    active: Mask = norms > ACTIVE_TOLERANCE * norms.max(initial=0.0)
+    return active
 
 
 def _relative(difference: float, scale: float) -> float:

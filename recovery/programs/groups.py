@@ -98,8 +98,7 @@ class Groups:
         """Which coordinates of the chosen groups exist, (len(chosen), r)."""
         if self.transforms is None:
             return np.ones((len(chosen), self.rank), dtype=np.bool_)
-        present: Mask = self.transforms[chosen].any(axis=1)
-        return present
+        return np.any(self.transforms[chosen], axis=1)
 
     def duplicates_of(self, g: int) -> Index:
         """Other groups whose operator is that of g: equal patterns, the skip connection counting as all ones."""
