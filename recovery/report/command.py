@@ -12,6 +12,7 @@ from recovery.errors import ReportError
 from recovery.report.analysis import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figure import draw, render
+from recovery.report.page import as_html
 from recovery.report.tables import as_csv, as_json
 from recovery.report.terminal import print_diagram
 from recovery.store import read
@@ -42,6 +43,10 @@ def report(results: Sequence[Path], kind: str | None, value: str | None, out: Pa
         console = Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
         for analysis in analyses:
             print_diagram(analysis, console)
+    if kind == "html":
+        place = _place(analyses[0].diagram, "html", out, 1)
+        sys.stdout.write(f"{write(place, as_html(analyses).encode())}\n")
+        return analyses
     for analysis in [] if kind == "terminal" else analyses:
         place = _place(analysis.diagram, kind or "png", out, len(analyses))
         sys.stdout.write(f"{write(place, render(draw(analysis), kind or 'png'))}\n")

@@ -8,9 +8,10 @@ import statsmodels.api as sm
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit, log_ndtr
-from scipy.stats import norm
 
 from recovery.types import Array, Mask
+
+HALF_LOG_TAU = np.log(2 * np.pi) / 2
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Link:
 
 
 def _mills(x: Array) -> Array:
-    return np.exp(norm.logpdf(x) - log_ndtr(x))
+    return np.exp(-(x**2) / 2 - HALF_LOG_TAU - log_ndtr(x))
 
 
 LINKS: dict[str, Link] = {
@@ -107,7 +108,7 @@ def least_deviance(counts: Counts, z: Array, offset: Array | None = None) -> tup
     high = 1.0 / float(np.abs(z).max())
     while score(high) > 0:
         high *= 2
-    c = float(brentq(score, 0.0, high, xtol=high * 1e-12, rtol=1e-12))
+    c = float(brentq(score, 0.0, high, xtol=high * 1e-8, rtol=1e-8))
     return counts.deviance(base + c * z), c
 
 

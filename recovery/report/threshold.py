@@ -113,7 +113,7 @@ def _outwards(excess: Callable[[float], float], start: float, step: float) -> fl
         return start
     for _ in range(60):
         if excess(far) > 0:
-            return float(brentq(excess, near, far, xtol=abs(step) * 1e-6, rtol=1e-10))
+            return float(brentq(excess, near, far, xtol=abs(step) * 1e-4, rtol=1e-7))
         near, step = far, step * 2
         far = start + step
     return float(np.sign(step)) * np.inf

@@ -52,7 +52,7 @@ def pooled(panel: Panel) -> Pooled:
     """The threshold n/d of a panel over n and d, all slices at once."""
     cells = panel.cells
     yes, no = _numbers(cells, "yes"), _numbers(cells, "no")
-    counts = _over_both(cells, yes, no)
+    counts = ratio_counts(cells)
     ratio = fit(counts)
     bracket = (ratio.estimate, ratio.estimate)
     unfinished = _unfinished(cells)
@@ -61,6 +61,11 @@ def pooled(panel: Panel) -> Pooled:
         as_no = fit(_over_both(cells, yes, no + unfinished), intervals=False)
         bracket = (as_yes.estimate, as_no.estimate)
     return Pooled(panel, ratio, slope_interval(counts, ratio), goodness(counts, ratio), bracket)
+
+
+def ratio_counts(cells: pd.DataFrame) -> Counts:
+    """The decided trials along sqrt n and d / sqrt n."""
+    return _over_both(cells, _numbers(cells, "yes"), _numbers(cells, "no"))
 
 
 def slices(panel: Panel, along: str, across: str | None, scale: str = "root") -> list[tuple[float, Threshold]]:

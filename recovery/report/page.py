@@ -1,0 +1,222 @@
+"""A report as one HTML page that needs no network: maps to point at, claims, thresholds, failures, provenance."""
+
+import base64
+import gzip
+import hashlib
+import json
+import shlex
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+
+from recovery.report.analysis import Analysis, in_words
+from recovery.report.charts import collapse_chart, sensitivity_chart
+from recovery.report.payload import payload
+from recovery.report.quantity import finished
+from recovery.report.style import COLOURS
+from recovery.report.terminal import summary
+
+MOST_FAILURES = 200
+
+
+def as_html(analyses: list[Analysis]) -> str:
+    """The whole page. Text from configs and errors enters as escaped text or as compressed data, never as markup,
+    and the page's own policy admits this script and this style only, and no address at all."""
+    style, script = _asset("page.css"), _asset("page.js")
+    policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'"
+    title = " · ".join(analysis.diagram.title for analysis in analyses)
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
+            '<a class="skip" href="#claims">Skip the maps</a>',
+            *[_heading(analysis) for analysis in analyses],
+            MAPS,
+            '<h2 id="claims">Claims</h2>',
+            _claims(analyses),
+            "<h2>Thresholds</h2>",
+            _thresholds(analyses),
+            _charts(analyses),
+            "<h2>Trials that did not finish</h2>",
+            _failures(analyses),
+            "<h2>How to make it again</h2>",
+            *[_provenance(analysis) for analysis in analyses],
+            f'<script type="text/plain" id="data">{_data(analyses)}</script>',
+            f"<script>{script}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+MAPS = """<noscript><p>The maps need scripts; the tables below do not.</p></noscript>
+<div class="controls">
+<label>Grid <select id="grid"></select></label>
+<label>Value <select id="value"></select></label>
+<label>Statistic <select id="statistic"></select></label>
+<label>Threshold <select id="threshold"></select></label>
+<label>Panel <select id="panel"></select></label>
+</div>
+<p id="keys" class="soft">Point at a cell, or focus a map and use the arrow keys. A click holds a cell.</p>
+<div class="key" id="key"></div>
+<div class="stage">
+<div class="maps" id="maps"></div>
+<div class="detail" id="detail" role="status" aria-live="polite"></div>
+</div>
+<details id="cell-table"><summary>The cells as a table</summary>
+<div class="scroll"><table><caption class="soft">At most 4000 cells; the CSV has all.</caption><thead><tr>
+<th scope="col">panel</th><th scope="col" id="cells-x"></th><th scope="col" id="cells-y"></th>
+<th scope="col" id="cells-value"></th><th scope="col">finished</th><th scope="col">failed</th>
+<th scope="col">missing</th><th scope="col">undecided</th></tr></thead>
+<tbody id="cells"></tbody></table></div></details>"""
+
+
+def _asset(name: str) -> str:
+    return files("recovery.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _data(analyses: list[Analysis]) -> str:
+    colours = [matplotlib.colors.to_hex(c) for c in matplotlib.colormaps[COLOURS](np.linspace(0, 1, 65))]
+    content = {"colours": colours, "grids": [payload(analysis) for analysis in analyses]}
+    packed = gzip.compress(json.dumps(content, separators=(",", ":"), allow_nan=False).encode(), mtime=0)
+    return base64.b64encode(packed).decode()
+
+
+def _heading(analysis: Analysis) -> str:
+    diagram = analysis.diagram
+    source = diagram.document.get("source")
+    parts = [f"<h1>{escape(diagram.title)}</h1>", f"<p>{escape(summary(diagram))}."]
+    if source:
+        parts.append(f' <span class="soft">{escape(str(source))}</span>')
+    return "".join(parts) + "</p>"
+
+
+def table(head: list[str], rows: list[list[str]], numbers: tuple[int, ...] = ()) -> str:
+    """An HTML table from cells that are markup already; `numbers` are the columns to align at the right."""
+    mark = [' class="number"' if i in numbers else "" for i in range(len(head))]
+    top = "".join(f'<th scope="col"{mark[i]}>{escape(name)}</th>' for i, name in enumerate(head))
+    body = "\n".join(
+        "<tr>" + "".join(c if c.startswith("<td") else f"<td{mark[i]}>{c}</td>" for i, c in enumerate(row)) + "</tr>"
+        for row in rows
+    )
+    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
+
+
+def _claims(analyses: list[Analysis]) -> str:
+    rows = [
+        [
+            f'<td class="verdict {finding.verdict.split()[0]}">{finding.verdict}</td>',
+            escape(finding.stated),
+            escape(finding.measured),
+            escape(finding.source),
+        ]
+        for analysis in analyses
+        for finding in analysis.findings
+    ]
+    return table(["verdict", "stated", "measured", "source"], rows) if rows else "<p>The configs claim nothing.</p>"
+
+
+def _thresholds(analyses: list[Analysis]) -> str:
+    rows = []
+    for analysis in analyses:
+        for found, record in zip(analysis.pooled, analysis.thresholds(), strict=True):
+            name = " · ".join(filter(None, [analysis.diagram.name if len(analyses) > 1 else "", found.panel.title]))
+            shown = [
+                _span(record["slope"], record["slope_low"], record["slope_high"]),
+                _number(found.width(float(max(found.panel.y if analysis.diagram.layout.y == "d" else found.panel.x)))),
+                _span(record["exponent"], record["exponent_low"], record["exponent_high"]),
+                f"{_number(record['deviance'])} on {record['df']}, p = {_number(record['goodness_p'])}",
+                f"p = {_number(record['monotone_p'])}",
+                f"{_number(record['unfinished_as_yes'])}, {_number(record['unfinished_as_no'])}",
+            ]
+            rows.append([escape(name or "all"), escape(in_words(found)), *map(escape, shown)])
+    if not rows:
+        return "<p>No threshold in n/d: the value shown is no proportion over n and d.</p>"
+    head = [
+        "panel",
+        "threshold",
+        "slope",
+        "10 % to 90 % in n, largest d",
+        "width grows as n to the",
+        "deviance",
+        "rising",
+        "unfinished all yes, all no",
+    ]
+    note = (
+        "<p class='soft'>Probit of a (n - ratio d) / √n over all cells; 95 % profile intervals. Wendel's law "
+        "has ratio 2, slope 1 and exponent ½. Deviance: a small p speaks against the fit. Rising: a small p says that "
+        "success becomes rarer somewhere as n grows.</p>"
+    )
+    return note + table(head, rows)
+
+
+def _number(value: Any) -> str:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return "none"
+    return f"{value:.3g}" if np.isfinite(value) else ("∞" if value > 0 else "-∞")
+
+
+def _span(value: float, low: float, high: float) -> str:
+    return f"{_number(value)} ({_number(low)} to {_number(high)})"
+
+
+def _charts(analyses: list[Analysis]) -> str:
+    charts = [chart for a in analyses for chart in (collapse_chart(a), sensitivity_chart(a)) if chart]
+    return f'<div class="charts">{"".join(charts)}</div>' if charts else ""
+
+
+def _failures(analyses: list[Analysis]) -> str:
+    rows: list[list[str]] = []
+    total = 0
+    for analysis in analyses:
+        diagram = analysis.diagram
+        failed = diagram.frame[~finished(diagram.frame)]
+        total += len(failed)
+        keys = [*diagram.layout.keys, "replicate"]
+        for record in failed.head(max(MOST_FAILURES - len(rows), 0)).to_dict("records"):
+            where = ", ".join(f"{key} = {record[key]}" for key in keys if key in record)
+            line = f"recover replay {shlex.quote(diagram.grid.path.as_posix())} {record['trial_id']}"
+            kind = _text(record.get("error_type"))
+            message = f"{kind}: {_text(record.get('error_message'))}" if kind else ""
+            rows.append([escape(str(record["status"])), escape(where), escape(message), f"<code>{escape(line)}</code>"])
+    if not rows:
+        return "<p>None: every stored trial finished.</p>"
+    note = f"<p>{total} in all, the first {len(rows)} here.</p>" if total > len(rows) else f"<p>{total} in all.</p>"
+    return note + table(["status", "trial", "message", "to run it again"], rows)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None or value is pd.NA or value != value else str(value)
+
+
+def _provenance(analysis: Analysis) -> str:
+    diagram = analysis.diagram
+    sweep = {key: value for key, value in diagram.grid.sweep.items() if key != "config"}
+    rows = [[escape(key), escape(value)] for key, value in _flat(sweep)]
+    config = json.dumps(dict(diagram.document), indent=2, ensure_ascii=False, default=str)
+    folder = shlex.quote(diagram.grid.path.as_posix())
+    commands = (
+        f"recover sweep {shlex.quote(diagram.name + '.json')} --out {folder}\nrecover report {folder} --format html"
+    )
+    return (
+        f"<h3>{escape(diagram.name)}</h3>\n"
+        f"<p>Save the config below as <code>{escape(diagram.name)}.json</code>, then:</p>"
+        f"<pre>{escape(commands)}</pre>\n<details><summary>Config</summary><pre>{escape(config)}</pre></details>\n"
+        f"<details><summary>Provenance</summary>{table(['what', 'value'], rows)}</details>"
+    )
+
+
+def _flat(value: Any, path: str = "") -> list[tuple[str, str]]:
+    if isinstance(value, dict):
+        return [pair for key, inner in value.items() for pair in _flat(inner, f"{path}.{key}" if path else str(key))]
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return [pair for i, inner in enumerate(value) for pair in _flat(inner, f"{path}[{i}]")]
+    return [(path, ", ".join(map(str, value)) if isinstance(value, list) else str(value))]

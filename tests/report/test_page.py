@@ -1,0 +1,230 @@
+"""The page's text as it stands in the file, and the page at work in a real browser without a network."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recovery.report.analysis import Analysis
+from recovery.report.diagram import Diagram
+from recovery.report.intervals import wilson
+from recovery.report.page import as_html
+
+from .grids import fail, grid, wendel_rows
+
+HOSTILE = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'> \U0001f4a5 $x$"
+CLAIMS = [
+    {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.3, "source": HOSTILE},
+    {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 4.0, "tolerance": 0.3},
+]
+
+
+def make_page() -> tuple[str, Diagram]:
+    rows = fail(wendel_rows(ensemble=["gaussian", "haar"]), [0, 1, 2, 3, 4, 17], HOSTILE)
+    stored = grid(rows, "results/it's drawn", title=HOSTILE, source=HOSTILE, claims=CLAIMS)
+    stored.sweep["provenance"] = {"cpu": HOSTILE, "program": {"version": "1"}}
+    diagram = Diagram.of(stored)
+    return as_html([Analysis(diagram)]), diagram
+
+
+@pytest.fixture(scope="module")
+def page() -> tuple[str, Diagram]:
+    return make_page()
+
+
+def test_page_is_small_and_names_no_address(page: tuple[str, Diagram]) -> None:
+    text, _ = page
+    assert len(text) < 3_000_000
+    visible = text.replace("http://www.w3.org/2000/svg", "")  # a name of a kind of element, not an address
+    assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", visible)
+
+
+def test_config_text_never_becomes_markup(page: tuple[str, Diagram]) -> None:
+    text, _ = page
+    assert text.count("<script") == 2  # the data and the program
+    assert "<img" not in text
+    assert "onerror='" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_tables_hold_without_scripts(page: tuple[str, Diagram]) -> None:
+    text, _ = page
+    assert '<td class="verdict holds">holds</td>' in text
+    assert '<td class="verdict contradicted">contradicted</td>' in text
+    assert "6 in all" in text
+    assert "recover replay &#x27;results/it&#x27;&quot;&#x27;&quot;&#x27;s drawn&#x27; 0000" in text
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    program = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+    driver_path = shutil.which("chromedriver")
+    if program is None or driver_path is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("the page is tested in Chromium: install chromium and chromium-driver")
+        pytest.skip("needs chromium and chromedriver")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "no-first-run",
+        "disable-background-networking",
+        "disable-component-update",
+        "disable-sync",
+        "disable-dev-shm-usage",
+        "window-size=1300,1000",
+        "host-resolver-rules=MAP * ~NOTFOUND",
+        f"user-data-dir={tmp_path_factory.mktemp('profile')}",
+    ):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=driver_path)
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def opened(browser: Any, page: tuple[str, Diagram], tmp_path: Path) -> Iterator[Any]:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    place = tmp_path / "page.html"
+    place.write_text(page[0], encoding="utf-8")
+    browser.get(place.as_uri())
+    WebDriverWait(browser, 20).until(lambda d: d.execute_script("return document.body.dataset.ready") == "yes")
+    yield browser
+    assert [entry["message"] for entry in browser.get_log("browser")] == []
+    assert browser.execute_script("return window.harmed === undefined")
+
+
+def detail(driver: Any) -> str:
+    return str(driver.find_element("id", "detail").text)
+
+
+def point_at(driver: Any, diagram: Diagram, panel: int, n: int, d: int, click: bool = False) -> None:
+    """Move the mouse onto a cell, found from the drawing's own margins."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    target = driver.find_elements("css selector", ".map")[panel]
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", target)
+    x, y = diagram.panels[panel].x, diagram.panels[panel].y
+    wide, tall = target.size["width"] - 50, target.size["height"] - 40
+    across = 44 + wide * (list(x).index(n) + 0.5) / len(x)
+    down = 6 + tall * (1 - (list(y).index(d) + 0.5) / len(y))
+    move = ActionChains(driver).move_to_element_with_offset(
+        target, int(across - target.size["width"] / 2), int(down - target.size["height"] / 2)
+    )
+    (move.click() if click else move).perform()
+
+
+def cell(diagram: Diagram, panel: int, n: int, d: int) -> Any:
+    cells = diagram.panels[panel].cells
+    return cells[(cells["n"] == n) & (cells["d"] == d)].iloc[0]
+
+
+def choose(driver: Any, control: str, text: str) -> None:
+    from selenium.webdriver.support.ui import Select
+
+    Select(driver.find_element("id", control)).select_by_visible_text(text)
+
+
+def test_hover_shows_the_counts_and_the_interval(opened: Any, page: tuple[str, Diagram]) -> None:
+    for panel, n, d in [(0, 50, 25), (1, 60, 30)]:
+        point_at(opened, page[1], panel, n, d)
+        row = cell(page[1], panel, n, d)
+        text = detail(opened)
+        low, high = (float(end[0]) for end in wilson([row["yes"]], [row["no"]]))
+        assert f"n = {n}, d = {d}, {page[1].panels[panel].title}" in text
+        assert f"{row['yes']} of {row['yes'] + row['no']}" in text
+        found = [float(end) for end in re.search(r"95 % interval\s+([\d.]+) % to ([\d.]+) %", text).groups()]  # type: ignore[union-attr]
+        assert found == pytest.approx([100 * low, 100 * high], abs=0.051)
+        assert "certificates" in text
+        assert "recover replay" in text
+
+
+def test_failed_trials_are_told_apart_in_their_cell(opened: Any, page: tuple[str, Diagram]) -> None:
+    point_at(opened, page[1], 0, 10, 5)
+    assert "0 finished, 5 failed" in detail(opened)
+    assert "# failed" in detail(opened)
+    assert "not measured" in detail(opened)
+
+
+def test_click_holds_a_cell_until_escape(opened: Any, page: tuple[str, Diagram]) -> None:
+    point_at(opened, page[1], 0, 50, 25, click=True)
+    held = detail(opened)
+    point_at(opened, page[1], 0, 90, 10)
+    assert detail(opened) == held
+    assert "n = 50, d = 25" in held
+
+
+def test_switching_the_value_changes_what_is_read(opened: Any, page: tuple[str, Diagram]) -> None:
+    point_at(opened, page[1], 0, 50, 25, click=True)
+    assert "fraction recovered" in opened.find_element("id", "key").text
+    choose(opened, "value", "absolute distance")
+    assert "median absolute distance" in detail(opened)
+    assert "log scale" in opened.find_element("id", "key").text
+    choose(opened, "statistic", "mean")
+    assert "mean absolute distance" in opened.find_element("id", "key").text
+
+
+def test_a_threshold_recounts_the_trials(opened: Any, page: tuple[str, Diagram]) -> None:
+    choose(opened, "value", "largest deviation")
+    choose(opened, "threshold", "at most 1e-7")
+    point_at(opened, page[1], 1, 100, 5)
+    again = Diagram.of(page[1].grid, "max_deviation<=1e-7")
+    row = cell(again, 1, 100, 5)
+    assert f"{row['yes']} of {row['yes'] + row['no']}" in detail(opened)
+
+
+def test_one_panel_can_be_chosen(opened: Any) -> None:
+    assert len(opened.find_elements("css selector", ".map")) == 2
+    choose(opened, "panel", "haar")
+    assert [h.text for h in opened.find_elements("css selector", "#maps h3")] == ["haar"]
+
+
+def test_keyboard_walks_the_cells(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    target = opened.find_elements("css selector", ".map")[0]
+    target.send_keys(Keys.HOME)
+    assert "n = 10, d = 5" in detail(opened)
+    target.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_UP)
+    assert "n = 20, d = 10" in detail(opened)
+    target.send_keys(Keys.END)
+    assert "n = 100, d = 10" in detail(opened)
+
+
+def test_screen_readers_meet_names_and_a_live_region(opened: Any) -> None:
+    target = opened.find_elements("css selector", ".map")[0]
+    assert target.accessible_name.startswith("gaussian: fraction recovered")
+    assert opened.find_element("id", "detail").get_attribute("aria-live") == "polite"
+    for control in ("value", "panel"):
+        assert opened.find_element("id", control).accessible_name.startswith(control.capitalize())
+
+
+def test_cells_are_also_a_table(opened: Any, page: tuple[str, Diagram]) -> None:
+    opened.find_element("css selector", "#cell-table > summary").click()
+    rows = opened.find_elements("css selector", "#cells tr")
+    assert len(rows) == len(page[1].table)
+
+
+def test_dark_and_light_differ_and_are_legible(opened: Any) -> None:
+    def colours() -> list[str]:
+        return opened.execute_script("const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]")
+
+    seen = []
+    for scheme in ("light", "dark"):
+        feature = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", feature)
+        ink, paper = ([int(v) for v in re.findall(r"\d+", text)[:3]] for text in colours())
+        assert abs(sum(ink) - sum(paper)) > 500
+        seen.append(paper)
+    assert seen[0] != seen[1]
