@@ -1,6 +1,7 @@
 """Methods by name: one line a method."""
 
 from recovery.methods.arrangement import Arrangement
+from recovery.methods.contraction import Contraction
 from recovery.methods.isometry import Isometry
 from recovery.methods.least_squares import LeastSquares
 from recovery.methods.limit import Limit
@@ -17,4 +18,5 @@ METHODS: dict[str, type[Method]] = {
     "arrangement": Arrangement,
     "limit": Limit,
     "train": Train,
+    "contraction": Contraction,
 }
