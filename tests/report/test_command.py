@@ -91,3 +91,13 @@ def test_no_results_and_no_trials_are_told_apart(tmp_path: Path) -> None:
     assert nowhere.exit_code == empty.exit_code == 2
     assert "no such results folder" in nowhere.output
     assert "no trials yet" in empty.output
+
+
+@pytest.mark.parametrize(("value", "code"), [(2.0, 0), (4.0, 1)])
+def test_check_claims_sets_the_exit_code(tmp_path: Path, value: float, code: int) -> None:
+    claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": value, "tolerance": 0.5}
+    path = store(wendel_rows(), tmp_path / "drawn", claims=[claim])
+    result = run(path, "--format", "terminal", "--check-claims")
+    assert result.exit_code == code
+    assert ("contradicted" in result.stdout) == bool(code)
+    assert run(path, "--format", "terminal").exit_code == 0

@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import binomtest, chi2, norm
+
+from recovery.report.intervals import wilson
+from recovery.report.likelihood import Counts
+from recovery.report.threshold import Threshold, fit, goodness, slope_interval, theta_deviance
+from recovery.theory import CURVES
+
+
+def wendel_counts(seed: int, sizes: list[int], replicates: int, step: int = 10) -> Counts:
+    n, d = (a.ravel().astype(float) for a in np.meshgrid(np.arange(step, 301, step), sizes))
+    yes = np.random.default_rng(seed).binomial(replicates, 1 - CURVES["wendel"].function(n, d))
+    return Counts.of(np.sqrt(n), d / np.sqrt(n), yes, replicates - yes)
+
+
+def direct_deviance(counts: Counts, slope: float, theta: float, cdf: object) -> float:
+    """From the binomial log likelihood itself, without the module's own code."""
+    p = np.clip(cdf(slope * (counts.u - theta * counts.v)), 1e-15, 1 - 1e-15)  # type: ignore[operator]
+    free = counts.yes / (counts.yes + counts.no)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        best = np.nansum(counts.yes * np.log(free)) + np.nansum(counts.no * np.log(1 - free))
+    return float(2 * (best - np.sum(counts.yes * np.log(p) + counts.no * np.log(1 - p))))
+
+
+@pytest.mark.parametrize(("link", "cdf"), [("probit", norm.cdf), ("logit", expit)])
+def test_fit_agrees_with_a_general_minimiser(link: str, cdf: object) -> None:
+    made = wendel_counts(1, [20, 40, 60], 5)
+    counts = Counts(made.u, made.v, made.yes, made.no, link)
+    found = fit(counts)
+    least = minimize(lambda x: direct_deviance(counts, x[0], x[1], cdf), [1.5, 2.2], method="Nelder-Mead", tol=1e-9)
+    assert found.estimate == pytest.approx(least.x[1], rel=1e-4)
+    assert found.slope == pytest.approx(least.x[0], rel=1e-3)
+    assert found.deviance == pytest.approx(least.fun, rel=1e-6)
+
+
+def test_interval_ends_where_the_profile_has_risen_by_the_chi_squared_quantile() -> None:
+    counts = wendel_counts(2, [20, 40], 5)
+    found = fit(counts)
+    for end in (found.low, found.high):
+        profile = minimize(lambda s, end=end: direct_deviance(counts, s[0], end, norm.cdf), [1.0], method="Nelder-Mead")
+        assert profile.fun - found.deviance == pytest.approx(chi2.ppf(0.95, 1), abs=1e-2)
+    low, high = slope_interval(counts, found)
+    for end in (low, high):
+        profile = minimize(lambda t, end=end: direct_deviance(counts, end, t[0], norm.cdf), [2.0], method="Nelder-Mead")
+        assert profile.fun - found.deviance == pytest.approx(chi2.ppf(0.95, 1), abs=1e-2)
+
+
+def test_falling_success_is_the_mirror_of_rising() -> None:
+    counts = wendel_counts(3, [30], 10)
+    up, down = fit(counts), fit(counts.flipped())
+    assert (down.estimate, down.low, down.high) == pytest.approx((up.estimate, up.low, up.high), rel=1e-6)
+    assert down.slope == pytest.approx(-up.slope, rel=1e-6)
+
+
+def slice_at(d: float, n: list[float], yes: list[float], no: list[float]) -> Counts:
+    x = np.array(n, dtype=float)
+    return Counts.of(np.sqrt(x), d / np.sqrt(x), yes, no)
+
+
+def test_separated_data_give_a_bracket_and_no_slope() -> None:
+    found = fit(slice_at(10, [10, 15, 25, 30], [0, 0, 5, 5], [5, 5, 0, 0]))
+    assert found.separated
+    assert found.between == pytest.approx((1.5, 2.5))
+    assert found.estimate == pytest.approx(2.0)
+    assert found.low <= 1.5
+    assert found.high >= 2.5
+    assert np.isinf(found.slope)
+
+
+def test_few_trials_leave_a_separated_interval_wider_than_its_bracket() -> None:
+    one = fit(slice_at(10, [10, 15, 25, 30], [0, 0, 1, 1], [1, 1, 0, 0]))
+    many = fit(slice_at(10, [10, 15, 25, 30], [0, 0, 50, 50], [50, 50, 0, 0]))
+    assert one.low < 1.5
+    assert one.high > 2.5
+    assert (many.low, many.high) == pytest.approx((1.5, 2.5), abs=1e-3)
+
+
+def test_one_mixed_cell_between_pure_ones_leaves_a_finite_interval() -> None:
+    found = fit(slice_at(10, [10, 20, 30], [0, 2, 5], [5, 3, 0]))
+    assert found.separated
+    assert found.estimate == pytest.approx(2.0)
+    assert 1.0 < found.low <= 2.0 <= found.high < 3.0
+
+
+@pytest.mark.parametrize(("yes", "no", "ends"), [([5, 5], [0, 0], (-np.inf, None)), ([0, 0], [5, 5], (None, np.inf))])
+def test_all_alike_bounds_the_threshold_on_one_side_only(
+    yes: list[float], no: list[float], ends: tuple[float | None, float | None]
+) -> None:
+    found = fit(slice_at(10, [20, 30], yes, no))
+    assert np.isnan(found.estimate)
+    for value, expected in zip((found.low, found.high), ends, strict=True):
+        assert np.isfinite(value) if expected is None else value == expected
+
+
+def test_data_without_a_trend_have_no_finite_interval() -> None:
+    found = fit(slice_at(10, [10, 20, 30, 40], [2, 3, 2, 3], [3, 2, 3, 2]))
+    assert np.isinf(found.high - found.low)
+
+
+def test_nothing_measured_is_no_threshold() -> None:
+    found = fit(slice_at(10, [10, 20], [0, 0], [0, 0]))
+    assert np.isnan(found.estimate)
+    assert (found.low, found.high) == (-np.inf, np.inf)
+
+
+def test_profile_deviance_is_smallest_at_the_estimate() -> None:
+    counts = wendel_counts(4, [20, 40, 60], 5)
+    found = fit(counts)
+    at = [theta_deviance(counts, found.estimate * f)[0] for f in (0.98, 0.999, 1.0, 1.001, 1.02)]
+    assert at.index(min(at)) == 2
+
+
+def simulate(replicates: int, repetitions: int, sizes: list[int]) -> list[tuple[Counts, Threshold]]:
+    counts = [wendel_counts(seed, sizes, replicates) for seed in range(repetitions)]
+    return [(c, fit(c)) for c in counts]
+
+
+def test_interval_covers_two_as_often_as_it_says_and_goodness_does_not_cry_wolf() -> None:
+    drawn = simulate(5, 120, [20, 50, 80])
+    hits = sum(found.low <= 2 <= found.high for _, found in drawn)
+    assert binomtest(hits, 120, 0.95).pvalue > 1e-3
+    low = sum(goodness(counts, found) < 0.05 for counts, found in drawn)
+    assert binomtest(low, 120, 0.05, alternative="greater").pvalue > 1e-3
+    bias = np.mean([found.estimate for _, found in drawn]) / 2 - 1
+    spread = np.std([found.estimate for _, found in drawn]) / 2 / np.sqrt(120)
+    assert abs(bias) < 0.002 + 4 * spread
+
+
+def test_goodness_sees_a_wrong_model() -> None:
+    n = np.arange(10.0, 301, 10)
+    yes = np.where(n < 60, 0, np.where(n % 20 == 0, 20, 10))
+    counts = Counts.of(np.sqrt(n), 30 / np.sqrt(n), yes, 20 - yes)
+    assert goodness(counts, fit(counts)) < 1e-4
+
+
+def test_wilson_agrees_with_scipy() -> None:
+    for yes, no in [(0, 5), (5, 0), (3, 2), (40, 60)]:
+        expected = binomtest(yes, yes + no).proportion_ci(method="wilson")
+        low, high = wilson([yes], [no])
+        assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert np.isnan(wilson([0], [0])).all()

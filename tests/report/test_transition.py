@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from recovery.report.diagram import Diagram, Panel
+from recovery.report.sensitivity import sensitivity
+from recovery.report.transition import collapse, monotone, pooled, slices
+
+from .grids import fail, grid, wendel_rows
+
+
+def panel_of(**options: object) -> Panel:
+    return Diagram.of(grid(wendel_rows(**options))).panels[0]  # type: ignore[arg-type]
+
+
+def test_wendel_grids_have_ratio_two_slope_one_and_exponent_one_half() -> None:
+    panel = panel_of(n=range(10, 301, 10), d=range(10, 81, 10), replicates=40, seed=3)
+    found, scaling = pooled(panel), collapse(panel)
+    assert found.ratio.low <= 2 <= found.ratio.high
+    assert found.ratio.high - found.ratio.low < 0.05
+    assert found.slope[0] <= 1 <= found.slope[1]
+    assert scaling is not None
+    assert scaling.low <= 0.5 <= scaling.high
+    assert scaling.high - scaling.low < 0.4
+    d = 50.0
+    n = (found.ratio.estimate * d) + np.array([-1, 1]) * found.width(d) / 2
+    assert np.diff(n) == pytest.approx(found.width(d))
+    assert 0.8 < found.width(d) / (2 * 1.2816 * np.sqrt(2 * d)) < 1.25
+
+
+@pytest.mark.parametrize(("scale", "within"), [("root", 0.0), ("probit", 0.03), ("logit", 0.03)])
+def test_slices_lie_at_twice_their_size(scale: str, within: float) -> None:
+    """Fits of constant slope in n are biased by up to 3 % at small d; the default is not."""
+    panel = panel_of(n=range(10, 201, 5), d=[20, 40, 60], replicates=40, seed=5)
+    for d, found in slices(panel, "n", "d", scale):
+        assert found.low * (1 - within) <= 2 * d <= found.high * (1 + within)
+
+
+def test_failed_trials_bracket_the_threshold() -> None:
+    rows = wendel_rows(n=range(10, 201, 10), d=[20, 40], replicates=10, seed=6)
+    whole = pooled(Diagram.of(grid(rows)).panels[0])
+    some = pooled(Diagram.of(grid(fail(rows, slice(0, len(rows), 9)))).panels[0])
+    assert whole.bracket == (whole.ratio.estimate, whole.ratio.estimate)
+    assert some.bracket[0] < some.ratio.estimate < some.bracket[1]
+
+
+def test_monotonicity_is_kept_by_the_law_and_broken_by_a_dip() -> None:
+    rows = wendel_rows(n=range(10, 201, 10), d=[20, 40], replicates=20, seed=7)
+    assert monotone(Diagram.of(grid(rows)).panels[0], "n", "d") > 0.01
+    rows.loc[(rows["n"] == 150) & (rows["d"] == 20), "recovered"] = False
+    assert monotone(Diagram.of(grid(rows)).panels[0], "n", "d") < 0.01
+
+
+def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> None:
+    rows = wendel_rows(n=range(10, 201, 10), d=[20, 40], replicates=5, seed=8)
+    rows["max_deviation"] = np.where(rows["recovered"].astype(bool), 1e-7, 1e-1)
+    column, series = sensitivity(Diagram.of(grid(rows)))
+    assert column == "max_deviation"
+    expected = pooled(Diagram.of(grid(rows)).panels[0]).ratio.estimate
+    by_tolerance = {round(np.log10(tolerance), 1): found.estimate for tolerance, found in series[0]}
+    assert all(by_tolerance[k] == pytest.approx(expected) for k in (-6.5, -4.0, -1.5))
+    assert np.isnan(by_tolerance[-8.0])  # nothing counts as recovered
+    assert np.isnan(by_tolerance[1.0])  # everything does
