@@ -7,6 +7,7 @@ from recovery.theory.bounds import proposition6, theorem5, theorem11
 from recovery.theory.curve import Curve
 from recovery.theory.mixture import opposite_split, opposite_split_bound
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
+from recovery.theory.noisy import theorem10_interval
 from recovery.theory.sparse import l1_transition
 from recovery.theory.strong import PAPER_RATIO, strong_margin, strong_width
 from recovery.theory.wendel import wendel
@@ -34,6 +35,12 @@ def _g2(degrees: ArrayLike, tilt: ArrayLike = 0.0) -> Array:
     return orthogonal_limit(flat * np.cos(turn), flat * np.sin(turn))
 
 
+def _theorem10(beta: ArrayLike, noise: ArrayLike) -> Array:
+    """1 inside Theorem 10's interval for ||X w*|| = 1 and ||z|| = sigma, their values as n grows; 0 outside."""
+    lower, upper = theorem10_interval(1.0, noise)
+    return np.where((np.asarray(beta) > lower) & (np.asarray(beta) < upper), 1.0, 0.0)
+
+
 _TURN = ("method.degrees", "method.tilt")
 _SPLIT_AXES = ("n", "d", "data.sigma")
 
@@ -45,6 +52,7 @@ CURVES: dict[str, Curve] = {
         Curve("proposition6", "bound on P(all-ones pattern)", "P1 Proposition 6", proposition6),
         Curve("theorem5", "lower bound on P(NIC-L)", "P1 Theorem 5", theorem5),
         Curve("theorem11", "lower bound on P(NNIC-1)", "P1 Theorem 11", theorem11),
+        Curve("theorem10", "inside Theorem 10's interval", "P1 Theorem 10", _theorem10, 0.5, ("method.beta", "noise")),
         Curve("theta_star", "strong recovery, n = 7.648 d", "P1 Theorem 9, solved to 10 digits", strong_margin, 1.0),
         Curve("theta_star_paper", "strong recovery as printed, n = 7.613 d", "P1 Remark 3", _ratio, PAPER_RATIO),
         Curve("strong_width", "g(theta) of Theorem 9", "P1 (113)", strong_width, 1.0, ("theta",)),
