@@ -8,12 +8,17 @@ from recovery.errors import RecoverError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check", "Validate a config and say what it would run."),
+    "compact": ("compact", "Rewrite the part files of a grid as few."),
+    "compare": ("compare", "Compare two grids cell by cell, on the same draws."),
     "configs": ("configs", "List the configs that ship with the program."),
     "inspect": ("inspect", "Check the isometry conditions on your own matrix."),
+    "replay": ("replay", "Run one stored trial again, and save what was drawn."),
     "report": ("report", "Draw and tabulate stored grids."),
     "schema": ("schema", "Print the JSON schema of a config, for editors."),
     "status": ("status", "Count what is stored, and estimate what is left."),
+    "submit": ("submit", "Write a script that runs a sweep on a SLURM cluster."),
     "sweep": ("sweep", "Run the trials of a config that are not stored yet."),
+    "verify": ("verify", "Replay a random sample of the stored trials."),
 }
 """Command name -> (module of this package, one line of help). The module's attribute `command` is the command."""
 

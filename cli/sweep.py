@@ -19,7 +19,7 @@ SECONDS = click.FloatRange(0, min_open=True)
 BACKENDS = ("loky", "threading", "dask", "ray")
 
 
-class Shard(click.ParamType):
+class Shard(click.ParamType[tuple[int, int]]):
     """I/N, with I from 1 to N."""
 
     name = "I/N"

@@ -94,7 +94,12 @@ def ray(jobs: int) -> Iterator[Service]:
     try:
         register_ray()
         with parallel_config("ray", n_jobs=jobs):
-            yield Service(jobs, broken=(ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError), streams=False, supervise=True)
+            yield Service(
+                jobs,
+                broken=(ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError),
+                streams=False,
+                supervise=True,
+            )
     finally:
         ray.shutdown()
 

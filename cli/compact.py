@@ -1,0 +1,18 @@
+"""`recover compact`: rewrite the parts as few files."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+def command(results: Path) -> None:
+    """Rewrite the part files of RESULTS as few. Safe while sweeps write to it and reports read it."""
+    from recovery.store.compact import compact
+    from recovery.store.folder import Folder
+
+    folder = Folder(results)
+    folder.load()
+    before, after = compact(folder)
+    click.echo(f"{results}: {before} part files, now {after}")

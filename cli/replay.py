@@ -1,0 +1,42 @@
+"""`recover replay`: run one stored trial again."""
+
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("trial_id")
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.npz", help="Save the instance.")
+def command(results: Path, trial_id: str, save: Path | None) -> None:
+    """Run the trial TRIAL_ID of RESULTS again and compare with its row; any unique beginning of the id will do.
+
+    With --save, also write what was drawn: X, y, noise, patterns, planted neurons and X_test. Exit status: 0 if the
+    rows agree up to rounding, 1 if they differ.
+    """
+    from recovery.runner.replay import differences, find_trial, save_instance, stored_row
+    from recovery.runner.trial import measure
+    from recovery.store import read
+
+    grid = read(results)
+    trial = find_trial(grid, trial_id)
+    stored, again = stored_row(grid, trial), measure(trial)
+    places = ", ".join(f"{name} = {value}" for name, value in trial.cell.coordinates.items())
+    click.echo(f"{trial.id}: replicate {trial.replicate} of {places}")
+    for name, value in again.items():
+        if value is not None and name != "trial_id":
+            click.echo(f"  {name:<18} {value}")
+    if save is not None:
+        save_instance(trial, save)
+        click.echo(f"instance saved: {save}")
+    if stored is None:
+        click.echo("it has no stored row yet")
+        return
+    found = differences(stored, again)
+    for difference in found:
+        click.echo(f"differs in {difference}")
+    if not found:
+        click.echo("the same as its stored row")
+    sys.exit(0 if all(difference.rounding for difference in found) else 1)

@@ -1,0 +1,50 @@
+"""`recover submit`: run a sweep on a SLURM cluster."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("config")
+@click.option("--array", type=click.IntRange(1), metavar="N", help="An array of N tasks, each one shard on one core.")
+@click.option("--dask", type=click.IntRange(1), metavar="N", help="One job: a dask cluster of N one-core workers.")
+@click.option("--out", type=click.Path(path_type=Path), help="Results folder.  [default: results/NAME]")
+@click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="As for `recover sweep`; repeatable.")
+@click.option("--time", metavar="TIME", help="Time limit, as 02:00:00. An array task that meets it is queued again.")
+@click.option("--mem", metavar="SIZE", help="Memory of a task, as 4G.")
+@click.option("--sbatch", "options", metavar="OPTION", multiple=True, help="A further #SBATCH option; repeatable.")
+@click.option("--now", is_flag=True, help="Submit the script, too.")
+def command(
+    config: str,
+    array: int | None,
+    dask: int | None,
+    out: Path | None,
+    overrides: tuple[str, ...],
+    time: str | None,
+    mem: str | None,
+    options: tuple[str, ...],
+    now: bool,
+) -> None:
+    """Write an sbatch script that runs the sweep CONFIG, and print its path.
+
+    \b
+    recover submit p1-fig06 --array 50 --time 02:00:00 --now
+    recover submit p1-fig06 --dask 32 --sbatch=--partition=long
+    """
+    from recovery.config import load
+    from recovery.runner.submit import Job, sbatch, write_script
+    from recovery.runner.sweep import plan
+
+    if (array is None) == (dask is None):
+        raise click.UsageError("give one of --array N and --dask N")
+    sweep = load(config, overrides)
+    folder = (out or Path("results") / sweep.name).absolute()
+    plan(sweep, folder)  # refuse now what would be refused in every task
+    config = str(Path(config).absolute()) if Path(config).is_file() else config
+    arguments = [config, "--out", str(folder), *(part for text in overrides for part in ("--set", text))]
+    logs = folder / "slurm"
+    job = Job(sweep.name, arguments, logs, Path.cwd(), time, mem, options)
+    script = logs / ("array.sbatch" if array else "dask.sbatch")
+    write_script(script, job.array(array) if array else job.dask(dask or 1))
+    click.echo(sbatch(script) if now else f"{script}\nsubmit it: sbatch {script}")

@@ -1,0 +1,89 @@
+"""Stored trials run again: does the same row come out, and what was the instance?"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from recovery.config import Trial, from_document
+from recovery.config.components import canonical_json
+from recovery.errors import StoreError
+from recovery.runner.trial import Row, draw_instance
+from recovery.store import Grid
+from recovery.store.schema import MEASURED
+
+RELATIVE, ABSOLUTE = 1e-6, 1e-9
+"""Numbers this close are the same up to rounding, which another processor or BLAS may do differently."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A column in which a stored row and its replay disagree."""
+
+    column: str
+    stored: Any
+    again: Any
+
+    @property
+    def rounding(self) -> bool:
+        """Whether it is explained by floating-point rounding."""
+        numbers = isinstance(self.stored, float) and isinstance(self.again, float)
+        return numbers and math.isclose(self.stored, self.again, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+
+    def __str__(self) -> str:
+        return f"{self.column}: stored {self.stored}, now {self.again}" + (" (rounding)" if self.rounding else "")
+
+
+def find_trial(grid: Grid, prefix: str) -> Trial:
+    """The planned trial whose id starts so. Raises `StoreError` if there is none or more than one."""
+    found = [trial for trial in from_document(grid.sweep["config"]).trials() if trial.id.startswith(prefix)]
+    if len(found) != 1:
+        what = f"{len(found)} trials start" if found else "no trial starts"
+        raise StoreError(f"{grid.path}: {what} with {prefix!r}; ids are in the column trial_id")
+    return found[0]
+
+
+def stored_rows(grid: Grid) -> dict[str, Row]:
+    """trial id -> its stored row."""
+    return {row["trial_id"]: row for row in grid.table.to_pylist()}
+
+
+def stored_row(grid: Grid, trial: Trial) -> Row | None:
+    """The trial's stored row; None if it is missing."""
+    rows = grid.table.filter(pc.equal(grid.table["trial_id"], trial.id)).to_pylist()
+    return rows[0] if rows else None
+
+
+def differences(stored: Row, again: Row) -> list[Difference]:
+    """The columns in which two rows of one trial disagree; times and messages of errors do not count."""
+    columns = ["status", "error_type", *MEASURED]
+    pairs = [(name, stored.get(name), again.get(name)) for name in columns]
+    return [Difference(name, was, now) for name, was, now in pairs if was != now]
+
+
+def save_instance(trial: Trial, path: Path) -> None:
+    """Write the trial's instance as .npz: X, y, noise, patterns, planted neurons, X_test if there is one.
+
+    `config` is the JSON of the trial's resolved fields. Loads without pickle. Raises `StoreError`.
+    """
+    instance = draw_instance(trial)
+    arrays: dict[str, Any] = {
+        "X": instance.X,
+        "y": instance.y,
+        "noise": instance.y - instance.signal,
+        "patterns": instance.patterns,
+        "planted_directions": instance.planted.directions,
+        "planted_signs": instance.planted.signs,
+        "trial_id": np.array(trial.id),
+        "config": np.array(canonical_json([dict(trial.cell.canonical), trial.replicate])),
+    }
+    if instance.test is not None:
+        arrays["X_test"] = instance.test
+    try:
+        with path.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error

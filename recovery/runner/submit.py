@@ -1,0 +1,103 @@
+"""sbatch scripts that run a sweep on a SLURM cluster: as an array of shards, or on a dask cluster of one job."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from recovery.errors import RecoverError, StoreError
+
+GRACE_SECONDS = 60
+"""SLURM warns this long before the time limit; the sweep stores what it has and the job is queued again."""
+MOST_REQUEUES = 50
+
+
+class SubmitError(RecoverError):
+    """sbatch is not there, or refused the script."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a script asks of SLURM and runs. `options`: further #SBATCH lines, such as `--partition=long`."""
+
+    name: str
+    arguments: Sequence[str]
+    """Of `recover sweep`."""
+    logs: Path
+    folder: Path
+    time: str | None = None
+    memory: str | None = None
+    options: Sequence[str] = ()
+
+    def array(self, tasks: int) -> str:
+        """A script for `tasks` array tasks, each one shard on one core; one warned of its end queues itself again."""
+        return "\n".join(
+            [
+                *self._header([f"--array=1-{tasks}", "--cpus-per-task=1", f"--signal=B:USR1@{GRACE_SECONDS}"], "%A_%a"),
+                "again=0",
+                "trap 'again=1; kill -USR1 $sweep 2>/dev/null' USR1",
+                "trap 'kill -TERM $sweep 2>/dev/null' TERM",
+                f"{self._sweep()} --jobs 1 --shard $SLURM_ARRAY_TASK_ID/{tasks} &",
+                "sweep=$!",
+                "wait $sweep; status=$?",
+                "while kill -0 $sweep 2>/dev/null; do wait $sweep; status=$?; done  # a trap ends the first wait",
+                f'if [ $again = 1 ] && [ $status = 75 ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {MOST_REQUEUES} ]; then',
+                '    scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}" && exit 0',
+                "fi",
+                "exit $status",
+                "",
+            ]
+        )
+
+    def dask(self, workers: int) -> str:
+        """A script for one job of a dask scheduler, `workers` workers of one core, and the sweep."""
+        python = shlex.quote(sys.executable)
+        return "\n".join(
+            [
+                *self._header([f"--ntasks={workers}", "--cpus-per-task=1"], "%j"),
+                'export DASK_SCHEDULER_ADDRESS="tcp://$(hostname):$((20000 + SLURM_JOB_ID % 20000))"',
+                f"{python} -m distributed.cli.dask_scheduler --port ${{DASK_SCHEDULER_ADDRESS##*:}} --no-dashboard &",
+                f"srun {python} -m distributed.cli.dask_worker $DASK_SCHEDULER_ADDRESS --nthreads 1 --no-dashboard &",
+                f"{self._sweep()} --backend dask",
+                "status=$?",
+                "kill %1 %2",
+                "exit $status",
+                "",
+            ]
+        )
+
+    def _header(self, options: Sequence[str], job: str) -> list[str]:
+        asked = [*options, "--requeue", "--open-mode=append", f"--output={self.logs}/{job}.log"]
+        asked += [f"--time={self.time}"] if self.time else []
+        asked += [f"--mem={self.memory}"] if self.memory else []
+        return [
+            "#!/bin/bash",
+            f"#SBATCH --job-name={self.name}",
+            *(f"#SBATCH {option}" for option in [*asked, *self.options]),
+            f"cd {shlex.quote(str(self.folder))} || exit 1",
+        ]
+
+    def _sweep(self) -> str:
+        return shlex.join([sys.executable, "-m", "recovery.cli", "sweep", *self.arguments, "--quiet"])
+
+
+def write_script(path: Path, text: str) -> None:
+    """Raises `StoreError` if the results folder cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}; give another --out") from error
+
+
+def sbatch(script: Path) -> str:
+    """Submit a script; returns what sbatch says. Raises `SubmitError`."""
+    if shutil.which("sbatch") is None:
+        raise SubmitError(f"sbatch is not on this machine; copy {script} to the cluster and run `sbatch {script}`")
+    done = subprocess.run(["sbatch", str(script)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SubmitError(f"sbatch refused {script}: {done.stderr.strip()}")
+    return done.stdout.strip()
