@@ -26,15 +26,16 @@ def command(results: Path, as_json: bool) -> None:
 
 def _text(found: Standing) -> str:
     from recovery.runner.progress import duration
-    from recovery.runner.status import age
+    from recovery.runner.status import WINDOW, age
 
     lines = [f"{found.path}: {found.stored} of {found.planned} trials stored, {found.missing} missing"]
     lines += [f"  {count:>8} {status}" for status, count in sorted(found.statuses.items())]
     lines += [f"  {count} x {kind}: {message}  (trial {trial[:12]})" for count, kind, message, trial in found.errors]
     if found.last_row is not None:
-        lines.append(f"last trial begun {duration(age(found.last_row))} ago")
-    if found.missing and found.rate is not None:
-        lines.append(f"{found.rate:.1f} trials/s at the last; at that pace {duration(found.seconds_left)} are left")
+        idle = age(found.last_row)
+        lines.append(f"the last stored trial began {duration(idle)} ago")
+        if found.missing and found.rate is not None and idle <= WINDOW.total_seconds():
+            lines.append(f"{found.rate:.1f} trials/s of late; at that pace {duration(found.seconds_left)} are left")
     if found.missing:
-        lines.append("the rest runs with the same `recover sweep` command")
+        lines.append("what is missing runs with the same `recover sweep` command")
     return "\n".join(lines)
