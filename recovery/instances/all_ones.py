@@ -5,24 +5,25 @@ some w has X w > 0, or some u >= 0, u != 0 has X^T u = 0; each side carries a bo
     t* >= min(X w) / ||w||,        t* <= ||X^T u|| / sum(u).
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import linprog
 
+from recovery.errors import ParameterError
+from recovery.programs.orthonormal import orthonormal_base
 from recovery.types import Array
 
 MOST_STEPS = 50
 ROUNDING = 1e-12
-"""Bounds on t* below this times the largest row norm are rounding error, not a sign."""
+"""Bounds on t* below this are rounding error, not a sign (columns are normalised, rows then scaled below norm 1)."""
 
 
 @dataclass(frozen=True)
 class AllOnes:
-    """The decision and its certificate: `direction` w if the pattern exists, otherwise `weights` u.
+    """The decision and its certificate: `direction` w (d,) with X w > 0 if the pattern exists, else `weights` u (n,).
 
-    `bound` is the bound on t* that the certificate proves: from below (> 0) if `exists`, from above if not.
+    `bound` is the bound on t* of the column-normalised data that the certificate proves: from below (> 0) if
+    `exists`, from above if not. Normalising columns changes the sign of t* for no data.
     """
 
     exists: bool
@@ -36,20 +37,38 @@ def decide_all_ones(X: Array) -> AllOnes:
 
     Minimises f(w) = 1/2 ||(1 - X w)_+||^2 by Newton's method, which ends after finitely many steps. If the minimum
     is positive, u = (1 - X w)_+ satisfies X^T u = 0 and proves that there is none; otherwise w proves that there is.
-    What rounding leaves open goes to a linear program.
+    What rounding leaves open is tried once more in an orthonormal basis, there also by non-negative least squares. Raises
+    `ParameterError` where X is so ill-conditioned that neither side has a proof.
     """
-    scale = np.linalg.norm(X, axis=1).max(initial=0.0)
-    if scale == 0.0:
-        return AllOnes(False, 0.0, weights=np.ones(X.shape[0]))
-    Z = X / scale
-    w = np.zeros(X.shape[1])
-    slack: Array = np.ones(X.shape[0])
+    columns = np.linalg.norm(X, axis=0)
+    columns[columns == 0] = 1.0
+    decision = _minimise(X / columns)
+    if decision is None:
+        U, coordinates = orthonormal_base(X)
+        if U.shape[1] == 0:
+            return AllOnes(False, 0.0, weights=np.full(X.shape[0], 1 / X.shape[0]))
+        decision = _minimise(U) or _non_negative_least_squares(U)
+        if decision is None:
+            raise ParameterError("the data are too ill-conditioned to decide whether the all-ones pattern exists")
+        if decision.direction is not None:
+            w = np.linalg.lstsq(coordinates, decision.direction, rcond=None)[0]
+            return replace(decision, direction=w / np.linalg.norm(w))
+    elif decision.direction is not None:
+        w = decision.direction / columns
+        return replace(decision, direction=w / np.linalg.norm(w))
+    return decision
+
+
+def _minimise(Z: Array) -> AllOnes | None:
+    Z = Z / max(float(np.linalg.norm(Z, axis=1).max()), np.finfo(float).tiny)
+    w: Array = np.zeros(Z.shape[1])
+    slack: Array = np.ones(Z.shape[0])
     for _ in range(MOST_STEPS):
-        decision = _decide(X, scale, w, slack)
+        decision = _decide(Z, w, np.maximum(slack, 0.0))
         if decision is not None:
             return decision
         w, slack = _newton_step(Z, w, slack)
-    return _decide_by_linear_program(X, scale)
+    return None
 
 
 def _newton_step(Z: Array, w: Array, slack: Array) -> tuple[Array, Array]:
@@ -79,39 +98,24 @@ def _value(slack: Array) -> float:
     return 0.5 * float(positive @ positive)
 
 
-def _decide(X: Array, scale: float, w: Array, slack: Array) -> AllOnes | None:
+def _decide(Z: Array, w: Array, u: Array) -> AllOnes | None:
+    """What w or u >= 0 prove, if anything."""
     length = float(np.linalg.norm(w))
     if length > 0:
-        lower = float((X @ w).min()) / length
-        if lower > ROUNDING * scale:
+        lower = float((Z @ w).min()) / length
+        if lower > ROUNDING:
             return AllOnes(True, lower, direction=w / length)
-    u = np.maximum(slack, 0.0)
     total = float(u.sum())
     if total > 0:
-        upper = float(np.linalg.norm(X.T @ u)) / total
-        if upper <= ROUNDING * scale:
+        upper = float(np.linalg.norm(Z.T @ u)) / total
+        if upper <= ROUNDING:
             return AllOnes(False, upper, weights=u / total)
     return None
 
 
-def _decide_by_linear_program(X: Array, scale: float) -> AllOnes:
-    """max t s.t. X w >= t, |w_i| <= 1: the same sign of the optimum as (31), and its multipliers are u."""
-    n, d = X.shape
-    result: Any = linprog(
-        np.append(np.zeros(d), -1.0),
-        A_ub=np.hstack([-X / scale, np.ones((n, 1))]),
-        b_ub=np.zeros(n),
-        bounds=[(-1, 1)] * d + [(0, None)],
-        method="highs",
-    )
-    w = result.x[:d]
-    decided = _decide(X, scale, w, np.maximum(-result.ineqlin.marginals, 0.0))
-    if decided is not None:
-        return decided
-    exists = float((X @ w).min()) > 0
-    length = max(float(np.linalg.norm(w)), np.finfo(float).tiny)
-    if exists:
-        return AllOnes(True, float((X @ w).min()) / length, direction=w / length)
-    u = np.maximum(-result.ineqlin.marginals, 0.0)
-    u = u / max(float(u.sum()), np.finfo(float).tiny)
-    return AllOnes(False, float(np.linalg.norm(X.T @ u)), weights=u)
+def _non_negative_least_squares(Z: Array) -> AllOnes | None:
+    """min ||Z^T u||^2 + (1 - sum u)^2 over u >= 0: u proves one side if it is zero, -Z^T u the other if not."""
+    from scipy.optimize import nnls  # a quarter of a second to import, and hardly ever needed
+
+    u = np.asarray(nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))[0])
+    return _decide(Z, Z.T @ -u, u)

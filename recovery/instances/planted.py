@@ -116,7 +116,7 @@ class _Directions:
             if self.geometry == "basis":
                 break
         raise ParameterError(
-            f"none of {redraws + 1} draws of the planted neurons is active on the n = {X.shape[0]} rows: too few of them"
+            f"none of {redraws + 1} draws of the planted neurons is active: n = {X.shape[0]} rows are too few"
         )
 
     def _place(self, rng: Rng, d: int) -> Array:
