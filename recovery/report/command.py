@@ -11,8 +11,10 @@ from rich.console import Console
 from recovery.errors import ReportError
 from recovery.report.analysis import Analysis
 from recovery.report.diagram import Diagram
+from recovery.report.extras import extra_figures
 from recovery.report.figure import draw, render
 from recovery.report.page import as_html
+from recovery.report.profile import draw_profile, is_profile
 from recovery.report.tables import as_csv, as_json
 from recovery.report.terminal import print_diagram
 from recovery.store import read
@@ -49,7 +51,11 @@ def report(results: Sequence[Path], kind: str | None, value: str | None, out: Pa
         return analyses
     for analysis in [] if kind == "terminal" else analyses:
         place = _place(analysis.diagram, kind or "png", out, len(analyses))
-        sys.stdout.write(f"{write(place, render(draw(analysis), kind or 'png'))}\n")
+        figure = draw_profile(analysis.diagram) if is_profile(analysis.diagram) else draw(analysis)
+        sys.stdout.write(f"{write(place, render(figure, kind or 'png'))}\n")
+        for name, extra in extra_figures(analysis.diagram).items():
+            beside = place.with_name(f"{analysis.diagram.name}-{name}{place.suffix}")
+            sys.stdout.write(f"{write(beside, render(extra, kind or 'png'))}\n")
     return analyses
 
 
