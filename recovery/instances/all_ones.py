@@ -37,7 +37,7 @@ def decide_all_ones(X: Array) -> AllOnes:
 
     Minimises f(w) = 1/2 ||(1 - X w)_+||^2 by Newton's method, which ends after finitely many steps. If the minimum
     is positive, u = (1 - X w)_+ satisfies X^T u = 0 and proves that there is none; otherwise w proves that there is.
-    What rounding leaves open is tried once more in an orthonormal basis, there also by non-negative least squares. Raises
+    What rounding leaves open is tried once more in an orthonormal basis, by non-negative least squares too. Raises
     `ParameterError` where X is so ill-conditioned that neither side has a proof.
     """
     columns = np.linalg.norm(X, axis=0)
@@ -114,8 +114,8 @@ def _decide(Z: Array, w: Array, u: Array) -> AllOnes | None:
 
 
 def _non_negative_least_squares(Z: Array) -> AllOnes | None:
-    """min ||Z^T u||^2 + (1 - sum u)^2 over u >= 0: u proves one side if it is zero, -Z^T u the other if not."""
+    """min ||Z^T u||^2 + (1 - sum u)^2 over u >= 0: u proves one side if it is zero, -Z^T u Z^T u = w the other if not."""
     from scipy.optimize import nnls  # a quarter of a second to import, and hardly ever needed
 
     u = np.asarray(nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))[0])
-    return _decide(Z, Z.T @ -u, u)
+    return _decide(Z, Z.T @ u, u)
