@@ -1,0 +1,115 @@
+"""`method: train` from a config to a row: errors before the first trial, statuses after it, and the shipped configs."""
+
+import numpy as np
+import pytest
+
+from recovery.config import load
+from recovery.config.problems import ConfigError
+from recovery.runner.trial import measure
+
+SHIPPED = [
+    *(f"p1-fig{i:02d}" for i in (8, 25, 30, 31, 32, 33)),
+    *(f"p2-fig{i:02d}" for i in (1, 2, 3, 4, 5, 7, 8, 9)),
+    "p2-samples",
+    "p2-signs",
+    "train-paired",
+]
+TEXT = """
+name: training
+n: 30
+d: 4
+data: {ensemble: standard}
+planted: {kind: linear, direction: basis}
+architecture: relu
+method: {kind: train, neurons: 4, outer: signs, optimizer: gd, learning_rate: 0.01, epochs: 50}
+"""
+
+
+def config(tmp_path, *changes: str):
+    path = tmp_path / "training.yaml"
+    path.write_text(TEXT)
+    return load(path, changes)
+
+
+def only_row(sweep) -> dict:
+    (trial,) = sweep.trials()
+    return measure(trial)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["method.neurons=3"], "even number of neurons, found 3"),
+        (["method.epochs=-1"], "an integer >= 0"),
+        (["method.learning_rate=0"], "a number > 0"),
+        (["method.optimizer=adamax"], "gd, scaled_gd, sgd, adam or adamw"),
+        (["architecture=relu_norm_skip"], "cannot be trained"),
+        (["method.loss=population", "data.ensemble=gaussian"], "ensemble: standard"),
+        (["method.outer=trained", "method.outputs=2", "planted.direction=random"], "direction: basis"),
+        (["method.compare=verdict"], "no linear group"),
+        (["method.resetstate=true"], "reset_state"),
+    ],
+)
+def test_what_cannot_be_trained_is_a_config_error(tmp_path, changes, message):
+    with pytest.raises(ConfigError, match=message):
+        config(tmp_path, *changes)
+
+
+def test_a_learning_rate_of_ten_is_a_row_that_says_diverged(tmp_path):
+    row = only_row(config(tmp_path, "method.learning_rate=10"))
+    assert (row["status"], row["stopped"], row["recovered"]) == ("ok", "diverged", None)
+
+
+def test_no_epochs_are_a_row(tmp_path):
+    row = only_row(config(tmp_path, "method.epochs=0"))
+    assert (row["status"], row["stopped"], row["iterations"]) == ("ok", "epochs", 0)
+
+
+def test_a_file_with_nan_is_refused_or_fails_and_is_never_scored(tmp_path):
+    X = np.random.default_rng(0).standard_normal((30, 4))
+    X[3, 2] = np.nan
+    np.save(tmp_path / "broken.npy", X)
+    path = tmp_path / "file.yaml"
+    path.write_text(TEXT.replace("ensemble: standard", f"ensemble: file, path: {tmp_path / 'broken.npy'}"))
+    with pytest.raises(ConfigError, match=r"NaN|finite|missing"):
+        load(path)
+
+
+def test_the_same_seed_starts_every_rule_and_scale_from_the_same_draw(tmp_path):
+    losses = {
+        rule: only_row(config(tmp_path, "method.epochs=0", f"method.optimizer={rule}"))["training_loss"]
+        for rule in ("gd", "sgd", "adam", "adamw")
+    }
+    assert len(set(losses.values())) == 1
+
+
+def test_reset_state_is_part_of_a_trials_identity(tmp_path):
+    fields = ("method.optimizer=adamw", "method.outer=trained")
+    ids = {
+        next(iter(config(tmp_path, *fields, f"method.reset_state={flag}").trials())).id for flag in ("true", "false")
+    }
+    assert len(ids) == 2
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_configs_load_and_their_cheapest_trial_runs(name):
+    sweep = load(name)
+    methods = {cell.method.epochs for cell in sweep.cells}
+    assert min(methods) > 0
+    cheapest = min(sweep.trials(), key=lambda t: t.cell.method.cost(t.cell.setting.n, t.cell.setting.d))
+    if cheapest.cell.method.cost(cheapest.cell.setting.n, cheapest.cell.setting.d) < 0.5:
+        row = measure(cheapest)
+        assert row["status"] == "ok", row["error_message"]
+        assert row["training_loss"] is not None
+    else:
+        assert name in ("p2-fig04", "p2-fig09")
+
+
+def test_p1s_training_configs_are_the_papers():
+    for name in SHIPPED[:6]:
+        sweep = load(name)
+        (method,) = {cell.method for cell in sweep.cells}
+        assert (method.neurons, method.epochs, method.optimizer) == ("n+1", 400, "adamw")
+        assert (method.learning_rate, method.weight_decay, method.reset_state) == (2e-3, 1e-6, True)
+        assert sweep.replicates == 10
+    assert len(load("p1-fig08").cells) == 1600

@@ -1,0 +1,128 @@
+"""Figures of trajectories and of paired outcomes, from a sweep that was really run."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from recovery.config import load
+from recovery.report.command import report
+from recovery.report.diagram import Diagram
+from recovery.report.extras import extra_figures
+from recovery.report.paired import Pairs, draw_paired, mcnemar
+from recovery.report.trajectories import figures, firsts, landscape, runs_of
+from recovery.runner.progress import Progress
+from recovery.runner.sweep import Options, plan, run
+from recovery.runner.workers import Engine
+from recovery.store import Grid, read
+
+TRAINED = """
+name: trained
+replicates: 2
+n: 10
+d: 8
+data: {ensemble: standard}
+planted: {kind: linear, direction: basis}
+architecture: relu
+patterns: {kind: sampled, all_ones: ignore}
+method: {kind: train, loss: population, neurons: 2, outer: signs, initialization: xavier, optimizer: gd,
+         learning_rate: 0.1, epochs: 200, record: 20}
+axes:
+  method.center: [0.0, 1.5]
+"""
+SEVERAL = TRAINED.replace("neurons: 2, outer: signs", "neurons: 4, outputs: 2, outer: trained")
+COMPARED = """
+name: compared
+replicates: 4
+data: {ensemble: gaussian}
+planted: {kind: linear}
+architecture: relu_skip
+method: {kind: train, epochs: 5, compare: verdict}
+axes:
+  n: [6, 40]
+  d: [4, 5]
+"""
+
+
+def stored(tmp_path: Path, text: str) -> Grid:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    summary = run(plan(load(path), tmp_path / "out"), Options(Engine(1)), Progress())
+    assert summary.failures == 0
+    return read(tmp_path / "out")
+
+
+def test_records_are_found_again_by_cell_and_replicate(tmp_path):
+    grid = stored(tmp_path, TRAINED)
+    runs = runs_of(grid)
+    assert [(run.cell, run.replicate) for run in runs] == [
+        ("center = 0", 0),
+        ("center = 0", 1),
+        ("center = 1.5", 0),
+        ("center = 1.5", 1),
+    ]
+    assert [run.cell for run in firsts(runs)] == ["center = 0", "center = 1.5"]
+    rows = grid.frame.set_index(["method.center", "replicate"])
+    for run_, key in zip(runs, [(0.0, 0), (0.0, 1), (1.5, 0), (1.5, 1)], strict=True):
+        assert run_.record["loss"][-1] == rows.loc[key, "training_loss"]
+        assert run_.record["epoch"].tolist() == list(range(0, 201, 20))
+
+
+def test_two_fixed_signs_have_paths_and_a_landscape_and_several_outputs_have_pairs(tmp_path):
+    assert set(figures(stored(tmp_path, TRAINED))) == {"loss", "paths", "landscape"}
+    other = tmp_path / "several"
+    other.mkdir()
+    assert set(figures(stored(other, SEVERAL))) == {"loss", "pairing"}
+
+
+def test_a_path_ends_where_the_neuron_does(tmp_path):
+    grid = stored(tmp_path, TRAINED)
+    ax = figures(grid)["paths"].axes[0]
+    ends = {tuple(np.round(line.get_xydata()[0], 12)) for line in ax.lines if line.get_marker() == "o"}
+    inner = runs_of(grid)[0].record["inner"][-1]
+    assert ends == {tuple(np.round(point, 12)) for point in inner}
+
+
+def test_report_writes_the_extra_figures_beside_the_diagram(tmp_path):
+    grid = stored(tmp_path, TRAINED)
+    report([grid.path], "svg", "population_loss", None)
+    names = {path.name for path in (grid.path / "report").iterdir()}
+    assert names == {"trained-population_loss.svg", "trained-loss.svg", "trained-paths.svg", "trained-landscape.svg"}
+
+
+def test_the_landscape_has_its_minimum_at_plus_and_minus_a_and_a_flat_valley():
+    grid = np.linspace(-2.0, 2.0, 81)
+    loss = landscape(grid)
+    i, j = np.unravel_index(np.argmin(loss), loss.shape)
+    assert (grid[i], grid[j]) == (1.0, -1.0)
+    assert loss[i, j] == pytest.approx(0.0, abs=1e-15)
+    valley = [loss[np.argmin(abs(grid - (c + 1.0))), np.argmin(abs(grid - c))] for c in (0.25, 0.5, 1.0)]
+    np.testing.assert_allclose(valley, 0.25, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (5, 0), (7, 2), (3, 3), (12, 30)])
+def test_mcnemar_is_the_binomial_tail_counted_twice(first, second):
+    expected = min(1.0, 2.0 * binom.cdf(min(first, second), first + second, 0.5)) if first + second else 1.0
+    assert mcnemar(first, second) == pytest.approx(expected)
+
+
+def test_pairs_leave_out_what_is_open():
+    nan = np.nan
+    pairs = Pairs.of(np.array([1, 1, 0, 0, nan, 1]), np.array([1, 0, 1, 0, 1, nan]))
+    assert (pairs.both, pairs.only_first, pairs.only_second, pairs.neither) == (1, 1, 1, 1)
+    assert pairs.difference == 0.0
+    assert np.isnan(Pairs(0, 0, 0, 0).difference)
+
+
+def test_the_paired_figure_shows_the_difference_of_each_cell(tmp_path):
+    grid = stored(tmp_path, COMPARED)
+    diagram = Diagram.of(grid, "recovered")
+    frame = grid.frame
+    # five epochs find nothing, and the convex program recovers from n = 8 d
+    assert not frame["recovered"].any()
+    assert frame.loc[frame["n"] == 40, "convex_recovered"].all()
+    mesh = draw_paired(diagram).axes[0].collections[0].get_array().reshape(2, 2)
+    expected = frame.groupby(["d", "n"])["convex_recovered"].mean().astype(float).to_numpy().reshape(2, 2)
+    np.testing.assert_allclose(np.asarray(mesh), expected)
+    assert set(extra_figures(diagram)) == {"paired"}
