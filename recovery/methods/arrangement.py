@@ -8,7 +8,7 @@ from annotated_types import Ge
 
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
-from recovery.instances.draw import Instance
+from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Mixture
 from recovery.methods.measurement import Measurement
 from recovery.theory.mixture import split_bound, split_probability
@@ -31,8 +31,14 @@ class Arrangement:
     event: Literal["all_ones", "split"] = "all_ones"
     draws: Annotated[int, Ge(1)] = 1
 
+    def check(self, setting: Setting, architecture: str) -> None:
+        """Refuse a split of data without two classes. Raises `ParameterError`."""
+        del architecture
+        if self.event == "split" and not isinstance(setting.ensemble, Mixture):
+            raise ParameterError("event 'split' is about two classes: it needs data {ensemble: mixture}")
+
     def __call__(self, instance: Instance, architecture: str) -> Measurement:
-        del architecture  # an arrangement belongs to the data alone
+        self.check(instance.setting, architecture)
         hits, law, bounds = [], [], []
         for rng in _streams(instance, self.draws):
             hit, probability, bound = (
@@ -73,8 +79,7 @@ def _streams(instance: Instance, draws: int) -> list[Rng]:
 def _split(instance: Instance, rng: Rng) -> tuple[bool, float, float]:
     """Whether one draw of the mixture is split by its means, the exact law given these, and the paper's bound."""
     ensemble, n, d = instance.setting.ensemble, instance.setting.n, instance.setting.d
-    if not isinstance(ensemble, Mixture):
-        raise ParameterError("event 'split' is about two classes: it needs data {ensemble: mixture}")
+    assert isinstance(ensemble, Mixture)
     start = rng.bit_generator.state
     means = ensemble.draw_means(rng, d)
     rng.bit_generator.state = start

@@ -7,10 +7,12 @@ import numpy as np
 from annotated_types import Ge
 
 from recovery.errors import ParameterError
-from recovery.instances.draw import Instance
+from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import unique_patterns
+from recovery.instances.planted import Linear
 from recovery.methods.measurement import Measurement
 from recovery.programs.adversary import search_isometry
+from recovery.programs.groups import WITH_SKIP
 from recovery.programs.isometry import Condition, base_of, neural_isometry
 from recovery.programs.maximal import contained_in, is_maximal, sufficient_condition
 from recovery.programs.search import Found, most_active
@@ -31,12 +33,22 @@ class Isometry:
     condition: Literal["planted", "uniform", "trace", "maximal", "sufficient"] = "planted"
     starts: Annotated[int, Ge(1)] = 4
 
-    def __call__(self, instance: Instance, architecture: str) -> Measurement:
-        searched = instance.setting.patterns.kind == "searched"
-        if searched and self.condition not in ("planted", "trace"):
+    def check(self, setting: Setting, architecture: str) -> None:
+        """Refuse, before anything runs, what the condition is not about. Raises `ParameterError`."""
+        if setting.patterns.kind == "searched" and self.condition not in ("planted", "trace"):
             raise ParameterError(
                 f"condition {self.condition!r} is not searched; use patterns.kind sampled or exhaustive"
             )
+        if self.condition == "planted" and isinstance(setting.planted, Linear) and architecture not in WITH_SKIP:
+            raise ParameterError(
+                f"architecture {architecture!r} has no linear neuron to recover; use {' or '.join(WITH_SKIP)}"
+            )
+        if self.condition in ("maximal", "sufficient") and getattr(setting.planted, "k", None) != 1:
+            raise ParameterError(f"condition {self.condition!r} is about one ReLU neuron: planted {{kind: relu, k: 1}}")
+
+    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+        self.check(instance.setting, architecture)
+        searched = instance.setting.patterns.kind == "searched"
         measured = Measurement(
             pattern_count=instance.patterns.shape[1],
             all_ones=None if instance.all_ones is None else instance.all_ones.exists,
@@ -93,10 +105,7 @@ class Isometry:
         return replace(instance, patterns=unique_patterns([instance.patterns, found.pattern[:, None]]))
 
     def _single_neuron(self, instance: Instance) -> bool:
-        planted = instance.planted
-        if planted.form == "linear" or len(planted.signs) != 1:
-            raise ParameterError(f"condition {self.condition!r} is about one ReLU neuron: planted {{kind: relu, k: 1}}")
-        w = planted.directions[:, 0]
+        w = instance.planted.directions[:, 0]
         if self.condition == "sufficient":
             return sufficient_condition(instance.X, w).holds
         pattern = instance.X @ w >= 0
