@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from recovery.theory import CURVES
 from recovery.theory.noisy import GAMMA, sharper_distance, theorem10_distance, theorem10_interval
 
 
@@ -44,3 +45,10 @@ def test_only_the_linear_group_is_active_inside_it(scaling: float) -> None:
         assert np.linalg.norm(U.T @ (D * r[:, None]), axis=0).max() < beta
         distance = np.linalg.norm(w0 - w)
         assert distance <= sharper_distance(noise, beta, scaling) <= theorem10_distance(eta, noise, beta, scaling)
+
+
+def test_inside_is_the_interval_at_unit_signal() -> None:
+    lower, upper = theorem10_interval(1.0, 0.05)
+    beta = [0.0, lower - 1e-9, lower + 1e-9, upper - 1e-9, upper + 1e-9]
+    np.testing.assert_array_equal(CURVES["theorem10"].function(beta, 0.05), [0, 0, 1, 1, 0])
+    np.testing.assert_array_equal(CURVES["theorem10"].function([0.5, 1.5], [[0.0], [0.125]]), [[1, 0], [0, 0]])
