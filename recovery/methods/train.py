@@ -46,7 +46,7 @@ class Train:
     weight_decay: decoupled for adamw, an l2 term of the gradient for sgd and adam.
     target_loss, tolerance: stop at a loss, or at a gradient norm, before the epochs are over.
     success: recovered when the relative error is at most this.
-    record: keep the trajectory at every so many epochs; 0 keeps none.
+    record: keep the trajectory at every so many epochs, and at powers of two before that; 0 keeps none.
     compare: also decide whether the convex program recovers on this instance (`verdict`), and solve it for the
     distance of the two predictions on the test draw (`optimum`).
     """

@@ -83,7 +83,8 @@ def draw_loss(runs: Sequence[Run], title: str) -> Figure:
         if max(float(run.record["epoch"][-1]) for run in runs) > 20 * min(
             float(run.record["epoch"][-1]) for run in runs
         ):
-            ax.set_xscale("symlog", linthresh=10)
+            ax.set_xscale("symlog", linthresh=1)
+            ax.set_xlim(left=0)
         ax.set_xlabel("epoch")
         ax.set_ylabel("loss; norm of the sum (dotted)")
         handles = [Line2D([], [], color=shade, label=cell) for shade, cell in zip(shades, cells, strict=True) if cell]
@@ -186,7 +187,7 @@ def _panels(runs: Sequence[Run], title: str, panel: Callable[[Axes, Run], None],
         axes = figure.subplots(rows, columns, squeeze=False)
         for letter, run, ax in zip("abcdefghi", chosen, axes.flat, strict=False):
             panel(ax, run)
-            ax.set_title(f"({letter}) {run.cell}" if run.cell else "", loc="left")
+            ax.set_title("\n".join(wrap(f"({letter}) {run.cell}", 30)) if run.cell else "", loc="left")
             ax.set_xlabel(across)
             ax.set_ylabel(up)
         for ax in list(axes.flat)[len(chosen) :]:

@@ -73,7 +73,8 @@ def descend(
 
     `batches` gives the losses of one epoch's mini-batches; without it each epoch is one step on `objective`. With
     `reset_state` the optimiser forgets its state at every epoch, as the code of P1 does. Every `record_every` epochs,
-    and at both ends, `observe` is recorded (0: never). The loss is looked at before each epoch and after the last one.
+    at powers of two before that, and at both ends, `observe` is recorded (0: never). The loss is looked at before
+    each epoch and after the last one.
     """
     gradient = parameters.like()
     theta, slope = parameters.trainable(train_outer), gradient.trainable(train_outer)
@@ -86,7 +87,7 @@ def descend(
             size = float(np.linalg.norm(slope))
             first = loss if epoch == 0 else first
             stop = _stop(loss, size, first, epoch, limits)
-            if record_every and (stop is not None or epoch % record_every == 0):
+            if record_every and (stop is not None or _recorded(epoch, record_every)):
                 seen = observe(parameters) if observe else {}
                 rows.append({"epoch": float(epoch), "loss": loss, "gradient_norm": size, **seen})
             if stop is not None:
@@ -104,6 +105,10 @@ def descend(
             epoch += 1
     record = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
     return Descent(parameters, loss, size, epoch, stop, record)
+
+
+def _recorded(epoch: int, every: int) -> bool:
+    return epoch % every == 0 or (epoch < every and epoch & (epoch - 1) == 0)
 
 
 def _stop(loss: float, size: float, first: float, epoch: int, limits: Limits) -> Stop | None:

@@ -71,7 +71,7 @@ def test_a_number_that_is_lost_stops_the_loop_at_once():
     assert (descent.stop, descent.epochs) == (Stop.DIVERGED, 0)
 
 
-def test_the_record_holds_every_chosen_epoch_and_the_last():
+def test_the_record_holds_every_chosen_epoch_powers_of_two_before_and_the_last():
     loss, parameters = problem()
     descent = descend(
         loss,
@@ -82,9 +82,9 @@ def test_the_record_holds_every_chosen_epoch_and_the_last():
         record_every=4,
         observe=lambda p: {"first": p["W"][0].copy()},
     )
-    assert descent.record["epoch"].tolist() == [0.0, 4.0, 8.0, 10.0]
+    assert descent.record["epoch"].tolist() == [0.0, 1.0, 2.0, 4.0, 8.0, 10.0]
     assert descent.record["loss"][-1] == descent.loss
-    assert descent.record["first"].shape == (4, D)
+    assert descent.record["first"].shape == (6, D)
     np.testing.assert_array_equal(descent.record["first"][-1], parameters["W"][0])
     assert np.all(np.diff(descent.record["loss"]) < 0)
 
