@@ -4,9 +4,11 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
 
 from joblib import parallel_config
@@ -14,6 +16,9 @@ from joblib import parallel_config
 from recovery.errors import ParameterError
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+PARENT_SECONDS = 1.0
+"""How often a worker looks whether the process that started it is still there."""
 
 
 def worker_environment() -> dict[str, str]:
@@ -40,13 +45,20 @@ def loky(jobs: int) -> Iterator[Service]:
     """Processes of this machine; a single job runs in this one."""
     from joblib.externals.loky import BrokenProcessPool
 
-    with parallel_config("loky", n_jobs=jobs, initializer=ignore_interrupts, inner_max_num_threads=1):
+    with parallel_config("loky", n_jobs=jobs, initializer=enter_worker, inner_max_num_threads=1):
         yield Service(jobs, broken=(BrokenProcessPool,))
 
 
-def ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of the terminal; the one that stores the rows decides what it means."""
+def enter_worker() -> None:
+    """Ctrl-C is for the process that stores the rows; when that one is gone, so are its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, args=[os.getppid()], daemon=True).start()
+
+
+def _end_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os._exit(1)
 
 
 @contextmanager

@@ -1,0 +1,155 @@
+"""What each fault does; CONTRIBUTING has the table. Kills are in test_kill, limits and dead workers in test_supervised,
+damaged parts in test_sweep and store/test_parts."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from recovery.runner import trial as trial_module
+from recovery.store import read
+from recovery.store.compact import compact
+from recovery.store.folder import Folder
+from recovery.store.parts import list_parts
+
+from .kills import COMMAND, start, stored_ids
+from .sweeps import rows, sweep, write_config
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=False)
+    if mounted.returncode:
+        pytest.skip("mounting a tmpfs needs root")
+    yield disk
+    subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+def test_a_full_disk_stops_with_75_keeps_what_is_stored_and_goes_on_elsewhere(tmp_path: Path, small_disk: Path) -> None:
+    config = write_config(tmp_path, replicates=40, method={"seconds": 0.01})
+    out = small_disk / "out"
+    process = start(config, "--out", out, "--jobs", 1)
+    _, stderr = process.communicate()
+    assert process.returncode == 75, stderr
+    assert "No space left on device" in stderr
+    assert "Traceback" not in stderr
+    assert not list(out.rglob("*.tmp"))
+    stored = rows(out)
+    assert 0 < len(stored) < 240
+
+    subprocess.run(["mount", "-o", "remount,size=8m", small_disk], check=True)
+    assert sweep(config, out).stored == {"ok": 240}
+    pd.testing.assert_frame_equal(rows(out).loc[stored.index], stored)
+
+
+def test_a_folder_that_may_not_be_written_is_a_message_before_any_work(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    sweep(config, tmp_path / "out")
+    part = list_parts(tmp_path / "out" / "trials")[0]
+    part.unlink()
+    locked = tmp_path / "out" / "trials"
+    if os.geteuid() == 0:  # root may write anywhere but to a read-only mount
+        subprocess.run(["mount", "--bind", locked, locked], check=True)
+        subprocess.run(["mount", "-o", "remount,ro,bind", locked], check=True)
+    else:
+        locked.chmod(0o555)
+    try:
+        done = subprocess.run(
+            [*COMMAND, config, "--out", tmp_path / "out"], capture_output=True, text=True, check=False
+        )
+    finally:
+        if os.geteuid() == 0:
+            subprocess.run(["umount", locked], check=True)
+        else:
+            locked.chmod(0o755)
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+    assert "--out" in done.stderr
+    assert len(done.stderr.splitlines()) < 10
+
+
+@pytest.mark.parametrize("jump", [timedelta(days=-400), timedelta(days=400)])
+def test_a_clock_that_jumps_changes_times_only(
+    tmp_path: Path, jump: timedelta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = write_config(tmp_path)
+    sweep(config, tmp_path / "plain")
+
+    class Jumping(datetime):
+        calls = 0
+
+        @classmethod
+        def now(cls, tz: Any = None) -> "Jumping":
+            cls.calls += 1
+            moment = datetime.now(UTC) + (jump if cls.calls > 10 else timedelta())
+            return cls.fromtimestamp(moment.timestamp(), tz)
+
+    monkeypatch.setattr(trial_module, "datetime", Jumping)
+    sweep(config, tmp_path / "out", shard=(1, 2))
+    sweep(config, tmp_path / "out")
+    assert sum(sweep(config, tmp_path / "out").ran.values()) == 0
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "plain"))
+    assert read(tmp_path / "out").frame["seconds"].between(0, 60).all()
+
+
+def test_two_sweeps_on_one_folder_at_once_give_one_grid_while_a_third_compacts(tmp_path: Path) -> None:
+    config = write_config(tmp_path, method={"seconds": 0.01}, replicates=40)
+    out = tmp_path / "out"
+    processes = [start(config, "--out", out, "--jobs", 1, "--quiet") for _ in range(2)]
+    while not (out / "sweep.json").exists():
+        pass
+    while any(process.poll() is None for process in processes):
+        compact(Folder(out))
+        read(out)
+    for process in processes:
+        _, stderr = process.communicate()
+        assert process.returncode == 0, stderr
+    assert set(stored_ids(out)) == set(rows(out).index)
+    compact(Folder(out))
+    assert set(stored_ids(out).values()) == {1}
+    sweep(config, tmp_path / "plain", jobs=4, backend="threading")
+    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+
+
+def test_concurrent_compactions_lose_nothing(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    for index in range(1, 13):
+        sweep(config, tmp_path / "out", shard=(index, 12))
+    expected = rows(tmp_path / "out")
+    threads = [threading.Thread(target=compact, args=[Folder(tmp_path / "out")]) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), expected)
+
+
+def test_workers_end_with_a_killed_sweep(tmp_path: Path) -> None:
+    config = write_config(tmp_path, method={"seconds": 0.05}, replicates=400)
+    process = start(config, "--out", tmp_path / "out", "--jobs", 2, "--quiet", "--trial-timeout", 60)
+    while not list((tmp_path / "out").glob("trials/*.parquet")):
+        assert process.poll() is None
+    process.kill()
+    process.communicate()
+    for _ in range(200):
+        left = subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True, check=False).stdout
+        if not left:
+            break
+        threading.Event().wait(0.1)
+    assert left == ""
+
+
+def test_importing_the_command_line_is_light() -> None:
+    heavy = "print(sorted({'numpy', 'pandas', 'cvxpy', 'matplotlib', 'pyarrow', 'joblib'} & set(sys.modules)))"
+    code = f"import sys, recovery.cli.main; {heavy}"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
