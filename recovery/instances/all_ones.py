@@ -114,7 +114,7 @@ def _decide(Z: Array, w: Array, u: Array) -> AllOnes | None:
 
 
 def _non_negative_least_squares(Z: Array) -> AllOnes | None:
-    """min ||Z^T u||^2 + (1 - sum u)^2 over u >= 0: u proves one side if it is zero, -Z^T u Z^T u = w the other if not."""
+    """min ||Z^T u||^2 + (1 - sum u)^2 over u >= 0: the optimum proves one side by u, the other by w = Z^T u."""
     from scipy.optimize import nnls  # a quarter of a second to import, and hardly ever needed
 
     u = np.asarray(nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))[0])

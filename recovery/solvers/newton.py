@@ -9,12 +9,14 @@ active groups only, ||z_g|| > s b:
 Source: the augmented-Lagrangian scheme of Li, Sun and Toh (SIAM J. Optim. 28, 2018), applied to group norms.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from recovery.programs.certificate import certify
+from recovery.programs.groups import Groups
 from recovery.programs.program import Program
 from recovery.solvers.solution import Solution, Status
 from recovery.types import Array, Index
@@ -95,6 +97,14 @@ def solve_newton(program: Program, start: Solution | None = None, tolerance: flo
     if status in (Status.ITERATION_LIMIT, Status.NUMERICAL_TROUBLE) and best[0] <= 1e-6:
         status = Status.NEARLY_SOLVED
     return Solution(best[1], best[2], status, state.steps, "newton")
+
+
+def solve_path(groups: Groups, y: Array, betas: Iterable[float]) -> Iterator[Solution]:
+    """Solve the regularised program at each beta in turn, each warm-started from the one before."""
+    solution = None
+    for beta in betas:
+        solution = solve_newton(Program(groups, y, float(beta)), solution)
+        yield solution
 
 
 def _accuracy(program: Program, gap: float, objective: float, tolerance: float) -> float:

@@ -1,0 +1,184 @@
+"""The ladder's verdicts against a conic solver, and instances built to have two solutions."""
+
+import numpy as np
+import pytest
+
+from recovery.errors import ParameterError, SolverError
+from recovery.instances.draw import Setting, draw
+from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar
+from recovery.instances.planted import Linear, NormalizedRelu, Relu
+from recovery.methods.least_squares import LeastSquares
+from recovery.methods.min_norm import MinNorm
+from recovery.methods.regularized import Regularized
+from recovery.methods.representation import planted_weights
+from recovery.programs.groups import groups_of
+from recovery.programs.uniqueness import planted_candidate, proves_not_optimal, proves_unique
+from recovery.solvers import conic
+
+MODELS = [
+    ("relu_skip", Linear()),
+    ("relu_norm_skip", Linear("smallest_singular")),
+    ("relu", Relu()),
+    ("relu", Relu(k=2, signs="alternating")),
+    ("relu_skip", Relu()),
+    ("relu_norm", NormalizedRelu()),
+    ("relu_norm", NormalizedRelu(k=2, geometry="opposite")),
+    ("relu_norm", NormalizedRelu(k=3, geometry="basis")),
+]
+SIZES = [(6, 4), (12, 5), (18, 5), (24, 4)]
+
+
+@pytest.mark.parametrize(("architecture", "planted"), MODELS)
+def test_the_ladder_agrees_with_a_conic_solver_on_every_trial(architecture, planted):
+    verdicts = []
+    for n, d in SIZES:
+        for seed, ensemble in enumerate((Gaussian(), Haar(), CubicGaussian())):
+            instance = draw(Setting(n, d, ensemble, planted), np.random.default_rng([n, d, seed]))
+            ours = MinNorm()(instance, architecture)
+            solved = MinNorm(solver="CLARABEL")(instance, architecture)
+            verdicts.append(ours.verdict)
+            if ours.recovered:
+                assert solved.max_deviation <= 1e-4
+                assert ours.gap == pytest.approx(0, abs=1e-8)
+            elif ours.verdict == "not_optimal":
+                assert solved.objective < planted_objective(instance, architecture) * (1 - 1e-9)
+            elif ours.verdict == "not_unique":
+                assert solved.objective == pytest.approx(planted_objective(instance, architecture), rel=1e-6)
+    assert verdicts.count("undecided") == 0
+    assert len(set(verdicts)) > 1
+
+
+def planted_objective(instance, architecture):
+    groups = groups_of(architecture, instance.X, instance.patterns)
+    return float(np.linalg.norm(planted_weights(groups, instance), axis=1).sum())
+
+
+@pytest.mark.parametrize(("architecture", "planted"), MODELS)
+def test_planted_weights_make_the_labels(architecture, planted):
+    instance = draw(Setting(15, 4, planted=planted), np.random.default_rng(1))
+    groups = groups_of(architecture, instance.X, instance.patterns)
+    assert np.allclose(groups.forward(planted_weights(groups, instance)), instance.signal)
+
+
+def test_the_all_ones_pattern_beside_the_skip_connection_is_never_unique():
+    rng = np.random.default_rng(2)
+    for solver in ("auto", "newton"):
+        instance = draw(Setting(30, 3), rng)
+        assert not instance.all_ones.exists
+        object.__setattr__(instance, "patterns", np.hstack([instance.patterns, np.ones((30, 1), dtype=bool)]))
+        measured = MinNorm(solver=solver)(instance, "relu_skip")
+        assert not measured.recovered
+
+
+@pytest.mark.parametrize(("architecture", "planted"), [("relu", Relu()), ("relu_norm", NormalizedRelu(k=2))])
+def test_a_repeated_planted_pattern_is_never_unique(architecture, planted):
+    instance = draw(Setting(40, 3, planted=planted), np.random.default_rng(3))
+    object.__setattr__(instance, "patterns", np.hstack([instance.patterns, instance.patterns[:, :1]]))
+    measured = MinNorm()(instance, architecture)
+    assert (measured.verdict, measured.certificate) == ("not_unique", "duplicate")
+    assert not MinNorm(solver="newton")(instance, architecture).recovered
+
+
+def test_proofs_do_not_hold_for_other_duals_or_directions():
+    instance = draw(Setting(60, 4), np.random.default_rng(4))
+    groups = groups_of("relu_skip", instance.X, instance.patterns)
+    planted = planted_candidate(groups, planted_weights(groups, instance))
+    assert proves_unique(groups, planted, planted.lam)
+    assert not proves_unique(groups, planted, planted.lam * (1 + 1e-6))
+    assert not proves_unique(groups, planted, np.zeros(60))
+    excess = np.random.default_rng(5).standard_normal((groups.count, 4))
+    excess[0] = 0
+    assert not proves_not_optimal(groups, planted, excess)
+
+
+def test_every_rung_of_the_ladder_decides_some_trial():
+    seen = set()
+    for n in (6, 14, 20, 26, 40):
+        for seed in range(12):
+            instance = draw(Setting(n, 8), np.random.default_rng([n, seed]))
+            measured = MinNorm()(instance, "relu_skip")
+            seen.add((measured.verdict, measured.certificate))
+    assert seen == {
+        ("not_unique", "duplicate"),
+        ("recovered", "isometry"),
+        ("recovered", "dual"),
+        ("not_optimal", "dual"),
+    }
+
+
+def test_a_recovered_trial_is_at_distance_zero_and_a_failed_one_is_measured_on_request():
+    instance = draw(Setting(12, 8), np.random.default_rng(6))
+    plain, measured = MinNorm()(instance, "relu_skip"), MinNorm(distances=True)(instance, "relu_skip")
+    assert plain.absolute_distance is None
+    assert measured.absolute_distance > 0.1
+    assert (plain.verdict, plain.recovered) == (measured.verdict, measured.recovered)
+    recovered = MinNorm()(draw(Setting(60, 4), np.random.default_rng(7)), "relu_skip")
+    assert (recovered.recovered, recovered.max_deviation, recovered.test_distance) == (True, 0.0, 0.0)
+
+
+def test_noise_leaves_recovery_open_and_measures_distances():
+    low, high = (draw(Setting(40, 4, noise=s), np.random.default_rng(8)) for s in (0.01, 0.1))
+    first, second = MinNorm()(low, "relu_skip"), MinNorm()(high, "relu_skip")
+    assert first.recovered is None
+    assert first.certificate == "gap"
+    assert 0 < first.absolute_distance < second.absolute_distance
+    assert 0 < first.test_distance < second.test_distance
+
+
+def test_least_squares_recovers_from_n_equal_d():
+    for n, recovers in [(4, False), (5, True), (9, True)]:
+        instance = draw(Setting(n, 5), np.random.default_rng(n))
+        measured = LeastSquares()(instance, "relu_skip")
+        assert measured.recovered == recovers
+        assert (measured.absolute_distance < 1e-8) == recovers
+    with pytest.raises(ParameterError, match="linear"):
+        LeastSquares().check(Setting(5, 5, planted=Relu()), "relu")
+
+
+def test_a_linear_model_needs_a_skip_connection():
+    with pytest.raises(ParameterError, match="relu_skip or relu_norm_skip"):
+        MinNorm().check(Setting(5, 5), "relu_norm")
+
+
+def test_regularised_recovery_fails_succeeds_and_fails_as_beta_grows():
+    instance = draw(Setting(40, 10, noise=0.125), np.random.default_rng(9))
+    outcomes = [Regularized(beta=b)(instance, "relu_norm_skip").support_recovered for b in (1e-3, 0.4, 5.0)]
+    assert outcomes == [False, True, False]
+
+
+def test_the_printed_scaling_is_half_the_penalty():
+    instance = draw(Setting(30, 5, noise=0.1), np.random.default_rng(10))
+    printed = Regularized(beta=0.2, scaling="printed")(instance, "relu_skip")
+    assert printed.objective == pytest.approx(Regularized(beta=0.1)(instance, "relu_skip").objective)
+
+
+def test_a_missing_solver_is_named_with_those_that_are_installed(monkeypatch):
+    monkeypatch.setitem(conic.MODULES, "ECOS", "a_module_that_is_not_there")
+    with pytest.raises(SolverError, match=r"ECOS is not installed.*CLARABEL"):
+        MinNorm(solver="ECOS")
+
+
+def test_nothing_but_the_named_solver_needs_ecos(monkeypatch):
+    monkeypatch.setitem(conic.MODULES, "ECOS", "a_module_that_is_not_there")
+    instance = draw(Setting(12, 4), np.random.default_rng(11))
+    assert MinNorm(solver="CLARABEL")(instance, "relu_skip").gap == pytest.approx(0, abs=1e-5)
+    assert MinNorm()(instance, "relu_skip").verdict != "undecided"
+
+
+def test_ecos_agrees_with_the_ladder():
+    instance = draw(Setting(24, 5), np.random.default_rng(12))
+    assert MinNorm(solver="ECOS")(instance, "relu_skip").recovered == MinNorm()(instance, "relu_skip").recovered
+
+
+@pytest.mark.parametrize("architecture", ["relu_skip", "relu_norm_skip"])
+def test_ill_conditioned_data_never_give_a_wrong_verdict(architecture):
+    for seed in range(10):
+        heavy = draw(Setting(10, 100, CubicGaussian()), np.random.default_rng(seed))
+        assert not MinNorm()(heavy, architecture).recovered
+        plain = draw(Setting(40, 5), np.random.default_rng(seed))
+        scaled = draw(Setting(40, 5), np.random.default_rng(seed))
+        scaled.X[:, 2] *= 1e-8
+        object.__setattr__(scaled, "y", scaled.planted.labels(scaled.X))
+        measured = MinNorm()(scaled, architecture)
+        if architecture == "relu_norm_skip":  # the same range, so the same answer
+            assert measured.recovered in (MinNorm()(plain, architecture).recovered, None)

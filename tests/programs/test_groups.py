@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recovery.instances.patterns import unique_patterns
+from recovery.programs.groups import ARCHITECTURES, groups_of
+from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
+
+
+def some_groups(architecture, seed, n=14, d=4):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, groups_of(architecture, X, unique_patterns([X @ rng.standard_normal((d, 9)) >= 0]))
+
+
+@given(st.sampled_from(list(ARCHITECTURES)), st.integers(0, 1000), st.integers(2, 12), st.integers(1, 6))
+def test_products_equal_those_of_the_blocks(architecture, seed, n, d):
+    _, groups = some_groups(architecture, seed, n, d)
+    rng = np.random.default_rng(seed)
+    W, lam = rng.standard_normal((groups.count, groups.rank)), rng.standard_normal(n)
+    blocks = [groups.block(g) for g in range(groups.count)]
+    assert np.allclose(groups.forward(W), sum((A @ w for A, w in zip(blocks, W, strict=True)), np.zeros(n)))
+    assert np.allclose(groups.adjoint(lam), [A.T @ lam for A in blocks])
+    c = rng.random(groups.count)
+    gram = sum((weight * A @ A.T for weight, A in zip(c, blocks, strict=True)), np.zeros((n, n)))
+    assert np.allclose(groups.weighted_gram(np.arange(groups.count), c), gram)
+
+
+@pytest.mark.parametrize("architecture", ["relu", "relu_skip"])
+def test_plain_blocks_are_masked_data(architecture):
+    X, groups = some_groups(architecture, 1)
+    for g in range(groups.count):
+        assert np.array_equal(groups.block(g), np.where(groups.patterns[:, [g]], X, 0))
+    assert groups.patterns[:, 0].all() == (architecture == "relu_skip")
+
+
+def test_normalised_blocks_are_orthonormal_bases_of_the_masked_range():
+    X, groups = some_groups("relu_norm", 2)
+    for g in range(groups.count):
+        Q, A = groups.block(g), np.where(groups.patterns[:, [g]], X, 0)
+        rank = np.linalg.matrix_rank(A)
+        assert groups.dimensions(np.array([g])).sum() == rank
+        assert np.allclose(Q @ Q.T, A @ np.linalg.pinv(A), atol=1e-10)
+
+
+def test_relu_norm_skip_is_relu_skip_on_whitened_data():
+    X, groups = some_groups("relu_norm_skip", 3)
+    U, coordinates = orthonormal_base(X)
+    assert np.allclose(groups.base, U)
+    assert np.allclose(U @ coordinates, X)
+    assert np.allclose(U.T @ U, np.eye(4))
+
+
+def test_bases_survive_rank_deficiency_and_bad_scaling():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((12, 5)) * np.array([1, 1e-8, 1e8, 1, 1])
+    X[:, 4] = X[:, 3]
+    U, _ = orthonormal_base(X)
+    assert U.shape == (12, 4)
+    patterns = unique_patterns([X @ rng.standard_normal((5, 20)) >= 0, np.eye(12, dtype=bool)])
+    T = orthonormal_transforms(U, patterns)
+    for j in range(patterns.shape[1]):
+        Q = np.where(patterns[:, [j]], U, 0) @ T[j]
+        present = T[j].any(axis=0)
+        assert np.allclose(Q[:, present].T @ Q[:, present], np.eye(present.sum()), atol=1e-9)
+        assert present.sum() == np.linalg.matrix_rank(U[patterns[:, j]])
+
+
+def test_duplicates_are_groups_of_equal_operators():
+    X = np.random.default_rng(5).standard_normal((6, 2))
+    patterns = np.column_stack([X[:, 0] >= 0, np.ones(6, dtype=bool), X[:, 0] >= 0])
+    groups = groups_of("relu_skip", X, patterns)
+    assert groups.duplicates_of(0).tolist() == [2]
+    assert groups.duplicates_of(1).tolist() == [3]
