@@ -11,7 +11,8 @@ from recovery.types import Array, Rng
 class Minibatches:
     """Calling it shuffles the rows and gives the loss of each batch in turn; the last one may be smaller.
 
-    Each loss is scaled by n/size, so that its gradient is on average that of the whole loss.
+    Each loss is scaled by n/size, so that its gradient is on average that of the whole loss. It keeps rows of its own,
+    which the next batch of its size overwrites.
     """
 
     def __init__(
@@ -21,7 +22,7 @@ class Minibatches:
         self.X, self.Y = X.astype(dtype), Y.T.astype(dtype)
         n, size = len(X), min(size, len(X))
         self.sizes = [size] * (n // size) + ([n % size] if n % size else [])
-        self.losses = {b: Empirical(X[:b], Y[:b], k, factor * n / b, dtype) for b in set(self.sizes)}
+        self.losses = {b: Empirical(X[:b].copy(), Y[:b].copy(), k, factor * n / b, dtype) for b in set(self.sizes)}
 
     def __call__(self) -> Iterator[Empirical]:
         order = self.rng.permutation(len(self.X))
