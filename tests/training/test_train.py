@@ -11,7 +11,9 @@ from recovery.instances.planted import Linear, NormalizedRelu, Planted
 from recovery.methods.measurement import Recorded
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.train import Train
-from recovery.training.models import NETWORKS
+from recovery.methods.trained import measure, targets
+from recovery.training.descent import Descent, Stop
+from recovery.training.models import NETWORKS, Parameters
 
 BASIS, STANDARD = Linear("basis"), Standard()
 P2 = {
@@ -219,3 +221,33 @@ def test_the_convex_comparison_is_the_verdict_and_the_optimum_of_the_same_instan
 def test_a_comparison_without_a_convex_program_is_refused():
     with pytest.raises(ParameterError, match="no linear group"):
         Train(compare="verdict").check(Setting(20, 5), "relu")
+
+
+def finished(parameters: Parameters) -> Descent:
+    return Descent(parameters, 0.0, 0.0, 0, Stop.EPOCHS, {})
+
+
+def test_the_planted_network_itself_measures_as_recovered():
+    """A linear neuron in the skip connection, and normalised neurons in the normalised network: every distance is 0."""
+    inst = instance(30, 5, Linear(), Gaussian())
+    skip = Parameters.empty(NETWORKS["relu_skip"], 3, 5, 1, np.float64)
+    skip["w0"][...], skip["a0"][...] = 2.0 * inst.planted.directions.T, 0.5
+    inst_norm = instance(30, 5, NormalizedRelu(k=2, signs="alternating"), Gaussian())
+    norm = Parameters.empty(NETWORKS["relu_norm"], 2, 5, 1, np.float64)
+    norm["W"][...] = 3.0 * inst_norm.planted.directions.T
+    norm["gamma"][...], norm["V"][...] = 0.5, 2.0 * inst_norm.planted.signs[:, None]
+    for planted, parameters in ((inst, skip), (inst_norm, norm)):
+        A = targets(planted, 1)
+        row = measure(planted, finished(parameters), parameters, A, None, 1e-9)
+        assert row.recovered is True
+        assert row.test_distance == pytest.approx(0.0, abs=1e-12)
+        assert row.absolute_distance == pytest.approx(0.0, abs=1e-12)
+    assert measure(inst_norm, finished(norm), norm, None, None, 1e-9).merged_neurons == 2
+
+
+def test_absolute_distance_of_a_normalised_network_counts_only_neurons_of_the_planted_pattern():
+    """Without a neuron in a planted pattern the distance of that group is the planted weight's own norm, 1."""
+    inst = instance(30, 5, NormalizedRelu(k=2), Gaussian())
+    network = Parameters.empty(NETWORKS["relu_norm"], 1, 5, 1, np.float64)
+    network["W"][...], network["gamma"][...], network["V"][...] = inst.planted.directions[:, :1].T, 1.0, 1.0
+    assert measure(inst, finished(network), network, None, None, 1e-9).absolute_distance == pytest.approx(1.0)
