@@ -20,6 +20,7 @@ from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
 
 from .kills import COMMAND, start, stored_ids
+from .needs import lacking
 from .sweeps import rows, sweep, write_config
 
 
@@ -30,7 +31,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=False)
     if mounted.returncode:
-        pytest.skip("mounting a tmpfs needs root")
+        lacking("root, to mount a tmpfs")
     yield disk
     subprocess.run(["umount", "--lazy", disk], check=True)
 

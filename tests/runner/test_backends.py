@@ -1,0 +1,66 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from recovery.errors import ParameterError
+
+from .needs import need_module
+from .sweeps import rows, sweep, write_config
+
+
+def test_threads_give_the_same_rows(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    sweep(config, tmp_path / "plain")
+    sweep(config, tmp_path / "threads", jobs=3, backend="threading")
+    pd.testing.assert_frame_equal(rows(tmp_path / "threads"), rows(tmp_path / "plain"))
+
+
+def test_dask_gives_the_same_rows_though_a_worker_is_killed(tmp_path: Path) -> None:
+    need_module("distributed")
+    config = write_config(tmp_path, method={"seconds": 0.02}, replicates=40)
+    killed: list[int] = []
+
+    def kill_a_worker() -> None:
+        """The first process of dask's that runs a supervised child, once rows are stored."""
+        while not list((tmp_path / "dask").glob("trials/*.parquet")):
+            time.sleep(0.05)
+        children = subprocess.run(["pgrep", "-f", "recovery.runner.supervised"], capture_output=True, text=True).stdout
+        workers = {_parent(int(pid)) for pid in children.split()}
+        ours = [pid for pid in workers if _parent(_parent(pid)) == os.getpid() or _parent(pid) == os.getpid()]
+        os.kill(ours[0], signal.SIGKILL)
+        killed.append(ours[0])
+
+    thread = threading.Thread(target=kill_a_worker, daemon=True)
+    thread.start()
+    summary = sweep(config, tmp_path / "dask", jobs=2, backend="dask")
+    assert killed
+    assert summary.stored == {"ok": 240}
+    sweep(config, tmp_path / "plain", jobs=4, backend="threading")
+    pd.testing.assert_frame_equal(rows(tmp_path / "dask"), rows(tmp_path / "plain"))
+
+
+def test_ray_gives_the_same_rows(tmp_path: Path) -> None:
+    need_module("ray")
+    config = write_config(tmp_path)
+    sweep(config, tmp_path / "plain")
+    command = [sys.executable, "-m", "recovery.cli", "sweep", config, "--out", tmp_path / "ray", "--jobs", "2"]
+    done = subprocess.run([*command, "--backend", "ray"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pd.testing.assert_frame_equal(rows(tmp_path / "ray"), rows(tmp_path / "plain"))
+
+
+def test_a_backend_that_is_not_installed_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ParameterError, match=r"recover\[dask\]"):
+        sweep(write_config(tmp_path), tmp_path / "out", backend="dask")
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
