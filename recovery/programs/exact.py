@@ -1,0 +1,140 @@
+"""The exact program as data: the convex problem that training the network itself is equivalent to.
+
+Two copies of every group's weights, one a sign, each in the cone of its pattern: with base weights v (what multiplies
+the base B) the neuron (B v)_+ has pattern D_g exactly where (2 D_g - I) B v >= 0, and then equals D_g B v. So
+    min sum_{g, sigma} ||v_{g,sigma}||_g   s.t.  sum sigma D_g B v_{g,sigma} = y,  (2 D_g - I) B v_{g,sigma} >= 0,
+with ||v||_g = ||v||, or ||D_g B v|| under `relu_norm`; the skip connection has one copy and no cone. Source: P1, (6),
+(11), (14), (16), (25), (211), (212). Where D_g X has less than full rank, (16) also confines v to the row space of
+D_g X: that shuts out neurons (a planted one, for n < 2d), is no restriction when all patterns are in, and is left out.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from recovery.programs.groups import Groups
+from recovery.programs.program import Program
+from recovery.types import Array, Index, Mask
+
+
+@dataclass(frozen=True)
+class ExactProgram:
+    """The exact counterpart of a gated program; a signed group k < 2 p is group k mod p, positive for k < p.
+
+    Weights are arrays V (2 p, r) of base weights. beta None: interpolation; beta > 0: 1/2 ||. - y||^2 + beta sum.
+    """
+
+    gated: Program
+
+    @property
+    def groups(self) -> Groups:
+        return self.gated.groups
+
+    @property
+    def y(self) -> Array:
+        return self.gated.y
+
+    @property
+    def penalty(self) -> float:
+        return self.gated.penalty
+
+    @cached_property
+    def members(self) -> Index:
+        """The signed groups that exist: the skip connection has no negative copy."""
+        p = self.groups.count
+        everyone = np.arange(2 * p)
+        return np.delete(everyone, p) if self.groups.linear else everyone
+
+    def group(self, chosen: Index) -> Index:
+        """The group of each signed group."""
+        return chosen % self.groups.count
+
+    def sign(self, chosen: Index) -> Array:
+        """+1 or -1: the sign of each signed group's second layer."""
+        return np.where(chosen < self.groups.count, 1.0, -1.0)
+
+    def is_free(self, chosen: Index) -> Mask:
+        """Which signed groups have no cone: the skip connection."""
+        free: Mask = (self.group(chosen) == 0) & self.groups.linear
+        return free
+
+    def orientation(self, chosen: Index) -> Array:
+        """The diagonals of 2 D_g - I, a row a signed group, (k, n); zero for the skip connection."""
+        S = 2.0 * self.groups.D[:, self.group(chosen)].T - 1.0
+        S[self.is_free(chosen)] = 0.0
+        return S
+
+    @cached_property
+    def factors(self) -> Array | None:
+        """F_g (p, r, r) with ||v||_g = ||F_g v|| and group weights w_g = F_g v; None where both are v itself."""
+        groups = self.groups
+        if groups.transforms is None:
+            return None
+        F = np.empty_like(groups.transforms)
+        for g in range(groups.count):
+            rows = groups.base[groups.patterns[:, g]]
+            F[g] = groups.transforms[g].T @ (rows.T @ rows)
+        return F
+
+    def coordinates(self, V: Array, chosen: Index) -> Array:
+        """Group weights w = F_g v of base weights V (k, r) of the chosen signed groups."""
+        if self.factors is None:
+            return V
+        return np.matmul(self.factors[self.group(chosen)], V[:, :, None])[:, :, 0]
+
+    def norms(self, V: Array) -> Array:
+        """||v||_g for V (2 p, r); shape (2 p,)."""
+        result = np.zeros(len(V))
+        active = np.flatnonzero(V.any(axis=1))
+        result[active] = np.linalg.norm(self.coordinates(V[active], active), axis=1)
+        return result
+
+    def gated_weights(self, V: Array) -> Array:
+        """W (p, r), w_g = F_g (v_{g,+} - v_{g,-}): what the gated program, which this one contains, would have."""
+        p = self.groups.count
+        difference = V[:p] - V[p:]
+        return self.coordinates(difference, np.arange(p))
+
+    def forward(self, V: Array) -> Array:
+        """sum sigma D_g B v_{g,sigma}; shape (n,)."""
+        active = np.flatnonzero(V.any(axis=1))
+        E = self.groups.D[:, self.group(active)] * self.sign(active)
+        return np.einsum("nk,nk->n", E, self.groups.base @ V[active].T)
+
+    def objective(self, V: Array) -> float:
+        """The primal objective; for interpolation the constraint is not looked at."""
+        value = self.penalty * float(self.norms(V).sum())
+        if self.gated.interpolates:
+            return value
+        residual = self.forward(V) - self.y
+        return value + 0.5 * float(residual @ residual)
+
+    def cone_violation(self, V: Array) -> float:
+        """The largest -(2 D_g - I) B v over rows and signed groups, relative to max ||row of B|| and to max ||v||."""
+        active = np.flatnonzero(V.any(axis=1))
+        if not len(active):
+            return 0.0
+        slack = self.orientation(active) * (V[active] @ self.groups.base.T)
+        size = np.linalg.norm(self.groups.base, axis=1).max() * np.linalg.norm(V[active], axis=1).max()
+        return max(0.0, -float(slack.min()) / float(size))
+
+    def pulls(self, lam: Array, chosen: Index) -> Array:
+        """sigma B^T D_g lam: the slope of y.lam along the base weights of the chosen signed groups, (k, r)."""
+        E = self.groups.D[:, self.group(chosen)].T * self.sign(chosen)[:, None]
+        return (E * lam) @ self.groups.base
+
+    def bounds(self, lam: Array, chosen: Index, multipliers: Array) -> Array:
+        """An upper bound on max {sigma lam . D_g B v : ||v||_g <= 1, v in the cone} for each chosen signed group.
+
+        With multipliers mu >= 0 (k, n) of the cone's rows and b = sigma B^T D_g lam + B^T (2 D_g - I) mu, it is ||b||,
+        or ||T_g^T b|| plus the part of b that no group weight sees. At the best mu it is ||P_K(sigma A_g^T lam)||.
+        """
+        b = self.pulls(lam, chosen) + (self.orientation(chosen) * multipliers) @ self.groups.base
+        if self.groups.transforms is None:
+            return np.linalg.norm(b, axis=1)
+        T = self.groups.transforms[self.group(chosen)]
+        q = np.matmul(b[:, None, :], T)[:, 0]
+        assert self.factors is not None
+        unseen = b - np.matmul(q[:, None, :], self.factors[self.group(chosen)])[:, 0]
+        return np.linalg.norm(q, axis=1) + np.linalg.norm(unseen, axis=1)
