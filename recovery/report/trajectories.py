@@ -21,14 +21,15 @@ from recovery.report.layout import coordinates
 from recovery.report.style import COLOURS, CURVES, DASHES, ONE_COLUMN, RC, TWO_COLUMNS
 from recovery.store import Grid
 from recovery.store.trajectories import read_trajectories
-from recovery.training.models import NETWORKS, Parameters
 from recovery.training.networks import pairing
-from recovery.training.population import Population
+from recovery.training.population import landscape
 from recovery.types import Array
 
 MOST_PANELS = 9
 MOST_LINES = 400
 PAIR_COLOURS = (*CURVES[::2], "#1b6ca8", "#2e8b57", "#d95f02", "#8c564b", "#c2185b", "#666666", "#b8a000", "#008b8b")
+FAR = 10.0
+"""What a run that diverged did farther out is not drawn into the landscape."""
 FLOOR = 1e-18
 """Losses at or below zero, which rounding makes, are drawn here on a log axis."""
 
@@ -142,6 +143,7 @@ def draw_pairing(runs: Sequence[Run], title: str) -> Figure:
 def draw_landscape(runs: Sequence[Run], title: str) -> Figure:
     """The population loss at w_i = alpha_i a, v = (1, -1), and the shadows of the runs on it (P2, Figure 1)."""
     ends = np.concatenate([run.record["inner"][:, :, 0].ravel() for run in runs])
+    ends = ends[np.abs(ends) < FAR]
     low, high = min(-1.5, float(ends.min()) - 0.2), max(2.5, float(ends.max()) + 0.2)
     grid = np.linspace(low, high, 121)
     loss = landscape(grid)
@@ -159,18 +161,6 @@ def draw_landscape(runs: Sequence[Run], title: str) -> Figure:
         ax.set_ylim(low, high)
 
     return _panels(runs, title, panel, "alpha 1", "alpha 2")
-
-
-def landscape(grid: Array) -> Array:
-    """L(alpha_1 a, alpha_2 a) for v = (1, -1) and ||a|| = 1; entry [i, j] is at alpha = (grid[i], grid[j])."""
-    loss, parameters = Population(np.ones((1, 1))), Parameters.empty(NETWORKS["relu"], 2, 1, 1, np.float64)
-    parameters["V"][:, 0] = [1.0, -1.0]
-    gradient, values = parameters.like(), np.empty((len(grid), len(grid)))
-    for i, first in enumerate(grid):
-        for j, second in enumerate(grid):
-            parameters["W"][:, 0] = first, second
-            values[i, j] = loss(parameters, gradient)
-    return values
 
 
 def _wrapped(figure: Figure, title: str) -> str:

@@ -7,7 +7,7 @@ L = (1/4pi) sum_ij <v_i, v_j> ||w_i|| ||w_j|| (sin t_ij + (pi - t_ij) cos t_ij) 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from recovery.training.models import Parameters
+from recovery.training.models import NETWORKS, Parameters
 from recovery.types import Array
 
 
@@ -62,3 +62,15 @@ def correlation(angle: Array, ratio: Array, constant: float = 0.3) -> Array:
     smallest = 2.0 * np.sqrt(np.maximum(1.0 + ratio**2 + 2.0 * ratio * cosine, 0.0))
     size = np.maximum(slope / (2.0 * (1.0 - 2.0 * c)), smallest)
     return own - slope * size + (1.0 - 2.0 * c) * size**2
+
+
+def landscape(grid: Array) -> Array:
+    """L at w_i = alpha_i a for v = (1, -1), ||a|| = 1; entry [i, j] is at alpha = (grid[i], grid[j]) (P2, Figure 1)."""
+    loss, parameters = Population(np.ones((1, 1))), Parameters.empty(NETWORKS["relu"], 2, 1, 1, np.float64)
+    parameters["V"][:, 0] = [1.0, -1.0]
+    gradient, values = parameters.like(), np.empty((len(grid), len(grid)))
+    for i, first in enumerate(grid):
+        for j, second in enumerate(grid):
+            parameters["W"][:, 0] = first, second
+            values[i, j] = loss(parameters, gradient)
+    return values

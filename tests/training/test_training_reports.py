@@ -10,12 +10,14 @@ from recovery.config import load
 from recovery.report.command import report
 from recovery.report.diagram import Diagram
 from recovery.report.extras import extra_figures
+from recovery.report.figure import render
 from recovery.report.paired import Pairs, draw_paired, mcnemar
-from recovery.report.trajectories import figures, firsts, landscape, runs_of
+from recovery.report.trajectories import figures, firsts, runs_of
 from recovery.runner.progress import Progress
 from recovery.runner.sweep import Options, plan, run
 from recovery.runner.workers import Engine
 from recovery.store import Grid, read
+from recovery.training.population import landscape
 
 TRAINED = """
 name: trained
@@ -126,3 +128,11 @@ def test_the_paired_figure_shows_the_difference_of_each_cell(tmp_path):
     expected = frame.groupby(["d", "n"])["convex_recovered"].mean().astype(float).to_numpy().reshape(2, 2)
     np.testing.assert_allclose(np.asarray(mesh), expected)
     assert set(extra_figures(diagram)) == {"paired"}
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_run_that_diverged_can_be_drawn(tmp_path):
+    grid = stored(tmp_path, TRAINED.replace("learning_rate: 0.1", "learning_rate: 50"))
+    assert set(grid.frame["stopped"]) == {"diverged"}
+    for figure in figures(grid).values():
+        render(figure, "svg")
