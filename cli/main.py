@@ -7,6 +7,7 @@ import click
 from recovery.errors import RecoverError
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "bundle": ("bundle", "Pack a grid and its report into one archive."),
     "check": ("check", "Validate a config and say what it would run."),
     "compact": ("compact", "Rewrite the part files of a grid as few."),
     "compare": ("compare", "Compare two grids cell by cell, on the same draws."),

@@ -9,10 +9,7 @@ import numpy as np
 from recovery.report.claims import Finding, findings
 from recovery.report.diagram import Diagram
 from recovery.report.threshold import Threshold
-from recovery.report.transition import Collapse, Pooled, collapse, monotone, poolable, pooled, slices
-
-FINE = 20_000
-"""Grids with more cells than this are fitted as a whole only: their slices and exponents take minutes."""
+from recovery.report.transition import FINE, Collapse, Pooled, collapse, monotone, poolable, pooled, slices
 
 
 @dataclass(frozen=True)

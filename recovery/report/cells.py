@@ -1,6 +1,7 @@
 """From rows to cells: how many trials there were, how they ended, and what the finished ones measured."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,18 @@ class Cells:
         most = int(np.bincount(code).max()) if len(code) else 0
         return cls(frame, keys, code, most if replicates is None else replicates)
 
+    @cached_property
+    def finished(self) -> Mask:
+        """Which rows ended with status ok."""
+        return finished(self.frame)
+
     def count(self, which: Mask) -> Any:
         """How many of each cell's rows satisfy a mask; shape (cells,)."""
         return np.bincount(self.code[which], minlength=len(self.keys))
 
     def counts(self) -> pd.DataFrame:
         """Columns trials (rows stored), ok, failed (any other status), missing (rows that should still come)."""
-        ok = self.count(finished(self.frame))
+        ok = self.count(self.finished)
         trials = np.bincount(self.code, minlength=len(self.keys))
         missing = np.maximum(self.replicates - trials, 0)
         return pd.DataFrame({"trials": trials, "ok": ok, "failed": trials - ok, "missing": missing})
@@ -48,9 +54,9 @@ class Cells:
         worst, best: the fraction if every undecided, failed and missing trial were a no, or a yes.
         Of a number: count, mean, median, lowest, highest, and value = median.
         """
-        values = quantity.values(self.frame)
+        values = np.where(self.finished, quantity.values(self.frame), np.nan)
         known = ~np.isnan(values)
-        open_ = self.count(finished(self.frame) & ~known)
+        open_ = self.count(self.finished & ~known)
         if quantity.proportion(self.frame):
             yes, no = self.count(values == 1.0), self.count(values == 0.0)
             counts = self.counts()

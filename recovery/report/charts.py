@@ -7,9 +7,10 @@ from html import escape
 import numpy as np
 from scipy.stats import norm
 
-from recovery.report.analysis import FINE, Analysis
+from recovery.report.analysis import Analysis
 from recovery.report.intervals import wilson
 from recovery.report.sensitivity import sensitivity
+from recovery.report.transition import FINE
 from recovery.types import Array
 
 WIDTH, HEIGHT = 460, 270

@@ -119,8 +119,8 @@ def _test_curve(diagram: Diagram, panel: Panel, claim: Mapping[str, Any], tests:
     Holds if the shift's interval lies within 5 %."""
     if not poolable(diagram):
         raise ReportError(f"{diagram.quantity} is no proportion over n and d")
-    if claim["curve"] not in CURVES:
-        raise ReportError(f"there is no theory curve {claim['curve']}")
+    if claim["curve"] not in CURVES or CURVES[claim["curve"]].axes != ("n", "d"):
+        raise ReportError(f"there is no theory curve {claim['curve']} over n and d")
     cells = panel.cells[panel.cells["yes"] + panel.cells["no"] > 0]
     if not len(cells):
         return "nothing finished", "cannot tell"

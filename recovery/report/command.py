@@ -10,7 +10,10 @@ from rich.console import Console
 
 from recovery.errors import ReportError
 from recovery.report.analysis import Analysis
+from recovery.report.bundle import bundle
+from recovery.report.compare import compare, in_words
 from recovery.report.diagram import Diagram
+from recovery.report.difference import draw_difference
 from recovery.report.extras import extra_figures
 from recovery.report.figure import draw, render
 from recovery.report.page import as_html
@@ -57,6 +60,29 @@ def report(results: Sequence[Path], kind: str | None, value: str | None, out: Pa
             beside = place.with_name(f"{analysis.diagram.name}-{name}{place.suffix}")
             sys.stdout.write(f"{write(beside, render(extra, kind or 'png'))}\n")
     return analyses
+
+
+def compare_results(first: Path, second: Path, value: str | None, most: int, out: Path | None) -> None:
+    """Print how two grids differ; with `out`, write the difference as a figure or its cells as CSV."""
+    found = compare(Diagram.of(read(first), value), Diagram.of(read(second), value))
+    sys.stdout.write("\n".join(in_words(found, most)) + "\n")
+    if out is None:
+        return
+    kind = out.suffix.lstrip(".").lower()
+    if kind == "csv":
+        write(out, found.cells.to_csv(index=False, lineterminator="\n").encode())
+    elif kind in ("png", "svg", "pdf"):
+        write(out, render(draw_difference(found), kind))
+    else:
+        raise ReportError(f"{out}: a comparison is written as .png, .svg, .pdf or .csv")
+    sys.stdout.write(f"{out}\n")
+
+
+def bundle_results(results: Path, out: Path | None) -> None:
+    """Write the archive of a results folder, and print its path."""
+    analysis = Analysis(Diagram.of(read(results)))
+    place = write(Path(f"{analysis.diagram.name}.zip") if out is None else out, bundle(analysis))
+    sys.stdout.write(f"{place}\n")
 
 
 def _as_text(analyses: list[Analysis]) -> str:

@@ -56,6 +56,8 @@ def _traced(spec: Any, n: tuple[float, float], d: tuple[float, float]) -> list[L
     if name not in CURVES:
         raise ReportError(f"report.curves names {name!r}; there are {', '.join(CURVES)}, or {{ratio: NUMBER}}")
     curve = CURVES[name]
+    if curve.axes != ("n", "d"):
+        return []
     level = spec.get("level") if isinstance(spec, Mapping) else None
     grid_n, grid_d = np.linspace(*n, MESH), np.linspace(*d, MESH)
     with np.errstate(all="ignore"):

@@ -7,7 +7,7 @@ import numpy as np
 import statsmodels.api as sm
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import expit, log_expit, log_ndtr
+from scipy.special import expit, log_expit, log_ndtr, xlogy
 
 from recovery.types import Array, Mask
 
@@ -24,7 +24,8 @@ class Link:
 
 
 def _mills(x: Array) -> Array:
-    return np.exp(-(x**2) / 2 - HALF_LOG_TAU - log_ndtr(x))
+    near = np.maximum(x, -1e4)  # further out the difference cancels, and the ratio is -x to eight digits
+    return np.where(x < near, -x, np.exp(-(near**2) / 2 - HALF_LOG_TAU - log_ndtr(near)))
 
 
 LINKS: dict[str, Link] = {
@@ -80,10 +81,13 @@ class Counts:
 
 def cell_deviance(yes: Array, no: Array, eta: Array, link: Link) -> Array:
     """The deviance of each cell."""
+    yes, no, eta = np.broadcast_arrays(yes, no, eta)
     total = yes + no
-    with np.errstate(divide="ignore", invalid="ignore"):
-        best = np.where(yes > 0, yes * np.log(yes / total), 0.0) + np.where(no > 0, no * np.log(no / total), 0.0)
-        fitted = np.where(yes > 0, yes * link.log(eta), 0.0) + np.where(no > 0, no * link.log(-eta), 0.0)
+    best = xlogy(yes, yes / total) + xlogy(no, no / total)
+    fitted = np.zeros(eta.shape)
+    for count, side in ((yes, eta), (no, -eta)):
+        some = count > 0
+        fitted[some] += count[some] * link.log(side[some])
     return 2 * (best - fitted)
 
 
@@ -96,9 +100,11 @@ def least_deviance(counts: Counts, z: Array, offset: Array | None = None) -> tup
     link = LINKS[counts.link]
     base = np.zeros_like(z) if offset is None else offset
 
+    won, lost = counts.yes > 0, counts.no > 0  # most cells are pure, and need one hazard only
+    sides = [(z[won], base[won], counts.yes[won]), (-z[lost], -base[lost], counts.no[lost])]
+
     def score(c: float) -> float:
-        eta = base + c * z
-        return float(np.sum(z * (counts.yes * link.hazard(eta) - counts.no * link.hazard(-eta))))
+        return sum(float(np.sum(s * k * link.hazard(b + c * s))) for s, b, k in sides)
 
     if score(0.0) <= 0:
         return counts.deviance(base), 0.0

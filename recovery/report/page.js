@@ -233,13 +233,14 @@
       if (open) rows.push(["if the rest were all no, all yes", `${percent(s.yes[i] / whole)}, ${percent(1 - s.no[i] / whole)}`]);
     } else {
       const q = quantity();
-      rows.push([`median ${q.label}`, short(q.median[i])], ["mean", short(q.mean[i])], ["range", `${short(q.lowest[i])} to ${short(q.highest[i])}`], ["measured", `${q.count[i]} trials`]);
+      rows.push([`median ${q.label}`, short(q.median[i])], ["measured", `${q.count[i]} trials`]);
+      if (q.mean) rows.push(["mean", short(q.mean[i])], ["range", `${short(q.lowest[i])} to ${short(q.highest[i])}`]);
     }
     rows.push(["trials", `${g.ok[i]} finished, ${g.failed[i]} failed, ${g.missing[i]} missing, ${s.undecided[i]} undecided`]);
     const kinds = Object.entries(g.certificates).filter(([, counts]) => counts[i]).map(([kind, counts]) => `${kind} ${counts[i]}`);
     if (kinds.length) rows.push(["certificates", kinds.join(", ")]);
     const timing = g.quantities.find((q) => q.key === "seconds");
-    if (timing && timing.count[i]) rows.push(["seconds a trial", `${short(timing.median[i])}, at most ${short(timing.highest[i])}`]);
+    if (timing && timing.highest && timing.count[i]) rows.push(["seconds a trial", `${short(timing.median[i])}, at most ${short(timing.highest[i])}`]);
     return rows;
   }
 
@@ -335,7 +336,8 @@
   function render_controls() {
     fill("grid", grids.map((g) => g.name), state.grid);
     fill("value", grid().quantities.map((q) => q.label), state.quantity);
-    fill("statistic", quantity().kind === "number" && state.threshold < 0 ? ["median", "mean", "lowest", "highest"] : [], state.statistic, ["median", "mean", "lowest", "highest"]);
+    const statistics = ["median", "mean", "lowest", "highest"].filter((name) => quantity()[name]);
+    fill("statistic", state.threshold < 0 ? statistics : [], state.statistic, statistics);
     const below = quantity().below || [];
     fill("threshold", below.length ? ["none", ...below.map((b) => `at most ${b.at}`)] : [], state.threshold, [-1, ...below.map((_, i) => i)]);
     fill("panel", grid().panels.length > 1 ? ["all", ...grid().panels.map((p) => p.title)] : [], state.panel, [-1, ...grid().panels.map((_, i) => i)]);

@@ -16,7 +16,6 @@ import pandas as pd
 from recovery.report.analysis import Analysis, in_words
 from recovery.report.charts import collapse_chart, sensitivity_chart
 from recovery.report.payload import payload
-from recovery.report.quantity import finished
 from recovery.report.style import COLOURS
 from recovery.report.terminal import summary
 
@@ -178,7 +177,7 @@ def _failures(analyses: list[Analysis]) -> str:
     total = 0
     for analysis in analyses:
         diagram = analysis.diagram
-        failed = diagram.frame[~finished(diagram.frame)]
+        failed = diagram.frame[~diagram.cells.finished]
         total += len(failed)
         keys = [*diagram.layout.keys, "replicate"]
         for record in failed.head(max(MOST_FAILURES - len(rows), 0)).to_dict("records"):

@@ -9,9 +9,10 @@ from recovery.report.analysis import Analysis
 from recovery.report.cells import Cells
 from recovery.report.curves import lines
 from recovery.report.diagram import Diagram
-from recovery.report.quantity import Quantity, finished
+from recovery.report.quantity import Quantity
 from recovery.report.scale import scale_of
 from recovery.report.tables import measured
+from recovery.report.transition import FINE
 from recovery.types import Array
 
 MOST_IDS = 50_000
@@ -27,7 +28,7 @@ def payload(analysis: Analysis) -> dict[str, Any]:
     order = np.concatenate([panel.cells.index.to_numpy() for panel in diagram.panels])
     column = _Columns(order)
     counts = diagram.cells.counts()
-    fine = len(table) > 20_000
+    fine = len(table) > FINE
     return {
         "name": diagram.name,
         "path": diagram.grid.path.as_posix(),
@@ -49,6 +50,12 @@ def payload(analysis: Analysis) -> dict[str, Any]:
             for line in lines(diagram)
         ],
     }
+
+
+def _offered(diagram: Diagram, fine: bool) -> list[Quantity]:
+    """What the page lets choose: all that was measured; of a fine grid, what is shown and the other proportions."""
+    found = measured(diagram)
+    return [q for q in found if not fine or q == diagram.quantity or q.proportion(diagram.frame)]
 
 
 def _half(analysis: Analysis, i: int) -> list[list[float]]:
@@ -82,7 +89,7 @@ def _quantity(diagram: Diagram, quantity: Quantity, column: _Columns, fine: bool
         "kind": "number",
         "log": quantity.logarithmic if scale is None else scale.logarithmic,
         "limits": None if scale is None else scale.limits,
-        **{name: column(tally[name]) for name in ("count", "median", "mean", "lowest", "highest")},
+        **{name: column(tally[name]) for name in ("count", "median", *(() if fine else ("mean", "lowest", "highest")))},
     }
     if quantity.column in CHOOSABLE and not fine:
         events = [Quantity(quantity.column, bound) for bound in THRESHOLDS]
@@ -98,14 +105,14 @@ def _certificates(diagram: Diagram, column: _Columns) -> dict[str, list[Any]]:
     """How often each kind of certificate decided, cell by cell."""
     if "certificate" not in diagram.frame:
         return {}
-    kinds = diagram.frame["certificate"].astype("object").where(finished(diagram.frame), None)
+    kinds = diagram.frame["certificate"].astype("object").where(diagram.cells.finished, None)
     found = sorted(str(kind) for kind in kinds.dropna().unique())
     return {kind: column(diagram.cells.count((kinds == kind).to_numpy(dtype=bool))) for kind in found}
 
 
 def _ids(cells: Cells, order: Any) -> list[str]:
     """For each cell its trials as `id id! id`, a failed one marked; beyond `MOST_IDS` trials only failed ones."""
-    ok = finished(cells.frame)
+    ok = cells.finished
     listed = np.ones_like(ok) if len(cells.frame) <= MOST_IDS else ~ok
     ids = cells.frame["trial_id"].astype(str).to_numpy()[listed]
     marked = [name if fine else f"{name}!" for name, fine in zip(ids, ok[listed], strict=True)]

@@ -65,7 +65,7 @@ class Quantity:
         return self.at_most is not None or is_boolean(frame[self.column])
 
     def values(self, frame: pd.DataFrame) -> Array:
-        """One float a row: 1, 0 or the number; NaN where the trial failed or the column was left undecided.
+        """One float a row: 1, 0 or the number; NaN for null. Whether the trial finished is not looked at here.
 
         A null `max_deviation` under a threshold takes the verdict of the certificate that made a solve needless:
         a unique optimum deviates by nothing, a planted point that is not the unique optimum is not recovered.
@@ -73,16 +73,16 @@ class Quantity:
         numbers = as_numbers(frame[self.column])
         if self.at_most is not None:
             below = np.where(np.isnan(numbers), np.nan, numbers <= self.at_most)
-            if self.column == "max_deviation" and "verdict" in frame:
-                by_proof = as_numbers(frame["verdict"].astype("object").map(DECIDED))
-                below = np.where(np.isnan(numbers), by_proof, below)
+            silent = np.isnan(numbers)
+            if self.column == "max_deviation" and "verdict" in frame and silent.any():
+                below[silent] = as_numbers(frame.loc[silent, "verdict"].astype("object").map(DECIDED))
             numbers = below
-        return np.where(finished(frame), numbers, np.nan)
+        return numbers
 
 
 def finished(frame: pd.DataFrame) -> Mask:
     """Which trials ended with status ok; every other one failed, and is never a failure to recover."""
-    result: Mask = (frame["status"].astype("object") == "ok").to_numpy(dtype=np.bool_)
+    result: Mask = (frame["status"] == "ok").to_numpy(dtype=np.bool_, na_value=False)
     return result
 
 
@@ -95,6 +95,8 @@ def is_boolean(column: "pd.Series[Any]") -> bool:
 
 def as_numbers(column: "pd.Series[Any]") -> Array:
     """A column as float64, truth values as 1 and 0, NaN for null."""
+    if column.dtype == np.float64:
+        return column.to_numpy()
     return np.asarray(pd.to_numeric(column, errors="coerce").astype("Float64").to_numpy(dtype=float, na_value=np.nan))
 
 

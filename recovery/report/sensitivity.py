@@ -8,7 +8,7 @@ from recovery.report.quantity import Quantity, is_measured
 from recovery.report.threshold import Threshold, fit
 from recovery.report.transition import poolable, ratio_counts
 
-TOLERANCES = [10.0 ** (k / 2) for k in range(-16, 3)]
+TOLERANCES = [10.0**k for k in range(-8, 2)]
 COLUMNS = ("max_deviation", "absolute_distance", "test_distance")
 
 

@@ -53,7 +53,7 @@ def as_csv(analyses: list[Analysis]) -> str:
 
 def as_json(analyses: list[Analysis]) -> str:
     """A list with one object a grid: what is shown, totals, thresholds, claims, cells, config and provenance."""
-    return json.dumps([_document(analysis) for analysis in analyses], indent=1, allow_nan=False, default=str) + "\n"
+    return json.dumps([_document(analysis) for analysis in analyses], allow_nan=False, default=str) + "\n"
 
 
 def _document(analysis: Analysis) -> dict[str, Any]:
@@ -70,9 +70,14 @@ def _document(analysis: Analysis) -> dict[str, Any]:
         "totals": diagram.totals,
         "thresholds": records(pd.DataFrame(analysis.thresholds())),
         "claims": [asdict(finding) for finding in analysis.findings],
-        "cells": records(cell_table(diagram)),
+        "cells": columns(cell_table(diagram)),
         "sweep_json": dict(diagram.grid.sweep),
     }
+
+
+def columns(table: pd.DataFrame) -> dict[str, list[Any]]:
+    """Column name -> its values, as `pandas.DataFrame` takes them back."""
+    return {str(name): [_plain(None if v is pd.NA or v != v else v) for v in table[name].tolist()] for name in table}
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

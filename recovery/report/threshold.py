@@ -1,5 +1,6 @@
 """Where a success probability crosses one half: a two-parameter binomial fit and its profile-likelihood intervals."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ import statsmodels.api as sm
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import comb
 from scipy.stats import chi2, gamma
+from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
 from recovery.report.likelihood import LINKS, Counts, cell_deviance, least_deviance, least_deviance_any
 
@@ -62,7 +64,10 @@ def _maximum(counts: Counts) -> tuple[float, float, float]:
     family = sm.families.Binomial(link=LINKS[counts.link].family())
     scale = float(np.abs(counts.v).max())
     exog = np.column_stack([counts.u, -counts.v]) / scale
-    result = sm.GLM(np.column_stack([counts.yes, counts.no]), exog, family=family).fit(maxiter=200, tol=1e-12)
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        # both are about fits that meet every cell exactly: a scale on 0 degrees of freedom, and no separation
+        warnings.simplefilter("ignore", PerfectSeparationWarning)
+        result = sm.GLM(np.column_stack([counts.yes, counts.no]), exog, family=family).fit(maxiter=200, tol=1e-12)
     if result.converged:
         slope, offset = (float(value) / scale for value in result.params)
         return offset / slope, slope, float(result.deviance)

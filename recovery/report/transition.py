@@ -15,6 +15,9 @@ from recovery.report.likelihood import Counts
 from recovery.report.threshold import Threshold, fit, goodness, slope_interval
 from recovery.types import Array
 
+FINE = 20_000
+"""Grids with more cells than this are fitted as a whole only: slices, exponents and slope intervals take minutes."""
+
 SCALES: dict[str, tuple[str, Callable[[Array], Array], Callable[[Array], Array]]] = {
     "root": ("probit", np.sqrt, lambda n: 1 / np.sqrt(n)),
     "probit": ("probit", lambda n: n, np.ones_like),
@@ -55,12 +58,13 @@ def pooled(panel: Panel) -> Pooled:
     counts = ratio_counts(cells)
     ratio = fit(counts)
     bracket = (ratio.estimate, ratio.estimate)
+    slope = slope_interval(counts, ratio) if len(counts) <= FINE else (np.nan, np.nan)
     unfinished = _unfinished(cells)
     if unfinished.any():
         as_yes = fit(_over_both(cells, yes + unfinished, no), intervals=False)
         as_no = fit(_over_both(cells, yes, no + unfinished), intervals=False)
         bracket = (as_yes.estimate, as_no.estimate)
-    return Pooled(panel, ratio, slope_interval(counts, ratio), goodness(counts, ratio), bracket)
+    return Pooled(panel, ratio, slope, goodness(counts, ratio), bracket)
 
 
 def ratio_counts(cells: pd.DataFrame) -> Counts:

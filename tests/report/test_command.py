@@ -28,8 +28,12 @@ def store(rows: pd.DataFrame, path: Path, **document: Any) -> Path:
     return path
 
 
+def run_command(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)])
+
+
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["report", *map(str, arguments)])
+    return run_command("report", *arguments)
 
 
 def test_by_default_a_map_and_the_path_of_a_png(results: Path) -> None:

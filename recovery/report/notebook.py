@@ -1,0 +1,66 @@
+"""Grids in a notebook: `recovery.read("results/x")` shows its diagram, and `.plot()` gives the figure."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from recovery.report.analysis import Analysis
+from recovery.report.diagram import Diagram
+from recovery.report.figure import draw, render
+from recovery.report.terminal import summary
+from recovery.store import Grid
+from recovery.store import read as read_grid
+
+
+class Results:
+    """A stored grid with its report: `frame`, `sweep`, `cells()`, `thresholds()`, `claims()`, `plot()`."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows, one a trial."""
+        return self.grid.frame
+
+    @property
+    def sweep(self) -> dict[str, Any]:
+        """The content of sweep.json."""
+        return self.grid.sweep
+
+    def analysis(self, value: str | None = None) -> Analysis:
+        """Everything that is estimated; `value` is a column or COLUMN<=NUMBER, by default the config's."""
+        return Analysis(Diagram.of(self.grid, value))
+
+    def cells(self, value: str | None = None) -> pd.DataFrame:
+        """One row a cell, with its counts."""
+        return self.analysis(value).diagram.table
+
+    def thresholds(self, value: str | None = None) -> pd.DataFrame:
+        """One row a panel: n/d at 50 %, its interval, slope, exponent, goodness of fit."""
+        return pd.DataFrame(self.analysis(value).thresholds())
+
+    def claims(self) -> pd.DataFrame:
+        """The config's claims beside what the grid says."""
+        return pd.DataFrame([vars(finding) for finding in self.analysis().findings])
+
+    def plot(self, value: str | None = None) -> Figure:
+        """The diagram as a matplotlib figure, which a notebook shows."""
+        return draw(self.analysis(value))
+
+    def _repr_png_(self) -> bytes:
+        return render(self.plot(), "png")
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.grid.path}: {summary(self.analysis().diagram)}"
+            if len(self.grid.table)
+            else f"{self.grid.path}: empty"
+        )
+
+
+def read(path: str | Path) -> Results:
+    """Read a results folder. Raises `StoreError` for a missing or damaged one."""
+    return Results(read_grid(path))

@@ -1,0 +1,84 @@
+"""Grids at the edge of sense: each gives a sensible report in every format, or one clear message."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recovery.report.analysis import Analysis
+from recovery.report.diagram import Diagram
+from recovery.report.figure import draw, render
+from recovery.report.page import as_html
+from recovery.report.tables import as_csv, as_json
+
+from .grids import fail, grid, wendel_rows
+from .test_renderers import text_of
+
+
+def only_failed() -> pd.DataFrame:
+    return fail(wendel_rows(n=[10, 20], d=[5, 10]), slice(None))
+
+
+def undecided() -> pd.DataFrame:
+    rows = wendel_rows(n=[10, 20], d=[5, 10])
+    rows.loc[rows["n"] == 10, "recovered"] = pd.NA
+    return rows
+
+
+CASES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "one cell": (lambda: wendel_rows(n=[40], d=[20]), {}),
+    "one trial": (lambda: wendel_rows(n=[40], d=[20], replicates=1), {}),
+    "one replicate": (lambda: wendel_rows(replicates=1), {}),
+    "one row": (lambda: wendel_rows(d=[10]), {}),
+    "one column": (lambda: wendel_rows(n=[20]), {}),
+    "all failed": (only_failed, {}),
+    "undecided": (undecided, {}),
+    "all recovered": (lambda: wendel_rows(n=[90, 100], d=[5]), {}),
+    "none recovered": (lambda: wendel_rows(n=[10, 20], d=[30, 40]), {}),
+    "d across": (wendel_rows, {"report": {"value": "recovered", "x": "d", "y": "n", "curves": ["wendel"]}}),
+    "words across": (lambda: wendel_rows(ensemble=["gaussian", "haar"]), {"report": {"x": "ensemble", "y": "n"}}),
+    "noise across": (
+        lambda: wendel_rows(n=[60], d=[30], noise=np.linspace(0, 1, 5)),
+        {"report": {"value": "absolute_distance", "x": None, "y": None}},
+    ),
+    "no report section": (wendel_rows, {"report": None}),
+    "many panels": (lambda: wendel_rows(n=[20, 60], d=[10, 20], noise=np.arange(12.0), replicates=1), {}),
+    "sparse": (lambda: wendel_rows()[lambda rows: (rows["n"] // 10 + rows["d"] // 5) % 2 == 0], {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_format_renders(case: str) -> None:
+    rows, document = CASES[case]
+    analysis = Analysis(Diagram.of(grid(rows(), **document)))
+    assert text_of(analysis.diagram)
+    assert render(draw(analysis), "svg").startswith(b"<?xml")
+    assert as_csv([analysis]).count("\n") == len(analysis.diagram.table) + 1
+    assert as_json([analysis]).startswith("[{")
+    assert "</html>" in as_html([analysis])
+
+
+def test_all_failed_shows_no_value_anywhere() -> None:
+    analysis = Analysis(Diagram.of(grid(only_failed())))
+    assert analysis.diagram.table["value"].isna().all()
+    assert "20 failed" in text_of(analysis.diagram)
+    assert not analysis.slices or all(np.isnan(t.estimate) for line in analysis.slices for _, t in line)
+
+
+def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
+    size = 500
+    rows = wendel_rows(n=range(1, size + 1), d=range(1, size + 1), replicates=1)
+    analysis = Analysis(Diagram.of(grid(rows)))
+    assert len(analysis.diagram.table) == size * size
+    assert len(as_html([analysis])) < 3_000_000
+    assert analysis.pooled[0].ratio.low <= 2 <= analysis.pooled[0].ratio.high
+    assert len(render(draw(analysis), "pdf")) < 1_000_000
+
+
+def test_grids_of_different_configs_share_a_page() -> None:
+    first = Diagram.of(grid(wendel_rows(), name="first"))
+    second = Diagram.of(grid(wendel_rows(noise=[0.0, 0.1]), name="second"), "absolute_distance")
+    page = as_html([Analysis(first), Analysis(second)])
+    assert page.count("<h1>") == 2
+    assert len(as_csv([Analysis(first), Analysis(second)]).splitlines()) == 1 + len(first.table) + len(second.table)
