@@ -7,6 +7,7 @@ from typing import Literal
 from recovery.types import Array
 
 Verdict = Literal["recovered", "not_unique", "not_optimal", "undecided"]
+"""The planted weights are the unique optimum; are at best one of several; are no optimum; or none was proved."""
 CertificateKind = Literal["isometry", "dual", "duplicate", "gap", "none"]
 
 

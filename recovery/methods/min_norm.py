@@ -94,11 +94,10 @@ class MinNorm:
         """Add a solution's distances to a verdict; an open verdict is settled where a better interpolant is found."""
         solution, certificate = self._solve(groups, instance.y)
         row = measure_solution(decided, groups, planted, instance, solution, certificate)
-        if decided.verdict == "undecided":
-            judged = judge(row, certificate, planted)
-            if judged.verdict == "not_optimal":
-                return judged
-            return replace(row, verdict="undecided", certificate="none", recovered=None)
+        if decided.verdict == "undecided" and certificate.proves_optimal and row.max_deviation is not None:
+            if row.max_deviation > DEVIATION_TOLERANCE:  # another interpolant: a better one, or one as good
+                return judge(row, certificate, planted)
+            return replace(row, certificate="none")
         return row
 
 

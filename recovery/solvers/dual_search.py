@@ -18,6 +18,7 @@ from recovery.types import Array, Index, Mask
 
 THRESHOLD = 1.0 - 1e-3
 STEP_LIMIT = 100
+SHIFTS = 8
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ def search_dual(groups: Groups, support: Index, frame: Array, start: Array, thre
     At = groups.adjoint(lam)
     value, gradient, active, norms, excess = _evaluate(groups, others, At, frame, threshold)
     steps = 0
-    while value > 0 and steps < STEP_LIMIT:
+    free = groups.n - frame.shape[1]
+    while value > 0 and free > 0 and steps < STEP_LIMIT:
         step = _direction(groups, At, active, norms, gradient, frame, threshold)
         slope = float(gradient @ step)
         if not slope < 0:
@@ -80,7 +82,7 @@ def _evaluate(
 def _direction(
     groups: Groups, At: Array, active: Index, norms: Array, gradient: Array, frame: Array, threshold: float
 ) -> Array:
-    """The Newton step within the complement of the frame; a singular Hessian is shifted."""
+    """The Newton step within the complement of the frame; a singular Hessian is shifted. Zero where none is found."""
     pull = threshold / norms
     H = groups.weighted_gram(active, 1.0 - pull)
     directions = At[active] / norms[:, None]
@@ -88,10 +90,10 @@ def _direction(
     H += (images * pull) @ images.T
     HQ = H @ frame
     H -= HQ @ frame.T + frame @ HQ.T - frame @ (frame.T @ HQ) @ frame.T
-    mean = float(np.trace(H)) / groups.n
+    mean = max(float(np.trace(H)) / groups.n, np.finfo(float).tiny)
     H += mean * (frame @ frame.T)
     shift = 1e-10 * mean
-    while True:
+    for _ in range(SHIFTS):
         H[np.diag_indices_from(H)] += shift
         try:
             factor = cho_factor(H, lower=True, check_finite=False)
@@ -100,3 +102,4 @@ def _direction(
             continue
         step = -cho_solve(factor, gradient, check_finite=False)
         return step - frame @ (frame.T @ step)
+    return np.zeros_like(gradient)
