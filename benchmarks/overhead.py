@@ -1,0 +1,90 @@
+"""What the runner costs: trials a second that compute nothing, parallel efficiency, and start to stored grid.
+
+python -m benchmarks.overhead [TRIALS]
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from recovery.config import Trial, load
+from recovery.instances.draw import Instance
+from recovery.methods.measurement import Measurement
+from recovery.runner.progress import Progress
+from recovery.runner.sweep import Options, plan, run
+from recovery.runner.trial import draw_instance
+from recovery.runner.workers import Engine
+
+CONFIG = """
+name: overhead
+seed: 1
+replicates: {replicates}
+data: {{ensemble: gaussian}}
+planted: {{kind: linear, direction: basis}}
+architecture: relu
+patterns: {{kind: sampled, count: 1, all_ones: ignore}}
+method: {{kind: "benchmarks.overhead:Wait", seconds: {seconds}}}
+axes: {{n: [1], d: [1]}}
+"""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A method that sleeps, which leaves the core to others, so that efficiency is the runner's alone."""
+
+    seconds: float = 0.0
+
+    def cost(self, n: int, d: int) -> float:
+        return self.seconds or 1e-4
+
+    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+        if self.seconds:
+            time.sleep(self.seconds)
+        return Measurement(recovered=True)
+
+
+def timed(function: Callable[[], object]) -> tuple[float, float]:
+    """(wall seconds, processor seconds of this process)."""
+    wall, processor = time.perf_counter(), time.process_time()
+    function()
+    return time.perf_counter() - wall, time.process_time() - processor
+
+
+def sweep(folder: Path, replicates: int, seconds: float, jobs: int) -> tuple[float, float]:
+    """Time to run so many trials that sleep, from plan to stored grid."""
+    config = folder / "overhead.yaml"
+    config.write_text(CONFIG.format(replicates=replicates, seconds=seconds))
+    out = folder / f"{replicates}-{seconds}-{jobs}"
+    return timed(lambda: run(plan(load(config), out), Options(Engine(jobs)), Progress()))
+
+
+def main() -> None:
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        wall, processor = sweep(folder, trials, 0.0, jobs=1)
+        drawing = timed(lambda: [draw_instance(trial) for trial in _some(folder, 2000)])[1] / 2000
+        print(f"{trials} empty trials, one process: {trials / processor:.0f} trials/s a core, {wall:.1f} s in all")
+        print(f"  of {1e6 * processor / trials:.0f} us a trial, {1e6 * drawing:.0f} us draw the 1 x 1 instance")
+        sweep(folder, 100, 0.0, jobs=2)  # start the workers
+        for seconds in (0.01, 0.1):
+            count = round(20 / seconds / 4)
+            wall, processor = sweep(folder, count, seconds, jobs=2)
+            print(
+                f"{count} trials of {1e3 * seconds:g} ms, 2 workers: "
+                f"parallel efficiency {count * seconds / 2 / wall:.2f}, "
+                f"{1e6 * processor / count:.0f} us a trial in the parent"
+            )
+
+
+def _some(folder: Path, replicates: int) -> list[Trial]:
+    config = folder / "overhead.yaml"
+    config.write_text(CONFIG.format(replicates=replicates, seconds=0))
+    return list(load(config).trials())
+
+
+if __name__ == "__main__":
+    main()

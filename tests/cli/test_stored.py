@@ -1,0 +1,143 @@
+"""The commands that work on what is stored: replay, verify, compact; and submit."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from runner.sweeps import rows, sweep, write_config
+
+from recovery.cli.main import main
+from recovery.config import from_document
+from recovery.runner.trial import draw_instance
+from recovery.store import read
+from recovery.store.parts import list_parts, write_part
+
+
+def recover(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    sweep(write_config(tmp_path), tmp_path / "out")
+    return tmp_path / "out"
+
+
+def tamper(out: Path, column: str, add: float) -> str:
+    """Change a stored number, checksum and all; returns the trial's id."""
+    (path,) = list_parts(out / "trials")
+    table = pq.read_table(path)
+    values = table[column].to_pylist()
+    values[0] += add
+    index = table.schema.get_field_index(column)
+    path.unlink()
+    write_part(path.parent, table.set_column(index, table.schema.field(index), [values]))
+    return str(table["trial_id"][0])
+
+
+def test_replay_finds_the_same_row(out: Path) -> None:
+    trial = rows(out).index[3]
+    result = recover("replay", out, trial[:8])
+    assert result.exit_code == 0, result.output
+    assert "the same as its stored row" in result.stdout
+
+
+def test_replay_and_verify_see_a_number_that_was_changed(out: Path) -> None:
+    trial = tamper(out, "objective", 0.125)
+    result = recover("replay", out, trial)
+    assert result.exit_code == 1
+    assert "differs in objective" in result.stdout
+    result = recover("verify", out, "--sample", 24)
+    assert result.exit_code == 1
+    assert "23 the same, 1 different" in result.stdout
+    assert f"{trial} differs in objective" in result.stdout
+
+
+def test_rounding_is_no_difference(out: Path) -> None:
+    tamper(out, "objective", 1e-13)
+    result = recover("verify", out, "--sample", 24)
+    assert result.exit_code == 0
+    assert "23 the same, 1 up to rounding, 0 different" in result.stdout
+
+
+def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) -> None:
+    trial = next(from_document(read(out).sweep["config"]).trials())
+    assert recover("replay", out, trial.id, "--save", tmp_path / "trial.npz").exit_code == 0
+    instance = draw_instance(trial)
+    with np.load(tmp_path / "trial.npz", allow_pickle=False) as saved:
+        np.testing.assert_array_equal(saved["X"], instance.X)
+        np.testing.assert_array_equal(saved["y"], instance.y)
+        np.testing.assert_array_equal(saved["X"] @ saved["planted_directions"] @ saved["planted_signs"], saved["y"])
+        assert saved["X_test"].shape == saved["X"].shape
+        assert not saved["noise"].any()
+        assert str(saved["trial_id"]) == trial.id
+
+
+def test_an_unknown_trial_is_a_message(out: Path) -> None:
+    result = recover("replay", out, "zzz")
+    assert result.exit_code == 2
+    assert "no trial starts with 'zzz'" in result.stderr
+
+
+def test_verify_names_a_damaged_part(out: Path) -> None:
+    (path,) = list_parts(out / "trials")
+    path.write_bytes(path.read_bytes()[:-5])
+    result = recover("verify", out)
+    assert result.exit_code == 2
+    assert path.name in result.stderr
+
+
+def test_compact_leaves_one_part_and_every_row(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path), tmp_path / "out"
+    for index in (1, 2, 3):
+        sweep(config, out, shard=(index, 3))
+    before = rows(out)
+    assert "3 part files, now 1" in recover("compact", out).stdout
+    pd.testing.assert_frame_equal(rows(out), before)
+
+
+@pytest.mark.parametrize("kind", ["array", "dask"])
+def test_submit_writes_a_script_that_bash_reads(tmp_path: Path, kind: str) -> None:
+    result = recover(
+        "submit", write_config(tmp_path), f"--{kind}", 8, "--out", tmp_path / "an out", "--time", "1:00:00",
+        "--sbatch=--partition=long", "--set", "noise=0.5",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    script = tmp_path / "an out" / "slurm" / f"{kind}.sbatch"
+    assert str(script) in result.stdout
+    subprocess.run(["bash", "-n", script], check=True)
+    text = script.read_text()
+    assert "#SBATCH --time=1:00:00\n" in text
+    assert "#SBATCH --partition=long\n" in text
+    assert re.search(r"sweep .* --out '.*/an out' --set noise=0.5", text)
+
+
+def test_submit_without_slurm_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = recover("submit", write_config(tmp_path), "--array", 2, "--out", tmp_path / "out", "--now")
+    assert result.exit_code == 2
+    assert "sbatch is not on this machine" in result.stderr
+
+
+def test_a_dry_run_estimates_from_stored_times(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path, method={"seconds": 0.05}), tmp_path / "out"
+    assert "no stored timings" in recover("sweep", config, "--out", out, "--dry-run").stdout
+    sweep(config, out)
+    write_config(tmp_path, method={"seconds": 0.05}, replicates=84)
+    result = recover("sweep", config, "--out", out, "--dry-run", "--jobs", 2)
+    assert "504 trials, 24 stored, 480 to run" in result.stdout
+    seconds = int(re.search(r"about (\d+) s with 2 jobs", result.stdout)[1])
+    mean = read(out).frame["seconds"].mean()
+    assert seconds == pytest.approx(mean * 480 / 2, abs=1)
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "1/0"])
+def test_a_wrong_shard_is_a_usage_error(tmp_path: Path, text: str) -> None:
+    result = recover("sweep", write_config(tmp_path), "--shard", text)
+    assert result.exit_code == 2
+    assert "--shard" in result.stderr
