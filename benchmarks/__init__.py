@@ -1,0 +1,1 @@
+"""What the program's speed is measured with: one script a subject, ratios within one run, never part of the tests."""
