@@ -81,32 +81,40 @@ def command(
     last call stopped; several may run on one folder at once. Exit status: 0 all stored trials are ok, 1 some failed,
     2 bad usage or config, 75 stopped early (SIGINT, SIGTERM, SIGUSR1, --max-time, a full disk): call again.
     """
-    from joblib import cpu_count
+    from recovery.runner.stop import RESUMABLE, Stop, StopRequested
 
-    from recovery.config import load
-    from recovery.runner.progress import Progress, display
-    from recovery.runner.shards import slurm_shard
-    from recovery.runner.supervised import Limits
-    from recovery.runner.sweep import Options, plan, run
-    from recovery.runner.workers import Engine
+    try:
+        with Stop(max_time) as stop:
+            from joblib import cpu_count
 
-    sweep = load(config, overrides)
-    planned = plan(sweep, out or Path("results") / sweep.name)
-    options = Options(
-        Engine(jobs or cpu_count(), backend, Limits(trial_timeout, trial_memory)),
-        shard=shard or slurm_shard(os.environ) or (1, 1),
-        retry_failed=retry_failed,
-        max_failures=1 if fail_fast else max_failures,
-        max_time=max_time,
-    )
-    if dry_run:
-        click.echo(_forecast(planned, options))
-        return
-    summary = run(planned, options, Progress(display(sweep.name, quiet=quiet)))
+            from recovery.config import load
+            from recovery.runner.progress import Progress, display
+            from recovery.runner.shards import slurm_shard
+            from recovery.runner.supervised import Limits
+            from recovery.runner.sweep import Options, plan, run
+            from recovery.runner.workers import Engine
+
+            sweep = load(config, overrides)
+            planned = plan(sweep, out or Path("results") / sweep.name)
+            options = Options(
+                Engine(jobs or cpu_count(), backend, Limits(trial_timeout, trial_memory)),
+                shard=shard or slurm_shard(os.environ) or (1, 1),
+                retry_failed=retry_failed,
+                max_failures=1 if fail_fast else max_failures,
+            )
+            if dry_run:
+                click.echo(_forecast(planned, options))
+                return
+            summary = run(planned, options, Progress(display(sweep.name, quiet=quiet)), stop)
+    except StopRequested as request:
+        click.echo(f"stopped by {request} before the first trial; run the same command to go on", err=True)
+        sys.exit(RESUMABLE)
     for path, reason in summary.damaged:
         click.echo(f"{path}: set aside, {reason}; its trials run again", err=True)
     _report(planned, summary, options)
-    sys.exit(_exit_code(summary))
+    if summary.stopped and not summary.gave_up:
+        sys.exit(RESUMABLE)
+    sys.exit(1 if sum(summary.stored.values()) > summary.stored["ok"] else 0)
 
 
 def _forecast(planned: Plan, options: Options) -> str:
@@ -142,11 +150,3 @@ def _report(planned: Plan, summary: Summary, options: Options) -> None:
         if failed:
             click.echo(f"why trials failed: recover status {folder}", err=True)
         click.echo(f"next: recover report {folder}", err=True)
-
-
-def _exit_code(summary: Summary) -> int:
-    from recovery.runner.stop import RESUMABLE
-
-    if summary.stopped and not summary.gave_up:
-        return RESUMABLE
-    return 1 if sum(summary.stored.values()) > summary.stored["ok"] else 0

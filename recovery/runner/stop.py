@@ -19,13 +19,15 @@ class StopRequested(BaseException):
 class Stop:
     """While entered, SIGINT, SIGTERM and SIGUSR1, and the end of `max_time` seconds, ask to stop.
 
-    A second SIGINT ends the process at once; parts are whole or absent at every moment. Enter in the main thread.
+    Until the first `wait` for rows, and in every later one, that raises `StopRequested` on the spot; in between, when
+    rows are at stake, at the next `wait`. A second SIGINT ends the process at once; parts are whole or absent at
+    every moment. Enter in the main thread.
     """
 
     def __init__(self, max_time: float | None = None) -> None:
         self.reason: str | None = None
         self._max_time = max_time
-        self._waiting = False
+        self._interruptible = True
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Stop":
@@ -47,18 +49,18 @@ class Stop:
             if number == signal.SIGINT and self.reason is not None:
                 os._exit(RESUMABLE)
             self.reason = self.reason or reason
-            if self._waiting:
-                self._waiting = False
+            if self._interruptible:
+                self._interruptible = False
                 raise StopRequested(self.reason)
 
         return handle
 
     def wait(self, results: Iterator[T]) -> T | None:
         """The next result, None at the end. Raises `StopRequested` as soon as a stop is asked for."""
-        self._waiting = True
+        self._interruptible = True
         try:
             if self.reason is not None:
                 raise StopRequested(self.reason)
             return next(results, None)
         finally:
-            self._waiting = False
+            self._interruptible = False

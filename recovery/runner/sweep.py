@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,6 @@ class Options:
     shard: tuple[int, int] = (1, 1)
     retry_failed: bool = False
     max_failures: int | None = None
-    max_time: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ class Summary:
         return sum(self.ran[status] for status in FAILURES)
 
 
-def run(plan: Plan, options: Options, progress: Progress) -> Summary:
-    """Run what is missing and store a row for each trial, until done or asked to stop.
+def run(plan: Plan, options: Options, progress: Progress, stop: Stop | None = None) -> Summary:
+    """Run what is missing and store a row for each trial, until done or asked to stop (by `stop`, if it is entered).
 
     Raises `StoreError` before the first trial if the folder cannot be written; later it stops early.
     """
@@ -115,7 +115,8 @@ def run(plan: Plan, options: Options, progress: Progress) -> Summary:
     summary = Summary(len(plan.trials), damaged=damaged)
     mine = _mine(plan, options)
     if mine:
-        _run_trials(plan, mine, options, progress, summary)
+        with nullcontext(stop) if stop is not None else Stop() as stopping:
+            _run_trials(plan, mine, options, progress, stopping, summary)
     stored = plan.folder.statuses()
     summary.stored.update(stored[trial.id] for trial in plan.trials if trial.id in stored)
     return summary
@@ -130,12 +131,14 @@ def _mine(plan: Plan, options: Options) -> list[Trial]:
     return [trial for trial in missing if trial.id in chosen]
 
 
-def _run_trials(plan: Plan, trials: list[Trial], options: Options, progress: Progress, summary: Summary) -> None:
+def _run_trials(
+    plan: Plan, trials: list[Trial], options: Options, progress: Progress, stop: Stop, summary: Summary
+) -> None:
     by_id = {trial.id: trial for trial in trials}
     recorder = Recorder(plan.folder, plan.sweep, {"digest": plan.sweep.digest, **provenance()})
     results = options.engine.run(trials)
     try:
-        with Stop(options.max_time) as stop, recorder, progress:
+        with recorder, progress:
             progress.begin(trials)
             while (rows := stop.wait(results)) is not None:
                 done = [(by_id[row["trial_id"]], row) for row in rows]

@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 
 from recovery.config import load
 from recovery.runner.progress import Progress
+from recovery.runner.stop import Stop
 from recovery.runner.supervised import UNLIMITED, Limits
 from recovery.runner.sweep import Options, Summary, plan, run
 from recovery.runner.workers import Engine
@@ -40,10 +41,18 @@ def write_config(folder: Path, *, method: dict[str, Any] | None = None, **fields
 
 
 def sweep(
-    config: Path, out: Path, jobs: int = 1, *, backend: str = "loky", limits: Limits = UNLIMITED, **options: Any
+    config: Path,
+    out: Path,
+    jobs: int = 1,
+    *,
+    backend: str = "loky",
+    limits: Limits = UNLIMITED,
+    max_time: float | None = None,
+    **options: Any,
 ) -> Summary:
     """Run what is missing, as `recover sweep` does."""
-    return run(plan(load(config), out), Options(Engine(jobs, backend, limits), **options), Progress())
+    with Stop(max_time) as stop:
+        return run(plan(load(config), out), Options(Engine(jobs, backend, limits), **options), Progress(), stop)
 
 
 def rows(out: Path, drop: tuple[str, ...] = TIMES) -> pd.DataFrame:

@@ -1,0 +1,59 @@
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from recovery.runner.stop import Stop, StopRequested
+
+from .kills import start
+from .sweeps import write_config
+
+
+def test_a_signal_between_waits_stops_at_the_next() -> None:
+    with Stop() as stop:
+        rows = iter([1, 2])
+        assert stop.wait(rows) == 1
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(StopRequested, match="SIGTERM"):
+            stop.wait(rows)
+        assert list(rows) == [2]
+
+
+def test_handlers_are_as_they_were_afterwards() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with Stop(60.0):
+        assert signal.getsignal(signal.SIGINT) != before
+    assert signal.getsignal(signal.SIGINT) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_second_interrupt_ends_at_once() -> None:
+    code = """
+import signal
+from recovery.runner.stop import Stop
+with Stop() as stop:
+    stop.wait(iter([1]))
+    signal.raise_signal(signal.SIGINT)
+    print("stored", flush=True)
+    signal.raise_signal(signal.SIGINT)
+    print("not reached")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (75, "stored\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_before_the_first_row_is_75(tmp_path: Path, number: signal.Signals) -> None:
+    config = write_config(tmp_path, method={"seconds": 1.0})
+    process = start(config, "--out", tmp_path / "out", "--jobs", 1)
+    while not (tmp_path / "out" / "sweep.json").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, stderr = process.communicate()
+    assert process.returncode == 75, stderr
+    assert number.name in stderr
+    assert "Traceback" not in stderr
