@@ -71,7 +71,7 @@ def _figure(title: str, alternative: str, drawn: str, names: Sequence[str]) -> s
     )
 
 
-def collapse_chart(analysis: Analysis) -> str:
+def collapse_chart(analysis: Analysis, name: str) -> str:
     """Fractions against t = (n - ratio d) / sqrt n, sizes d in three groups, over the fitted probit; or nothing."""
     frame = Frame((-4.0, 4.0), (0.0, 1.0))
     bins = np.arange(-4.0, 4.01, 0.5)
@@ -109,10 +109,10 @@ def collapse_chart(analysis: Analysis) -> str:
     alternative = (
         "Fractions against the scaled distance to the threshold, for three groups of sizes, over the fitted curve."
     )
-    return _figure("Collapse of all sizes", alternative, "".join(drawn), THIRDS)
+    return _figure(f"Collapse of all sizes{name}", alternative, "".join(drawn), THIRDS)
 
 
-def sensitivity_chart(analysis: Analysis) -> str:
+def sensitivity_chart(analysis: Analysis, grid: str) -> str:
     """The threshold n/d of each panel against the tolerance of a deviation or distance; or nothing."""
     diagram = analysis.diagram
     if len(diagram.table) > FINE:
@@ -140,5 +140,8 @@ def sensitivity_chart(analysis: Analysis) -> str:
         drawn.append(f'<polyline class="s{i}" points="{frame.points(x, np.array([t.estimate for _, t in kept]))}"/>')
     names = [panel.title or "n/d" for panel in diagram.panels[:4]]
     return _figure(
-        "Sensitivity to the tolerance", f"Threshold n/d against the tolerance of the {name}.", "".join(drawn), names
+        f"Sensitivity to the tolerance{grid}",
+        f"Threshold n/d against the tolerance of the {name}.",
+        "".join(drawn),
+        names,
     )

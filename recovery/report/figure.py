@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from io import BytesIO
 from math import ceil
+from textwrap import wrap
 from typing import Any
 
 import matplotlib
@@ -55,7 +56,7 @@ def draw(analysis: Analysis) -> Figure:
             ax.tick_params(labelbottom=True)
         bar = figure.colorbar(mesh, ax=axes, label=scale.label, shrink=0.9 if up == 1 else 0.6, aspect=24, pad=0.015)
         bar.outline.set_linewidth(0.6)
-        figure.suptitle(plain(diagram.title), fontsize=9)
+        figure.suptitle(heading(diagram.title, across), fontsize=9)
         handles += _mark_handles(diagram)
         figure.legend(handles=handles, loc="outside lower center", ncols=1 if across == 1 else 4)
     return figure
@@ -68,6 +69,11 @@ def render(figure: Figure, kind: str) -> bytes:
     with matplotlib.rc_context(RC):
         figure.savefig(buffer, format=kind, metadata=dates.get(kind))
     return buffer.getvalue()
+
+
+def heading(text: str, across: int) -> str:
+    """A title in lines that fit one column, or two where panels stand side by side."""
+    return "\n".join(wrap(plain(text), 46 if across == 1 else 100))
 
 
 def letters(i: int) -> str:

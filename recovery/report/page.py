@@ -168,7 +168,10 @@ def _span(value: float, low: float, high: float) -> str:
 
 
 def _charts(analyses: list[Analysis]) -> str:
-    charts = [chart for a in analyses for chart in (collapse_chart(a), sensitivity_chart(a)) if chart]
+    charts = []
+    for analysis in analyses:
+        name = f": {analysis.diagram.name}" if len(analyses) > 1 else ""
+        charts += [chart for chart in (collapse_chart(analysis, name), sensitivity_chart(analysis, name)) if chart]
     return f'<div class="charts">{"".join(charts)}</div>' if charts else ""
 
 
