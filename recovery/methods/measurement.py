@@ -27,6 +27,7 @@ class Measurement:
     gap: float | None = None
     primal_residual: float | None = None
     dual_violation: float | None = None
+    cone_violation: float | None = None
     active_groups: int | None = None
     pattern_count: int | None = None
     all_ones: bool | None = None

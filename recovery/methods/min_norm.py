@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.measurement import Measurement
 from recovery.methods.representation import absolute_distance, check_representable, planted_weights, test_distance
@@ -38,17 +39,19 @@ SEARCH_THRESHOLDS = (1.0 - 1e-3, 1.0 - 1e-6)
 class MinNorm:
     """min sum_g ||w_g|| subject to sum_g A_g w_g = y (P1, (12), (15), (17)).
 
-    program: `gated`, the interpolation problem of the gated network.
+    program: `gated`, the interpolation problem of the gated network; `exact`, that of the network itself.
     solver: `auto` decides before it solves; `newton`, or a conic solver of cvxpy, always solves.
     distances: solve, although the verdict is proved, for the distances of a trial that does not recover.
     """
 
-    program: Literal["gated"] = "gated"
+    program: Literal["gated", "exact"] = "gated"
     solver: SolverName = "auto"
     distances: bool = False
 
     def __post_init__(self) -> None:
         require(self.solver)
+        if self.program == "exact" and self.solver == "newton":
+            raise ParameterError("solver newton is for program: gated; with program: exact use auto or a conic solver")
 
     def check(self, setting: Setting, architecture: str) -> None:
         """Refuse, before anything runs, what no trial of this setting could measure. Raises `ParameterError`."""
@@ -56,10 +59,16 @@ class MinNorm:
 
     def cost(self, n: int, d: int) -> float:
         products = n * d * max(n, 50) * 3e-10
+        if self.program == "exact":
+            return 2e-3 + 300 * products
         return 2e-4 + (5 * products if self.solver == "auto" else 2000 * products)
 
     def __call__(self, instance: Instance, architecture: str) -> Measurement:
         self.check(instance.setting, architecture)
+        if self.program == "exact":
+            from recovery.methods.exact import exact_min_norm  # it builds on this module
+
+            return exact_min_norm(instance, architecture, self.solver, self.distances)
         groups = groups_of(architecture, instance.X, instance.patterns)
         planted = planted_weights(groups, instance)
         start = drawn(instance, groups)

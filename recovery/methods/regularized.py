@@ -7,6 +7,7 @@ import numpy as np
 from annotated_types import Gt
 
 from recovery.instances.draw import Instance, Setting
+from recovery.methods.exact import check_exact_solver, exact_regularized
 from recovery.methods.measurement import Measurement
 from recovery.methods.min_norm import drawn, measure_solution
 from recovery.methods.representation import check_representable, planted_weights
@@ -25,24 +26,29 @@ class Regularized:
     """
 
     beta: Annotated[float, Gt(0)]
-    program: Literal["gated"] = "gated"
+    program: Literal["gated", "exact"] = "gated"
     solver: SolverName = "auto"
     scaling: Literal["half", "printed"] = "half"
 
     def __post_init__(self) -> None:
         require(self.solver)
+        if self.program == "exact":
+            check_exact_solver(self.solver)
 
     def check(self, setting: Setting, architecture: str) -> None:
         """Refuse a planted model that the architecture has no groups for. Raises `ParameterError`."""
         check_representable(setting, architecture)
 
     def cost(self, n: int, d: int) -> float:
-        return 2e-4 + n * d * max(n, 50) * 1e-8
+        return 2e-4 + n * d * max(n, 50) * (1e-8 if self.program == "gated" else 1e-7)
 
     def __call__(self, instance: Instance, architecture: str) -> Measurement:
+        beta = self.beta if self.scaling == "half" else self.beta / 2
+        if self.program == "exact":
+            return exact_regularized(instance, architecture, self.solver, beta)
         groups = groups_of(architecture, instance.X, instance.patterns)
         planted = planted_weights(groups, instance)
-        program = Program(groups, instance.y, self.beta if self.scaling == "half" else self.beta / 2)
+        program = Program(groups, instance.y, beta)
         solution = SOLVERS[self.solver](program)
         certificate = certify(program, solution.W, solution.lam)
         row = measure_solution(drawn(instance, groups), groups, planted, instance, solution, certificate)

@@ -1,0 +1,233 @@
+"""The exact program of an instance: decided where a certificate proves the planted weights unique, else solved.
+
+Every certificate of the gated program serves the exact one, whose dual asks less: off the planted groups only the
+projections ||P_K(+-A_g^T lam)|| must stay below 1. The all-ones pattern next to a skip connection, a duplicate in the
+gated program, is one here only when the planted weights lie in its cone (P1, Proposition 7).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from recovery.errors import ParameterError
+from recovery.instances.draw import Instance
+from recovery.instances.patterns import patterns_of
+from recovery.methods.measurement import Measurement
+from recovery.methods.min_norm import SEARCH_THRESHOLDS, certified, drawn, judge
+from recovery.methods.representation import absolute_distance
+from recovery.programs.certificate import active_groups
+from recovery.programs.exact import ExactProgram
+from recovery.programs.exact_certificate import ExactCertificate, certify_exact
+from recovery.programs.groups import Groups, groups_of
+from recovery.programs.networks import network_of
+from recovery.programs.program import Program
+from recovery.programs.projection import project
+from recovery.programs.uniqueness import EQUALITY_TOLERANCE, MARGIN, Planted, planted_candidate
+from recovery.solvers.cones import ExactSolution, solve_cones
+from recovery.solvers.conic_exact import solve_conic_exact
+from recovery.solvers.dual_search import search_dual
+from recovery.types import Array, Index
+
+
+def check_exact_solver(solver: str) -> None:
+    """Raise `ParameterError` for a solver that knows gated programs only."""
+    if solver == "newton":
+        raise ParameterError("solver newton is for program: gated; with program: exact use auto or a conic solver")
+
+
+def exact_min_norm(instance: Instance, architecture: str, solver: str, distances: bool) -> Measurement:
+    """min sum ||w_g|| + ||w'_g|| subject to interpolation and the cones (P1, (6), (11), (14), (16), (25))."""
+    program, planted = _problem(instance, architecture, None)
+    row = drawn(instance, program.groups)
+    noiseless = instance.setting.noise == 0 and bool(planted.any())
+    proof = None
+    if noiseless and solver == "auto":
+        if _has_duplicate(program, planted):
+            row = replace(row, recovered=False, verdict="not_unique", certificate="duplicate")
+            if not distances:
+                return row
+        elif (proof := _Proof.of(program, planted)) is not None and (decided := proof.decide(row)).recovered:
+            return _recovered(decided, program, planted)
+    solution, certificate = _solve(program, solver)
+    measured = _measure(row, program, planted, instance, architecture, solution, certificate)
+    if row.verdict == "not_unique":
+        return replace(measured, recovered=False, verdict="not_unique", certificate="duplicate")
+    if not noiseless:
+        return _optimal(measured, certificate)
+    if proof is not None and proof.holds(proof.corrected(solution.candidate.lam)):
+        return replace(measured, recovered=True, verdict="recovered", certificate="dual")
+    return judge(measured, certificate, _copies(program, planted))
+
+
+def exact_regularized(instance: Instance, architecture: str, solver: str, beta: float) -> Measurement:
+    """min 1/2 ||. - y||^2 + beta sum ||w_g|| + ||w'_g|| in the cones (P1, (211), (212), with the 1/2)."""
+    program, planted = _problem(instance, architecture, beta)
+    solution, certificate = _solve(program, solver)
+    row = _measure(drawn(instance, program.groups), program, planted, instance, architecture, solution, certificate)
+    if not certificate.proves_optimal:
+        return _optimal(row, certificate)
+    active = active_groups(program.norms(solution.candidate.V))
+    same = bool((active == planted.any(axis=1)).all()) and bool(active.any())
+    return replace(row, certificate="gap", support_recovered=same)
+
+
+def planted_copies(program: ExactProgram, instance: Instance) -> Array:
+    """Base weights (2 p, r) of the planted model: the skip connection, or each neuron in its pattern and sign."""
+    groups, neurons = program.groups, instance.planted
+    V = np.zeros((2 * groups.count, groups.rank))
+    if neurons.form == "linear":
+        V[0] = groups.coordinates @ (neurons.directions @ neurons.signs)
+        return V
+    own = patterns_of(instance.X, neurons.directions)
+    for i, (w, sign) in enumerate(zip(neurons.directions.T, neurons.signs, strict=True)):
+        same = (groups.patterns == own[:, i, None]).all(axis=0)
+        same[: int(groups.linear)] = False
+        k = int(np.argmax(same)) + (0 if sign > 0 else groups.count)
+        size = np.linalg.norm(np.maximum(instance.X @ w, 0.0)) if neurons.form == "normalized_relu" else 1.0
+        V[k] += groups.coordinates @ w / size
+    return V
+
+
+def _problem(instance: Instance, architecture: str, beta: float | None) -> tuple[ExactProgram, Array]:
+    program = ExactProgram(Program(groups_of(architecture, instance.X, instance.patterns), instance.y, beta))
+    return program, planted_copies(program, instance)
+
+
+def _copies(program: ExactProgram, V: Array) -> Array:
+    """Both copies' group weights, (2 p, r)."""
+    return program.coordinates(V, np.arange(len(V)))
+
+
+def _solve(program: ExactProgram, solver: str) -> tuple[ExactSolution, ExactCertificate]:
+    solution = solve_cones(program) if solver == "auto" else solve_conic_exact(program, solver)
+    return solution, certify_exact(program, solution.candidate)
+
+
+def _measure(
+    row: Measurement,
+    program: ExactProgram,
+    planted: Array,
+    instance: Instance,
+    architecture: str,
+    solution: ExactSolution,
+    certificate: ExactCertificate,
+) -> Measurement:
+    V = solution.candidate.V
+    distance = None
+    if instance.test is not None and not architecture.startswith("relu_norm"):
+        prediction = network_of(program, V, architecture).predict(instance.test)
+        distance = float(np.linalg.norm(prediction - instance.planted.labels(instance.test)))
+    return replace(
+        row,
+        max_deviation=float(np.abs(_copies(program, V) - _copies(program, planted)).max()),
+        absolute_distance=absolute_distance(program.gated_weights(V), program.gated_weights(planted)),
+        test_distance=distance,
+        solver=solution.solver,
+        iterations=solution.iterations,
+        cone_violation=certificate.cone_violation,
+        **certified(certificate),
+    )
+
+
+def _optimal(row: Measurement, certificate: ExactCertificate) -> Measurement:
+    if certificate.proves_optimal:
+        return replace(row, certificate="gap")
+    return replace(row, verdict="undecided", certificate="none")
+
+
+def _has_duplicate(program: ExactProgram, planted: Array) -> bool:
+    """Whether a planted neuron is also, with the same size, a neuron of another group."""
+    groups, p = program.groups, program.groups.count
+    for k in np.flatnonzero(planted.any(axis=1)):
+        g, sign = int(k) % p, 1.0 if k < p else -1.0
+        for other in groups.duplicates_of(g):
+            for copy in (int(other), int(other) + p):
+                if groups.linear and other == 0 and copy == p:
+                    continue
+                chosen = np.array([copy])
+                slack = program.orientation(chosen)[0] * (groups.base @ planted[k])
+                if (sign * float(program.sign(chosen)[0]) * slack).min() >= 0.0:
+                    return True
+    return False
+
+
+class _Proof:
+    """Looks for a dual that proves planted copies unique: support, candidate, and the groups without duplicates."""
+
+    def __init__(self, program: ExactProgram, support: Index, reduced: Groups, planted: Planted) -> None:
+        self.program, self.support, self.reduced, self.planted = program, support, reduced, planted
+
+    @classmethod
+    def of(cls, program: ExactProgram, V: Array) -> "_Proof | None":
+        """None where two planted neurons of opposite signs share a group, or no dual has the planted directions."""
+        groups = program.groups
+        support = np.flatnonzero(V.any(axis=1))
+        own = program.group(support)
+        if len(np.unique(own)) < len(own):
+            return None
+        kept = np.ones(groups.count, dtype=np.bool_)
+        for g in own:
+            kept[groups.duplicates_of(int(g))] = False
+        kept[own] = True
+        transforms = None if groups.transforms is None else groups.transforms[kept]
+        reduced = replace(groups, patterns=groups.patterns[:, kept], transforms=transforms)
+        planted = planted_candidate(reduced, program.gated_weights(V)[kept])
+        return cls(program, support, reduced, planted) if planted.lam is not None and planted.distinct else None
+
+    def decide(self, row: Measurement) -> Measurement:
+        """The least-norm dual, then the search of the gated program's: `recovered` where one of them proves it."""
+        assert self.planted.lam is not None
+        lam, steps = self.planted.lam, 0
+        value = float(self._outside(lam).max(initial=0.0))
+        row = replace(row, isometry_value=value, iterations=0)
+        if self.holds(lam):
+            return replace(row, recovered=True, certificate="isometry")
+        for threshold in SEARCH_THRESHOLDS:
+            found = search_dual(self.reduced, self.planted.support, self.planted.frame, lam, threshold)
+            steps += found.steps
+            if self.holds(found.lam):
+                return replace(row, recovered=True, certificate="dual", iterations=steps, solver="newton")
+        return row
+
+    def corrected(self, lam: Array) -> Array:
+        """lam moved, as little as possible, to where A_S^T lam = u."""
+        assert self.planted.lam is not None
+        frame = self.planted.frame
+        return lam - frame @ (frame.T @ (lam - self.planted.lam))
+
+    def holds(self, lam: Array) -> bool:
+        """Whether lam has the planted directions, and projections below 1 by a margin off the planted copies."""
+        gradients = self.reduced.adjoint(lam)[self.planted.support]
+        error = float(np.linalg.norm(gradients - self.planted.directions))
+        limit = 1.0 - MARGIN - error / self.planted.smallest * self.reduced.largest_norm
+        return error <= EQUALITY_TOLERANCE and bool((self._outside(lam) < limit).all())
+
+    def _outside(self, lam: Array) -> Array:
+        """Bounds on the projections off the planted copies, exact where the gated norm does not settle them."""
+        program = self.program
+        others = np.setdiff1d(program.members, self.support)
+        bounds = np.linalg.norm(program.groups.adjoint(lam), axis=1)[program.group(others)]
+        open_ = np.flatnonzero((bounds >= 1.0 - MARGIN) & ~program.is_free(others))
+        if len(open_):
+            bounds[open_] = np.minimum(bounds[open_], project(program, lam, others[open_])[0])
+        return bounds
+
+
+def _recovered(row: Measurement, program: ExactProgram, planted: Array) -> Measurement:
+    """A proved recovery: every distance is zero."""
+    objective = program.objective(planted)
+    return replace(
+        row,
+        recovered=True,
+        verdict="recovered",
+        objective=objective,
+        dual_objective=objective,
+        gap=0.0,
+        primal_residual=0.0,
+        dual_violation=0.0,
+        cone_violation=0.0,
+        active_groups=int(np.count_nonzero(planted.any(axis=1))),
+        max_deviation=0.0,
+        absolute_distance=0.0,
+        test_distance=0.0,
+    )
