@@ -12,8 +12,9 @@ def search_isometry(
 ) -> Found | None:
     """The pattern of largest ||A_j^T lam|| that a local search finds, the planted ones left out.
 
-    Starts: the best `starts` of 50 random patterns, and as many patterns with nearly all rows active (where a
-    condition next to a skip connection is tight). The value found bounds the condition's from below: above 1, it
+    Starts: the planted directions (whose neighbours are the worst for one normalised neuron and n < 2d), the best
+    `starts` of 50 random patterns, and as many patterns with nearly all rows active (where a condition next to a
+    skip connection is tight). The value found bounds the condition's from below: above 1, it
     fails. None where the planted weights are not identified.
     """
     lam = planted_dual(architecture, X, directions, signs, linear=linear)
@@ -39,6 +40,7 @@ def search_isometry(
     H = rng.standard_normal((X.shape[1], 50))
     chosen = np.argsort(score(X @ H >= 0))[-starts:]
     points = [h / np.linalg.norm(h) for h in H[:, chosen].T]
+    points += [w / np.linalg.norm(w) for w in directions.T]
     for _ in range(starts):
         points.append(most_active(X * rng.uniform(0.3, 1.0, (X.shape[0], 1)), rng, restarts=1).point)
     return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda found: found.value)

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from recovery.programs.isometry import Condition
-from recovery.programs.uniqueness import MARGIN
+from recovery.programs.isometry import ROUNDING, Condition
 from recovery.types import Array, Mask
 
 CHUNK_BYTES = 48 * 2**20
@@ -30,7 +29,7 @@ def uniform_isometry(X: Array, patterns: Mask) -> Condition:
         G[:, j, i] = packed
         values[start : start + size] = np.linalg.svd(G @ inverse, compute_uv=False)[:, 0]
     best = int(np.argmax(values))
-    return Condition("SNIC-L", float(values[best]), bool(values[best] < 1 - MARGIN), best)
+    return Condition("SNIC-L", float(values[best]), bool(values[best] < 1 - ROUNDING), best)
 
 
 def orthogonal_uniform_isometry(patterns: Mask, d: int) -> Condition:

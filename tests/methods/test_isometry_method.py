@@ -88,3 +88,16 @@ def test_other_methods_refuse_searched_patterns() -> None:
     searched = draw(Setting(10, 2, patterns=Patterns(kind="searched")), np.random.default_rng(0))
     with pytest.raises(ParameterError, match="searched"):
         MinNorm()(searched, "relu_skip")
+
+
+def test_the_worst_patterns_of_one_normalised_neuron_are_its_neighbours_which_sampling_never_meets() -> None:
+    """P1, Theorem 11: n > 2d suffices. Below, a neighbour with at most d active rows spans the labels."""
+    outcome = {}
+    for n in (17, 60):
+        for kind in ("sampled", "searched"):
+            setting = Setting(n, 10, Gaussian(), NormalizedRelu(k=1), patterns=Patterns(kind=kind))
+            draws = [draw(setting, np.random.default_rng(seed)) for seed in range(6)]
+            outcome[n, kind] = sum(bool(Isometry(starts=1)(each, "relu_norm").holds) for each in draws)
+    assert outcome[17, "sampled"] >= outcome[17, "searched"] + 3
+    assert outcome[17, "searched"] <= 1
+    assert outcome[60, "sampled"] == outcome[60, "searched"] == 6
