@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.stats import norm
 
 from recovery.errors import ParameterError
+from recovery.theory.normal import density, tail
 from recovery.types import Array
 
 
@@ -21,7 +21,7 @@ def l1_dimension(sparsity: ArrayLike) -> Array:
         raise ParameterError(f"sparsity lies in [0, 1], found {rho[(rho < 0) | (rho > 1)].flat[0]}")
     tau = np.vectorize(_threshold, otypes=[np.float64])(rho)
     finite = np.where(np.isfinite(tau), tau, 0.0)
-    value = rho * (1 + finite**2) + (1 - rho) * 2 * ((1 + finite**2) * norm.sf(finite) - finite * norm.pdf(finite))
+    value = rho * (1 + finite**2) + (1 - rho) * 2 * ((1 + finite**2) * tail(finite) - finite * density(finite))
     return np.where(rho == 0, 0.0, value)
 
 
@@ -31,7 +31,7 @@ def _threshold(rho: float) -> float:
         return np.inf
     if rho == 1:
         return 0.0
-    return float(brentq(lambda t: rho * t - 2 * (1 - rho) * (norm.pdf(t) - t * norm.sf(t)), 0.0, 40.0, xtol=1e-14))
+    return float(brentq(lambda t: rho * t - 2 * (1 - rho) * (density(t) - t * tail(t)), 0.0, 40.0, xtol=1e-14))
 
 
 def l1_transition(n: ArrayLike, d: ArrayLike) -> Array:

@@ -8,9 +8,9 @@ so that g(theta*) = 1 reads 2 Q(s) + s phi(s) = 1/2.
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import chdtri, ndtri
-from scipy.stats import chi2, norm
+from scipy.special import chdtrc, chdtri, ndtri
 
+from recovery.theory.normal import density, tail
 from recovery.types import Array
 
 PAPER_THETA_STAR = 0.1314
@@ -25,20 +25,20 @@ def strong_width(theta: ArrayLike) -> Array:
     """
     theta = np.asarray(theta, dtype=np.float64)
     s = -ndtri(theta)
-    edge = np.where(np.isfinite(s), s, 0.0) * norm.pdf(s)
+    edge = np.where(np.isfinite(s), s, 0.0) * density(s)
     return 0.5 + 2 * theta + edge
 
 
 def strong_width_by_chi2(theta: ArrayLike) -> Array:
     """g(theta) by the chi-squared tails of its definition: r dF_1(r) = dF_3(r), so the integral is 1 - F_3(q)."""
     theta = np.asarray(theta, dtype=np.float64)
-    return 0.5 + theta + 0.5 * chi2.sf(chdtri(1, 2 * theta), 3)
+    return 0.5 + theta + 0.5 * chdtrc(3, chdtri(1, 2 * theta))
 
 
 def theta_star() -> float:
     """The root of g(theta) = 1: 0.1307579..., found in s from 2 Q(s) + s phi(s) = 1/2. Source: P1, Theorem 9."""
-    s = brentq(lambda s: 2 * norm.sf(s) + s * norm.pdf(s) - 0.5, 0.0, 5.0, xtol=1e-15, rtol=1e-15)
-    return float(norm.sf(s))
+    s = brentq(lambda s: 2 * tail(s) + s * density(s) - 0.5, 0.0, 5.0, xtol=1e-15, rtol=1e-15)
+    return float(tail(s))
 
 
 def theta_star_by_chi2() -> float:

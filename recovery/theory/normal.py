@@ -1,0 +1,17 @@
+"""The standard normal law: phi and Q. `scipy.stats` has them too, but every worker would wait for its import."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from recovery.types import Array
+
+
+def density(x: ArrayLike) -> Array:
+    """phi(x) = exp(-x^2/2) / sqrt(2 pi)."""
+    return np.exp(-np.square(x) / 2) / np.sqrt(2 * np.pi)
+
+
+def tail(x: ArrayLike) -> Array:
+    """Q(x) = P(z > x)."""
+    return ndtr(-np.asarray(x, dtype=np.float64))
