@@ -38,7 +38,8 @@ def kill_and_resume(config: Path, out: Path, kills: int, rng: random.Random) -> 
         process = start(config, "--out", out, "--jobs", 1 + kill % 2, "--quiet")
         deadline = time.monotonic() + rng.uniform(0.0, 2.0)
         if kill % 2:
-            while process.poll() is None and len(stored_ids(out)) == before:
+            parts = len(list(out.glob("trials/*.parquet")))
+            while process.poll() is None and len(list(out.glob("trials/*.parquet"))) == parts:
                 time.sleep(0.01)
             deadline = time.monotonic() + rng.uniform(0.0, 0.5)
         while process.poll() is None and time.monotonic() < deadline:
