@@ -92,7 +92,10 @@ class Diagram:
             table["iy"] = _position(table[layout.y], y)
         if not layout.panels:
             return [Panel("", {}, table, x, y)]
-        ranks = [_position(table[name], ordered(table[name], axes.get(_path(name)))) for name in layout.panels]
+        ranks = [
+            _position(table[name], ordered(table[name], axes.get(name, axes.get(_path(name)))))
+            for name in layout.panels
+        ]
         rank = pd.MultiIndex.from_arrays(ranks)
         panels = []
         for key in sorted(set(rank)):

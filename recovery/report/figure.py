@@ -54,7 +54,9 @@ def draw(analysis: Analysis) -> Figure:
             ax = axes[[i for i in range(up) if i * across + column < len(panels)][-1], column]
             ax.set_xlabel(diagram.layout.x)
             ax.tick_params(labelbottom=True)
-        bar = figure.colorbar(mesh, ax=axes, label=scale.label, shrink=0.9 if up == 1 else 0.6, aspect=24, pad=0.015)
+        bar = figure.colorbar(
+            mesh, ax=axes, label=scale.label, shrink=0.9 if up == 1 else 0.6, aspect=24, pad=0.015, extend=scale.extend
+        )
         bar.outline.set_linewidth(0.6)
         figure.suptitle(heading(diagram.title, across), fontsize=9)
         handles += _mark_handles(diagram)

@@ -75,15 +75,22 @@ def _distinguishing(frame: pd.DataFrame, names: list[str]) -> tuple[str, ...]:
 def ordered(values: "pd.Series[Any]", config_order: Sequence[Any] | None) -> list[Any]:
     """The distinct values as the config lists them, or else sorted; nulls last."""
     present = list(values.dropna().unique())
-    listed = [_comparable(value) for value in config_order or ()]
-    rank = {value: i for i, value in reversed(list(enumerate(listed)))}
+    listed = list(config_order or ())
+
+    def rank(value: Any) -> int:
+        return next((i for i, item in enumerate(listed) if _names(item, value)), len(listed))
+
     try:
-        present.sort(key=lambda v: (rank.get(_comparable(v), len(rank)), v))
+        present.sort(key=lambda v: (rank(v), v))
     except TypeError:
-        present.sort(key=lambda v: (rank.get(_comparable(v), len(rank)), str(v)))
+        present.sort(key=lambda v: (rank(v), str(v)))
     return present + ([None] if values.isna().any() else [])
 
 
-def _comparable(value: Any) -> Any:
-    """0 in the config is 0.0 in the rows; what has no number is compared as text."""
-    return float(value) if isinstance(value, (int, float, np.number)) else str(value)
+def _names(item: Any, value: Any) -> bool:
+    """Whether a config's axis value is that of the rows: 0 is 0.0, and a mapping is labelled by some of its entries."""
+    if isinstance(item, Mapping):
+        words = {str(entry) for entry in item.values()} | {f"{key}={entry}" for key, entry in item.items()}
+        return set(str(value).split()) <= words
+    numbers = isinstance(item, (int, float)) and isinstance(value, (int, float, np.number))
+    return float(item) == float(value) if numbers else str(item) == str(value)

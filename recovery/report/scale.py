@@ -1,6 +1,7 @@
 """The colour scale of a diagram: from 0 to 1 for proportions, else the config's limits or the data's range."""
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -8,14 +9,18 @@ from recovery.errors import ReportError
 from recovery.report.diagram import Diagram
 from recovery.types import Array
 
+DECADES = 1e8
+"""The span of a log scale without limits of its own: what lies lower is noise of the arithmetic."""
+
 
 @dataclass(frozen=True)
 class Scale:
-    """Limits, whether they are logarithmic, and the label that states both."""
+    """Limits, whether they are logarithmic, the label that states both, and at which ends values lie beyond."""
 
     limits: tuple[float, float]
     logarithmic: bool
     label: str
+    extend: Literal["neither", "min", "max", "both"] = "neither"
 
     def clipped(self, values: Array) -> Array:
         """Values inside the limits; NaN stays."""
@@ -43,6 +48,8 @@ def scale_of(diagram: Diagram) -> Scale:
     logarithmic = wanted == "log" if wanted else diagram.quantity.logarithmic and len(positive) > 0
     kept = positive if logarithmic else values
     low, high = (float(kept.min()), float(kept.max())) if len(kept) else (0.1 if logarithmic else 0.0, 1.0)
+    if logarithmic:
+        low = max(low, high / DECADES)
     if own and spec.get("limits"):
         low, high = (float(limit) for limit in spec["limits"])
         if logarithmic and low <= 0:
@@ -50,4 +57,6 @@ def scale_of(diagram: Diagram) -> Scale:
     if high <= low:
         low, high = (low / 2, low * 2) if logarithmic else (low - 0.5, low + 0.5)
     label = f"median {diagram.quantity.label}, {'log' if logarithmic else 'linear'} scale {low:.2g} to {high:.2g}"
-    return Scale((low, high), logarithmic, label)
+    beyond = ((values < low).any(), (values > high).any())
+    extend: Any = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]
+    return Scale((low, high), logarithmic, label, extend)

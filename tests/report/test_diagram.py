@@ -101,3 +101,10 @@ def test_unknown_values_are_refused_in_words(value: str) -> None:
 def test_empty_grid_says_what_to_run() -> None:
     with pytest.raises(ReportError, match="recover sweep drawn"):
         Diagram.of(grid(wendel_rows().iloc[:0]))
+
+
+def test_panels_follow_an_axis_of_mappings() -> None:
+    labels = ["relu k=3", "linear", "relu k=2"]
+    rows = wendel_rows(n=[20, 40], d=[10], planted=labels)
+    axes = {"planted": [{"kind": "relu", "k": 3}, {"kind": "linear"}, {"kind": "relu", "k": 2}]}
+    assert [panel.where["planted"] for panel in Diagram.of(grid(rows, axes=axes)).panels] == labels

@@ -15,6 +15,7 @@ from recovery.report.analysis import Analysis
 from recovery.report.curves import lines
 from recovery.report.diagram import Diagram
 from recovery.report.figure import draw, render
+from recovery.report.scale import scale_of
 from recovery.report.tables import as_csv, as_json
 from recovery.report.terminal import print_diagram
 from recovery.store import Grid
@@ -132,3 +133,12 @@ def test_distances_state_the_limits_of_their_log_scale() -> None:
 def test_pyplot_is_left_alone(tmp_path: Path) -> None:
     program = "import sys, recovery.report.figure; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=tmp_path).returncode == 0
+
+
+def test_a_log_scale_spans_eight_decades_and_says_that_values_lie_below() -> None:
+    rows = wendel_rows(n=[20, 40, 60], d=[10], replicates=1)
+    rows["absolute_distance"] = [0.0, 1e-16, 1.0]
+    scale = scale_of(Diagram.of(grid(rows), "absolute_distance"))
+    assert scale.limits == (1e-8, 1.0)
+    assert scale.extend == "min"
+    assert scale.unit(np.array([0.0, 1e-4, 1.0])).tolist() == pytest.approx([0.0, 0.5, 1.0])
