@@ -1,6 +1,7 @@
 """Exact programs through cvxpy, solved by a conic solver chosen by name: the independent second opinion."""
 
 import warnings
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from recovery.types import Index
 
 
 def solve_conic_exact(
-    program: ExactProgram, name: str, chosen: Index | None = None, **options: float | int
+    program: ExactProgram, name: str, chosen: Index | None = None, options: Mapping[str, float] | None = None
 ) -> ExactSolution:
     """Solve the exact program, or its restriction to the signed groups `chosen`, as P1 writes it.
 
@@ -43,7 +44,7 @@ def solve_conic_exact(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # cvxpy's remarks on accuracy are the status
-            problem.solve(solver=name, **options)
+            problem.solve(solver=name, **(options or {}))
     except (cp.SolverError, ArithmeticError, ValueError) as error:
         raise SolverError(f"{name} broke down: {error}") from error
     V, lam = np.zeros((2 * p, groups.rank)), np.zeros(groups.n)

@@ -1,0 +1,113 @@
+"""Convex weights to networks and back; merging, splitting, predictions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recovery.instances.draw import Setting, draw
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
+from recovery.programs.exact import ExactProgram
+from recovery.programs.groups import ARCHITECTURES, groups_of
+from recovery.programs.networks import Network, merge, network_of, same_network, weights_of
+from recovery.programs.program import Program
+from recovery.solvers.cones import solve_cones
+from recovery.types import Array
+
+PLANTED: dict[str, Planted] = {
+    "relu": Relu(k=2, signs="alternating"),
+    "relu_skip": Linear(),
+    "relu_norm": NormalizedRelu(k=2, signs="alternating"),
+    "relu_norm_skip": Linear(),
+}
+
+
+def _solved(architecture: str, n: int = 12, d: int = 4, beta: float | None = 0.01) -> tuple[ExactProgram, Array, Array]:
+    setting = Setting(n, d, planted=PLANTED[architecture], noise=0.3, patterns=Patterns(count=10))
+    instance = draw(setting, np.random.default_rng(7))
+    program = ExactProgram(Program(groups_of(architecture, instance.X, instance.patterns), instance.y, beta))
+    return program, solve_cones(program).candidate.V, instance.X
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(("n", "d"), [(12, 4), (6, 8)])
+def test_the_network_of_an_optimum_has_its_outputs_and_its_objective(architecture: str, n: int, d: int) -> None:
+    program, V, X = _solved(architecture, n, d)
+    network = network_of(program, V, architecture)
+    scale = float(np.linalg.norm(program.y))
+    assert np.abs(network.predict(X) - program.forward(V)).max() <= 1e-7 * scale
+    assert network.objective(X, program.y, 0.01) == pytest.approx(program.objective(V), rel=1e-6)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_network_gives_back_the_weights_it_came_from(architecture: str) -> None:
+    program, V, X = _solved(architecture)
+    norms = program.norms(V)
+    V = np.where((norms > 1e-3 * norms.max())[:, None], V, 0.0)
+    interior = _into_cells(program, V)
+    network = network_of(program, interior, architecture)
+    back = weights_of(program, network, X)
+    assert np.abs(back - interior).max() <= 1e-9 * np.abs(interior).max()
+
+
+def _into_cells(program: ExactProgram, V: Array) -> Array:
+    """Neurons on the edge of their cell, pushed inside: their pattern is then the program's."""
+    import cvxpy as cp
+
+    V = V.copy()
+    for k in np.flatnonzero(V.any(axis=1) & ~program.is_free(np.arange(len(V)))):
+        C = program.orientation(np.array([k]))[0][:, None] * program.groups.base
+        v, t = cp.Variable(V.shape[1]), cp.Variable()
+        cp.Problem(cp.Maximize(t), [C @ v >= t, cp.norm2(v) <= 1]).solve(solver="CLARABEL")
+        V[k] += 0.5 * np.linalg.norm(V[k]) * v.value
+    return V
+
+
+def _split(network: Network, i: int, share: float) -> Network:
+    """Neuron i as two, `share` and the rest (Appendix A)."""
+    roots = np.sqrt([share, 1 - share])
+    if network.scale is None:
+        inner = np.vstack([network.inner, network.inner[i] * roots[1]])
+        inner[i] *= roots[0]
+        scale = None
+    else:
+        inner = np.vstack([network.inner, 3.0 * network.inner[i]])
+        scale = np.append(network.scale, network.scale[i] * roots[1])
+        scale[i] *= roots[0]
+    outer = np.append(network.outer, network.outer[i] * roots[1])
+    outer[i] *= roots[0]
+    return replace(network, inner=inner, outer=outer, scale=scale)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_permutation_and_splitting_leave_a_network_the_same(architecture: str) -> None:
+    program, V, X = _solved(architecture)
+    network = network_of(program, V, architecture)
+    other = _split(_split(network, 0, 0.3), 0, 0.6)
+    order = np.random.default_rng(0).permutation(len(other.outer))
+    scale = None if other.scale is None else other.scale[order]
+    other = replace(other, inner=other.inner[order], outer=other.outer[order], scale=scale)
+    assert same_network(network, other)
+    assert len(merge(other).outer) == len(merge(network).outer)
+    fresh = np.random.default_rng(1).standard_normal((20, X.shape[1]))
+    assert other.predict(fresh, X) == pytest.approx(network.predict(fresh, X), abs=1e-10)
+    assert merge(other).penalty() == pytest.approx(network.penalty(), rel=1e-8)
+
+
+def test_networks_that_differ_are_told_apart() -> None:
+    program, V, _ = _solved("relu_skip")
+    network = network_of(program, V, "relu_skip")
+    assert network.skip is not None
+    turned = replace(network, outer=-network.outer)
+    assert not same_network(network, turned)
+    assert not same_network(network, replace(network, skip=1.01 * network.skip))
+    assert not same_network(network, replace(network, inner=network.inner[:-1], outer=network.outer[:-1]))
+
+
+def test_predictions_add_the_two_signs_and_the_skip_connection() -> None:
+    program, V, _ = _solved("relu_skip")
+    p = program.groups.count
+    X = np.random.default_rng(2).standard_normal((9, V.shape[1]))
+    expected = X @ V[0] + np.maximum(X @ V[1:p].T, 0).sum(axis=1) - np.maximum(X @ V[p + 1 :].T, 0).sum(axis=1)
+    assert network_of(program, V, "relu_skip").predict(X) == pytest.approx(expected, abs=1e-6)

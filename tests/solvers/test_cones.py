@@ -1,0 +1,180 @@
+"""The exact program's solver against cvxpy, against the gated program, and against training itself."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from recovery.instances.draw import Instance, Setting, draw
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
+from recovery.programs.exact import ExactProgram
+from recovery.programs.exact_certificate import Candidate, certify_exact
+from recovery.programs.groups import ARCHITECTURES, groups_of
+from recovery.programs.networks import Network, network_of
+from recovery.programs.program import Program
+from recovery.programs.projection import project
+from recovery.solvers.cones import solve_cones
+from recovery.solvers.conic_exact import solve_conic_exact
+from recovery.solvers.newton import solve_newton
+from recovery.types import Array
+
+PLANTED: dict[str, Planted] = {
+    "relu": Relu(k=2, signs="alternating"),
+    "relu_skip": Linear(),
+    "relu_norm": NormalizedRelu(k=2),
+    "relu_norm_skip": Linear(),
+}
+TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+
+
+def _instance(architecture: str, n: int, d: int, seed: int, noise: float = 0.3, count: int = 10) -> Instance:
+    patterns = Patterns(count=count)
+    setting = Setting(n, d, planted=PLANTED[architecture], noise=noise, patterns=patterns)
+    return draw(setting, np.random.default_rng(seed))
+
+
+def _program(architecture: str, instance: Instance, beta: float | None) -> ExactProgram:
+    return ExactProgram(Program(groups_of(architecture, instance.X, instance.patterns), instance.y, beta))
+
+
+@pytest.mark.parametrize("beta", [None, 0.05])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(("n", "d"), [(12, 4), (6, 8)])
+def test_agrees_with_cvxpy(architecture: str, beta: float | None, n: int, d: int) -> None:
+    program = _program(architecture, _instance(architecture, n, d, seed=n), beta)
+    ours = certify_exact(program, solve_cones(program).candidate)
+    theirs = certify_exact(program, solve_conic_exact(program, "CLARABEL", options=TIGHT).candidate)
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-6)
+    assert ours.proves_optimal
+    assert ours.cone_violation <= 1e-8
+    assert abs(ours.gap) <= 1e-6
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_costs_at_least_what_the_gated_program_does(architecture: str) -> None:
+    program = _program(architecture, _instance(architecture, 12, 4, seed=5), None)
+    gated = solve_newton(program.gated)
+    exact = certify_exact(program, solve_cones(program, gated).candidate)
+    assert exact.objective >= float(np.linalg.norm(gated.W, axis=1).sum()) * (1 - 1e-8)
+
+
+def test_the_gated_solution_is_the_answer_where_it_lies_in_its_cones() -> None:
+    instance = _instance("relu_skip", 30, 5, seed=0, noise=0.0)
+    program = _program("relu_skip", instance, None)
+    solution = solve_cones(program)
+    assert solution.solver == "gated"
+    assert certify_exact(program, solution.candidate).proves_optimal
+
+
+def test_dropped_groups_come_back_when_the_last_dual_violates_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from recovery.solvers import cones
+
+    program = _program("relu_skip", _instance("relu_skip", 20, 8, seed=3, count=30), None)
+    expected = certify_exact(program, solve_cones(program).candidate).objective
+    monkeypatch.setattr(cones, "DROPS", ((0.5, 0.99), (1e-2, 0.9999)))
+    certificate = certify_exact(program, solve_cones(program).candidate)
+    assert certificate.proves_optimal
+    assert certificate.objective == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_certificate_refuses_weights_outside_their_cones_and_duals_that_are_too_long() -> None:
+    program = _program("relu", _instance("relu", 12, 4, seed=1), None)
+    good = solve_cones(program).candidate
+    doubled = certify_exact(program, Candidate(good.V, 2 * good.lam, good.proved, 2 * good.multipliers))
+    assert doubled.dual_violation == pytest.approx(1.0, rel=1e-6)
+    k = int(np.argmax(program.norms(good.V)))
+    V = good.V.copy()
+    p = program.groups.count
+    V[(k + p) % (2 * p)] -= V[k]
+    V[k] = 0.0
+    flipped = certify_exact(program, Candidate(V, good.lam, good.proved, good.multipliers))
+    assert flipped.primal_residual < 1e-8
+    assert flipped.cone_violation > 1e-3
+    assert not flipped.proves_optimal
+
+
+def test_multipliers_that_prove_nothing_are_replaced_by_projections() -> None:
+    program = _program("relu_norm", _instance("relu_norm", 14, 4, seed=2), 0.05)
+    good = solve_cones(program).candidate
+    none = Candidate(good.V, good.lam, np.empty(0, dtype=np.intp), np.empty((0, program.groups.n)))
+    assert certify_exact(program, none).gap == pytest.approx(certify_exact(program, good).gap, abs=1e-7)
+
+
+@pytest.mark.parametrize(("architecture", "n", "d"), [("relu", 12, 4), ("relu_norm", 12, 4), ("relu_norm", 8, 6)])
+def test_a_projection_is_the_best_neuron_of_its_cell(architecture: str, n: int, d: int) -> None:
+    import cvxpy as cp
+
+    program = _program(architecture, _instance(architecture, n, d, seed=4, count=4), None)
+    groups = program.groups
+    lam = np.random.default_rng(0).standard_normal(n)
+    values, multipliers = project(program, lam, program.members)
+    assert multipliers.min() >= 0.0
+    for k, value in zip(program.members, values, strict=True):
+        chosen = np.array([k])
+        v, g = cp.Variable(groups.rank), k % groups.count
+        size = v if program.factors is None else program.factors[g] @ v
+        cone = (program.orientation(chosen)[0][:, None] * groups.base) @ v >= 0
+        problem = cp.Problem(cp.Maximize(program.pulls(lam, chosen)[0] @ v), [cp.norm2(size) <= 1, cone])
+        problem.solve(solver="CLARABEL")
+        assert value == pytest.approx(max(problem.value, 0.0), abs=1e-5)
+
+
+def _train(X: Array, y: Array, beta: float, skip: bool, normalized: bool, rng: np.random.Generator) -> float:
+    """The best of several L-BFGS runs on 1/2 ||f - y||^2 + beta R / 2 from random starts."""
+    d = X.shape[1]
+    m, best = 10, np.inf
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        W, a, w0 = theta[: m * d].reshape(m, d), theta[m * d : m * d + m], theta[m * d + m :]
+        Z = X @ W.T
+        A = np.maximum(Z, 0.0)
+        length = np.maximum(np.linalg.norm(A, axis=0), 1e-12) if normalized else np.ones(m)
+        # normalised: alpha and a of equal size, so that alpha a is a |a|; else the neurons are as they are
+        weight = a * np.abs(a) if normalized else a
+        root = np.sqrt(float(w0 @ w0) + 1e-18) if skip else 0.0
+        residual = (A / length) @ weight + (X @ w0 if skip else 0.0) - y
+        value = 0.5 * float(residual @ residual) + beta * (0.5 * float(a @ a) + root)
+        value += beta * 0.5 * float(a @ a if normalized else (W * W).sum())
+        u = A / length
+        g_weight = u.T @ residual
+        g_A = np.outer(residual, weight) / length
+        if normalized:
+            g_A -= u * (g_weight * weight / length)
+            g_a = 2 * np.abs(a) * g_weight + 2 * beta * a
+            g_W = (g_A * (Z > 0)).T @ X
+        else:
+            g_a = g_weight + beta * a
+            g_W = (g_A * (Z > 0)).T @ X + beta * W
+        g_w0 = X.T @ residual + beta * w0 / root if skip else np.zeros(0)
+        return value, np.concatenate([g_W.ravel(), g_a, g_w0])
+
+    for _ in range(40):
+        start = rng.standard_normal(m * d + m + (d if skip else 0))
+        best = min(best, float(minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 600}).fun))
+    return best
+
+
+@pytest.mark.parametrize(
+    ("architecture", "skip", "normalized"),
+    [
+        ("relu", False, False),
+        ("relu_skip", True, False),
+        ("relu_norm", False, True),
+    ],
+)
+def test_the_optimum_over_all_patterns_is_the_best_that_training_finds(
+    architecture: str, skip: bool, normalized: bool
+) -> None:
+    rng = np.random.default_rng(11)
+    setting = Setting(8, 2, planted=Relu(k=2), noise=0.5, patterns=Patterns(kind="exhaustive"))
+    instance = draw(setting, rng)
+    beta = 0.02
+    program = _program(architecture, instance, beta)
+    solution = solve_cones(program)
+    optimum = certify_exact(program, solution.candidate)
+    assert optimum.proves_optimal
+    trained = _train(instance.X, instance.y, beta, skip, normalized, rng)
+    assert trained >= optimum.dual_objective * (1 - 1e-7)
+    assert trained == pytest.approx(optimum.objective, rel=1e-3)
+    network: Network = network_of(program, solution.candidate.V, architecture)
+    assert network.objective(instance.X, instance.y, beta) == pytest.approx(optimum.objective, rel=1e-7)
