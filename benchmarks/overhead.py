@@ -71,7 +71,7 @@ def main() -> None:
         print(f"  of {1e6 * processor / trials:.0f} us a trial, {1e6 * drawing:.0f} us draw the 1 x 1 instance")
         sweep(folder, 100, 0.0, jobs=2)  # start the workers
         for seconds in (0.01, 0.1):
-            count = round(20 / seconds / 4)
+            count = round(20 / seconds)
             wall, processor = sweep(folder, count, seconds, jobs=2)
             print(
                 f"{count} trials of {1e3 * seconds:g} ms, 2 workers: "

@@ -135,7 +135,9 @@ def _run_trials(
     plan: Plan, trials: list[Trial], options: Options, progress: Progress, stop: Stop, summary: Summary
 ) -> None:
     by_id = {trial.id: trial for trial in trials}
-    recorder = Recorder(plan.folder, plan.sweep, {"digest": plan.sweep.digest, **provenance()})
+    recorder = Recorder(
+        plan.folder, plan.sweep, {"digest": plan.sweep.digest, "config": plan.sweep.document, **provenance()}
+    )
     results = options.engine.run(trials)
     try:
         with recorder, progress:

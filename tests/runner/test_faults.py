@@ -1,4 +1,4 @@
-"""What each fault does; CONTRIBUTING has the table. Kills are in test_kill, limits and dead workers in test_supervised,
+"""What each fault does. Kills are in test_kill, limits and dead workers in test_supervised,
 damaged parts in test_sweep and store/test_parts."""
 
 import os

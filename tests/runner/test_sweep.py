@@ -1,12 +1,18 @@
+import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from recovery.config import load
 from recovery.errors import StoreError
 from recovery.runner.sweep import plan
 from recovery.store import read
+from recovery.store.compact import compact
+from recovery.store.folder import Folder
+from recovery.store.parts import list_parts
 
 from .sweeps import interrupt_after, rows, sweep, write_config
 
@@ -119,3 +125,16 @@ def test_a_damaged_part_is_set_aside_and_its_trials_run_again(tmp_path: Path) ->
     summary = sweep(config, tmp_path / "out")
     assert [damaged.path.name for damaged in summary.damaged] == [part.name]
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), expected)
+
+
+def test_every_part_says_what_made_it(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    for index in (1, 2):
+        sweep(config, tmp_path / "out", shard=(index, 2))
+    compact(Folder(tmp_path / "out"))
+    (part,) = list_parts(tmp_path / "out" / "trials")
+    (made,) = json.loads(pq.read_schema(part).metadata[b"recover"])
+    assert made["config"] == load(config).document
+    assert made["program"]["version"]
+    assert made["libraries"]["numpy"] == np.__version__
+    assert made == {**made, **read(tmp_path / "out").sweep["provenance"]}
