@@ -14,6 +14,7 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.measurement import Measurement
 from recovery.methods.representation import absolute_distance, check_representable, planted_weights, test_distance
+from recovery.methods.searched import with_searched_patterns
 from recovery.programs.certificate import Certificate, certify
 from recovery.programs.groups import Groups, groups_of
 from recovery.programs.program import Program
@@ -65,6 +66,7 @@ class MinNorm:
 
     def __call__(self, instance: Instance, architecture: str) -> Measurement:
         self.check(instance.setting, architecture)
+        instance = with_searched_patterns(instance, architecture, self.program == "exact", None)
         if self.program == "exact":
             from recovery.methods.exact import exact_min_norm  # it builds on this module
 

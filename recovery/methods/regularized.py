@@ -11,6 +11,7 @@ from recovery.methods.exact import check_exact_solver, exact_regularized
 from recovery.methods.measurement import Measurement
 from recovery.methods.min_norm import drawn, measure_solution
 from recovery.methods.representation import check_representable, planted_weights
+from recovery.methods.searched import with_searched_patterns
 from recovery.programs.certificate import active_groups, certify
 from recovery.programs.groups import groups_of
 from recovery.programs.program import Program
@@ -44,6 +45,7 @@ class Regularized:
 
     def __call__(self, instance: Instance, architecture: str) -> Measurement:
         beta = self.beta if self.scaling == "half" else self.beta / 2
+        instance = with_searched_patterns(instance, architecture, self.program == "exact", beta)
         if self.program == "exact":
             return exact_regularized(instance, architecture, self.solver, beta)
         groups = groups_of(architecture, instance.X, instance.patterns)

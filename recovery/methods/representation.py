@@ -11,12 +11,7 @@ from recovery.types import Array, Mask
 
 
 def check_representable(setting: Setting, architecture: str) -> None:
-    """A planted linear model is a single group only where there is a skip connection. Raises `ParameterError`.
-
-    Patterns are searched for by method `isometry` alone.
-    """
-    if setting.patterns.kind == "searched":
-        raise ParameterError("patterns.kind 'searched' belongs to method isometry; use sampled or exhaustive")
+    """A planted linear model is a single group only where there is a skip connection. Raises `ParameterError`."""
     if isinstance(setting.planted, Linear) and architecture not in WITH_SKIP:
         raise ParameterError(
             f"architecture {architecture!r} has no linear group to recover a planted linear model with; "

@@ -26,7 +26,7 @@ def test_a_shipped_config_is_valid_and_named_by_its_file(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "trials"), [("p1-fig04", 2000), ("p1-fig05", 3200), ("p1-fig06", 8000), ("p1-fig18", 8000)]
+    ("name", "trials"), [("p1-fig04", 4000), ("p1-fig05", 3200), ("p1-fig06", 8000), ("p1-fig18", 8000)]
 )
 def test_the_papers_figures_have_the_papers_size(name: str, trials: int) -> None:
     assert load(name).size == trials

@@ -1,0 +1,60 @@
+"""Neurons that a dual of the exact program is violated by, looked for over all patterns at once.
+
+Over all patterns the exact program's dual says sigma lam.(B v)_+ <= N(v) for every v, with N(v) = ||v||, or
+||(B v)_+|| where neurons are normalised. The ratio is piecewise smooth in v; many points climb it together, each with
+its own step, and cross from cell to cell as they go. What is found is certified by its point; nothing is missed only
+in the sense that no start leads there.
+"""
+
+import numpy as np
+
+from recovery.types import Array, Mask, Rng
+
+STEPS = 80
+FIRST_STEP = 0.3
+
+
+def neuron_ratio(base: Array, lam: Array, v: Array, normalized: bool) -> tuple[Array, Array]:
+    """lam.(B v)_+ / N(v) and its gradient for the columns of v (r, m): (m,) and (r, m)."""
+    Z = np.maximum(base @ v, 0.0)
+    value = lam @ Z
+    slope = base.T @ (lam[:, None] * (Z > 0))
+    size = np.linalg.norm(Z if normalized else v, axis=0)
+    size = np.where(size > 0, size, 1.0)
+    ratio = value / size
+    turn = base.T @ (Z / size) if normalized else v / size
+    return ratio, (slope - ratio * turn) / size
+
+
+def climb(base: Array, lam: Array, starts: Array, normalized: bool) -> tuple[Array, Array]:
+    """Unit points (r, m) that the columns of `starts` climb to, and their ratios (m,)."""
+    v = starts / np.linalg.norm(starts, axis=0)
+    ratio, gradient = neuron_ratio(base, lam, v, normalized)
+    step = np.full(v.shape[1], FIRST_STEP)
+    for _ in range(STEPS):
+        length = np.linalg.norm(gradient, axis=0)
+        trial = v + step * gradient / np.where(length > 0, length, 1.0)
+        trial /= np.linalg.norm(trial, axis=0)
+        value, slope = neuron_ratio(base, lam, trial, normalized)
+        better = value > ratio
+        v, gradient = np.where(better, trial, v), np.where(better, slope, gradient)
+        ratio, step = np.where(better, value, ratio), np.where(better, 1.2 * step, 0.5 * step)
+    return v, ratio
+
+
+def violated_neurons(
+    base: Array, lam: Array, limit: float, known: Array, rng: Rng, *, normalized: bool, starts: int
+) -> Mask:
+    """Patterns (n, m) of the neurons found with |ratio| above `limit`, the largest first.
+
+    known (r, k): neurons of the present solution, where climbs start too, with and without noise.
+    """
+    r = base.shape[1]
+    noisy = known + 0.1 * np.linalg.norm(known, axis=0) * rng.standard_normal(known.shape) / np.sqrt(r)
+    points = np.hstack([rng.standard_normal((r, starts)), known, noisy])
+    found = [climb(base, signed, points, normalized) for signed in (lam, -lam)]
+    v, ratio = np.hstack([f[0] for f in found]), np.concatenate([f[1] for f in found])
+    order = np.argsort(-ratio)
+    order = order[ratio[order] > limit]
+    patterns: Mask = base @ v[:, order] >= 0
+    return patterns
