@@ -7,7 +7,6 @@ from recovery.instances.ensembles import Gaussian, Haar
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.isometry import Isometry
-from recovery.methods.min_norm import MinNorm
 from recovery.theory.wendel import wendel
 
 
@@ -82,12 +81,6 @@ def test_what_a_condition_is_not_about_is_refused() -> None:
     searched = draw(Setting(10, 2, patterns=Patterns(kind="searched")), np.random.default_rng(0))
     with pytest.raises(ParameterError, match="not searched"):
         Isometry("uniform")(searched, "relu_skip")
-
-
-def test_other_methods_refuse_searched_patterns() -> None:
-    searched = draw(Setting(10, 2, patterns=Patterns(kind="searched")), np.random.default_rng(0))
-    with pytest.raises(ParameterError, match="searched"):
-        MinNorm()(searched, "relu_skip")
 
 
 def test_the_worst_patterns_of_one_normalised_neuron_are_its_neighbours_which_sampling_never_meets() -> None:
