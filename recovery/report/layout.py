@@ -56,7 +56,9 @@ def lay_out(frame: pd.DataFrame, document: Mapping[str, Any]) -> Layout:
     if x is None:
         x = next(name for name in [*free, *varying, *names] if name != y)
     if y is None:
-        y = next((name for name in free if name != x), None)
+        panel = spec.get("panel")
+        kept = [panel] if isinstance(panel, str) else panel or []
+        y = next((name for name in free if name != x and name not in kept), None)
     panels = _distinguishing(frame, [name for name in varying if name not in (x, y)])
     return Layout(str(x), None if y is None else str(y), panels)
 
