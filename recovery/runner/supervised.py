@@ -100,10 +100,10 @@ _children: dict[int, Child] = {}
 def measure_supervised(trial: Trial, limits: Limits) -> Row:
     """The trial's row: `timeout` if it took too long, `killed` if it took too much memory or its process died twice."""
     thread = threading.get_ident()
-    begun, clock = datetime.now(UTC), time.perf_counter()
     row: Row = {}
     for _ in range(PATIENCE):
         child = _child(thread, limits.memory)
+        begun, clock = datetime.now(UTC), time.perf_counter()
         try:
             row = child.measure(trial, limits.seconds)
         except WorkerDied as error:

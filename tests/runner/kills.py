@@ -44,13 +44,13 @@ def kill_and_resume(config: Path, out: Path, kills: int, rng: random.Random) -> 
             deadline = time.monotonic() + rng.uniform(0.0, 0.5)
         while process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        _, stderr = process.communicate()
+        assert process.returncode == -signal.SIGKILL, f"the sweep ended by itself: {stderr}"
         after = stored_ids(out)
         assert len(after) >= before, "a stored row was lost"
         found.append(len(after))
-        if len(after) == before and process.returncode == 0:
-            break
     process = start(config, "--out", out, "--jobs", 2, "--quiet")
     _, stderr = process.communicate()
     assert process.returncode == 0, stderr

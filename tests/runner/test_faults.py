@@ -26,10 +26,10 @@ from .sweeps import rows, sweep, write_config
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
+    """A file system of 48 KiB."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=False)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", disk], check=False)
     if mounted.returncode:
         lacking("root, to mount a tmpfs")
     yield disk
@@ -37,7 +37,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_stops_with_75_keeps_what_is_stored_and_goes_on_elsewhere(tmp_path: Path, small_disk: Path) -> None:
-    config = write_config(tmp_path, replicates=40, method={"seconds": 0.01})
+    config = write_config(tmp_path, replicates=40, method={"seconds": 0.03})
     out = small_disk / "out"
     process = start(config, "--out", out, "--jobs", 1)
     _, stderr = process.communicate()

@@ -22,7 +22,7 @@ def test_a_hanging_trial_is_a_row_and_the_sweep_goes_on(tmp_path: Path, jobs: in
     late = rows(tmp_path / "out", drop=()).query("status == 'timeout'")
     assert set(late["method.act"]) == {"hang"}
     assert set(late["error_message"]) == {"not done after 0.5 s"}
-    assert late["seconds"].between(0.5, 5).all()
+    assert (late["seconds"] >= 0.5).all()
     assert late["recovered"].isna().all()
 
 
