@@ -14,6 +14,7 @@ from recovery.methods.representation import planted_weights
 from recovery.programs.groups import groups_of
 from recovery.programs.uniqueness import planted_candidate, proves_not_optimal, proves_unique
 from recovery.solvers import conic
+from recovery.theory.noisy import theorem10_interval
 
 MODELS = [
     ("relu_skip", Linear()),
@@ -145,6 +146,21 @@ def test_regularised_recovery_fails_succeeds_and_fails_as_beta_grows():
     instance = draw(Setting(40, 10, noise=0.125), np.random.default_rng(9))
     outcomes = [Regularized(beta=b)(instance, "relu_norm_skip").support_recovered for b in (1e-3, 0.4, 5.0)]
     assert outcomes == [False, True, False]
+
+
+def test_theorem_10s_interval_of_an_instance_lies_in_the_measured_one():
+    inside = 0
+    for seed in range(12):
+        instance = draw(Setting(60, 4, noise=0.02), np.random.default_rng(seed))
+        groups = groups_of("relu_norm_skip", instance.X, instance.patterns)
+        planted = planted_weights(groups, instance)[0]
+        eta, z = np.linalg.norm(planted), np.linalg.norm(instance.y - instance.signal)
+        image = np.linalg.norm(groups.adjoint(instance.signal)[1:], axis=1).max()
+        lower, upper = theorem10_interval(eta, z, gamma=1 - image / eta)
+        for beta in np.linspace(lower, upper, 5)[1:-1] if np.isfinite(upper) else []:
+            assert Regularized(beta=float(beta))(instance, "relu_norm_skip").support_recovered
+            inside += 1
+    assert inside >= 12
 
 
 def test_the_printed_scaling_is_half_the_penalty():
