@@ -46,13 +46,19 @@ def plan(sweep: Sweep, out: Path) -> Plan:
     trials = list(sweep.trials())
     stored: dict[str, str] = {}
     if folder.exists():
-        content = folder.load()
-        if content["digest"] != sweep.digest:
-            kept = {trial.id for trial in trials}
-            lost = {trial.id for trial in from_document(content["config"]).trials()} - kept
-            check_continuation(folder, content, _content(sweep, len(trials)), lost)
+        _goes_on(folder, sweep, trials)
         stored = folder.statuses()
     return Plan(sweep, folder, trials, stored)
+
+
+def _goes_on(folder: Folder, sweep: Sweep, trials: list[Trial]) -> bool:
+    """Whether the folder's plan is this very one; False if this one is larger. Raises `StoreError` if it is another."""
+    content = folder.load()
+    if content["digest"] == sweep.digest:
+        return True
+    lost = {trial.id for trial in from_document(content["config"]).trials()} - {trial.id for trial in trials}
+    check_continuation(folder, content, _content(sweep, len(trials)), lost)
+    return False
 
 
 @dataclass(frozen=True)
@@ -163,8 +169,9 @@ def _open(plan: Plan) -> list[Damaged]:
     content = _content(plan.sweep, len(plan.trials))
     if not plan.folder.exists():
         plan.folder.create(content)
+    same = _goes_on(plan.folder, plan.sweep, plan.trials)  # another process may have been first
     damaged = plan.folder.prepare()
-    if plan.folder.load()["digest"] != plan.sweep.digest:
+    if not same:
         types = coordinate_types(cell.coordinates for cell in plan.sweep.cells)
         add_columns(plan.folder, types, {trial.id: trial.cell.coordinates for trial in plan.trials})
         plan.folder.update(content)

@@ -20,7 +20,6 @@ from recovery.runner.trial import Row, measure
 BATCH_LIMIT = 4 * BATCH_SECONDS
 """A batch that takes longer than this hands back the trials that it has not begun: costs are guesses."""
 
-
 MOST_DEATHS = 3
 """Passes that end with a dead worker and without a finished batch before the sweep gives up."""
 

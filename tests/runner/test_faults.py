@@ -13,7 +13,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from recovery.config import load
+from recovery.errors import StoreError
 from recovery.runner import trial as trial_module
+from recovery.runner.progress import Progress
+from recovery.runner.sweep import Options, plan, run
+from recovery.runner.workers import Engine
 from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder
@@ -154,3 +159,16 @@ def test_importing_the_command_line_is_light() -> None:
     heavy = "print(sorted({'numpy', 'pandas', 'cvxpy', 'matplotlib', 'pyarrow', 'joblib'} & set(sys.modules)))"
     code = f"import sys, recovery.cli.main; {heavy}"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_of_two_configs_that_start_on_one_folder_at_once_the_second_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = plan(load(write_config(tmp_path)), out)
+    second = plan(load(write_config(tmp_path, seed=8)), out)
+    options = Options(Engine(1))
+    run(first, options, Progress())
+    expected = rows(out)
+    with pytest.raises(StoreError, match="seed: 7 -> 8"):
+        run(second, options, Progress())
+    assert read(out).sweep["config"]["seed"] == 7
+    pd.testing.assert_frame_equal(rows(out), expected)
