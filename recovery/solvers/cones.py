@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from recovery.programs.exact import ExactProgram
-from recovery.programs.exact_certificate import Candidate
+from recovery.programs.exact_certificate import Candidate, certify_exact
 from recovery.programs.projection import cone_neuron, project
 from recovery.solvers.interior import InteriorPoint
 from recovery.solvers.newton import solve_newton
+from recovery.solvers.polish import ACTIVE, polish
 from recovery.solvers.pricing import bound_projections
 from recovery.solvers.solution import Solution, Status
 from recovery.types import Array, Index, Mask
@@ -27,7 +28,7 @@ SURELY = 1.05
 """Bounds above this are taken for violations without a projection to the end."""
 RESTARTS = 8
 STEP_LIMIT = 100
-PATIENCE = 2
+PATIENCE = 3
 NEAR = 1e-6
 """A relative gap and residual at which a solve counts as nearly solved."""
 
@@ -92,15 +93,34 @@ class _Descent:
                 break
             kept = np.union1d(kept, violated)
             self._begin(kept)
-        error = self.best.error
+        candidate, error = self._candidate(), self.best.error
+        if error > tolerance:
+            candidate, error = self._polished(candidate, error)
         status = Status.SOLVED if error <= tolerance else Status.NUMERICAL_TROUBLE
         if tolerance < error <= NEAR:
             status = Status.NEARLY_SOLVED
+        return ExactSolution(candidate, status, self.steps, "interior")
+
+    def _candidate(self) -> Candidate:
         V = np.zeros((2 * self.program.groups.count, self.program.groups.rank))
         V[self.best.chosen] = self.best.v
         members = self.program.members
-        candidate = Candidate(V, self.best.lam, members, self.multipliers[members])
-        return ExactSolution(candidate, status, self.steps, "interior")
+        return Candidate(V, self.best.lam, members, self.multipliers[members])
+
+    def _polished(self, candidate: Candidate, error: float) -> tuple[Candidate, float]:
+        """A candidate with more digits, and its certified error, where polishing finds one."""
+        members = self.program.members
+        for share in ACTIVE:
+            found = polish(self.program, self.point, share)
+            if found is None:
+                continue
+            multipliers = self.multipliers.copy()
+            multipliers[found.proved] = found.multipliers
+            better = Candidate(found.V, found.lam, members, multipliers[members])
+            reached = certify_exact(self.program, better).error
+            if reached < error:
+                return better, reached
+        return candidate, error
 
     def _descend(self, tolerance: float) -> bool:
         """Advance until the error is at most `tolerance`, and keep the best iterate: beyond it rounding takes over."""

@@ -20,8 +20,12 @@ from recovery.types import Array, Index, Mask
 
 NEARLY_ALL = 0.99
 """How much of the way to the boundary a step goes."""
+START_SIZE, START_SLACK, START_PULL = 3.0, 0.5, 0.5
+"""The first t, h and mu, in units of an even share of the guessed size, and of the bound: fewest steps (measured)."""
 SHIFT = 1e-14
 REFINEMENTS = 5
+ALL_AT_ONCE = 100_000
+"""Products n^2 r up to which the blocks of all groups are multiplied in one call (measured)."""
 
 Step = tuple[Array, Array, Array, Array, Array, Array, Array]
 
@@ -41,12 +45,15 @@ class InteriorPoint:
         k, n, r = len(chosen), groups.n, groups.rank
         self._lower = np.tril_indices(r)
         self._outer = self.base[:, self._lower[0]] * self.base[:, self._lower[1]]
-        self._row = float(np.sqrt(np.mean(np.square(self.base).sum(axis=1))))
+        self.row = float(np.sqrt(np.mean(np.square(self.base).sum(axis=1))))
         self._size = float(np.linalg.norm(self.y))
         self.lam = np.zeros(n)
         self.v, self.q = np.zeros((k, r)), np.zeros((k, r))
-        self.t = np.full(k, size / k)
-        self.h, self.mu = np.full((k, n), size / k * self._row), np.full((k, n), self.bound / self._row)
+        self.t = np.full(k, START_SIZE * size / k)
+        self.h = np.full((k, n), START_SLACK * size / k * self.row)
+        # multipliers that pull on v with about half the bound: their rows all lean to one side
+        lean = float(np.mean(np.linalg.norm(program.orientation(chosen) @ self.base, axis=1)))
+        self.mu = np.full((k, n), START_PULL * self.bound / max(lean, np.finfo(float).tiny))
         self._prepare()
 
     def keep(self, kept: Mask) -> None:
@@ -63,7 +70,7 @@ class InteriorPoint:
         free = program.is_free(self.chosen)
         self.h[free], self.mu[free] = 1.0, 0.0
         self._signed = groups.D[:, own].T * program.sign(self.chosen)[:, None]
-        self._rows = [np.flatnonzero(groups.patterns[:, g]) for g in own]
+        self.rows = [np.flatnonzero(groups.patterns[:, g]) for g in own]
         self._F = None if program.factors is None else program.factors[own]
         self._T = None if groups.transforms is None else groups.transforms[own]
         self._count = len(own) + int((~free).sum()) * groups.n
@@ -83,7 +90,7 @@ class InteriorPoint:
         excess = max(0.0, float(np.sqrt(dot(directions, directions)).max()) / self.bound - 1.0)
         self.objective = self.bound * float(self.t.sum()) + 0.5 * self.delta * float(self.lam @ self.lam)
         self.gap = total / self.objective
-        cone = float(np.abs(self.r_h).max()) / (self._row * float(self.t.max()))
+        cone = float(np.abs(self.r_h).max()) / (self.row * float(self.t.max()))
         fit = float(np.linalg.norm(self.r_y)) / self._size
         self.error = max(self.gap + excess, fit, cone)
 
@@ -132,14 +139,8 @@ class InteriorPoint:
     def _factorise(self, scaling: Scaling) -> Callable[[Array, Array, Array], Step]:
         theta = self.mu / self.h
         M = self._blocks(theta, scaling)
-        U = np.empty_like(M)
+        U, K = self._gram(_cholesky(M))
         n = len(self.y)
-        K = np.zeros((n, n))
-        for g, L in enumerate(_cholesky(M)):
-            U[g] = dtrtri(L.T)[0]
-            rows = self._rows[g]
-            Z = self.base[rows] @ U[g]
-            K[np.ix_(rows, rows)] += Z @ Z.T
         K[np.diag_indices(n)] += self.delta
         shifted = K.copy()
         shifted[np.diag_indices(n)] += SHIFT * float(np.trace(K)) / n
@@ -181,6 +182,21 @@ class InteriorPoint:
             return dlam, dv, df, dt, left - scaling.schur(df), dh, dmu
 
         return solve
+
+    def _gram(self, factors: Array) -> tuple[Array, Array]:
+        """Every L^{-T} of M = L L^T, and sum_g D B M^{-1} B^T D."""
+        n, r = self.base.shape
+        if n * n * r <= ALL_AT_ONCE:
+            U = np.linalg.inv(factors).transpose(0, 2, 1)
+            Z = (np.matmul(self.base, U) * np.abs(self._signed)[:, :, None]).transpose(1, 0, 2).reshape(n, -1)
+            return U, Z @ Z.T
+        U, K = np.empty_like(factors), np.zeros((n, n))
+        for g, L in enumerate(factors):
+            U[g] = dtrtri(L.T)[0]
+            rows = self.rows[g]
+            Z = self.base[rows] @ U[g]
+            K[np.ix_(rows, rows)] += Z @ Z.T
+        return U, K
 
     def _blocks(self, theta: Array, scaling: Scaling) -> Array:
         """Every M."""

@@ -67,8 +67,12 @@ class Scaling:
         return 2.0 / (1.0 + 2.0 * dot(self.w, self.w))
 
     def schur(self, x: Array) -> Array:
-        """S x."""
-        return self.diagonal[:, None] * (x - (self.dent * dot(self.w, x))[:, None] * self.w)
+        """S x, the part along w on its own: there S is as small as 1 / (1 + 2 ||w||^2), which a difference loses."""
+        square = dot(self.w, self.w)
+        unit = self.w / np.sqrt(np.where(square > 0, square, 1.0))[:, None]
+        along = dot(unit, x)
+        across = x - along[:, None] * unit
+        return self.diagonal[:, None] * (across + (along / (1.0 + 2.0 * square))[:, None] * unit)
 
     def shrink(self, x0: Array | float, x: Array) -> tuple[Array, Array]:
         """W^{-1} (x0, x)."""
