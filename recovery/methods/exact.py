@@ -12,14 +12,14 @@ import numpy as np
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance
 from recovery.instances.patterns import patterns_of
-from recovery.methods.measurement import Measurement
+from recovery.methods.measurement import Measurement, Recorded
 from recovery.methods.min_norm import SEARCH_THRESHOLDS, certified, drawn, judge
 from recovery.methods.representation import absolute_distance
 from recovery.programs.certificate import active_groups
 from recovery.programs.exact import ExactProgram
 from recovery.programs.exact_certificate import ExactCertificate, certify_exact
 from recovery.programs.groups import Groups, groups_of
-from recovery.programs.networks import network_of
+from recovery.programs.networks import Network, merge, network_of
 from recovery.programs.program import Program
 from recovery.programs.projection import project
 from recovery.programs.uniqueness import EQUALITY_TOLERANCE, MARGIN, Planted, planted_candidate
@@ -38,6 +38,15 @@ def check_exact_solver(solver: str) -> None:
 def exact_min_norm(instance: Instance, architecture: str, solver: str, distances: bool) -> Measurement:
     """min sum ||w_g|| + ||w'_g|| subject to interpolation and the cones (P1, (6), (11), (14), (16), (25))."""
     program, planted = _problem(instance, architecture, None)
+    record = distances and instance.X.shape[1] == 2 and architecture in ("relu", "relu_skip")
+    row, V = _min_norm(instance, architecture, program, planted, solver, distances)
+    return _recorded(row, network_of(program, V, architecture), instance) if record else row
+
+
+def _min_norm(
+    instance: Instance, architecture: str, program: ExactProgram, planted: Array, solver: str, distances: bool
+) -> tuple[Measurement, Array]:
+    """The measurement, and the base weights that it is of."""
     row = drawn(instance, program.groups)
     noiseless = instance.setting.noise == 0 and bool(planted.any())
     proof = None
@@ -45,18 +54,33 @@ def exact_min_norm(instance: Instance, architecture: str, solver: str, distances
         if _has_duplicate(program, planted):
             row = replace(row, recovered=False, verdict="not_unique", certificate="duplicate")
             if not distances:
-                return row
+                return row, planted
         elif (proof := _Proof.of(program, planted)) is not None and (decided := proof.decide(row)).recovered:
-            return _recovered(decided, program, planted)
+            return _recovered(decided, program, planted), planted
     solution, certificate = _solve(program, solver)
     measured = _measure(row, program, planted, instance, architecture, solution, certificate)
+    V = solution.candidate.V
     if row.verdict == "not_unique":
-        return replace(measured, recovered=False, verdict="not_unique", certificate="duplicate")
+        return replace(measured, recovered=False, verdict="not_unique", certificate="duplicate"), V
     if not noiseless:
-        return _optimal(measured, certificate)
+        return _optimal(measured, certificate), V
     if proof is not None and proof.holds(proof.corrected(solution.candidate.lam)):
-        return replace(measured, recovered=True, verdict="recovered", certificate="dual")
-    return judge(measured, certificate, _copies(program, planted))
+        return replace(measured, recovered=True, verdict="recovered", certificate="dual"), V
+    return judge(measured, certificate, _copies(program, planted)), V
+
+
+def _recorded(row: Measurement, network: Network, instance: Instance) -> Recorded:
+    """The row with its network of two inputs, for `recovery.report.surface`."""
+    small = merge(network)
+    unit = small.inner / np.linalg.norm(small.inner, axis=1, keepdims=True)
+    record = {
+        "data": instance.X[None],
+        "labels": instance.y[None],
+        "neurons": unit[None],
+        "sizes": small.sizes()[None],
+        "linear": np.zeros((1, 2)) if small.skip is None else small.skip[None],
+    }
+    return Recorded(**row.as_row(), trajectory=record)  # type: ignore[arg-type]
 
 
 def exact_regularized(instance: Instance, architecture: str, solver: str, beta: float) -> Measurement:

@@ -19,6 +19,7 @@ from recovery.report.diagram import describe, document_of
 from recovery.report.figure import plain
 from recovery.report.layout import coordinates
 from recovery.report.style import COLOURS, CURVES, DASHES, ONE_COLUMN, RC, TWO_COLUMNS
+from recovery.report.surface import draw_surface
 from recovery.store import Grid
 from recovery.store.trajectories import read_trajectories
 from recovery.training.networks import pairing
@@ -186,29 +187,41 @@ def _panels(runs: Sequence[Run], title: str, panel: Callable[[Axes, Run], None],
     return figure
 
 
-def _always(run: Run) -> bool:
-    return True
+def draw_networks(runs: Sequence[Run], title: str) -> Figure:
+    """Networks of two inputs over their data (P1, Figure 3)."""
+    return _panels(runs, title, lambda ax, run: draw_surface(ax, run.record), "x 1", "x 2")
+
+
+def _trained(run: Run) -> bool:
+    return "loss" in run.record
+
+
+def _two_inputs(run: Run) -> bool:
+    return "neurons" in run.record
 
 
 def _one_output(run: Run) -> bool:
-    return run.record["outer"].shape[2] == 1
+    return _trained(run) and run.record["outer"].shape[2] == 1
 
 
 def _several_outputs(run: Run) -> bool:
-    return not _one_output(run)
+    return _trained(run) and not _one_output(run)
 
 
 def _two_opposite(run: Run) -> bool:
     """Two neurons whose outer weights were +1 and -1 throughout."""
+    if not _trained(run):
+        return False
     outer = run.record["outer"]
     return outer.shape[1:] == (2, 1) and bool(np.all(np.sort(outer[:, :, 0], axis=1) == [-1.0, 1.0]))
 
 
 FIGURES: dict[str, tuple[Callable[[Sequence[Run], str], Figure], Callable[[Run], bool]]] = {
-    "loss": (draw_loss, _always),
+    "loss": (draw_loss, _trained),
     "paths": (draw_paths, _one_output),
     "pairing": (draw_pairing, _several_outputs),
     "landscape": (draw_landscape, _two_opposite),
+    "network": (draw_networks, _two_inputs),
 }
 """Figure name -> (what draws it, which runs it is for)."""
 
