@@ -24,6 +24,8 @@ START_SIZE, START_SLACK, START_PULL = 3.0, 0.5, 0.5
 """The first t, h and mu, in units of an even share of the guessed size, and of the bound: fewest steps (measured)."""
 SHIFT = 1e-14
 REFINEMENTS = 5
+REFINED_BELOW = 1e-2
+"""The gap from which Newton's equations are refined: before, they are well conditioned."""
 ALL_AT_ONCE = 100_000
 """Products n^2 r up to which the blocks of all groups are multiplied in one call (measured)."""
 
@@ -158,7 +160,7 @@ class InteriorPoint:
             """Both blocks of Newton's equations, refined while that brings their residuals down."""
             dv, dlam = best = once(x_v, x_y)
             smallest = np.inf
-            for _ in range(REFINEMENTS):
+            for _ in range(REFINEMENTS if self.gap < REFINED_BELOW else 0):
                 image = self._adjoint(scaling.schur(self._apply(dv))) + (theta * (dv @ self.base.T)) @ self.base
                 e_v = x_v - image + self._gradient(dlam)
                 e_y = x_y - self._fit(dv) - self.delta * dlam

@@ -12,21 +12,40 @@ from scipy.linalg import LinAlgError, lu_factor, lu_solve
 from recovery.programs.exact import ExactProgram
 from recovery.programs.exact_certificate import Candidate
 from recovery.solvers.interior import InteriorPoint
-from recovery.types import Array
+from recovery.types import Array, Index, Mask
 
 ACTIVE = (1e-6, 1e-4)
 """Fractions of the largest size above which a signed group counts as active: tried in turn."""
+FACES = 4
+INSIDE = 1e-11
 STEPS = 4
 REFINEMENTS = 3
 REGULARISATION = 1e-10
 
 
 def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Candidate | None:
-    """A candidate on the face of `point`'s tight rows, or None where the equations have no solution near it."""
+    """A candidate on the face of `point`'s tight rows, or None where the equations have no solution near it.
+
+    share: signed groups above this fraction of the largest size are active. Rows that come out violated are tight too.
+    """
     chosen = np.flatnonzero(point.t > share * point.t.max())
-    groups, members = program.groups, point.chosen[chosen]
+    members = point.chosen[chosen]
     S = program.orientation(members)
     tight = (point.mu[chosen] / point.bound > point.h[chosen] / point.t[chosen, None] / point.row**2) & (S != 0)
+    for _ in range(FACES):
+        found = _on_face(program, point, chosen, S, tight)
+        if found is None:
+            return None
+        slack = S * (found.V[members] @ program.groups.base.T)
+        outside = slack < -INSIDE * point.row * np.linalg.norm(found.V[members], axis=1)[:, None]
+        if not outside.any():
+            return found
+        tight |= outside
+    return found
+
+
+def _on_face(program: ExactProgram, point: InteriorPoint, chosen: Index, S: Array, tight: Mask) -> Candidate | None:
+    groups, members = program.groups, point.chosen[chosen]
     faces = [_kernel(groups.base[rows]) for rows in tight]
     ends = np.cumsum([0, *(Z.shape[1] for Z in faces)])
     signed = groups.D[:, program.group(members)].T * program.sign(members)[:, None]
