@@ -19,10 +19,9 @@ from recovery.programs.certificate import Certificate, certify
 from recovery.programs.groups import Groups, groups_of
 from recovery.programs.program import Program
 from recovery.programs.uniqueness import (
-    largest_outside,
+    examine_dual,
     planted_candidate,
     proves_not_optimal,
-    proves_unique,
 )
 from recovery.solvers.dual_search import search_dual
 from recovery.solvers.solution import Solution
@@ -123,21 +122,23 @@ def drawn(instance: Instance, groups: Groups) -> Measurement:
 
 def decide(row: Measurement, groups: Groups, W: Array, y: Array) -> Measurement:
     """Climb the ladder for noiseless planted weights W (p, r), short of a solve; `undecided` where no rung proves."""
+    if any(groups.duplicates_of(int(g)).size for g in np.flatnonzero(W.any(axis=1))):
+        return replace(row, recovered=False, verdict="not_unique", certificate="duplicate")
     planted = planted_candidate(groups, W)
-    if any(groups.duplicates_of(int(g)).size for g in planted.support) or not planted.distinct:
+    if not planted.distinct:
         return replace(row, recovered=False, verdict="not_unique", certificate="duplicate")
     if planted.lam is None:
         return replace(row, verdict="undecided", certificate="none")
-    value = largest_outside(groups, planted, planted.lam)
+    value, proved = examine_dual(groups, planted, planted.lam)
     row = replace(row, isometry_value=value)
-    if proves_unique(groups, planted, planted.lam):
+    if proved:
         return _recovered(replace(row, certificate="isometry", iterations=0), groups, W, y, planted.lam)
     steps = 0
     for threshold in SEARCH_THRESHOLDS:
         found = search_dual(groups, planted.support, planted.frame, planted.lam, threshold)
         steps += found.steps
         row = replace(row, certificate="dual", iterations=steps, solver="newton")
-        if proves_unique(groups, planted, found.lam):
+        if examine_dual(groups, planted, found.lam)[1]:
             return _recovered(row, groups, W, y, found.lam)
         if proves_not_optimal(groups, planted, found.excess):
             return replace(row, recovered=False, verdict="not_optimal")

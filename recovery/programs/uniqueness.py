@@ -71,35 +71,26 @@ def _factor(A: Array) -> tuple[Array, Array, float]:
 
 def _independent(images: Array) -> bool:
     lengths = np.linalg.norm(images, axis=0)
-    if not lengths.all():
-        return False
+    if not lengths.all() or images.shape[1] == 1:
+        return bool(lengths.all())
     s = np.linalg.svd(images / lengths, compute_uv=False)
     return len(s) == images.shape[1] and bool(s[-1] > RANK_TOLERANCE * s[0])
 
 
-def largest_outside(groups: Groups, planted: Planted, lam: Array) -> float:
-    """max over g not in S of ||A_g^T lam||; at the least-norm lam this is the left side of the isometry conditions
-    (NIC-L), (NIC-1), (NIC-k), (NNIC-1), (NNIC-k) of P1, which hold when it is below 1.
+def examine_dual(groups: Groups, planted: Planted, lam: Array) -> tuple[float, bool]:
+    """(max over g not in S of ||A_g^T lam||, whether lam proves the planted weights the unique least-norm interpolant).
+
+    The proof needs distinct images, A_S^T lam = u to EQUALITY_TOLERANCE, and the largest norm below 1 by MARGIN and by
+    all that the correction to exact equality can change. Costs one product with the groups.
     """
-    norms = np.linalg.norm(groups.adjoint(lam), axis=1)
-    norms[planted.support] = 0.0
-    return float(norms.max(initial=0.0))
-
-
-def proves_unique(groups: Groups, planted: Planted, lam: Array) -> bool:
-    """Whether lam proves the planted weights to be the unique interpolant of least norm.
-
-    A_S^T lam = u must hold to EQUALITY_TOLERANCE, and the largest norm off S stay below 1 by MARGIN and by all that
-    the correction to exact equality can change.
-    """
-    if not planted.distinct:
-        return False
     At = groups.adjoint(lam)
     error = float(np.linalg.norm(At[planted.support] - planted.directions))
-    norms = np.linalg.norm(At, axis=1)
+    norms = np.sqrt(np.einsum("gr,gr->g", At, At))
     norms[planted.support] = 0.0
+    largest = float(norms.max(initial=0.0))
     correction = error / planted.smallest * groups.largest_norm
-    return error <= EQUALITY_TOLERANCE and float(norms.max(initial=0.0)) < 1.0 - MARGIN - correction
+    proved = planted.distinct and error <= EQUALITY_TOLERANCE and largest < 1.0 - MARGIN - correction
+    return largest, proved
 
 
 def proves_not_optimal(groups: Groups, planted: Planted, excess: Array) -> bool:

@@ -12,7 +12,7 @@ from recovery.methods.min_norm import MinNorm
 from recovery.methods.regularized import Regularized
 from recovery.methods.representation import planted_weights
 from recovery.programs.groups import groups_of
-from recovery.programs.uniqueness import planted_candidate, proves_not_optimal, proves_unique
+from recovery.programs.uniqueness import examine_dual, planted_candidate, proves_not_optimal
 from recovery.solvers import conic
 from recovery.theory.noisy import theorem10_interval
 
@@ -85,9 +85,9 @@ def test_proofs_do_not_hold_for_other_duals_or_directions():
     instance = draw(Setting(60, 4), np.random.default_rng(4))
     groups = groups_of("relu_skip", instance.X, instance.patterns)
     planted = planted_candidate(groups, planted_weights(groups, instance))
-    assert proves_unique(groups, planted, planted.lam)
-    assert not proves_unique(groups, planted, planted.lam * (1 + 1e-6))
-    assert not proves_unique(groups, planted, np.zeros(60))
+    assert examine_dual(groups, planted, planted.lam)[1]
+    assert not examine_dual(groups, planted, planted.lam * (1 + 1e-6))[1]
+    assert not examine_dual(groups, planted, np.zeros(60))[1]
     excess = np.random.default_rng(5).standard_normal((groups.count, 4))
     excess[0] = 0
     assert not proves_not_optimal(groups, planted, excess)
