@@ -7,6 +7,7 @@ projection is small once the dual is roughly known, and what was dropped is chec
 
 import copy
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -110,16 +111,15 @@ class _Descent:
     def _polished(self, candidate: Candidate, error: float) -> tuple[Candidate, float]:
         """A candidate with more digits, and its certified error, where polishing finds one."""
         members = self.program.members
-        for share in ACTIVE:
-            found = polish(self.program, self.point, share)
-            if found is None:
+        for point, share in product((self.point, self.best), ACTIVE):
+            if error <= TOLERANCE or (found := polish(self.program, point, share)) is None:
                 continue
             multipliers = self.multipliers.copy()
             multipliers[found.proved] = found.multipliers
             better = Candidate(found.V, found.lam, members, multipliers[members])
             reached = certify_exact(self.program, better).error
             if reached < error:
-                return better, reached
+                candidate, error = better, reached
         return candidate, error
 
     def _descend(self, tolerance: float) -> bool:

@@ -14,9 +14,9 @@ from recovery.programs.exact_certificate import Candidate
 from recovery.solvers.interior import InteriorPoint
 from recovery.types import Array, Index, Mask
 
-ACTIVE = (1e-6, 1e-4)
+ACTIVE = (1e-6, 1e-5, 1e-4, 1e-3)
 """Fractions of the largest size above which a signed group counts as active: tried in turn."""
-FACES = 4
+FACES = 8
 INSIDE = 1e-11
 STEPS = 4
 REFINEMENTS = 3
