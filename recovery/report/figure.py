@@ -24,6 +24,8 @@ from recovery.report.scale import Scale, scale_of
 from recovery.report.style import COLOURS, CURVES, DASHES, ONE_COLUMN, RC, TWO_COLUMNS, WIDTHS
 from recovery.types import Array
 
+CHARACTERS = 15
+"""About so many letters of a panel's title fit into an inch."""
 LARGE = 10_000
 """From this many cells a panel on, a vector file holds the mesh as a picture."""
 
@@ -45,7 +47,7 @@ def draw(analysis: Analysis) -> Figure:
             _mark(ax, panel)
             handles = _overlay(ax, diagram) + _thresholds(ax, analysis, i)
             if len(panels) > 1:
-                ax.set_title(f"({letters(i)}) {plain(panel.title)}", loc="left")
+                _name_panel(ax, f"({letters(i)}) {plain(panel.title)}", int(CHARACTERS * width / across))
         for ax in list(axes.flat)[len(panels) :]:
             ax.set_axis_off()
         for ax in axes[:, 0]:
@@ -62,6 +64,13 @@ def draw(analysis: Analysis) -> Figure:
         handles += _mark_handles(diagram)
         figure.legend(handles=handles, loc="outside lower center", ncols=1 if across == 1 else 4)
     return figure
+
+
+def _name_panel(ax: Axes, title: str, characters: int) -> None:
+    """The panel's title at its left; above the threshold's words where both do not fit on one line."""
+    if len(title) + len(ax.get_title(loc="right")) > characters:
+        title = "\n".join([*wrap(title, characters), *([""] if ax.get_title(loc="right") else [])])
+    ax.set_title(title, loc="left", fontsize=None if characters >= CHARACTERS * TWO_COLUMNS / 3 - 1 else 6.5)
 
 
 def render(figure: Figure, kind: str) -> bytes:
