@@ -25,7 +25,7 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks
 
 soak: $(VENV)/installed
-	$(BIN)/python tests/runner/soak.py
+	$(BIN)/python -m tests.runner.soak
 
 wheel: $(VENV)/installed
 	$(BIN)/python -m build --wheel --outdir dist .

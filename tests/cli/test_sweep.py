@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from runner.sweeps import write_config
 
 from recovery.cli.main import main
 from recovery.store import read
+from tests.runner.sweeps import write_config
 
 
 def recover(*arguments: object) -> Result:

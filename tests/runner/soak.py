@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from runner.kills import kill_and_resume, stored_ids
-from runner.sweeps import rows, sweep, write_config
+from tests.runner.kills import kill_and_resume, stored_ids
+from tests.runner.sweeps import rows, sweep, write_config
 
 
 def main() -> None:
