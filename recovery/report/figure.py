@@ -48,6 +48,8 @@ def draw(analysis: Analysis) -> Figure:
             handles = _overlay(ax, diagram) + _thresholds(ax, analysis, i)
             if len(panels) > 1:
                 _name_panel(ax, f"({letters(i)}) {plain(panel.title)}", int(CHARACTERS * width / across))
+        ends = [edges(panel.x)[[0, -1]] for panel in panels]
+        axes[0, 0].set_xlim(np.min(ends), np.max(ends))  # an interval that leaves the grid is cut, not followed
         for ax in list(axes.flat)[len(panels) :]:
             ax.set_axis_off()
         for ax in axes[:, 0]:
