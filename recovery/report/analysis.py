@@ -11,6 +11,9 @@ from recovery.report.diagram import Diagram
 from recovery.report.threshold import Threshold
 from recovery.report.transition import FINE, Collapse, Pooled, collapse, monotone, poolable, pooled, slices
 
+POOR_FIT = 1e-3
+"""Below this p-value of the deviance a pooled threshold is not one number, and its interval means little."""
+
 
 @dataclass(frozen=True)
 class Analysis:
@@ -97,10 +100,19 @@ def in_words(found: Pooled) -> str:
         words += ", separated"
     if ratio.slope < 0:
         words += ", falling with n"
+    if found.goodness < POOR_FIT:
+        words += f", but no one ratio fits all sizes (p {_p_value(found.goodness)}): read the thresholds at each d"
     return words
+
+
+def _p_value(p: float) -> str:
+    return f"= {p:.1g}" if p >= 1e-15 else "< 1e-15"
 
 
 def brief(found: Pooled) -> str:
     """`n/d = 1.99 [1.96, 2.03]` for a panel's corner; empty without an estimate."""
     ratio = found.ratio
-    return "" if np.isnan(ratio.estimate) else f"50 %: n/d = {ratio.estimate:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+    if np.isnan(ratio.estimate):
+        return ""
+    words = f"50 %: n/d = {ratio.estimate:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+    return words + (", poor fit" if found.goodness < POOR_FIT else "")

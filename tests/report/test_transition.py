@@ -1,6 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import norm
 
+from recovery.report.analysis import Analysis, brief, in_words
 from recovery.report.diagram import Diagram, Panel
 from recovery.report.sensitivity import sensitivity
 from recovery.report.transition import collapse, monotone, pooled, slices
@@ -60,3 +63,14 @@ def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> 
     assert all(by_tolerance[k] == pytest.approx(expected) for k in (-6.0, -4.0, -2.0))
     assert np.isnan(by_tolerance[-8.0])  # nothing counts as recovered
     assert np.isnan(by_tolerance[1.0])  # everything does
+
+
+def test_a_threshold_that_is_no_ratio_is_called_a_poor_fit():
+    rows = wendel_rows(replicates=20)
+    rng = np.random.default_rng(3)
+    flat = rows.assign(recovered=pd.array(rng.random(len(rows)) < norm.cdf((rows["n"] - 55) / 8), dtype="boolean"))
+    straight, constant = (Analysis(Diagram.of(grid(frame))).pooled[0] for frame in (rows, flat))
+    assert "poor fit" in brief(constant)
+    assert "no one ratio fits" in in_words(constant)
+    assert "poor fit" not in brief(straight)
+    assert "no one ratio" not in in_words(straight)
