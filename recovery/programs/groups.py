@@ -91,12 +91,15 @@ class Groups:
         if self.transforms is None:
             E = self.D[:, chosen]
             return self.base_gram * ((E * c) @ E.T)
-        H = np.zeros((self.n, self.n))
+        h = np.zeros(self.n * self.n)
         for g, weight in zip(chosen, c, strict=True):  # over the rows of its pattern: about a quarter of all entries
             rows = np.flatnonzero(self.patterns[:, g])
+            if len(rows) <= self.rank and self.dimensions(np.array([g])).sum() == len(rows):  # all of their space
+                h[rows * (self.n + 1)] += weight
+                continue
             Q = self.base[rows] @ (np.sqrt(weight) * self.transforms[g])
-            H[np.ix_(rows, rows)] += Q @ Q.T
-        return H
+            np.add.at(h, np.add.outer(rows * self.n, rows).ravel(), (Q @ Q.T).ravel())  # 5 times np.ix_
+        return h.reshape(self.n, self.n)
 
     def dimensions(self, chosen: Index) -> Mask:
         """Which coordinates of the chosen groups exist, (len(chosen), r)."""
