@@ -14,6 +14,7 @@ import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
+from recovery.programs.projection_sums import ProjectionSums
 from recovery.types import Array, Index, Mask
 
 
@@ -55,6 +56,11 @@ class Groups:
         return self.base @ self.base.T
 
     @cached_property
+    def _projections(self) -> ProjectionSums:
+        assert self.transforms is not None
+        return ProjectionSums(self.base, self.patterns, self.transforms)
+
+    @cached_property
     def largest_norm(self) -> float:
         """A bound on every ||A_g||: the Frobenius norm of B, or 1 where the columns of A_g are orthonormal."""
         return float(np.linalg.norm(self.base)) if self.transforms is None else 1.0
@@ -67,12 +73,12 @@ class Groups:
 
     def base_weights(self, W: Array, chosen: Index | slice = slice(None)) -> Array:
         """V_g = T_g w_g for the chosen groups: what multiplies B."""
-        return W if self.transforms is None else np.einsum("grs,gs->gr", self.transforms[chosen], W)
+        return W if self.transforms is None else np.matmul(self.transforms[chosen], W[:, :, None])[:, :, 0]
 
     def adjoint(self, lam: Array) -> Array:
         """A_g^T lam for every g; shape (p, r). Costs 2 n r p flops."""
         G = ((self.base * lam[:, None]).T @ self.D).T
-        return G if self.transforms is None else np.einsum("grs,gr->gs", self.transforms, G)
+        return G if self.transforms is None else np.matmul(G[:, None, :], self.transforms)[:, 0]
 
     def block(self, g: int) -> Array:
         """A_g itself, (n, r)."""
@@ -91,15 +97,7 @@ class Groups:
         if self.transforms is None:
             E = self.D[:, chosen]
             return self.base_gram * ((E * c) @ E.T)
-        h = np.zeros(self.n * self.n)
-        for g, weight in zip(chosen, c, strict=True):  # over the rows of its pattern: about a quarter of all entries
-            rows = np.flatnonzero(self.patterns[:, g])
-            if len(rows) <= self.rank and self.dimensions(np.array([g])).sum() == len(rows):  # all of their space
-                h[rows * (self.n + 1)] += weight
-                continue
-            Q = self.base[rows] @ (np.sqrt(weight) * self.transforms[g])
-            np.add.at(h, np.add.outer(rows * self.n, rows).ravel(), (Q @ Q.T).ravel())  # 5 times np.ix_
-        return h.reshape(self.n, self.n)
+        return self._projections.weighted(chosen, c)
 
     def dimensions(self, chosen: Index) -> Mask:
         """Which coordinates of the chosen groups exist, (len(chosen), r)."""
