@@ -17,7 +17,6 @@ class ProjectionSums:
 
     def __init__(self, base: Array, patterns: Mask, transforms: Array) -> None:
         self._base, self._patterns, self._transforms = base, patterns, transforms
-        self._lower = np.tril_indices(base.shape[0])
         self._kept: dict[int, tuple[Index, Array]] = {}
         self._room = KEPT
 
@@ -41,8 +40,8 @@ class ProjectionSums:
         if k <= Q.shape[1] and np.any(self._transforms[g], axis=0).sum() == k:  # the whole space of its rows
             found = rows * (n + 1), np.ones(k)
         else:
-            i, j = (index[: k * (k + 1) // 2] for index in self._lower)  # those of a k x k matrix come first
-            found = rows[i] * n + rows[j], (Q @ Q.T)[i, j]
+            lower = np.tri(k, dtype=np.bool_)
+            found = np.add.outer(rows * n, rows)[lower], (Q @ Q.T)[lower]
         if len(found[0]) <= self._room:
             self._room -= len(found[0])
             self._kept[g] = found

@@ -27,6 +27,16 @@ def test_products_equal_those_of_the_blocks(architecture, seed, n, d):
     assert np.allclose(groups.weighted_gram(np.arange(groups.count), c), gram)
 
 
+@pytest.mark.parametrize("room", [0, 60, 10**6])
+def test_sums_of_projections_do_not_depend_on_what_is_kept(room, monkeypatch):
+    monkeypatch.setattr("recovery.programs.projection_sums.KEPT", room)
+    _, groups = some_groups("relu_norm", 3, n=12, d=7)  # some patterns have more rows than columns, some fewer
+    c = np.random.default_rng(0).random((2, groups.count))
+    for weights in c:
+        expected = np.einsum("g,gnm->nm", weights, [A @ A.T for A in map(groups.block, range(groups.count))])
+        assert np.allclose(groups.weighted_gram(np.arange(groups.count), weights), expected, atol=1e-13)
+
+
 @pytest.mark.parametrize("architecture", ["relu", "relu_skip"])
 def test_plain_blocks_are_masked_data(architecture):
     X, groups = some_groups(architecture, 1)
