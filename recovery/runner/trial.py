@@ -39,6 +39,7 @@ def measure(trial: Trial) -> Row:
         row["status"] = "ok"
         if isinstance(result, Recorded) and result.trajectory:
             row[TRAJECTORY] = result.trajectory
+            row["recorded"] = len(next(iter(result.trajectory.values())))
     except Exception as error:
         row |= failure("failed", error)
     row["seconds"] = time.perf_counter() - clock

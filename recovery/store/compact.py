@@ -1,33 +1,52 @@
-"""Many parts as few, while others may be reading, writing or compacting the same folder.
+"""Many parts as few, rows and trajectories, while others may be reading, writing or compacting the same folder.
 
 New parts are whole on disk before the old ones go, so every row is in some part at every moment; in between it is
 in two, and readers keep one. Parts are named by their content: two compactions of the same parts write one file.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 
 from recovery.errors import StoreError
-from recovery.store.folder import Folder
+from recovery.store.folder import TRIALS, Folder
 from recovery.store.grid import merge
 from recovery.store.parts import list_parts, read_parts
 from recovery.store.schema import Coordinate, row_schema
+from recovery.store.trajectories import TRAJECTORIES, merge_records, split_records
 
 ROWS_A_PART = 500_000
+BYTES_A_PART = 64 * 2**20
+"""Of trajectories, before compression; a longer record is a part of its own."""
 PROVENANCE = b"recover"
 """The key of a part's metadata: a JSON list of what produced its rows."""
 
 
 def compact(folder: Folder) -> tuple[int, int]:
-    """Rewrite the parts as few, one row a trial; returns how many parts there were and are. Raises `StoreError`."""
-    parts = _whole_parts(folder)
-    if len(parts) > 1:
-        tables = [table for _, table in parts]
-        _replace(folder, parts, merge(tables).replace_schema_metadata(_provenance(tables)))
-    return len(parts), len(list_parts(folder.trials))
+    """Rewrite the parts as few, one row and one record a trial; returns how many parts there were and are.
+
+    Raises `StoreError`.
+    """
+    before = after = 0
+    for name, rewrite in ((TRIALS, _fewer_rows), (TRAJECTORIES, _fewer_records)):
+        parts = _whole_parts(folder.path / name)
+        if len(parts) > 1:
+            _replace(folder, name, parts, rewrite([table for _, table in parts]))
+        before += len(parts)
+        after += len(list_parts(folder.path / name))
+    return before, after
+
+
+def _fewer_rows(tables: list[pa.Table]) -> Iterable[pa.Table]:
+    rows = merge(tables).replace_schema_metadata(_provenance(tables))
+    return (rows.slice(start, ROWS_A_PART) for start in range(0, len(rows), ROWS_A_PART))
+
+
+def _fewer_records(tables: list[pa.Table]) -> Iterable[pa.Table]:
+    records = merge_records(tables)
+    return split_records(records, BYTES_A_PART * len(records) // records.nbytes)
 
 
 def add_columns(
@@ -38,24 +57,25 @@ def add_columns(
     `types`: column -> type; `coordinates`: trial id -> its coordinates. Rows of no planned trial stay as they are.
     """
     schema = row_schema(types)
-    for path, table in _whole_parts(folder):
+    for path, table in _whole_parts(folder.trials):
         if table.schema.equals(schema):
             continue
         rows = [{**row, **coordinates.get(row["trial_id"], {})} for row in table.to_pylist()]
         columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
         grown = pa.table(columns, schema=schema).replace_schema_metadata(table.schema.metadata)
-        _replace(folder, [(path, table)], grown)
+        _replace(folder, TRIALS, [(path, table)], [grown])
 
 
-def _whole_parts(folder: Folder) -> list[tuple[Path, pa.Table]]:
-    parts, damaged = read_parts(folder.trials)
+def _whole_parts(directory: Path) -> list[tuple[Path, pa.Table]]:
+    parts, damaged = read_parts(directory)
     if damaged:
         raise StoreError(f"{damaged[0].path}: {damaged[0].reason}; run `recover sweep` first: it sets it aside")
     return parts
 
 
-def _replace(folder: Folder, parts: list[tuple[Path, pa.Table]], rows: pa.Table) -> None:
-    written = {folder.write(rows.slice(start, ROWS_A_PART)) for start in range(0, len(rows), ROWS_A_PART)}
+def _replace(folder: Folder, name: str, parts: list[tuple[Path, pa.Table]], tables: Iterable[pa.Table]) -> None:
+    """Parts of the folder's dataset `name` by the parts that hold `tables`."""
+    written = {folder.write(table, name) for table in tables}
     for path, _ in parts:
         if path not in written:
             path.unlink(missing_ok=True)

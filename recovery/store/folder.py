@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recovery.errors import StoreError
 from recovery.store.parts import (
@@ -87,8 +88,8 @@ class Folder:
         """Make ready for writing: clear abandoned temporary files and set damaged parts aside."""
         try:
             self.trials.mkdir(exist_ok=True)
-            clean_temporaries(self.path)
-            clean_temporaries(self.trials)
+            for folder in (self.path, self.trials, self.trajectories):
+                clean_temporaries(folder)
             probe = self.trials / ".probe"
             probe.touch()
             probe.unlink(missing_ok=True)
@@ -98,26 +99,27 @@ class Folder:
 
     def set_damaged_aside(self) -> list[Damaged]:
         """Move damaged parts to damaged/, so that their trials count as missing; returns them at their new place."""
-        _, damaged = read_parts(self.trials, columns=["trial_id"])
         moved = []
-        for path, reason in damaged:
-            aside = self.path / DAMAGED / path.name
-            try:
-                aside.parent.mkdir(exist_ok=True)
-                path.replace(aside)
-            except FileNotFoundError:  # another process was first
-                continue
-            except OSError as error:
-                raise self._unwritable(error) from error
-            moved.append(Damaged(aside, reason))
-        if moved:
-            sync_folder(self.trials)
+        for directory in (self.trials, self.trajectories):
+            _, damaged = read_parts(directory, columns=["trial_id"])
+            for path, reason in damaged:
+                aside = self.path / DAMAGED / path.name
+                try:
+                    aside.parent.mkdir(exist_ok=True)
+                    path.replace(aside)
+                except FileNotFoundError:  # another process was first
+                    continue
+                except OSError as error:
+                    raise self._unwritable(error) from error
+                moved.append(Damaged(aside, reason))
+            if damaged:
+                sync_folder(directory)
         return moved
 
-    def write(self, rows: pa.Table) -> Path:
+    def write(self, rows: pa.Table, dataset: str = TRIALS) -> Path:
         """Add one part. Raises `StoreError` (disk full, folder gone), with nothing half-written."""
         try:
-            return write_part(self.trials, rows)
+            return write_part(self.path / dataset, rows)
         except OSError as error:
             raise self._unwritable(error) from error
 
@@ -128,19 +130,31 @@ class Folder:
             return
         try:
             self.trajectories.mkdir(exist_ok=True)
-            write_part(self.trajectories, trajectory_table(kept))
         except OSError as error:
             raise self._unwritable(error) from error
+        self.write(trajectory_table(kept), TRAJECTORIES)
 
     def statuses(self) -> dict[str, str]:
-        """trial_id -> status of every stored trial; `ok` wins where a trial is stored more than once."""
-        parts, _ = read_parts(self.trials, columns=["trial_id", "status"])
+        """trial_id -> status of every stored trial; `ok` wins where a trial is stored more than once.
+
+        A trial that left a record which is no longer there counts as missing.
+        """
+        parts, _ = read_parts(self.trials, columns=["trial_id", "status", "recorded"])
         found: dict[str, str] = {}
+        recorded: set[str] = set()
         for _, table in parts:
-            for trial_id, status in zip(table["trial_id"].to_pylist(), table["status"].to_pylist(), strict=True):
+            ids = table["trial_id"].to_pylist()
+            for trial_id, status in zip(ids, table["status"].to_pylist(), strict=True):
                 if found.get(trial_id) != "ok":
                     found[trial_id] = status
-        return found
+            if "recorded" in table.column_names:
+                recorded.update(table.filter(pc.is_valid(table["recorded"]))["trial_id"].to_pylist())
+        lost = recorded - self._with_record() if recorded else set()
+        return {trial_id: status for trial_id, status in found.items() if trial_id not in lost}
+
+    def _with_record(self) -> set[str]:
+        parts, _ = read_parts(self.trajectories, columns=["trial_id"])
+        return {trial_id for _, table in parts for trial_id in table["trial_id"].to_pylist()}
 
     def timings(self) -> dict[str, float]:
         """trial_id -> seconds of every stored trial that is ok; empty if there is no folder."""

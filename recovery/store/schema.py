@@ -20,7 +20,9 @@ CIRCUMSTANCE: dict[str, pa.DataType] = {
     "started_at": pa.timestamp("us", tz="UTC"),
     "error_type": pa.string(),
     "error_message": pa.string(),
+    "recorded": pa.int64(),
 }
+"""`recorded`: how many moments of its way the trial left in the trajectories; null for none."""
 TIMES = ("seconds", "started_at")
 """The columns in which two runs of one trial differ."""
 

@@ -1,11 +1,12 @@
 """What methods recorded on their way: a Parquet dataset beside the rows, one row a trial and recorded moment."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from recovery.errors import StoreError
 from recovery.store.parts import read_parts
 from recovery.types import Array
 
@@ -30,19 +31,45 @@ def trajectory_table(records: Iterable[tuple[str, Mapping[str, Array]]]) -> pa.T
 
 
 def read_trajectories(results: Path) -> dict[str, dict[str, Array]]:
-    """Trial id -> its record, in the order of the parts; a trial that ran twice keeps the first. Empty if none."""
+    """Trial id -> its record, in the order of the parts; a trial that ran twice keeps the first. Empty if none.
+
+    Raises `StoreError` for a damaged part.
+    """
     folder = results / TRAJECTORIES
     if not folder.is_dir():
         return {}
+    parts, damaged = read_parts(folder)
+    if damaged:
+        lines = [f"{path}: {reason}" for path, reason in damaged]
+        raise StoreError("\n".join([*lines, "`recover sweep` sets a damaged part aside."]))
     found: dict[str, dict[str, Array]] = {}
-    for _, table in read_parts(folder)[0]:
-        ids = table[TRIAL].to_pylist()
-        starts = [i for i, name in enumerate(ids) if i == 0 or name != ids[i - 1]]
-        for start, end in zip(starts, [*starts[1:], len(ids)], strict=True):
-            if ids[start] not in found:
-                rows = table.slice(start, end - start)
-                columns = {name: rows[name].to_pylist() for name in table.column_names if name != TRIAL}
-                found[ids[start]] = {
+    for _, table in parts:
+        for record in split_records(table):
+            trial_id = record[TRIAL][0].as_py()
+            if trial_id not in found:
+                columns = {name: record[name].to_pylist() for name in record.column_names if name != TRIAL}
+                found[trial_id] = {
                     name: np.array(values, np.float64) for name, values in columns.items() if None not in values
                 }
     return found
+
+
+def merge_records(tables: Sequence[pa.Table]) -> pa.Table:
+    """One record a trial, that of the first table which has it, in the order of the trials' ids."""
+    rows = pa.concat_tables(tables, promote_options="permissive")
+    ids, trial = np.unique(rows[TRIAL].to_numpy(), return_inverse=True)
+    origin = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
+    first = np.full(len(ids), len(tables))
+    np.minimum.at(first, trial, origin)
+    kept = np.flatnonzero(origin == first[trial])
+    return rows.take(kept[np.argsort(trial[kept], kind="stable")])
+
+
+def split_records(table: pa.Table, rows: int = 1) -> Iterator[pa.Table]:
+    """Slices of whole records, each at least `rows` long but for the last; the rows of a record lie together."""
+    ids = table[TRIAL].to_pylist()
+    begin = 0
+    for i in range(1, len(ids) + 1):
+        if i == len(ids) or (ids[i] != ids[i - 1] and i - begin >= rows):
+            yield table.slice(begin, i - begin)
+            begin = i
