@@ -20,7 +20,7 @@ Where = Annotated[Mapping[str, Value], Field(description="a mapping of coordinat
 
 @dataclass(frozen=True)
 class Header:
-    """What a sweep is called, where it comes from, and how often each cell is drawn."""
+    """What a sweep is called, where it comes from, how often each cell is drawn, and where trials run by default."""
 
     name: Annotated[
         str,
@@ -33,6 +33,7 @@ class Header:
     source: str = ""
     seed: Annotated[int, Ge(0)] = 0
     replicates: Annotated[int, Ge(1)] = 1
+    backend: Literal["loky", "threading", "dask", "ray"] = "loky"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,19 @@ class OnCurve:
 
 
 @dataclass(frozen=True)
+class Order:
+    """Column `of` succeeds sooner under each of the `values` of `axis` than under the next, at level `level`; values
+    that stand in a list of their own are not compared with each other."""
+
+    of: str
+    axis: str
+    values: Annotated[tuple[Value | tuple[Value, ...], ...], MinLen(2)]
+    level: Annotated[float, Interval(gt=0, lt=1)] = 1e-3
+    where: Where = field(default_factory=dict)
+    source: str = ""
+
+
+@dataclass(frozen=True)
 class Statement:
     """A claim in words, printed beside the diagram and left to the reader's eye."""
 
@@ -67,13 +81,13 @@ class Statement:
     source: str = ""
 
 
-Claim = Threshold | OnCurve | Statement
+Claim = Threshold | OnCurve | Order | Statement
 
 FIXED = ("n", "d", "noise", "ensemble", "planted", "architecture", "method")
 """The coordinates that every row has; the axes follow."""
 MEASURED = (*(field.name for field in fields(Measurement)), "seconds")
 
-CLAIMS: dict[str, type[Any]] = {"threshold": Threshold, "curve": OnCurve, "statement": Statement}
+CLAIMS: dict[str, type[Any]] = {"threshold": Threshold, "curve": OnCurve, "order": Order, "statement": Statement}
 
 
 @dataclass(frozen=True)
@@ -154,6 +168,8 @@ def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str]
             yield from _unknown((*at, "of"), column_of(claim.of), MEASURED, "a measured column")
         if isinstance(claim, OnCurve):
             yield from _unknown((*at, "curve"), claim.curve, curve_names(), "a theory curve")
+        if isinstance(claim, Order):
+            yield from _unknown((*at, "axis"), claim.axis, coordinates, "a coordinate")
         for name in claim.where:
             yield from _unknown((*at, "where", name), name, coordinates, "a coordinate", key=True)
     yield from _unknown(("report", "value"), column_of(report.value), MEASURED, "a measured column")

@@ -1,4 +1,4 @@
-"""Everything that is estimated from one diagram, computed once and when first asked for."""
+"""A diagram with everything that a report says of it: estimates, claims, and both in words."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,55 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from recovery.report.claims import Finding, findings
-from recovery.report.diagram import Diagram
-from recovery.report.threshold import Threshold
-from recovery.report.transition import FINE, Collapse, Pooled, collapse, monotone, poolable, pooled, slices
-
-POOR_FIT = 1e-3
-"""Below this p-value of the deviance a pooled threshold is not one number, and its interval means little."""
+from recovery.report.claims import findings
+from recovery.report.estimates import Estimates
+from recovery.report.finding import Finding
+from recovery.report.transition import Pooled
 
 
 @dataclass(frozen=True)
-class Analysis:
-    """Thresholds, widths, scaling, monotonicity and claims of a diagram; empty where they make no sense."""
-
-    diagram: Diagram
-
-    @cached_property
-    def pooled(self) -> list[Pooled]:
-        """One threshold n/d a panel."""
-        return [pooled(panel) for panel in self.diagram.panels] if poolable(self.diagram) else []
-
-    @cached_property
-    def slices(self) -> list[list[tuple[float, Threshold]]]:
-        """For each panel, n50 at every d."""
-        if not poolable(self.diagram) or self._fine:
-            return []
-        return [slices(panel, "n", "d") for panel in self.diagram.panels]
-
-    @cached_property
-    def collapses(self) -> list[Collapse | None]:
-        """For each panel, the exponent of finite-size scaling."""
-        if not poolable(self.diagram) or self._fine:
-            return []
-        return [collapse(panel) for panel in self.diagram.panels]
-
-    @cached_property
-    def monotone(self) -> list[float]:
-        """For each panel, the p-value of success never becoming rarer with n."""
-        if not poolable(self.diagram) or self._fine:
-            return []
-        return [monotone(panel, "n", "d") for panel in self.diagram.panels]
+class Analysis(Estimates):
+    """The estimates of a diagram, and its config's claims."""
 
     @cached_property
     def findings(self) -> list[Finding]:
         """The config's claims, tested."""
-        return findings(self.diagram)
-
-    @property
-    def _fine(self) -> bool:
-        return len(self.diagram.table) > FINE
+        return findings(self)
 
     def thresholds(self) -> list[dict[str, Any]]:
         """One plain record a panel, for tables; numbers that do not exist are NaN."""
@@ -100,7 +65,7 @@ def in_words(found: Pooled) -> str:
         words += ", separated"
     if ratio.slope < 0:
         words += ", falling with n"
-    if found.goodness < POOR_FIT:
+    if found.poor_fit:
         words += f", but no one ratio fits all sizes (p {_p_value(found.goodness)}): read the thresholds at each d"
     return words
 
@@ -115,4 +80,4 @@ def brief(found: Pooled) -> str:
     if np.isnan(ratio.estimate):
         return ""
     words = f"50 %: n/d = {ratio.estimate:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
-    return words + (", poor fit" if found.goodness < POOR_FIT else "")
+    return words + (", poor fit" if found.poor_fit else "")

@@ -67,7 +67,9 @@ def _maximum(counts: Counts) -> tuple[float, float, float]:
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         # both are about fits that meet every cell exactly: a scale on 0 degrees of freedom, and no separation
         warnings.simplefilter("ignore", PerfectSeparationWarning)
-        result = sm.GLM(np.column_stack([counts.yes, counts.no]), exog, family=family).fit(maxiter=200, tol=1e-12)
+        result = sm.GLM(np.column_stack([counts.yes, counts.no]), exog, family=family).fit(
+            maxiter=200, tol=1e-12, rtol=1e-12
+        )
     if result.converged:
         slope, offset = (float(value) / scale for value in result.params)
         return offset / slope, slope, float(result.deviance)

@@ -1,7 +1,7 @@
 """The thresholds of a diagram: pooled over d, slice by slice, how wide, how they scale, and whether success rises."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,12 @@ from recovery.report.likelihood import Counts
 from recovery.report.threshold import Threshold, fit, goodness, slope_interval
 from recovery.types import Array
 
+SIZES = 40
+"""Of more sizes d than this, so many are fitted one by one: evenly spaced, with both ends."""
 FINE = 20_000
-"""Grids with more cells than this are fitted as a whole only: slices, exponents and slope intervals take minutes."""
+"""Beyond so many cells a panel's exponent and course are estimated at those sizes only, and no slope interval."""
+POOR_FIT = 1e-3
+"""Below this p-value of the deviance a pooled threshold is not one number, and its interval means little."""
 
 SCALES: dict[str, tuple[str, Callable[[Array], Array], Callable[[Array], Array]]] = {
     "root": ("probit", np.sqrt, lambda n: 1 / np.sqrt(n)),
@@ -40,6 +44,11 @@ class Pooled:
     goodness: float
     bracket: tuple[float, float]
 
+    @property
+    def poor_fit(self) -> bool:
+        """Whether no one ratio fits all sizes."""
+        return bool(self.goodness < POOR_FIT)
+
     def width(self, d: float) -> float:
         """n at 90 % less n at 10 %: (q/a) sqrt((q/a)^2 + 4 ratio d), q = 1.28; 0 for separated data."""
         spread = float(norm.ppf(0.9)) / abs(self.ratio.slope)
@@ -49,6 +58,28 @@ class Pooled:
 def poolable(diagram: Diagram) -> bool:
     """Whether the diagram is a proportion over n and d, so that a ratio n/d can be fitted."""
     return diagram.proportion and {diagram.layout.x, diagram.layout.y} == {"n", "d"}
+
+
+def sizes(panel: Panel) -> list[Any]:
+    """The sizes d at which a panel is fitted one by one: all, or `SIZES` of them."""
+    values = sorted(panel.cells["d"].unique())
+    return [values[i] for i in np.unique(np.linspace(0, len(values) - 1, SIZES).round().astype(int))]
+
+
+def at_sizes(panel: Panel) -> Panel:
+    """The cells of a panel at its `sizes`."""
+    return replace(panel, cells=panel.cells[panel.cells["d"].isin(sizes(panel))])
+
+
+def thinned(panel: Panel) -> Panel:
+    """The panel itself; of one with more than `FINE` cells, those at its `sizes`."""
+    return at_sizes(panel) if len(panel.cells) > FINE else panel
+
+
+def by_size(panel: Panel) -> list[tuple[float, Panel]]:
+    """(d, the panel's cells there) at each of its `sizes`."""
+    groups: list[tuple[Any, pd.DataFrame]] = list(at_sizes(panel).cells.groupby("d"))
+    return [(float(d), replace(panel, cells=cells)) for d, cells in groups]
 
 
 def pooled(panel: Panel) -> Pooled:

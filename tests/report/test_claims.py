@@ -1,10 +1,15 @@
+import re
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.report.claims import Finding, findings
+from recovery.report.claims import findings
 from recovery.report.diagram import Diagram
+from recovery.report.estimates import Estimates
+from recovery.report.finding import Finding
+from recovery.theory import CURVES
 
 from .grids import fail, grid, wendel_rows
 
@@ -20,7 +25,7 @@ def rows() -> pd.DataFrame:
 
 
 def judge(rows: pd.DataFrame, claim: dict[str, Any]) -> Finding:
-    return findings(Diagram.of(grid(rows, claims=[claim])))[0]
+    return findings(Estimates(Diagram.of(grid(rows, claims=[claim]))))[0]
 
 
 @pytest.mark.parametrize(
@@ -72,3 +77,72 @@ def test_too_few_trials_cannot_tell(rows: pd.DataFrame) -> None:
 def test_statements_are_printed_and_not_judged(rows: pd.DataFrame) -> None:
     found = judge(rows, {"kind": "statement", "text": "It looks sharp.", "source": "P1"})
     assert (found.stated, found.verdict, found.source) == ("It looks sharp.", "not tested", "P1")
+
+
+ORDER = {"kind": "order", "of": "recovered", "axis": "planted"}
+MEDIANS = {"soon": 1, "middle": 2, "late": 4}
+
+
+@pytest.fixture(scope="module")
+def planted() -> pd.DataFrame:
+    """Three planted models: `soon` recovers from n = d, `middle` from 2d, `late` from 4d."""
+    n, d = range(10, 201, 10), range(10, 41, 10)
+    made = wendel_rows(n=n, d=d, replicates=10, planted=["soon", "middle", "late"])
+    drawn = np.random.default_rng(5).random(len(made))
+    for name, factor in MEDIANS.items():
+        chance = CURVES["wendel"].function(2 * made["n"] / factor, made["d"])
+        made.loc[made["planted"] == name, "recovered"] = (drawn >= chance)[made["planted"] == name]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        (["soon", "middle", "late"], "holds"),
+        (["soon", ["middle", "late"]], "holds"),
+        ([["middle", "soon"], "late"], "holds"),
+        (["soon", "late", "middle"], "contradicted"),
+        (["soon", "never"], "cannot tell"),
+    ],
+)
+def test_orders(planted: pd.DataFrame, values: list[Any], verdict: str) -> None:
+    found = judge(planted, ORDER | {"values": values})
+    assert found.verdict == verdict
+    if verdict != "cannot tell":
+        estimates = dict(re.findall(r"(soon|middle|late) (\d\.\d+)", found.measured.split(";")[0]))
+        assert {name: round(float(value)) for name, value in estimates.items()}.items() <= MEDIANS.items()
+
+
+def test_two_draws_of_one_law_are_in_no_order() -> None:
+    again = wendel_rows(n=range(10, 201, 10), d=range(10, 41, 10), replicates=10, planted=["a", "b"], seed=8)
+    assert judge(again, ORDER | {"values": ["a", "b"]}).verdict == "cannot tell"
+    assert judge(again, ORDER | {"values": ["b", "a"]}).verdict == "cannot tell"
+
+
+def test_an_order_that_turns_at_one_size_is_contradicted(planted: pd.DataFrame) -> None:
+    turned = planted.copy()
+    for name, value in (("soon", False), ("middle", True)):
+        turned.loc[(turned["d"] == 30) & (turned["planted"] == name), "recovered"] = value
+    found = judge(turned, ORDER | {"values": ["soon", "middle"]})
+    assert found.verdict == "contradicted"
+    assert "the other way at d = 30" in found.measured
+
+
+def test_unfinished_trials_speak_against_an_order(planted: pd.DataFrame) -> None:
+    which = np.flatnonzero(planted["planted"] == "soon")[::2]
+    assert judge(fail(planted, list(which)), ORDER | {"values": ["soon", "middle"]}).verdict == "cannot tell"
+
+
+def test_a_poor_fit_leaves_a_threshold_open_unless_each_size_decides() -> None:
+    """The transition at n = 1.6d for d = 20 and 2.4d for d = 60: one ratio fits neither."""
+    parts = [
+        wendel_rows(n=range(5, 201, 5), d=[d], replicates=40, seed=d).assign(n=lambda rows, c=c: rows["n"] * c)
+        for d, c in ((20, 0.8), (60, 1.2))
+    ]
+    bent = pd.concat(parts, ignore_index=True)
+    assert judge(bent, THRESHOLD | {"tolerance": 0.2}).verdict == "contradicted"
+    found = judge(bent, THRESHOLD | {"value": 2.4, "tolerance": 0.2})
+    assert found.verdict == "cannot tell"
+    assert "of 2 sizes 1 lie within the tolerance, 1 outside" in found.measured
+    assert judge(bent, THRESHOLD | {"tolerance": 0.9}).verdict == "holds"
+    assert judge(bent, THRESHOLD | {"value": 4.0}).verdict == "contradicted"
