@@ -10,7 +10,7 @@ class ParameterError(RecoverError, ValueError):
 
 
 class DataError(RecoverError):
-    """A file of the user's that cannot serve as data."""
+    """A file or an ensemble of the user's that cannot serve as data."""
 
 
 class SolverError(RecoverError):

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Protocol
 import numpy as np
 from annotated_types import Ge, Gt, Interval
 
+from recovery.errors import DataError
 from recovery.instances.files import File
 from recovery.types import Array, Rng
 
@@ -139,13 +140,22 @@ class Standard:
 
 @dataclass(frozen=True)
 class UserEnsemble:
-    """A user's own `function(rng, n, d, **parameters)`, wrapped as an ensemble."""
+    """A user's own `function(rng, n, d, **parameters)`, wrapped as an ensemble.
+
+    Raises `DataError` if it returns another shape than (n, d), NaN or infinity.
+    """
 
     function: Callable[..., Array]
     parameters: tuple[tuple[str, Any], ...] = ()
 
     def draw(self, rng: Rng, n: int, d: int) -> Array:
-        return np.asarray(self.function(rng, n, d, **dict(self.parameters)), dtype=np.float64)
+        X = np.asarray(self.function(rng, n, d, **dict(self.parameters)), dtype=np.float64)
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+        if X.shape != (n, d):
+            raise DataError(f"ensemble {name} returned an array of shape {X.shape}; wanted {(n, d)}")
+        if not np.isfinite(X).all():
+            raise DataError(f"ensemble {name} returned {np.sum(~np.isfinite(X))} NaN or infinite of {n * d} numbers")
+        return X
 
 
 ENSEMBLES: dict[str, type[Ensemble]] = {

@@ -1,6 +1,7 @@
 """A user's own ensemble and method, named in YAML."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from recovery.config import ConfigError, Sweep, from_document, load
+from recovery.runner.trial import measure
 
 from .sweeps import BASE, ids
 
@@ -21,6 +23,14 @@ import annotated_types
 
 def spiked(rng, n, d, scale=1.0):
     return scale * rng.standard_normal((n, d))
+
+def flat(rng, n, d):
+    return rng.standard_normal(n * d)
+
+def holed(rng, n, d):
+    X = rng.standard_normal((n, d))
+    X[1, 0] = float("nan")
+    return X
 
 @dataclass(frozen=True)
 class Guess:
@@ -59,6 +69,16 @@ def test_an_ensemble_beside_the_config_is_drawn_with_its_parameters(folder: Path
     small, large = (cell.setting.ensemble.draw(np.random.default_rng(0), 4, 2) for cell in sweep.cells)
     assert np.allclose(large, 100 * small)
     assert [cell.coordinates["ensemble"] for cell in sweep.cells] == ["own_things:spiked"] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("flat", r"shape \(20,\); wanted \(\d+, 2\)"), ("holed", "1 NaN or infinite")]
+)
+def test_what_an_ensemble_must_not_return_is_a_row_that_says_so(folder: Path, name: str, message: str) -> None:
+    (trial, *_) = own(folder, n=10, d=2, data={"ensemble": f"own_things:{name}"}).trials()
+    row = measure(trial)
+    assert (row["status"], row["error_type"]) == ("failed", "DataError")
+    assert re.search(message, row["error_message"])
 
 
 def test_a_stored_document_finds_the_module_again(folder: Path) -> None:
