@@ -72,7 +72,8 @@ class InteriorPoint:
         free = program.is_free(self.chosen)
         self.h[free], self.mu[free] = 1.0, 0.0
         self._signed = groups.D[:, own].T * program.sign(self.chosen)[:, None]
-        self.rows = [np.flatnonzero(groups.patterns[:, g]) for g in own]
+        self._copies = [np.flatnonzero(own == g) for g in np.unique(own)]
+        self._rows = [np.flatnonzero(groups.patterns[:, own[copies[0]]]) for copies in self._copies]
         self._F = None if program.factors is None else program.factors[own]
         self._T = None if groups.transforms is None else groups.transforms[own]
         self._count = len(own) + int((~free).sum()) * groups.n
@@ -192,13 +193,13 @@ class InteriorPoint:
             U = np.linalg.inv(factors).transpose(0, 2, 1)
             Z = (np.matmul(self.base, U) * np.abs(self._signed)[:, :, None]).transpose(1, 0, 2).reshape(n, -1)
             return U, Z @ Z.T
-        U, K = np.empty_like(factors), np.zeros((n, n))
-        for g, L in enumerate(factors):
-            U[g] = dtrtri(L.T)[0]
-            rows = self.rows[g]
-            Z = self.base[rows] @ U[g]
-            K[np.ix_(rows, rows)] += Z @ Z.T
-        return U, K
+        U, flat = np.empty_like(factors), np.zeros(n * n)
+        for copies, rows in zip(self._copies, self._rows, strict=True):  # both signs of a pattern share its rows
+            for g in copies:
+                U[g] = dtrtri(factors[g].T)[0]
+            Z = np.concatenate([self.base[rows] @ U[g] for g in copies], axis=1)
+            np.add.at(flat, np.add.outer(rows * n, rows).ravel(), (Z @ Z.T).ravel())  # 5 times np.ix_
+        return U, flat.reshape(n, n)
 
     def _blocks(self, theta: Array, scaling: Scaling) -> Array:
         """Every M."""
