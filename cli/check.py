@@ -27,13 +27,23 @@ def command(config: str, overrides: tuple[str, ...]) -> None:
     lines += [("axis", line) for line in _axes(sweep)]
     lines += [
         ("cells", f"{len(sweep.cells)}"),
-        ("trials", f"{sweep.size} ({sweep.replicates} replicate{'s' * (sweep.replicates > 1)} of each cell)"),
+        ("trials", _trials(sweep)),
         ("claims", f"{len(sweep.claims)}"),
         ("results", f"results/{sweep.name}"),
     ]
     for label, text in lines:
         if text:
             click.echo(f"{label:8} {text}")
+
+
+def _trials(sweep: "Sweep") -> str:
+    from recovery.config import Boundary
+
+    each = f"{sweep.replicates} replicate{'s' * (sweep.replicates > 1)} of each cell"
+    if isinstance(sweep.sampling, Boundary):
+        more, rounds = sweep.size - sweep.replicates * len(sweep.cells), sweep.sampling.rounds - 1
+        each += f", then {more} in {rounds} round{'s' * (rounds > 1)} where the transition along n is uncertain"
+    return f"{sweep.size} ({each})"
 
 
 def _axes(sweep: "Sweep") -> Iterator[str]:

@@ -36,6 +36,8 @@ def _text(found: Standing) -> str:
         lines.append(f"the last stored trial began {duration(idle)} ago")
         if found.missing and found.rate is not None and idle <= WINDOW.total_seconds():
             lines.append(f"{found.rate:.1f} trials/s of late; at that pace {duration(found.seconds_left)} are left")
+    if found.round is not None and found.missing:
+        lines.append(f"round {found.round} is under way: {found.round_missing} trials to its end")
     if found.missing:
         lines.append("what is missing runs with the same `recover sweep` command")
     return "\n".join(lines)

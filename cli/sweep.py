@@ -43,7 +43,7 @@ class Shard(click.ParamType[tuple[int, int]]):
 @click.option("--out", type=click.Path(path_type=Path), help="Results folder.  [default: results/NAME]")
 @click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field; repeatable.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one a core]")
-@click.option("--backend", type=click.Choice(BACKENDS), default="loky", show_default=True, help="joblib's backend.")
+@click.option("--backend", type=click.Choice(BACKENDS), help="joblib's backend.  [default: the config's, else loky]")
 @click.option(
     "--shard", type=Shard(), help="Run the I-th of N balanced shares.  [default: this SLURM array task's, else 1/1]"
 )
@@ -64,7 +64,7 @@ def command(
     out: Path | None,
     overrides: tuple[str, ...],
     jobs: int | None,
-    backend: str,
+    backend: str | None,
     shard: tuple[int, int] | None,
     max_time: float | None,
     trial_timeout: float | None,
@@ -97,7 +97,7 @@ def command(
             sweep = load(config, overrides)
             planned = plan(sweep, out or Path("results") / sweep.name)
             options = Options(
-                Engine(jobs or cpu_count(), backend, Limits(trial_timeout, trial_memory)),
+                Engine(jobs or cpu_count(), backend or sweep.backend, Limits(trial_timeout, trial_memory)),
                 shard=shard or slurm_shard(os.environ) or (1, 1),
                 retry_failed=retry_failed,
                 max_failures=1 if fail_fast else max_failures,
@@ -125,6 +125,9 @@ def _forecast(planned: Plan, options: Options) -> str:
     lines = [
         f"{planned.folder.path}: {len(planned.trials)} trials, {len(planned.stored)} stored, {found.trials} to run"
     ]
+    if planned.next_round is not None:
+        later = planned.sweep.size - len(planned.trials)
+        lines.append(f"then up to {later} trials from round {planned.next_round[0]} on, placed by what came before")
     if found.trials and found.seconds is None:
         lines.append("no stored timings to estimate from: run a while with --max-time first")
     elif found.seconds is not None:

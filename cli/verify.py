@@ -17,14 +17,13 @@ def command(results: Path, sample: int, seed: int | None, jobs: int) -> None:
 
     Exit status: 0 if all agree up to rounding, 1 if some differ.
     """
-    from recovery.config import from_document
-    from recovery.runner.replay import differences, stored_rows
+    from recovery.runner.replay import differences, planned_trials, stored_rows
     from recovery.runner.workers import Engine
     from recovery.store import read
 
     grid = read(results)
     stored = stored_rows(grid)
-    trials = [trial for trial in from_document(grid.sweep["config"]).trials() if trial.id in stored]
+    trials = [trial for trial in planned_trials(grid) if trial.id in stored]
     chosen = random.Random(seed).sample(trials, min(sample, len(trials)))
     same = rounding = 0
     for rows in Engine(jobs).run(chosen):

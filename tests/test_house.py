@@ -12,7 +12,7 @@ FLOORS = [
     {"runner"},
     {"methods", "store", "config"},
     {"instances", "solvers", "training"},
-    {"programs", "theory"},
+    {"programs", "sampling", "theory"},
     {"errors", "types"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

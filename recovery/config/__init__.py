@@ -3,6 +3,19 @@
 from recovery.config import seeds
 from recovery.config.load import find, from_document, load, shipped
 from recovery.config.problems import ConfigError, Problem
+from recovery.config.sampling import Boundary
 from recovery.config.sweep import Cell, Sweep, Trial
 
-__all__ = ["Cell", "ConfigError", "Problem", "Sweep", "Trial", "find", "from_document", "load", "seeds", "shipped"]
+__all__ = [
+    "Boundary",
+    "Cell",
+    "ConfigError",
+    "Problem",
+    "Sweep",
+    "Trial",
+    "find",
+    "from_document",
+    "load",
+    "seeds",
+    "shipped",
+]

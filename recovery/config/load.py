@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from recovery.config.overrides import HEADER, override
 from recovery.config.points import Block
 from recovery.config.problems import ConfigError, Place, Problem, did_you_mean
 from recovery.config.reader import read
+from recovery.config.sampling import Boundary, Sampling, build_sampling, sampling_faults
 from recovery.config.sweep import Cell, Sweep
 from recovery.config.tree import Tree
 from recovery.config.user import add_folders, is_user_name
@@ -59,7 +60,7 @@ def from_document(document: dict[str, Any]) -> Sweep:
     return _assemble(header, blocks, document, lambda: _cells(tree, header[0].seed, blocks, context))
 
 
-Parts = tuple[Header, tuple[Any, ...], ReportSpec]
+Parts = tuple[Header, tuple[Any, ...], ReportSpec, Sampling]
 
 
 def find(path_or_name: str | Path) -> Path:
@@ -94,16 +95,32 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
     problems += more + composer.problems
     if header is not None:
         problems += [_placed(tree, (), fault) for fault in name_faults(header[1], header[2], _axes(blocks))]
+        if not problems:
+            head, _, report, sampling = header
+            sizes = [cell.setting.n for cell in cells]
+            faults = sampling_faults(sampling, head, report, _axes(blocks), sizes)
+            problems += [_placed(tree, (), fault) for fault in faults]
     if problems or header is None:
         return None, problems
-    document = _document(tree, header[0], composer, cells, blocks)
+    document = _document(tree, header, composer, cells, blocks)
     return _assemble(header, blocks, document, lambda: cells), []
 
 
 def _assemble(header: Parts, blocks: list[Block], document: dict[str, Any], compose: Any) -> Sweep:
-    head, claims, report = header
+    head, claims, report, sampling = header
     return Sweep(
-        head.name, head.title, head.source, head.seed, head.replicates, claims, report, _axes(blocks), document, compose
+        head.name,
+        head.title,
+        head.source,
+        head.seed,
+        head.replicates,
+        head.backend,
+        sampling,
+        claims,
+        report,
+        _axes(blocks),
+        document,
+        compose,
     )
 
 
@@ -125,12 +142,13 @@ def _header(tree: Tree) -> tuple[Parts | None, list[Problem]]:
         ((), lambda: build(Header, {key: tree.value[key] for key in names if key in tree.value})),
         (("claims",), lambda: build_claims(tree.value.get("claims", []))),
         (("report",), lambda: build(ReportSpec, tree.value.get("report", {}))),
+        (("sampling",), lambda: build_sampling(tree.value.get("sampling", {"kind": "uniform"}))),
     ):
         try:
             parts.append(make())
         except Invalid as error:
             problems += [_placed(tree, at, fault) for fault in error.faults]
-    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None, problems
+    return (parts[0], parts[1], parts[2], parts[3]) if len(parts) == 4 else None, problems
 
 
 def _placed(tree: Tree, at: tuple[str, ...], fault: Fault) -> Problem:
@@ -138,10 +156,15 @@ def _placed(tree: Tree, at: tuple[str, ...], fault: Fault) -> Problem:
 
 
 def _document(
-    tree: Tree, head: Header, composer: Composer, cells: tuple[Cell, ...], blocks: list[Block]
+    tree: Tree, header: Parts, composer: Composer, cells: tuple[Cell, ...], blocks: list[Block]
 ) -> dict[str, Any]:
-    """The config as plain data, with defaults filled in wherever no axis reaches."""
-    document: dict[str, Any] = {field.name: getattr(head, field.name) for field in fields(head)}
+    """The config as plain data, with defaults filled in wherever no axis reaches; without where its trials run."""
+    head, _, _, sampling = header
+    document: dict[str, Any] = {
+        field.name: getattr(head, field.name) for field in fields(head) if field.name != "backend"
+    }
+    if isinstance(sampling, Boundary):
+        document["sampling"] = {"kind": "boundary", **asdict(sampling)}
     reached = {path.split(".")[0] for block in blocks for path in block.paths}
     for name in COMPONENTS:
         part = composer.built.get((name,))

@@ -9,7 +9,7 @@ from recovery.config.problems import ConfigError, Place, Problem, did_you_mean
 from recovery.config.reader import read_value
 from recovery.config.tree import Tree
 
-HEADER = ("name", "title", "source", "seed", "replicates", "claims", "report", "axes")
+HEADER = ("name", "title", "source", "seed", "replicates", "backend", "sampling", "claims", "report", "axes")
 
 
 def override(tree: Tree, text: str, rank: int) -> list[Problem]:

@@ -9,6 +9,7 @@ from recovery.config.build import STRICT, model_of
 from recovery.config.components import COMPONENTS, DEFAULTS, Choice, Record, Scalar
 from recovery.config.describe import keys_of
 from recovery.config.header import CLAIMS, Header, ReportSpec
+from recovery.config.sampling import SAMPLINGS
 from recovery.config.user import USER_NAME
 from recovery.config.values import Logspace, Range, Times
 
@@ -37,6 +38,7 @@ def json_schema() -> dict[str, Any]:
     definitions["axes"] = (Axes | list[Axes], {})
     definitions["claims"] = (list[_union(CLAIMS, "kind")], [])  # type: ignore[misc]
     definitions["report"] = (model_of(ReportSpec), {})
+    definitions["sampling"] = (_union(SAMPLINGS, "kind"), {"kind": "uniform"})
     model = create_model("Sweep", __config__=STRICT, __doc__="A config of the program `recover`.", **definitions)
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
     schema["required"] = ["name"]

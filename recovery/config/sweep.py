@@ -8,6 +8,7 @@ from typing import Any
 
 from recovery.config.components import canonical_json
 from recovery.config.header import Claim, ReportSpec
+from recovery.config.sampling import Boundary, Sampling
 from recovery.instances.draw import Setting
 from recovery.methods.method import Method
 
@@ -18,7 +19,7 @@ Scalar = int | float | str | bool | None
 
 @dataclass(frozen=True)
 class Cell:
-    """One setting of a sweep, to be drawn `replicates` times.
+    """One setting of a sweep, to be drawn several times.
 
     coordinates: column -> flat value, for the rows. canonical: the resolved science fields, as plain data; `text` is
     their canonical JSON, of which ids are hashes.
@@ -31,6 +32,11 @@ class Cell:
     coordinates: Mapping[str, Scalar]
     canonical: Mapping[str, Any] = field(repr=False)
     text: str = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """By which rounds know a cell: the id of its first trial."""
+        return self.trial(0).id
 
     def trial(self, replicate: int) -> "Trial":
         """The replicate's trial; its id is a hash of the JSON of [canonical, replicate]."""
@@ -50,7 +56,8 @@ class Trial:
 class Sweep:
     """A validated config. `document` is the config as plain data, all that `from_document` needs to build it again.
 
-    axes: the dotted paths of its axes; each is a column of every cell's coordinates.
+    axes: the dotted paths of its axes; each is a column of every cell's coordinates. backend: where trials run
+    unless the command line says otherwise; it is no part of the document.
     """
 
     name: str
@@ -58,6 +65,8 @@ class Sweep:
     source: str
     seed: int
     replicates: int
+    backend: str
+    sampling: Sampling
     claims: tuple[Claim, ...]
     report: ReportSpec
     axes: tuple[str, ...]
@@ -69,16 +78,20 @@ class Sweep:
         """Every cell once, the first axis changing slowest."""
         return self.compose()
 
-    def trials(self) -> Iterator[Trial]:
-        """Every trial, cell by cell."""
+    def trials(self, counts: Mapping[str, int] | None = None) -> Iterator[Trial]:
+        """Every trial, cell by cell; of a boundary, those of the first round, or as many as `counts` says.
+
+        counts: id of a cell -> its trials, where they are more than `replicates`.
+        """
+        more = counts if counts and isinstance(self.sampling, Boundary) else {}
         for cell in self.cells:
-            for replicate in range(self.replicates):
+            for replicate in range(max(self.replicates, more.get(cell.id, 0)) if more else self.replicates):
                 yield cell.trial(replicate)
 
     @property
     def size(self) -> int:
-        """The number of trials."""
-        return len(self.cells) * self.replicates
+        """The number of trials; of a boundary, the most that there will be."""
+        return self.sampling.budget if isinstance(self.sampling, Boundary) else len(self.cells) * self.replicates
 
     @cached_property
     def digest(self) -> str:

@@ -13,13 +13,14 @@ from recovery.report.figure import draw, render
 from recovery.report.page import as_html
 from recovery.report.tables import as_csv, as_json
 from recovery.store.parts import write_part
+from recovery.store.rounds import ROUNDS, encode_round
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """Every entry's date, so that the same results give the same archive."""
 
 
 def bundle(analysis: Analysis) -> bytes:
-    """A zip archive that unpacks to NAME/: trials/ and sweep.json are a results folder again."""
+    """A zip archive that unpacks to NAME/: trials/, sweep.json and any rounds/ are a results folder again."""
     diagram = analysis.diagram
     with TemporaryDirectory() as folder:
         part = write_part(Path(folder), diagram.grid.table)
@@ -29,6 +30,7 @@ def bundle(analysis: Analysis) -> bytes:
     contents: dict[str, bytes] = {
         "sweep.json": json.dumps(dict(diagram.grid.sweep), indent=2, default=str).encode(),
         f"trials/{part.name}": rows,
+        **{f"{ROUNDS}/{name}": data for name, data in map(encode_round, diagram.grid.rounds)},
         "config.json": document.encode(),
         "report/report.html": as_html([analysis]).encode(),
         "report/cells.csv": as_csv([analysis]).encode(),

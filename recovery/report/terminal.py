@@ -50,6 +50,13 @@ def summary(diagram: Diagram) -> str:
     if diagram.proportion:
         yes, no = int(diagram.table["yes"].sum()), int(diagram.table["no"].sum())
         parts.append(f"{diagram.quantity.label}: {yes} of {yes + no}")
+    if diagram.grid.rounds:
+        least, most = diagram.table["trials"].min(), diagram.table["trials"].max()
+        last = diagram.grid.rounds[-1]
+        parts.append(
+            f"placed by outcome in {last['round']} rounds: {least} to {most} a cell, most where {last['value']}"
+        )
+        parts[-1] += " is in doubt along n"
     return ", ".join(parts)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import statsmodels.api as sm
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import comb
+from scipy.special import gammaln
 from scipy.stats import chi2, gamma
 from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
@@ -165,7 +165,8 @@ def goodness(counts: Counts, found: Threshold) -> float:
         yes = np.arange(total + 1)[:, None]
         chance = eta[None, trials == total]
         values = cell_deviance(yes, total - yes, chance, link)
-        weight = np.exp(np.log(comb(total, yes)) + yes * link.log(chance) + (total - yes) * link.log(-chance))
+        ways = gammaln(total + 1) - gammaln(yes + 1) - gammaln(total - yes + 1)  # binomial coefficients overflow at 1030
+        weight = np.exp(ways + yes * link.log(chance) + (total - yes) * link.log(-chance))
         first = np.sum(weight * np.where(weight > 0, values, 0.0), axis=0)
         second = np.sum(weight * np.where(weight > 0, values, 0.0) ** 2, axis=0)
         mean += float(first.sum())

@@ -1,6 +1,7 @@
 """Stored trials run again: does the same row come out, and what was the instance?"""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from recovery.config.components import canonical_json
 from recovery.errors import StoreError
 from recovery.runner.trial import Row, draw_instance
 from recovery.store import Grid
+from recovery.store.rounds import counts
 from recovery.store.schema import MEASURED
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
@@ -37,9 +39,14 @@ class Difference:
         return f"{self.column}: stored {self.stored}, now {self.again}" + (" (rounding)" if self.rounding else "")
 
 
+def planned_trials(grid: Grid) -> Iterator[Trial]:
+    """Every trial that the grid's sweep, and its rounds so far, ask for."""
+    return from_document(grid.sweep["config"]).trials(counts(grid.rounds))
+
+
 def find_trial(grid: Grid, prefix: str) -> Trial:
     """The planned trial whose id starts so. Raises `StoreError` if there is none or more than one."""
-    found = [trial for trial in from_document(grid.sweep["config"]).trials() if trial.id.startswith(prefix)]
+    found = [trial for trial in planned_trials(grid) if trial.id.startswith(prefix)]
     if len(found) != 1:
         what = f"{len(found)} trials start" if found else "no trial starts"
         raise StoreError(f"{grid.path}: {what} with {prefix!r}; ids are in the column trial_id")

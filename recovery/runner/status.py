@@ -7,7 +7,9 @@ from pathlib import Path
 
 from recovery.config import from_document
 from recovery.runner.batches import cost
+from recovery.runner.rounds import next_round
 from recovery.store import read
+from recovery.store.rounds import counts
 from recovery.store.schema import FAILURES
 
 WINDOW = timedelta(minutes=5)
@@ -16,7 +18,11 @@ MOST_ERRORS = 5
 
 @dataclass(frozen=True)
 class Standing:
-    """Counts of a results folder. `rate` is trials a second in the last minutes of work."""
+    """Counts of a results folder. `rate` is trials a second in the last minutes of work.
+
+    Of a boundary sweep, `planned` has the rounds to come; `round` is the one under way, and `round_missing` how many
+    trials it and those before it still lack.
+    """
 
     path: str
     name: str
@@ -28,6 +34,8 @@ class Standing:
     rate: float | None
     seconds_left: float | None
     last_row: datetime | None
+    round: int | None
+    round_missing: int
 
     @property
     def missing(self) -> int:
@@ -37,7 +45,10 @@ class Standing:
 def standing(path: Path) -> Standing:
     """Count what is stored of what is planned. Raises `StoreError`."""
     grid = read(path)
-    planned = {trial.id: cost(trial) for trial in from_document(grid.sweep["config"]).trials()}
+    sweep = from_document(grid.sweep["config"])
+    planned = {trial.id: cost(trial) for trial in sweep.trials(counts(grid.rounds))}
+    coming = next_round(sweep, grid.rounds, len(planned))
+    later = sweep.size - len(planned) if coming else 0
     rows = grid.table.select(["trial_id", "status", "seconds", "started_at", "error_type", "error_message"]).to_pylist()
     rows = [row for row in rows if row["trial_id"] in planned]
     stored = {row["trial_id"] for row in rows}
@@ -48,17 +59,20 @@ def standing(path: Path) -> Standing:
         span = max((last - min(row["started_at"] for row in recent)).total_seconds(), *(r["seconds"] for r in recent))
         rate = len(recent) / max(span, 1e-6)
         worked = sum(planned[row["trial_id"]] for row in recent)
-        seconds_left = sum(cost for trial, cost in planned.items() if trial not in stored) * span / worked
+        work = sum(cost for trial, cost in planned.items() if trial not in stored)
+        seconds_left = (work + later * sum(planned.values()) / len(planned)) * span / worked
     return Standing(
         path=str(path),
         name=grid.sweep["name"],
-        planned=len(planned),
+        planned=len(planned) + later,
         stored=len(rows),
         statuses=dict(Counter(row["status"] for row in rows)),
         errors=_errors(rows),
         rate=rate,
         seconds_left=seconds_left,
         last_row=last,
+        round=coming[0] - 1 if coming else grid.rounds[-1]["round"] if grid.rounds else None,
+        round_missing=len(planned) - len(rows),
     )
 
 

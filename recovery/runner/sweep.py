@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,25 +15,37 @@ from recovery.errors import StoreError
 from recovery.runner.batches import cost
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
+from recovery.runner.rounds import next_round, plan_round, split
 from recovery.runner.shards import share
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.workers import Engine
 from recovery.store.compact import add_columns
 from recovery.store.folder import Folder, check_continuation
+from recovery.store.grid import answers
 from recovery.store.parts import Damaged
 from recovery.store.provenance import provenance
+from recovery.store.rounds import Round, counts, read_rounds
 from recovery.store.schema import FAILURES, coordinate_types
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep asks for and what its folder already holds. Making one writes nothing."""
+    """What a sweep asks for and what its folder already holds. Making one writes nothing.
+
+    trials: of a boundary, those of the first round and of `rounds`, the rounds planned so far.
+    """
 
     sweep: Sweep
     folder: Folder
     trials: list[Trial]
+    rounds: Sequence[Round]
     stored: dict[str, str]
     """trial id -> status"""
+
+    @property
+    def next_round(self) -> tuple[int, int] | None:
+        """Number and trials of the round that is planned when all of `trials` are stored; None if there is none."""
+        return next_round(self.sweep, self.rounds, len(self.trials))
 
     def missing(self, *, retry_failed: bool = False) -> list[Trial]:
         """The trials without a row; with `retry_failed`, also those whose row is no measurement."""
@@ -42,22 +55,33 @@ class Plan:
 
 def plan(sweep: Sweep, out: Path) -> Plan:
     """Compose the trials and look at the folder. Raises `StoreError` if it holds another sweep."""
-    folder = Folder(out)
-    trials = list(sweep.trials())
-    stored: dict[str, str] = {}
-    if folder.exists():
-        _goes_on(folder, sweep, trials)
-        stored = folder.statuses()
-    return Plan(sweep, folder, trials, stored)
+    found = Plan(sweep, Folder(out), list(sweep.trials()), [], {})
+    if found.folder.exists():
+        found = _up_to_date(found)
+        _goes_on(found)
+    return found
 
 
-def _goes_on(folder: Folder, sweep: Sweep, trials: list[Trial]) -> bool:
+def _up_to_date(plan: Plan) -> Plan:
+    """The plan with the rounds and rows that its folder holds by now."""
+    rounds, _ = read_rounds(plan.folder.rounds)
+    trials = plan.trials if rounds == plan.rounds else list(plan.sweep.trials(counts(rounds)))
+    return replace(plan, trials=trials, rounds=rounds, stored=plan.folder.statuses())
+
+
+def _goes_on(plan: Plan) -> bool:
     """Whether the folder's plan is this very one; False if this one is larger. Raises `StoreError` if it is another."""
-    content = folder.load()
-    if content["digest"] == sweep.digest:
+    content = plan.folder.load()
+    if content["digest"] == plan.sweep.digest:
         return True
-    lost = {trial.id for trial in from_document(content["config"]).trials()} - {trial.id for trial in trials}
-    check_continuation(folder, content, _content(sweep, len(trials)), lost)
+    before = from_document(content["config"]).trials(counts(plan.rounds))
+    lost = {trial.id for trial in before} - {trial.id for trial in plan.trials}
+    check_continuation(plan.folder, content, _content(plan.sweep, plan.sweep.size), lost)
+    if len(plan.trials) > plan.sweep.size:
+        raise StoreError(
+            f"{plan.folder.path}: the rounds so far, with {plan.sweep.replicates} replicates of every cell, are "
+            f"{len(plan.trials)} trials, and sampling.budget is {plan.sweep.size}; raise it, or give another --out"
+        )
     return False
 
 
@@ -116,24 +140,26 @@ def run(plan: Plan, options: Options, progress: Progress, stop: Stop | None = No
     Raises `StoreError` before the first trial if the folder cannot be written; later it stops early.
     """
     damaged = _open(plan)
-    if damaged:
-        plan = replace(plan, stored=plan.folder.statuses())
-    summary = Summary(len(plan.trials), damaged=damaged)
-    mine = _mine(plan, options)
-    if mine:
-        with nullcontext(stop) if stop is not None else Stop() as stopping:
-            _run_trials(plan, mine, options, progress, stopping, summary)
-    stored = plan.folder.statuses()
-    summary.stored.update(stored[trial.id] for trial in plan.trials if trial.id in stored)
+    summary = Summary(plan.sweep.size, damaged=damaged)
+    with nullcontext(stop) if stop is not None else Stop() as stopping, progress:
+        while True:
+            plan = _up_to_date(plan)
+            if mine := _mine(plan, options):
+                _run_trials(plan, mine, options, progress, stopping, summary)
+                plan = _up_to_date(plan)
+            if summary.stopped or summary.gave_up or not _begin_round(plan, summary):
+                break
+            options = replace(options, retry_failed=False)
+    summary.stored.update(plan.stored[trial.id] for trial in plan.trials if trial.id in plan.stored)
     return summary
 
 
 def _mine(plan: Plan, options: Options) -> list[Trial]:
-    """The missing trials of this shard; shares are cut from the whole plan, so that they do not shift."""
+    """The missing trials of this shard; shares are cut from whole rounds, so that they do not shift."""
     missing = plan.missing(retry_failed=options.retry_failed)
     if options.shard == (1, 1):
         return missing
-    chosen = {trial.id for trial in share(plan.trials, *options.shard)}
+    chosen = {trial.id for part in split(plan.sweep, plan.rounds, plan.trials) for trial in share(part, *options.shard)}
     return [trial for trial in missing if trial.id in chosen]
 
 
@@ -146,7 +172,7 @@ def _run_trials(
     )
     results = options.engine.run(trials)
     try:
-        with recorder, progress:
+        with recorder:
             progress.begin(trials)
             while (rows := stop.wait(results)) is not None:
                 done = [(by_id[row["trial_id"]], row) for row in rows]
@@ -164,12 +190,38 @@ def _run_trials(
             results.close()
 
 
+def _begin_round(plan: Plan, summary: Summary) -> bool:
+    """Plan the next round, if there is one and the rounds before it are stored."""
+    if plan.next_round is None:
+        summary.planned = len(plan.trials)
+        _settle(plan)
+        return False
+    number, size = plan.next_round
+    if waiting := plan.missing():
+        summary.stopped = f"round {number} waits for {len(waiting)} trials of the rounds before it that have no row yet"
+        return False
+    content = plan_round(plan.sweep, plan.trials, number, size, answers(plan.folder, plan.sweep.report.value))
+    try:
+        plan.folder.write_round(content)
+    except StoreError as error:
+        summary.stopped = str(error)
+        return False
+    return True
+
+
+def _settle(plan: Plan) -> None:
+    """Record that rounds without a transition to place trials at have left some of the budget."""
+    content = plan.folder.load()
+    if content["trials"] > len(plan.trials) and content["digest"] == plan.sweep.digest:
+        plan.folder.update({**content, "trials": len(plan.trials)})
+
+
 def _open(plan: Plan) -> list[Damaged]:
     """Create the folder, or record that its plan has grown; clear away what earlier runs left."""
-    content = _content(plan.sweep, len(plan.trials))
+    content = _content(plan.sweep, plan.sweep.size)
     if not plan.folder.exists():
         plan.folder.create(content)
-    same = _goes_on(plan.folder, plan.sweep, plan.trials)  # another process may have been first
+    same = _goes_on(plan)  # another process may have been first
     damaged = plan.folder.prepare()
     if not same:
         types = coordinate_types(cell.coordinates for cell in plan.sweep.cells)

@@ -20,6 +20,7 @@ from recovery.store.parts import (
     write_atomically,
     write_part,
 )
+from recovery.store.rounds import ROUNDS, Round, read_rounds, write_round
 from recovery.store.trajectories import TRAJECTORIES, trajectory_table
 from recovery.types import Array
 
@@ -47,6 +48,10 @@ class Folder:
     @property
     def trajectories(self) -> Path:
         return self.path / TRAJECTORIES
+
+    @property
+    def rounds(self) -> Path:
+        return self.path / ROUNDS
 
     def load(self) -> dict[str, Any]:
         """The content of sweep.json. Raises `StoreError` if there is none or it is no sweep's."""
@@ -88,7 +93,7 @@ class Folder:
         """Make ready for writing: clear abandoned temporary files and set damaged parts aside."""
         try:
             self.trials.mkdir(exist_ok=True)
-            for folder in (self.path, self.trials, self.trajectories):
+            for folder in (self.path, self.trials, self.trajectories, self.rounds):
                 clean_temporaries(folder)
             probe = self.trials / ".probe"
             probe.touch()
@@ -98,10 +103,14 @@ class Folder:
         return self.set_damaged_aside()
 
     def set_damaged_aside(self) -> list[Damaged]:
-        """Move damaged parts to damaged/, so that their trials count as missing; returns them at their new place."""
+        """Move damaged parts to damaged/, so that their trials count as missing; returns them at their new place.
+
+        A damaged round goes there, too: it is planned again, or a later one says all that it said.
+        """
         moved = []
-        for directory in (self.trials, self.trajectories):
-            _, damaged = read_parts(directory, columns=["trial_id"])
+        for directory in (self.trials, self.trajectories, self.rounds):
+            rounds = directory == self.rounds
+            _, damaged = read_rounds(directory) if rounds else read_parts(directory, columns=["trial_id"])
             for path, reason in damaged:
                 aside = self.path / DAMAGED / path.name
                 try:
@@ -133,6 +142,13 @@ class Folder:
         except OSError as error:
             raise self._unwritable(error) from error
         self.write(trajectory_table(kept), TRAJECTORIES)
+
+    def write_round(self, content: Round) -> None:
+        """Add a round, unless another process was first. Raises `StoreError`."""
+        try:
+            write_round(self.rounds, content)
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def statuses(self) -> dict[str, str]:
         """trial_id -> status of every stored trial; `ok` wins where a trial is stored more than once.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 from recovery.errors import StoreError
 from recovery.store.folder import Folder
 from recovery.store.parts import read_parts
+from recovery.store.rounds import Round, read_rounds
 from recovery.store.schema import MEASURED, row_schema
 
 if TYPE_CHECKING:
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Grid:
-    """The rows of a results folder, one a trial, and its sweep.json."""
+    """The rows of a results folder, one a trial, its sweep.json, and the rounds of a boundary sweep."""
 
     path: Path
     sweep: dict[str, Any]
     table: pa.Table
+    rounds: Sequence[Round] = ()
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -41,10 +44,20 @@ def read(path: str | Path) -> Grid:
     folder = Folder(Path(path))
     content = folder.load()
     parts, damaged = read_parts(folder.trials)
+    rounds, more = read_rounds(folder.rounds)
+    damaged += more
     if damaged:
         lines = [f"{part}: {reason}" for part, reason in damaged]
         raise StoreError("\n".join([*lines, "`recover sweep` sets a damaged part aside and runs its trials again."]))
-    return Grid(folder.path, content, merge([table for _, table in parts]))
+    return Grid(folder.path, content, merge([table for _, table in parts]), rounds)
+
+
+def answers(folder: Folder, column: str) -> dict[str, bool | None]:
+    """trial_id -> the value of a boolean column, of every stored trial that is ok."""
+    parts, _ = read_parts(folder.trials, columns=["trial_id", "status", "started_at", column])
+    rows = merge([table for _, table in parts])
+    rows = rows.filter(pc.equal(rows["status"], "ok"))
+    return dict(zip(rows["trial_id"].to_pylist(), rows[column].to_pylist(), strict=True))
 
 
 def merge(tables: list[pa.Table]) -> pa.Table:

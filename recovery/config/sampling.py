@@ -1,0 +1,69 @@
+"""How replicates are placed: evenly over the cells, or in rounds at the boundary that earlier rounds show."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, get_args, get_type_hints
+
+from annotated_types import Ge
+
+from recovery.config.build import Fault, Invalid, build
+from recovery.config.describe import choices
+from recovery.config.header import Header, ReportSpec
+from recovery.config.problems import did_you_mean, found
+from recovery.methods.measurement import Measurement
+
+
+@dataclass(frozen=True)
+class Even:
+    """Every cell gets `replicates` trials."""
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """`replicates` trials of each cell are the first of `rounds` rounds; the others bring the trials to `budget`.
+
+    They go where the transition of the report's value along n is uncertain, by the outcomes of the rounds before.
+    """
+
+    rounds: Annotated[int, Ge(2)]
+    budget: Annotated[int, Ge(1)]
+
+
+Sampling = Even | Boundary
+
+SAMPLINGS: dict[str, type[Any]] = {"uniform": Even, "boundary": Boundary}
+
+TRUTHS = tuple(field.name for field in fields(Measurement) if bool in get_args(get_type_hints(Measurement)[field.name]))
+"""The measured columns that are true or false."""
+
+
+def build_sampling(value: object) -> Sampling:
+    """Raises `Invalid`."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or kind not in SAMPLINGS:
+        shown, hint = found(value if kind is None else kind), did_you_mean(kind, SAMPLINGS)
+        path = ("kind",) if kind is not None else ()
+        raise Invalid([Fault(path, f"found {shown}; allowed: kind {choices(SAMPLINGS)}{hint}")])
+    sampling: Sampling = build(SAMPLINGS[kind], value, tag="kind", name=kind)
+    return sampling
+
+
+def sampling_faults(
+    sampling: Sampling, head: Header, report: ReportSpec, axes: Sequence[str], sizes: Sequence[int]
+) -> Iterator[Fault]:
+    """Why a boundary cannot be followed: a value that is not true or false, a single n, a budget that is used up.
+
+    sizes: n of each cell.
+    """
+    if isinstance(sampling, Even):
+        return
+    if report.value not in TRUTHS:
+        text = f"found {report.value!r}; allowed with sampling: {{kind: boundary}}: {choices(TRUTHS)}"
+        yield Fault(("report", "value"), text + did_you_mean(report.value, TRUTHS))
+    if len(set(sizes)) < 2:
+        which = "n has one value" if "n" in axes else "n is no axis"
+        yield Fault(("sampling", "kind"), f"found boundary, which is a transition along n; {which} here, add others")
+    coarse = len(sizes) * head.replicates
+    if sampling.budget <= coarse:
+        text = f"allowed: more than the {coarse} trials of the first round, {head.replicates} of each of"
+        yield Fault(("sampling", "budget"), f"found {sampling.budget}; {text} {len(sizes)} cells")

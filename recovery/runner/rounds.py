@@ -1,0 +1,97 @@
+"""The rounds of a boundary sweep: each is planned from the rows of the rounds before it, once all of these are stored.
+
+So what a round asks for depends on no worker, shard, order or interruption. Failed and undecided trials count as
+drawn; they answer nothing.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from recovery.config import Boundary, Cell, Sweep, Trial
+from recovery.config.components import canonical_json
+from recovery.errors import StoreError
+from recovery.sampling.placement import Slice, place
+from recovery.store.rounds import Round, counts
+
+
+def next_round(sweep: Sweep, rounds: Sequence[Round], planned: int) -> tuple[int, int] | None:
+    """The number and the trials of the round after `rounds`, which came to `planned` trials; None after the last.
+
+    Rounds to come share what is left of the budget equally. A budget that grew after the last is spent in one more.
+    """
+    if not isinstance(sweep.sampling, Boundary):
+        return None
+    number = rounds[-1]["round"] + 1 if rounds else 2
+    left = sweep.sampling.budget - planned
+    if number <= sweep.sampling.rounds:
+        return number, left // (sweep.sampling.rounds - number + 1)
+    return (number, left) if left > 0 and rounds[-1]["budget"] < sweep.sampling.budget else None
+
+
+def plan_round(
+    sweep: Sweep, trials: Sequence[Trial], number: int, size: int, answers: Mapping[str, bool | None]
+) -> Round:
+    """Place `size` trials by what `trials`, those of the earlier rounds, answered (trial id -> answer).
+
+    A slice is what agrees in all coordinates but n. Raises `StoreError` if no trial has an answer.
+    """
+    assert isinstance(sweep.sampling, Boundary)
+    told = {trial.id: answer for trial in trials if (answer := answers.get(trial.id)) is not None}
+    if not told:
+        raise StoreError(
+            f"round {number} has nothing to go by: no trial measured {sweep.report.value!r}; "
+            "`recover status` says why trials failed, and report.value names what the boundary is of"
+        )
+    drawn = Counter(trial.cell.id for trial in trials)
+    yes = Counter(trial.cell.id for trial in trials if told.get(trial.id) is True)
+    no = Counter(trial.cell.id for trial in trials if told.get(trial.id) is False)
+    groups = _slices(sweep.cells)
+    parts = [
+        Slice(
+            np.array([cell.setting.n for cell in cells], dtype=np.float64),
+            *(np.array([count[cell.id] for cell in cells], dtype=np.float64) for count in (yes, no)),
+        )
+        for cells in groups
+    ]
+    placed = place(parts, size)
+    records: list[dict[str, Any]] = []
+    for cells, (transition, added) in zip(groups, placed, strict=True):
+        drawn.update({cell.id: more for cell, more in zip(cells, added, strict=True)})
+        where = {axis: value for axis, value in cells[0].coordinates.items() if axis in sweep.axes and axis != "n"}
+        known = {"n50": transition.half, "relative_error": transition.relative_error} if transition else {}
+        records.append({"where": where, "placed": sum(added), **known})
+    text = "\n".join(f"{trial} {told[trial]}" for trial in sorted(told))
+    return {
+        "round": number,
+        "budget": sweep.sampling.budget,
+        "value": sweep.report.value,
+        "trials": sum(drawn.values()),
+        "based_on": {"trials": len(trials), "answers": len(told), "digest": blake2b(text.encode()).hexdigest()[:16]},
+        "slices": records,
+        "counts": {cell: count for cell, count in sorted(drawn.items()) if count > sweep.replicates},
+    }
+
+
+def split(sweep: Sweep, rounds: Sequence[Round], trials: Sequence[Trial]) -> list[list[Trial]]:
+    """The trials of each round, from the first on."""
+    stages = [{}, *(counts(rounds[: i + 1]) for i in range(len(rounds)))]
+    parts: list[list[Trial]] = [[] for _ in stages]
+    for trial in trials:
+        stage = 0
+        if trial.replicate >= sweep.replicates:
+            stage = next(i for i, asked in enumerate(stages) if trial.replicate < asked.get(trial.cell.id, 0))
+        parts[stage].append(trial)
+    return parts
+
+
+def _slices(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """The cells of each slice by n, in an order that does not depend on that of the axes."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        key = canonical_json({axis: value for axis, value in cell.coordinates.items() if axis != "n"})
+        groups.setdefault(key, []).append(cell)
+    return [sorted(groups[key], key=lambda cell: (cell.setting.n, cell.id)) for key in sorted(groups)]

@@ -1,0 +1,84 @@
+"""The transition of one slice from few trials: P(yes) = Phi(a (n - n50) / sqrt n), the family of the reports.
+
+A report fits by maximum likelihood, which has no maximum where a slice is separated, as it is early on. Here the
+likelihood is times Jeffreys' prior, the square root of the determinant of the information: then it always has one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import log_ndtr
+
+from recovery.types import Array
+
+
+@dataclass(frozen=True)
+class Transition:
+    """n50 and the slope a, negative where success becomes rarer with n.
+
+    covariance: of (n50, log |a|), the inverse of the information of the trials, shape (2, 2).
+    """
+
+    half: float
+    slope: float
+    covariance: Array
+
+    @property
+    def relative_error(self) -> float:
+        """The standard error of n50, over n50."""
+        return float(np.sqrt(self.covariance[0, 0])) / self.half
+
+
+def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike) -> Transition | None:
+    """The transition of a slice from its counts at each n; None where it is not between the least and greatest n.
+
+    That is so, too, where all trials ended alike.
+    """
+    n, yes, no = (np.asarray(values, dtype=np.float64) for values in (n, yes, no))
+    drawn = yes + no > 0
+    if not (yes.any() and no.any() and len(np.unique(n[drawn])) > 1):
+        return None
+    at, won, lost = n[drawn], yes[drawn], no[drawn]
+    basis, triangle = np.linalg.qr(np.column_stack([np.sqrt(at), -1 / np.sqrt(at)]))
+
+    def loss(b: Array) -> float:
+        eta = basis @ b
+        weight = (won + lost) * information(eta)
+        determinant = _determinant(weight, basis[:, 0], basis[:, 1])
+        if not determinant > 0:
+            return np.inf
+        return -float(won @ log_ndtr(eta) + lost @ log_ndtr(-eta)) - float(np.log(determinant)) / 2
+
+    start = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    found = minimize(
+        loss, start[0], method="Nelder-Mead", options={"initial_simplex": start, "xatol": 1e-8, "fatol": 1e-10}
+    )
+    slope, offset = np.linalg.solve(triangle, found.x)
+    half = float(offset / slope)
+    if not n.min() <= half <= n.max():
+        return None
+    return Transition(half, float(slope), covariance(n, yes + no, half, float(slope)))
+
+
+def covariance(n: ArrayLike, trials: ArrayLike, half: float, slope: float) -> Array:
+    """The inverse of the expected information about (n50, log |a|) of so many trials at each n."""
+    directions, weight = gradients(n, half, slope)
+    return np.linalg.inv((directions * (weight * np.asarray(trials))[:, None]).T @ directions)
+
+
+def gradients(n: ArrayLike, half: float, slope: float) -> tuple[Array, Array]:
+    """For eta = a (n - n50) / sqrt n: d eta / d (n50, log |a|), shape (cells, 2), and what one trial says about eta."""
+    n = np.asarray(n, dtype=np.float64)
+    eta = slope * (n - half) / np.sqrt(n)
+    return np.column_stack([-slope / np.sqrt(n), eta]), information(eta)
+
+
+def information(eta: Array) -> Array:
+    """phi(eta)^2 / (Phi(eta) (1 - Phi(eta))): what one trial says about eta."""
+    return np.exp(-np.square(eta) - np.log(2 * np.pi) - log_ndtr(eta) - log_ndtr(-eta))
+
+
+def _determinant(weight: Array, first: Array, second: Array) -> float:
+    return float((weight @ first**2) * (weight @ second**2) - (weight @ (first * second)) ** 2)
