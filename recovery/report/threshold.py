@@ -165,7 +165,7 @@ def goodness(counts: Counts, found: Threshold) -> float:
         yes = np.arange(total + 1)[:, None]
         chance = eta[None, trials == total]
         values = cell_deviance(yes, total - yes, chance, link)
-        ways = gammaln(total + 1) - gammaln(yes + 1) - gammaln(total - yes + 1)  # binomial coefficients overflow at 1030
+        ways = gammaln(total + 1) - gammaln(yes + 1) - gammaln(total - yes + 1)  # comb overflows beyond 1029
         weight = np.exp(ways + yes * link.log(chance) + (total - yes) * link.log(-chance))
         first = np.sum(weight * np.where(weight > 0, values, 0.0), axis=0)
         second = np.sum(weight * np.where(weight > 0, values, 0.0) ** 2, axis=0)
