@@ -49,6 +49,14 @@ class Analysis(Estimates):
             )
         return records
 
+    def sizes(self) -> list[dict[str, Any]]:
+        """One plain record a panel and a size d: the n at 50 % there; numbers that do not exist are NaN."""
+        return [
+            {"panel": panel.title, "d": d, "n": found.estimate, "low": found.low, "high": found.high}
+            for panel, line in zip(self.diagram.panels, self.slices, strict=False)
+            for d, found in line
+        ]
+
 
 def in_words(found: Pooled) -> str:
     """`n/d = 1.993 (1.955 to 2.030)`, or what the data leave open."""

@@ -1,5 +1,6 @@
 """From rows to cells: how many trials there were, how they ended, and what the finished ones measured."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.report.quantity import Quantity, finished
+from recovery.report.quantity import Quantity, finished, least_bounds
 from recovery.types import Mask
 
 
@@ -46,6 +47,19 @@ class Cells:
         trials = np.bincount(self.code, minlength=len(self.keys))
         missing = np.maximum(self.replicates - trials, 0)
         return pd.DataFrame({"trials": trials, "ok": ok, "failed": trials - ok, "missing": missing})
+
+    def tallies(self, column: str, bounds: Sequence[float]) -> list[pd.DataFrame]:
+        """For each bound, in rising order, how many trials of each cell had `column <= bound`: yes, no, undecided."""
+        least = np.where(self.finished, least_bounds(self.frame, column), np.nan)
+        known = ~np.isnan(least)
+        steps = len(bounds) + 1
+        place = self.code[known] * steps + np.searchsorted(bounds, least[known])
+        counts = np.bincount(place, minlength=len(self.keys) * steps).reshape(-1, steps)
+        yes, total = np.cumsum(counts, axis=1), counts.sum(axis=1)
+        open_ = self.count(self.finished & ~known)
+        return [
+            pd.DataFrame({"yes": yes[:, i], "no": total - yes[:, i], "undecided": open_}) for i in range(len(bounds))
+        ]
 
     def tally(self, quantity: Quantity) -> pd.DataFrame:
         """What the finished trials measured; one row a cell.

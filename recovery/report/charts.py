@@ -10,7 +10,6 @@ from scipy.stats import norm
 from recovery.report.analysis import Analysis
 from recovery.report.intervals import wilson
 from recovery.report.sensitivity import sensitivity
-from recovery.report.transition import FINE
 from recovery.types import Array
 
 WIDTH, HEIGHT = 460, 270
@@ -115,8 +114,6 @@ def collapse_chart(analysis: Analysis, name: str) -> str:
 def sensitivity_chart(analysis: Analysis, grid: str) -> str:
     """The threshold n/d of each panel against the tolerance of a deviation or distance; or nothing."""
     diagram = analysis.diagram
-    if len(diagram.table) > FINE:
-        return ""
     column, series = sensitivity(diagram)
     drawable = [[(tol, t) for tol, t in line if np.isfinite([t.estimate, t.low, t.high]).all()] for line in series]
     if not any(drawable):

@@ -7,11 +7,9 @@ import numpy as np
 import statsmodels.api as sm
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import expit, log_expit, log_ndtr, xlogy
+from scipy.special import erfcx, expit, log_expit, log_ndtr, xlogy
 
 from recovery.types import Array, Mask
-
-HALF_LOG_TAU = np.log(2 * np.pi) / 2
 
 
 @dataclass(frozen=True)
@@ -24,8 +22,9 @@ class Link:
 
 
 def _mills(x: Array) -> Array:
-    near = np.maximum(x, -1e4)  # further out the difference cancels, and the ratio is -x to eight digits
-    return np.where(x < near, -x, np.exp(-(near**2) / 2 - HALF_LOG_TAU - log_ndtr(near)))
+    """phi(x) / Phi(x); the scaled error function keeps it exact in both tails, where Phi is 0 or phi is."""
+    ratio: Array = np.sqrt(2 / np.pi) / erfcx(x / -np.sqrt(2))
+    return ratio
 
 
 LINKS: dict[str, Link] = {

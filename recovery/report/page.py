@@ -85,7 +85,7 @@ def _digest(text: str) -> str:
 def _data(analyses: list[Analysis]) -> str:
     colours = [matplotlib.colors.to_hex(c) for c in matplotlib.colormaps[COLOURS](np.linspace(0, 1, 65))]
     content = {"colours": colours, "grids": [payload(analysis) for analysis in analyses]}
-    packed = gzip.compress(json.dumps(content, separators=(",", ":"), allow_nan=False).encode(), mtime=0)
+    packed = gzip.compress(json.dumps(content, separators=(",", ":"), allow_nan=False).encode(), 6, mtime=0)
     return base64.b64encode(packed).decode()
 
 

@@ -11,14 +11,13 @@ from recovery.report.curves import lines
 from recovery.report.diagram import Diagram
 from recovery.report.quantity import Quantity
 from recovery.report.scale import scale_of
+from recovery.report.sensitivity import COLUMNS, TOLERANCES
 from recovery.report.tables import measured
 from recovery.report.transition import FINE
 from recovery.types import Array
 
 MOST_IDS = 50_000
 """Grids with more trials than this list only those that failed, by cell."""
-THRESHOLDS = [10.0**k for k in range(-8, 2)]
-CHOOSABLE = ("max_deviation", "absolute_distance", "test_distance")
 
 
 def payload(analysis: Analysis) -> dict[str, Any]:
@@ -50,12 +49,6 @@ def payload(analysis: Analysis) -> dict[str, Any]:
             for line in lines(diagram)
         ],
     }
-
-
-def _offered(diagram: Diagram, fine: bool) -> list[Quantity]:
-    """What the page lets choose: all that was measured; of a fine grid, what is shown and the other proportions."""
-    found = measured(diagram)
-    return [q for q in found if not fine or q == diagram.quantity or q.proportion(diagram.frame)]
 
 
 def _half(analysis: Analysis, i: int) -> list[list[float]]:
@@ -91,12 +84,11 @@ def _quantity(diagram: Diagram, quantity: Quantity, column: _Columns, fine: bool
         "limits": None if scale is None else scale.limits,
         **{name: column(tally[name]) for name in ("count", "median", *(() if fine else ("mean", "lowest", "highest")))},
     }
-    if quantity.column in CHOOSABLE and not fine:
-        events = [Quantity(quantity.column, bound) for bound in THRESHOLDS]
-        tallies = [diagram.cells.tally(event) for event in events]
+    if quantity.column in COLUMNS and not fine:
+        tallies = diagram.cells.tallies(quantity.column, TOLERANCES)
         content["below"] = [
-            {"at": event.at_most, "yes": column(t["yes"]), "no": column(t["no"]), "undecided": column(t["undecided"])}
-            for event, t in zip(events, tallies, strict=True)
+            {"at": bound, **{name: column(counts[name]) for name in counts}}
+            for bound, counts in zip(TOLERANCES, tallies, strict=True)
         ]
     return content
 

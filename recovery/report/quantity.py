@@ -23,7 +23,7 @@ LABELS = {
 }
 LOGARITHMIC = ("max_deviation", "distance", "gap", "residual", "violation", "seconds", "loss", "error")
 """Columns with one of these in their name span decades."""
-DECIDED = {"recovered": 1.0, "not_unique": 0.0, "not_optimal": 0.0}
+DECIDED = {"recovered": -np.inf, "not_unique": np.inf, "not_optimal": np.inf}
 
 
 @dataclass(frozen=True)
@@ -65,19 +65,25 @@ class Quantity:
         return self.at_most is not None or is_boolean(frame[self.column])
 
     def values(self, frame: pd.DataFrame) -> Array:
-        """One float a row: 1, 0 or the number; NaN for null. Whether the trial finished is not looked at here.
+        """One float a row: 1, 0 or the number; NaN for null. Whether the trial finished is not looked at here."""
+        if self.at_most is None:
+            return as_numbers(frame[self.column])
+        least = least_bounds(frame, self.column)
+        return np.where(np.isnan(least), np.nan, least <= self.at_most)
 
-        A null `max_deviation` under a threshold takes the verdict of the certificate that made a solve needless:
-        a unique optimum deviates by nothing, a planted point that is not the unique optimum is not recovered.
-        """
-        numbers = as_numbers(frame[self.column])
-        if self.at_most is not None:
-            below = np.where(np.isnan(numbers), np.nan, numbers <= self.at_most)
-            silent = np.isnan(numbers)
-            if self.column == "max_deviation" and "verdict" in frame and silent.any():
-                below[silent] = as_numbers(frame.loc[silent, "verdict"].astype("object").map(DECIDED))
-            numbers = below
-        return numbers
+
+def least_bounds(frame: pd.DataFrame, column: str) -> Array:
+    """The least bound that each row's column is at most: the number itself, NaN for null.
+
+    A null `max_deviation` takes the verdict of the certificate that made a solve needless: a unique optimum deviates
+    by nothing (-inf), a planted point that is not the unique optimum is not recovered under any bound (inf).
+    """
+    numbers = as_numbers(frame[column])
+    silent = np.isnan(numbers)
+    if column == "max_deviation" and "verdict" in frame and silent.any():
+        numbers = numbers.copy()
+        numbers[silent] = as_numbers(frame.loc[silent, "verdict"].astype("object").map(DECIDED))
+    return numbers
 
 
 def finished(frame: pd.DataFrame) -> Mask:

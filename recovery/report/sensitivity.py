@@ -1,36 +1,34 @@
 """How the threshold n/d depends on the tolerance below which a deviation or a distance counts as recovery."""
 
-from dataclasses import replace
-
 from recovery.report.diagram import Diagram
 from recovery.report.likelihood import Counts
-from recovery.report.quantity import Quantity, is_measured
+from recovery.report.quantity import is_measured
 from recovery.report.threshold import Threshold, fit
-from recovery.report.transition import poolable, ratio_counts
+from recovery.report.transition import ratio_counts, thinned
 
 TOLERANCES = [10.0**k for k in range(-8, 2)]
 COLUMNS = ("max_deviation", "absolute_distance", "test_distance")
 
 
 def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Threshold]]]]:
-    """(column, for each panel (tolerance, threshold)); no panels where no such column was measured over n and d."""
+    """(column, for each panel (tolerance, threshold)); no panels where no such column was measured over n and d.
+    A panel too fine to be fitted so often is thinned (`transition.thinned`)."""
     asked = diagram.quantity.column
     names = [asked] if asked in COLUMNS else [name for name in COLUMNS if name in diagram.frame]
     names = [name for name in names if is_measured(diagram.frame, name)]
-    if not names:
+    if not names or {diagram.layout.x, diagram.layout.y} != {"n", "d"}:
         return "", []
-    events = [replace(diagram, quantity=Quantity(names[0], tolerance)) for tolerance in TOLERANCES]
-    if not poolable(events[0]):
-        return "", []
+    tallies = diagram.cells.tallies(names[0], TOLERANCES)
     found: list[list[tuple[float, Threshold]]] = []
-    for i in range(len(diagram.panels)):
+    for panel in diagram.panels:
+        cells = thinned(panel).cells[["n", "d"]]
         series = []
         last: tuple[bytes, Threshold] | None = None
-        for event in events:
-            counts = ratio_counts(event.panels[i].cells)
+        for tolerance, tally in zip(TOLERANCES, tallies, strict=True):
+            counts = ratio_counts(cells.join(tally))
             if last is None or last[0] != _fingerprint(counts):
                 last = (_fingerprint(counts), fit(counts))
-            series.append((float(event.quantity.at_most or 0.0), last[1]))
+            series.append((tolerance, last[1]))
         found.append(series)
     return names[0], found
 

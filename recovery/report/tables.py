@@ -12,6 +12,7 @@ from recovery.report.analysis import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.intervals import wilson
 from recovery.report.quantity import Quantity, is_measured
+from recovery.report.text import csv_text, json_columns
 
 RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
 """Measured columns that say how a trial ran; tabulated after what it found."""
@@ -48,18 +49,19 @@ def as_csv(analyses: list[Analysis]) -> str:
     if len(tables) > 1:
         for table, diagram in zip(tables, diagrams, strict=True):
             table.insert(0, "sweep", diagram.name)
-    return str(pd.concat(tables, ignore_index=True).to_csv(index=False, lineterminator="\n"))
+    return csv_text(pd.concat(tables, ignore_index=True))
 
 
 def as_json(analyses: list[Analysis]) -> str:
-    """A list with one object a grid: what is shown, totals, thresholds, claims, cells, config and provenance."""
-    return json.dumps([_document(analysis) for analysis in analyses], allow_nan=False, default=str) + "\n"
+    """A list with one object a grid: what is shown, totals, thresholds, pooled and at each size, claims, config and
+    provenance, and the cells, a list a column."""
+    return f"[{', '.join(map(_document, analyses))}]\n"
 
 
-def _document(analysis: Analysis) -> dict[str, Any]:
+def _document(analysis: Analysis) -> str:
     diagram = analysis.diagram
     layout = diagram.layout
-    return {
+    document = {
         "sweep": diagram.name,
         "title": diagram.title,
         "results": Path(diagram.grid.path).as_posix(),
@@ -70,14 +72,11 @@ def _document(analysis: Analysis) -> dict[str, Any]:
         "totals": diagram.totals,
         "thresholds": records(pd.DataFrame(analysis.thresholds())),
         "claims": [asdict(finding) for finding in analysis.findings],
-        "cells": columns(cell_table(diagram)),
+        "sizes": records(pd.DataFrame(analysis.sizes())),
         "sweep_json": dict(diagram.grid.sweep),
     }
-
-
-def columns(table: pd.DataFrame) -> dict[str, list[Any]]:
-    """Column name -> its values, as `pandas.DataFrame` takes them back."""
-    return {str(name): [_plain(None if v is pd.NA or v != v else v) for v in table[name].tolist()] for name in table}
+    text = json.dumps(document, allow_nan=False, default=str)
+    return f'{text[:-1]}, "cells": {json_columns(cell_table(diagram))}}}'
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
