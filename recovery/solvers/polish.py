@@ -31,7 +31,7 @@ def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Candida
     chosen = np.flatnonzero(point.t > share * point.t.max())
     members = point.chosen[chosen]
     S = program.orientation(members)
-    tight = (point.mu[chosen] / point.bound > point.h[chosen] / point.t[chosen, None] / point.row**2) & (S != 0)
+    tight = _tight(point, chosen) & (S != 0)
     for _ in range(FACES):
         found = _on_face(program, point, chosen, S, tight)
         if found is None:
@@ -42,6 +42,15 @@ def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Candida
             return found
         tight |= outside
     return found
+
+
+def _tight(point: InteriorPoint, chosen: Index) -> Mask:
+    """Rows whose multiplier outweighs their slack: at most r - 1, as no neuron but zero lies on r of its rows."""
+    stress = (point.mu[chosen] / point.bound) / (point.h[chosen] / point.t[chosen, None] / point.row**2)
+    most = point.v.shape[1] - 1
+    least = np.partition(stress, -most - 1, axis=1)[:, -most - 1] if 0 <= most < stress.shape[1] else 0.0
+    tight: Mask = stress > np.maximum(1.0, least)[:, None]
+    return tight
 
 
 def _on_face(program: ExactProgram, point: InteriorPoint, chosen: Index, S: Array, tight: Mask) -> Candidate | None:
