@@ -21,6 +21,9 @@ STEPS = 4000
 ENOUGH = 300
 """Trials that, ending alike, put a cell's chance within 1 % of 0 or 1 (95 %, the rule of three)."""
 
+SLOPE = np.diag([0.0, 1.0])
+"""Information about (n50, log |a|) that is taken for granted: the slope is known to a factor of e."""
+
 
 @dataclass(frozen=True)
 class Slice:
@@ -65,7 +68,8 @@ class _Design:
     """The information about (n50, log |a|) of one slice, at each of the points, as it grows."""
 
     def __init__(self, part: Slice, found: Transition) -> None:
-        spread = np.sqrt(2) * np.linalg.cholesky(found.covariance).T
+        known = np.linalg.inv(np.linalg.inv(found.covariance) + SLOPE)
+        spread = np.sqrt(2) * np.linalg.cholesky(known).T
         halves = np.clip(found.half + np.array([spread[:, 0], -spread[:, 0]]).ravel(), part.n.min(), part.n.max())
         slopes = found.slope * np.exp(np.array([spread[:, 1], -spread[:, 1]]).ravel())
         pairs = [gradients(part.n, half, slope) for half, slope in zip(halves, slopes, strict=True)]
@@ -77,6 +81,7 @@ class _Design:
             ]
         )
         self._sum = self._one @ (part.yes + part.no)
+        self._sum[2] += SLOPE[1, 1]
         self._scale = 2 * np.log(found.half)
         self.variance = float(_log_variance(self._sum).mean()) - self._scale
         """The logarithm of the relative variance of n50."""

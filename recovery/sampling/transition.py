@@ -4,6 +4,7 @@ A report fits by maximum likelihood, which has no maximum where a slice is separ
 likelihood is times Jeffreys' prior, the square root of the determinant of the information: then it always has one.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
 from recovery.types import Array
+
+LOG_TAU = math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -42,18 +45,18 @@ def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike) -> Transition | None:
         return None
     at, won, lost = n[drawn], yes[drawn], no[drawn]
     basis, triangle = np.linalg.qr(np.column_stack([np.sqrt(at), -1 / np.sqrt(at)]))
+    products = (won + lost) * np.array([basis[:, 0] ** 2, basis[:, 1] ** 2, basis[:, 0] * basis[:, 1]])
 
     def loss(b: Array) -> float:
         eta = basis @ b
-        weight = (won + lost) * information(eta)
-        determinant = _determinant(weight, basis[:, 0], basis[:, 1])
-        if not determinant > 0:
-            return np.inf
-        return -float(won @ log_ndtr(eta) + lost @ log_ndtr(-eta)) - float(np.log(determinant)) / 2
+        above, below = log_ndtr(eta), log_ndtr(-eta)
+        first, second, mixed = products @ np.exp(-(eta**2) - LOG_TAU - above - below)
+        determinant = first * second - mixed**2
+        return -float(won @ above + lost @ below) - math.log(determinant) / 2 if determinant > 0 else math.inf
 
     start = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     found = minimize(
-        loss, start[0], method="Nelder-Mead", options={"initial_simplex": start, "xatol": 1e-8, "fatol": 1e-10}
+        loss, start[0], method="Nelder-Mead", options={"initial_simplex": start, "xatol": 1e-6, "fatol": 1e-8}
     )
     slope, offset = np.linalg.solve(triangle, found.x)
     half = float(offset / slope)
@@ -77,8 +80,4 @@ def gradients(n: ArrayLike, half: float, slope: float) -> tuple[Array, Array]:
 
 def information(eta: Array) -> Array:
     """phi(eta)^2 / (Phi(eta) (1 - Phi(eta))): what one trial says about eta."""
-    return np.exp(-np.square(eta) - np.log(2 * np.pi) - log_ndtr(eta) - log_ndtr(-eta))
-
-
-def _determinant(weight: Array, first: Array, second: Array) -> float:
-    return float((weight @ first**2) * (weight @ second**2) - (weight @ (first * second)) ** 2)
+    return np.exp(-np.square(eta) - LOG_TAU - log_ndtr(eta) - log_ndtr(-eta))

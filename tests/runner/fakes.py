@@ -16,7 +16,7 @@ from recovery.methods.measurement import Measurement
 class Fake:
     """Measures a number that the trial's data and training streams determine, after so many `seconds`."""
 
-    act: Literal["measure", "raise", "nan", "hang", "grab", "die", "die_once", "threads"] = "measure"
+    act: Literal["measure", "raise", "nan", "hang", "grab", "die", "die_once", "threads", "transition"] = "measure"
     seconds: float = 0.0
     path: str = ""
 
@@ -38,6 +38,9 @@ class Fake:
             os._exit(9)
         if self.act == "threads":
             return Measurement(iterations=max(pool["num_threads"] for pool in threadpool_info()))
+        if self.act == "transition":  # half succeed at n = 2d
+            n, d = instance.setting.n, instance.setting.d
+            return Measurement(recovered=bool(instance.streams.training.standard_normal() * n**0.5 < n - 2 * d))
         value = float(instance.X.sum() + instance.streams.training.standard_normal())
         return Measurement(recovered=value > 0, objective=value, pattern_count=instance.patterns.shape[1])
 

@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import ndtr
+
+from recovery.sampling.placement import ENOUGH, Slice, _Design, place
+from recovery.sampling.transition import Transition, covariance, estimate
+
+N = np.arange(10.0, 401.0, 10.0)
+
+
+def expected(half: float, slope: float, trials: int) -> Slice:
+    """A slice with the very frequencies of its law: every cell's counts are fractions of trials."""
+    yes = trials * ndtr(slope * (N - half) / np.sqrt(N))
+    return Slice(N, yes, trials - yes)
+
+
+def drawn(half: float, trials: int = 4, seed: int = 0, n: np.ndarray = N) -> Slice:
+    yes = np.random.default_rng(seed).binomial(trials, ndtr((n - half) / np.sqrt(n)))
+    return Slice(n, yes, trials - yes)
+
+
+@pytest.mark.parametrize("half", [60.0, 64.0, 67.0])
+def test_trials_go_where_the_c_optimal_design_puts_them(half: float) -> None:
+    """Against the convex program min (I^-1)_11 over the weights of six cells, solved by another method."""
+    n = np.arange(40.0, 91.0, 10.0)
+    start, more, truth = np.ones(6), 3000, (half, 0.9)
+    sure = Transition(*truth, 1e-12 * np.eye(2))
+    design = _Design(Slice(n, start / 2, start / 2), sure)
+    added = np.zeros(6)
+    for _ in range(more):
+        added[design.add(1)] += 1
+
+    def variance(weights: np.ndarray) -> float:
+        return float(covariance(n, start + more * weights, *truth)[0, 0])
+
+    best = minimize(
+        lambda weights: 1e3 * variance(weights),
+        np.full(6, 1 / 6),
+        bounds=[(0, 1)] * 6,
+        constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1},
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    assert variance(added / more) <= best.fun / 1e3 * 1.001
+    assert variance(added / more) < 0.8 * variance(np.full(6, 1 / 6))
+
+
+def test_relative_errors_come_out_even_across_slices() -> None:
+    halves = np.array([20.0, 60.0, 120.0, 200.0])
+    slices = [expected(half, 1.0, 200) for half in halves]
+    placed = place(slices, 20_000)
+    assert sum(sum(added) for _, added in placed) == 20_000
+    errors = [
+        np.sqrt(covariance(N, part.yes + part.no + added, half, 1.0)[0, 0]) / half
+        for part, half, (_, added) in zip(slices, halves, placed, strict=True)
+    ]
+    assert max(errors) < 1.1 * min(errors)
+    per_slice = [sum(added) for _, added in placed]
+    assert per_slice == sorted(per_slice, reverse=True)  # n50 / sqrt(n50) is known worst where n50 is small
+
+
+@pytest.mark.parametrize("trials", [1, 7, 4001, 9999])
+def test_exactly_the_trials_asked_for_are_placed(trials: int) -> None:
+    placed = place([drawn(57.0), drawn(203.0)], trials)
+    assert sum(sum(added) for _, added in placed) == trials
+
+
+def test_slices_without_a_transition_get_nothing() -> None:
+    four, none = np.full(len(N), 4), np.zeros(len(N))
+    placed = place([Slice(N, four, none), drawn(100.0), Slice(N, none, four), drawn(900.0)], 500)
+    assert [sum(added) for _, added in placed] == [0, 500, 0, 0]
+    assert [found is None for found, _ in placed] == [True, False, True, True]
+    assert [sum(added) for _, added in place([Slice(N, four, none)], 500)] == [0]
+
+
+def test_a_transition_sharper_than_the_grid_gets_no_more_once_that_is_known() -> None:
+    def sharp(trials: int) -> Slice:
+        counts = np.where((N == 200) | (N == 210), trials, 4)
+        return Slice(N, np.where(N > 200, counts, 0), np.where(N > 200, 0, counts))
+
+    assert sharp(ENOUGH - 1).transition is not None
+    assert sharp(ENOUGH).transition is None
+
+
+def test_the_order_of_slices_changes_nothing() -> None:
+    slices = [drawn(half, seed=i) for i, half in enumerate((30.0, 80.0, 150.0, 220.0))]
+    forward, backward = place(slices, 3000), place(slices[::-1], 3000)[::-1]
+    assert [added for _, added in forward] == [added for _, added in backward]
+
+
+def test_an_early_guess_does_not_starve_the_cells_beside_it() -> None:
+    """Four trials a cell leave n50 uncertain by more than a step: no placement may stake all on one cell."""
+    for seed in range(50):
+        part = drawn(200.0, seed=seed)
+        _, added = place([part], 300)[0]
+        found = estimate(part.n, part.yes, part.no)
+        assert found is not None
+        assert np.count_nonzero(added) >= 2
+        assert sum(np.array(added)[np.abs(N - found.half) <= 40]) == 300
+
+
+def test_random_counts_never_break_a_placement() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        cells = int(rng.integers(1, 8))
+        n = np.sort(rng.choice(np.arange(1, 60), cells, replace=False)).astype(float)
+        slices = []
+        for _ in range(3):
+            total = rng.integers(0, 4, cells)
+            yes = rng.binomial(total, rng.random(cells))
+            slices.append(Slice(n, yes, total - yes))
+        placed = place(slices, 50)
+        known = any(found is not None for found, _ in placed)
+        assert sum(sum(added) for _, added in placed) == 50 * known
+        assert all(np.isfinite(found.relative_error) for found, _ in placed if found is not None)
