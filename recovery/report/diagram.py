@@ -1,18 +1,20 @@
 """A phase diagram as data: panels of cells for one quantity of one grid. Every renderer starts from it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 
 from recovery.errors import ReportError
 from recovery.report.cells import Cells
 from recovery.report.layout import Layout, axis_values, lay_out, ordered
 from recovery.report.quantity import Quantity, default_quantity
 from recovery.store import Grid
+from recovery.store.schema import MEASURED
 from recovery.types import Array
 
 
@@ -47,7 +49,7 @@ class Diagram:
     def of(cls, grid: Grid, value: str | None = None) -> "Diagram":
         """Lay a grid out as its config asks; `value` (COLUMN or COLUMN<=NUMBER) overrides what it shows."""
         document = document_of(grid)
-        frame = grid.frame
+        frame = _measured_something(grid).frame
         if not len(frame):
             raise ReportError(f"{grid.path} holds no trials yet; run: recover sweep {document.get('name', 'CONFIG')}")
         layout = lay_out(frame, document)
@@ -111,6 +113,15 @@ class Diagram:
         totals = {name: int(self.table[name].sum()) for name in names}
         totals["missing"] = max(totals["missing"], int(self.grid.sweep.get("trials", 0)) - totals["trials"])
         return totals
+
+
+def _measured_something(grid: Grid) -> Grid:
+    """The grid without the columns that no trial measured, which are most of them; all, where nothing finished."""
+    table = grid.table
+    if pc.any(pc.equal(table["status"], "ok")).as_py():
+        empty = [name for name in MEASURED if name in table.column_names and table[name].null_count == len(table)]
+        table = table.drop_columns(empty)
+    return replace(grid, table=table)
 
 
 def document_of(grid: Grid) -> Mapping[str, Any]:

@@ -118,7 +118,7 @@ def default_quantity(frame: pd.DataFrame, wanted: str | None) -> Quantity:
     quantity = Quantity.parse(wanted)
     if quantity.column in there or (len(frame) and not finished(frame).any() and quantity.column in frame):
         return quantity
-    found = "is not a column" if quantity.column not in frame else "was measured by no trial"
+    found = "was measured by no trial" if quantity.column in {*MEASURED, *frame.columns} else "is not a column"
     raise ReportError(f"{quantity.column} {found} of this grid; measured are: {', '.join(there) or 'none'}")
 
 

@@ -33,8 +33,11 @@ class Threshold:
     df: int
 
 
-def fit(counts: Counts, level: float = 0.95, intervals: bool = True) -> Threshold:
-    """Maximum likelihood and profile interval of theta, whether or not the data are separated.
+def fit(
+    counts: Counts, level: float = 0.95, intervals: bool = True, near: tuple[float, float] | None = None
+) -> Threshold:
+    """Maximum likelihood and profile interval of theta, whether or not the data are separated. `near`: a guess of
+    (theta, slope), which saves steps.
 
     No estimate is clamped and no weak prior is used: where the likelihood has no maximum, its supremum is known in
     closed form and the profile, which stays finite, gives the interval (Venzon and Moolgavkar 1988).
@@ -46,7 +49,7 @@ def fit(counts: Counts, level: float = 0.95, intervals: bool = True) -> Threshol
         return _separated(counts, rising, 1.0, level)
     if falling[0] <= falling[1]:
         return _separated(counts.flipped(), falling, -1.0, level)
-    estimate, slope, deviance = _maximum(counts)
+    estimate, slope, deviance = _maximum(counts, near)
     low = high = np.nan
     if intervals:
         way = counts if slope >= 0 else counts.flipped()
@@ -59,16 +62,19 @@ def theta_deviance(counts: Counts, theta: float) -> tuple[float, float]:
     return least_deviance(counts, counts.u - theta * counts.v)
 
 
-def _maximum(counts: Counts) -> tuple[float, float, float]:
+def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, float, float]:
     """(theta, slope, deviance) of overlapping data, for which they exist and are unique (Silvapulle 1981)."""
     family = sm.families.Binomial(link=LINKS[counts.link].family())
     scale = float(np.abs(counts.v).max())
     exog = np.column_stack([counts.u, -counts.v]) / scale
+    start = None
+    if near is not None and np.isfinite(near).all():
+        start = scale * near[1] * np.array([1.0, near[0]])
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         # both are about fits that meet every cell exactly: a scale on 0 degrees of freedom, and no separation
         warnings.simplefilter("ignore", PerfectSeparationWarning)
         result = sm.GLM(np.column_stack([counts.yes, counts.no]), exog, family=family).fit(
-            maxiter=200, tol=1e-12, rtol=1e-12
+            start, maxiter=200, tol=1e-12, rtol=1e-12
         )
     if result.converged:
         slope, offset = (float(value) / scale for value in result.params)

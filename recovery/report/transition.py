@@ -92,8 +92,9 @@ def pooled(panel: Panel) -> Pooled:
     slope = slope_interval(counts, ratio) if len(counts) <= FINE else (np.nan, np.nan)
     unfinished = _unfinished(cells)
     if unfinished.any():
-        as_yes = fit(_over_both(cells, yes + unfinished, no), intervals=False)
-        as_no = fit(_over_both(cells, yes, no + unfinished), intervals=False)
+        near = (ratio.estimate, ratio.slope)
+        as_yes = fit(_over_both(cells, yes + unfinished, no), intervals=False, near=near)
+        as_no = fit(_over_both(cells, yes, no + unfinished), intervals=False, near=near)
         bracket = (as_yes.estimate, as_no.estimate)
     return Pooled(panel, ratio, slope, goodness(counts, ratio), bracket)
 
@@ -147,8 +148,10 @@ def collapse(panel: Panel) -> Collapse | None:
     if cells["d"].nunique() < 2:
         return None
 
+    yes, no = _numbers(cells, "yes"), _numbers(cells, "no")
+
     def deviance(exponent: float) -> float:
-        return fit(_over_both(cells, _numbers(cells, "yes"), _numbers(cells, "no"), exponent), intervals=False).deviance
+        return fit(_over_both(cells, yes, no, exponent), intervals=False).deviance
 
     best = minimize_scalar(deviance, bounds=(-0.5, 1.5), method="bounded", options={"xatol": 1e-3})
     rise = float(chi2.ppf(0.95, 1))
