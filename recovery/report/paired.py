@@ -22,6 +22,8 @@ from recovery.types import Array
 DIFFERENCES = "PuOr_r"
 """A diverging scale that colour-blind readers can tell apart."""
 LEVEL = 0.05
+WORDS = {"convex_recovered": "convex", "recovered": "training"}
+"""What the outcomes are called on the figure."""
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -76,11 +78,12 @@ def can_pair(diagram: Diagram, first: str = "convex_recovered", second: str = "r
 def draw_paired(diagram: Diagram, first: str = "convex_recovered", second: str = "recovered") -> Figure:
     """A panel a combination of the axes: orange where only the first recovers, purple where only the second does.
 
-    A dot marks a cell whose own exact test is below 5 %; titles have the test over all pairs of the panel.
+    A dot marks a cell whose own exact test is below 5 %; titles have the discordant pairs of the panel and their test.
     """
     cells = diagram.cells
     table = pair_cells(diagram.frame, cells.code, len(cells.keys), first, second)
     panels = diagram.panels
+    one, other = (WORDS.get(name, plain(name)) for name in (first, second))
     across = 1 if len(panels) == 1 else 2
     up = -(-len(panels) // across)
     width = ONE_COLUMN if across == 1 else TWO_COLUMNS
@@ -98,14 +101,16 @@ def draw_paired(diagram: Diagram, first: str = "convex_recovered", second: str =
             ax.plot(_middle(x)[at["ix"]], _middle(y)[at["iy"]], "o", color="black", markersize=1.6)
             whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
             name = f"({letter}) {panel.title}\n" if panel.title else ""
-            ax.set_title(f"{name}{whole.only_first} : {whole.only_second}, p = {whole.p_value:.2g}", loc="left")
+            counts = f"{one} {whole.only_first}, {other} {whole.only_second}"
+            ax.set_title(f"{name}{counts}, p = {whole.p_value:.2g}", loc="left")
             ax.set_xlabel(diagram.layout.x)
             ax.set_ylabel(diagram.layout.y or "")
         for ax in list(axes.flat)[len(panels) :]:
             ax.set_axis_off()
-        label = f"{first.replace('_', ' ')} less {second.replace('_', ' ')}"
+        label = f"fraction recovered: {one} less {other}"
         figure.colorbar(mesh, ax=axes, label=label, shrink=0.8, aspect=24, pad=0.015)
-        dot = Line2D([], [], color="black", linestyle="none", marker="o", markersize=3, label="exact test below 5 %")
+        label = "exact test below 5 %; in titles, trials that one alone recovers"
+        dot = Line2D([], [], color="black", linestyle="none", marker="o", markersize=3, label=label)
         figure.legend(handles=[dot], loc="outside lower center")
         figure.suptitle(plain(diagram.title), fontsize=9)
     return figure

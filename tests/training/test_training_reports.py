@@ -124,7 +124,10 @@ def test_the_paired_figure_shows_the_difference_of_each_cell(tmp_path):
     # five epochs find nothing, and the convex program recovers from n = 8 d
     assert not frame["recovered"].any()
     assert frame.loc[frame["n"] == 40, "convex_recovered"].all()
-    mesh = draw_paired(diagram).axes[0].collections[0].get_array().reshape(2, 2)
+    ax = draw_paired(diagram).axes[0]
+    alone = int(frame["convex_recovered"].sum())
+    assert ax.get_title(loc="left").endswith(f"convex {alone}, training 0, p = {mcnemar(alone, 0):.2g}")
+    mesh = ax.collections[0].get_array().reshape(2, 2)
     expected = frame.groupby(["d", "n"])["convex_recovered"].mean().astype(float).to_numpy().reshape(2, 2)
     np.testing.assert_allclose(np.asarray(mesh), expected)
     assert set(extra_figures(diagram)) == {"paired"}
