@@ -115,3 +115,35 @@ def test_the_time_budget_exits_with_75(tmp_path: Path) -> None:
     result = recover("sweep", config, "--out", tmp_path / "out", "--jobs", 1, "--max-time", 1)
     assert result.exit_code == 75
     assert "the time budget of 1 s" in result.stderr
+
+
+def test_a_shard_that_waits_for_a_round_exits_with_75_and_says_so(tmp_path: Path) -> None:
+    sampling = {"kind": "boundary", "rounds": 2, "budget": 60}
+    axes = {"n": [2, 4, 6, 8, 10, 12], "d": [3]}
+    config = write_config(tmp_path, method={"act": "transition"}, sampling=sampling, axes=axes)
+    arguments = ("sweep", config, "--out", tmp_path / "out", "--jobs", 1)
+    dry = recover(*arguments, "--dry-run")
+    assert "24 trials, 0 stored, 24 to run\nthen up to 36 trials from round 2 on" in dry.stdout
+    first = recover(*arguments, "--shard", "1/2")
+    assert first.exit_code == 75
+    assert "round 2 waits for 12 trials of the rounds before it that have no row yet" in first.stderr
+    assert "round 1 is under way: 12 trials to its end" in recover("status", tmp_path / "out").stdout
+    assert recover(*arguments).stdout == f"{tmp_path / 'out'}: 60 of 60 trials stored (48 run now)\n"
+    trials = read(tmp_path / "out").frame["trial_id"]
+    assert recover("replay", tmp_path / "out", trials.iloc[-1]).exit_code == 0
+    assert "60 of 60 rows replayed, 60 the same" in recover("verify", tmp_path / "out", "--sample", 60).stdout
+    assert recover("compact", tmp_path / "out").exit_code == 0
+    assert "(0 run now)" in recover(*arguments).stdout
+
+
+def test_the_configs_backend_runs_the_trials_unless_the_command_line_names_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recovery.runner.workers import Engine
+
+    used = []
+    monkeypatch.setattr(Engine, "run", lambda self, trials: used.append(self.backend) or iter(()))
+    config = write_config(tmp_path, backend="threading")
+    recover("sweep", config, "--out", tmp_path / "out")
+    recover("sweep", config, "--out", tmp_path / "out", "--backend", "loky")
+    assert used == ["threading", "loky"]

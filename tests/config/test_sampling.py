@@ -1,0 +1,96 @@
+"""`sampling` and `backend`: what they change of a sweep, and what is refused."""
+
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from recovery.config import Boundary, ConfigError, from_document, load
+from recovery.config.header import Header
+from recovery.config.sampling import TRUTHS
+from recovery.runner.backends import BACKENDS
+
+from .sweeps import ids, load_fields
+
+GRID: dict[str, Any] = {"n": None, "axes": {"n": [4, 8, 12]}}
+BOUNDARY: dict[str, Any] = {"kind": "boundary", "rounds": 3, "budget": 40}
+
+
+def test_uniform_sampling_and_a_backend_change_no_document() -> None:
+    plain = load_fields()
+    spelled_out = load_fields(sampling={"kind": "uniform"}, backend="threading")
+    assert (spelled_out.document, spelled_out.digest) == (plain.document, plain.digest)
+    assert (plain.backend, spelled_out.backend) == ("loky", "threading")
+
+
+def test_a_boundary_is_stored_and_its_first_round_is_a_uniform_sweep() -> None:
+    sweep, plain = load_fields(**GRID, sampling=BOUNDARY), load_fields(**GRID)
+    assert sweep.document == {**plain.document, "sampling": BOUNDARY}
+    assert from_document(sweep.document).sampling == sweep.sampling == Boundary(3, 40)
+    assert ids(sweep) == ids(plain)
+    assert sweep.size == 40
+
+
+def test_further_trials_are_those_of_more_replicates() -> None:
+    sweep, larger = load_fields(**GRID, sampling=BOUNDARY), load_fields(**GRID, replicates=5)
+    counts = {sweep.cells[1].id: 5, sweep.cells[2].id: 1}
+    found = list(sweep.trials(counts))
+    assert {trial.id for trial in found} < ids(larger)
+    assert [trial.replicate for trial in found] == [0, 1, 0, 1, 2, 3, 4, 0, 1]
+    assert list(larger.trials(counts)) == list(larger.trials())
+
+
+CONFIG = """\
+name: small
+replicates: 2
+data: {ensemble: gaussian}
+planted: {kind: linear}
+architecture: relu_skip
+method: {kind: min_norm}
+sampling: {kind: boundary, rounds: 3, budget: 40}
+axes:
+  n: [4, 8]
+  d: [2, 3]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("boundary", "bounday", [":7:18: sampling.kind: found 'bounday'", "uniform or boundary", "mean 'boundary'?"]),
+        ("kind: boundary, ", "", [":7:11: sampling: found {rounds: 3", "allowed: kind uniform or boundary"]),
+        ("rounds: 3", "rounds: 1", [":7:36: sampling.rounds: found 1; allowed: an integer >= 2"]),
+        (", budget: 40", "", [":7:11: sampling: `budget` is missing"]),
+        ("budget", "bugdet", [":7:39: sampling.bugdet: unknown key", "did you mean 'budget'?"]),
+        ("budget: 40", "budget: 8", [":7:47: sampling.budget: found 8; allowed: more than the 8 trials", "2 of each"]),
+        ("n: [4, 8]", "n: [4]", [":7:18: sampling.kind", "a transition along n; n has one value here"]),
+        ("axes:\n  n: [4, 8]", "n: 4\naxes:", [":7:18: sampling.kind", "n is no axis here"]),
+        ("axes", "report: {value: gap}\naxes", [":8:17: report.value: found 'gap'", "recovered", "all_ones"]),
+        ("axes", "report: {value: gap<=1e-3}\naxes", [":8:17: report.value: found 'gap<=1e-3'"]),
+        ("axes", "backend: lokey\naxes", [":8:10: backend: found 'lokey'", "did you mean 'loky'?"]),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused_with_its_place(tmp_path: Path, old: str, new: str, parts: list[str]) -> None:
+    path = tmp_path / "config.yaml"
+    assert old in CONFIG
+    path.write_text(CONFIG.replace(old, new, 1))
+    with pytest.raises(ConfigError) as refused:
+        load(path)
+    for part in parts:
+        assert part in str(refused.value)
+
+
+def test_a_boundary_can_be_set_on_the_command_line() -> None:
+    overrides = ["sampling={kind: boundary, rounds: 3, budget: 40}", "sampling.budget=50"]
+    assert load_fields(*overrides, **GRID).sampling == Boundary(3, 50)
+
+
+def test_every_backend_has_one_name() -> None:
+    from recovery.cli.sweep import BACKENDS as OFFERED
+
+    assert tuple(BACKENDS) == OFFERED == get_args(get_type_hints(Header)["backend"])
+
+
+def test_measured_truths() -> None:
+    assert {"recovered", "holds", "all_ones"} <= set(TRUTHS)
+    assert "gap" not in TRUTHS
