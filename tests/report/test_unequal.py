@@ -1,0 +1,71 @@
+"""Reports on cells with different numbers of trials, as boundary sampling leaves them."""
+
+import io
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recovery.report.analysis import Analysis
+from recovery.report.bundle import bundle
+from recovery.report.diagram import Diagram
+from recovery.report.figure import draw, render
+from recovery.report.intervals import wilson
+from recovery.report.page import as_html
+from recovery.report.tables import cell_table
+from recovery.report.terminal import summary
+from recovery.store import Grid, read
+from recovery.store.rounds import counts
+
+from .grids import grid, wendel_rows
+
+ROUND = {"round": 2, "budget": 5000, "value": "recovered", "trials": 2000, "slices": [], "counts": {"a": 2000}}
+
+
+@pytest.fixture(scope="module")
+def unequal() -> Grid:
+    """Four trials a cell, and 2000 where n = 2d."""
+    rows = wendel_rows(replicates=4)
+    more = wendel_rows(replicates=2000, seed=1)
+    more = more[(more["n"] == 2 * more["d"]) & (more["replicate"] >= 4)]
+    rows = pd.concat([rows, more], ignore_index=True)
+    rows["trial_id"] = [f"{i:032x}" for i in range(len(rows))]
+    return replace(grid(rows, replicates=4), rounds=[ROUND])
+
+
+def test_thresholds_weigh_cells_by_their_trials(unequal: Grid) -> None:
+    analysis = Analysis(Diagram.of(unequal))
+    assert analysis.diagram.totals["missing"] == 0
+    for d, found in analysis.slices[0]:
+        assert found.low <= 2 * d <= found.high
+        assert found.high - found.low < 4 * 1.96 * np.sqrt(2 * d * np.pi / 2 / 2000)
+    assert np.isfinite(analysis.pooled[0].goodness)
+
+
+def test_a_cell_s_interval_is_wilson_s_of_its_own_trials(unequal: Grid) -> None:
+    table = cell_table(Diagram.of(unequal))
+    assert sorted(table["trials"].unique()) == [4, 2000]
+    low, _ = wilson(table["recovered_yes"], table["recovered_no"])
+    np.testing.assert_allclose(table["recovered_low"], low)
+    widths = (table["recovered_high"] - table["recovered_low"])[(table["n"] == 2 * table["d"])]
+    assert widths.max() < 0.05
+
+
+def test_every_renderer_takes_them_and_says_how_they_were_placed(unequal: Grid) -> None:
+    analysis = Analysis(Diagram.of(unequal))
+    words = "placed by outcome in 2 rounds: 4 to 2000 a cell, most where recovered is in doubt along n"
+    assert words in summary(analysis.diagram)
+    assert words in as_html([analysis])
+    assert render(draw(analysis), "svg")
+
+
+def test_an_archive_keeps_the_rounds(unequal: Grid, tmp_path: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(bundle(Analysis(Diagram.of(unequal))))) as archive:
+        archive.extractall(tmp_path)
+    (folder,) = tmp_path.iterdir()
+    sweep = folder / "sweep.json"
+    sweep.write_text(sweep.read_text().replace("{", '{"format": 1, ', 1))
+    assert counts(read(folder).rounds) == {"a": 2000}
