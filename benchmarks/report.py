@@ -1,0 +1,185 @@
+"""A report of 10^6 rows: seconds, processor seconds and peak memory of each format, on a deep grid and a wide one.
+
+    python -m benchmarks.report [--quick] [--keep FOLDER]
+
+Rows have all columns that a sweep of convex programs fills; outcomes are drawn from Wendel's law, and a few trials
+fail. Times are also given as multiples of what `pandas.read_parquet` takes for the same folder, in the same run.
+"""
+
+import argparse
+import multiprocessing
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+FORMATS = ("terminal", "csv", "json", "png", "svg", "pdf", "html")
+PART = 50_000
+
+
+class Shape(NamedTuple):
+    """n and d = 1, 2, ..., size; `replicates` a cell."""
+
+    name: str
+    size: int
+    replicates: int
+
+
+SHAPES = (Shape("deep", 100, 100), Shape("wide", 500, 4))
+QUICK = (Shape("deep", 20, 20), Shape("wide", 60, 2))
+
+
+class Cost(NamedTuple):
+    """What one process took."""
+
+    wall: float
+    processor: float
+    peak: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small grids, for trying the script")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="make the grids there once, and keep them")
+    arguments = parser.parse_args()
+    with TemporaryDirectory() as scratch:
+        lines = table(QUICK if arguments.quick else SHAPES, arguments.keep or Path(scratch), Path(scratch))
+    text = "\n".join(lines)
+    print(text)
+    if not arguments.quick:
+        Path(__file__).with_suffix(".md").write_text(text + "\n")
+
+
+def table(shapes: tuple[Shape, ...], folder: Path, scratch: Path) -> list[str]:
+    """The lines of the table: a row a format, a column a grid."""
+    made = []
+    for shape in shapes:
+        path = folder / f"{shape.name}-{shape.size}-{shape.replicates}"
+        if not path.exists():
+            # in a process of its own: Linux counts this process's memory into the peak of those that it starts
+            maker = multiprocessing.get_context("spawn").Process(target=make, args=(shape, path))
+            maker.start()
+            maker.join()
+        made.append(path)
+    base = [cost(["-c", f"import pandas; pandas.read_parquet({str(path / 'trials')!r})"]) for path in made]
+    lines = [
+        "| format | " + " | ".join(f"{s.size} x {s.size} cells, {s.replicates} replicates" for s in shapes) + " |",
+        "|---|" + "---|" * len(shapes),
+        "| (pandas.read_parquet) | " + " | ".join(f"{b.wall:.1f} s, {b.peak:.2f} GiB" for b in base) + " |",
+    ]
+    for kind in FORMATS:
+        cells = []
+        for path, least in zip(made, base, strict=True):
+            out = scratch / f"report.{kind}"
+            found = cost(["-m", "recovery.cli", "report", str(path), "--format", kind, "--out", str(out)])
+            cells.append(
+                f"{found.wall:.1f} s (processor {found.processor:.1f}), {found.wall / least.wall:.1f}x, "
+                f"{found.peak:.2f} GiB; {out.stat().st_size / 1e6:.2g} MB"
+            )
+        lines.append(f"| {kind} | " + " | ".join(cells) + " |")
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    note = f"{os.cpu_count()} cores, load {load} (1, 5, 15 minutes), {platform.machine()}, Python"
+    return [*lines, "", f"Wall seconds, peak memory; size of the file. {note} {platform.python_version()}."]
+
+
+def cost(arguments: list[str]) -> Cost:
+    """Run Python with these arguments, on one BLAS thread."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    start = time.perf_counter()
+    child = subprocess.Popen([sys.executable, *arguments], env=environment, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise SystemExit(f"{arguments} ended with {child.returncode}")
+    return Cost(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 2**20)
+
+
+def make(shape: Shape, path: Path) -> None:
+    """Store a grid as a sweep does, in parts."""
+    import numpy as np
+    import pandas as pd
+
+    from recovery.store.folder import Folder
+
+    rng = np.random.default_rng(0)
+    values = range(1, shape.size + 1)
+    cells = pd.MultiIndex.from_product([values, values, range(shape.replicates)], names=["n", "d", "replicate"])
+    rows = cells.to_frame(index=False).sample(frac=1.0, random_state=0, ignore_index=True)  # in no order, as stored
+    folder = Folder(path)
+    folder.create({"format": 1, "trials": len(rows), "config": config(shape), "provenance": {}})
+    for first in range(0, len(rows), PART):
+        folder.write(outcomes(rows.iloc[first : first + PART].reset_index(drop=True), first, rng))
+
+
+def config(shape: Shape) -> dict[str, Any]:
+    """The resolved config of such a sweep."""
+    values = list(range(1, shape.size + 1))
+    return {
+        "name": shape.name,
+        "title": "Drawn from Wendel's law",
+        "seed": 0,
+        "replicates": shape.replicates,
+        "data": {"ensemble": "gaussian"},
+        "planted": {"kind": "linear"},
+        "architecture": "relu_skip",
+        "method": {"kind": "min_norm"},
+        "axes": {"n": values, "d": values},
+        "claims": [{"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.1}],
+        "report": {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}]},
+    }
+
+
+def outcomes(rows: Any, first: int, rng: Any) -> Any:
+    """A part of the store: what those trials might have measured, in the schema of a sweep's rows."""
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+    from recovery.store.schema import row_schema
+    from recovery.theory import CURVES
+
+    size = len(rows)
+    recovered = rng.random(size) >= CURVES["wendel"].function(rows["n"], rows["d"])
+    failed = rng.random(size) < 0.002
+    error = 10 ** rng.normal(-14, 1, size)
+    measured = {
+        "recovered": recovered,
+        "verdict": np.where(recovered, "recovered", "not_unique"),
+        "certificate": np.where(recovered, "isometry", "duplicate"),
+        "isometry_value": rng.random(size) + ~recovered,
+        **{name: error for name in ("objective", "dual_objective", "gap", "primal_residual", "dual_violation")},
+        **{name: np.where(recovered, error, rng.random(size)) for name in ("absolute_distance", "test_distance")},
+        "max_deviation": np.where(recovered, error, rng.random(size)),
+        "active_groups": 1,
+        "pattern_count": rows["n"],
+        "all_ones": ~recovered,
+        "solver": "gated",
+        "iterations": rng.integers(0, 20, size),
+        "redraws": 0,
+    }
+    coordinates = {"noise": 0.0, "ensemble": "gaussian", "planted": "linear", "architecture": "relu_skip"}
+    frame = rows.assign(**coordinates, method="min_norm", sweep="drawn")
+    frame = frame.assign(
+        **{
+            name: pd.Series(np.broadcast_to(column, size)).astype(object).where(~failed, None)
+            for name, column in measured.items()
+        },
+        trial_id=[f"{i:016x}" for i in range(first, first + size)],
+        status=np.where(failed, "failed", "ok"),
+        seconds=rng.gamma(2, 0.1, size),
+        started_at=pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(np.arange(size), unit="s"),
+        error_type=pd.Series("SolverError", rows.index).where(failed),
+        error_message=pd.Series("the solver broke down", rows.index).where(failed),
+    )
+    types = {name: pa.array(frame[name]).type for name in ("n", "d", *coordinates, "method")}
+    schema = row_schema({name: pa.string() if pa.types.is_large_string(kind) else kind for name, kind in types.items()})
+    absent = {name: [None] * size for name in schema.names if name not in frame}
+    return pa.Table.from_pandas(frame.assign(**absent)[schema.names], schema=schema, preserve_index=False)
+
+
+if __name__ == "__main__":
+    main()
