@@ -17,6 +17,8 @@ from recovery.runner.progress import Progress
 from recovery.runner.sweep import Options, plan, run
 from recovery.runner.workers import Engine
 from recovery.store import Grid, read
+from recovery.store.parts import list_parts
+from recovery.store.trajectories import TRAJECTORIES, read_trajectories
 from recovery.training.population import landscape
 
 TRAINED = """
@@ -55,6 +57,17 @@ def stored(tmp_path: Path, text: str) -> Grid:
     return read(tmp_path / "out")
 
 
+def test_trials_whose_records_are_damaged_run_again(tmp_path):
+    before = read_trajectories(stored(tmp_path, TRAINED).path)
+    damaged, *_ = list_parts(tmp_path / "out" / TRAJECTORIES)
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    found = read_trajectories(stored(tmp_path, TRAINED).path)
+    assert (tmp_path / "out" / "damaged" / damaged.name).exists()
+    assert found.keys() == before.keys()
+    for trial, record in before.items():
+        np.testing.assert_array_equal(found[trial]["inner"], record["inner"])
+
+
 def test_records_are_found_again_by_cell_and_replicate(tmp_path):
     grid = stored(tmp_path, TRAINED)
     runs = runs_of(grid)
@@ -80,7 +93,7 @@ def test_two_fixed_signs_have_paths_and_a_landscape_and_several_outputs_have_pai
 
 def test_a_path_ends_where_the_neuron_does(tmp_path):
     grid = stored(tmp_path, TRAINED)
-    ax = figures(grid)["paths"].axes[0]
+    ax = figures(grid)["paths"]().axes[0]
     ends = {tuple(np.round(line.get_xydata()[0], 12)) for line in ax.lines if line.get_marker() == "o"}
     inner = runs_of(grid)[0].record["inner"][-1]
     assert ends == {tuple(np.round(point, 12)) for point in inner}
@@ -137,5 +150,6 @@ def test_the_paired_figure_shows_the_difference_of_each_cell(tmp_path):
 def test_a_run_that_diverged_can_be_drawn(tmp_path):
     grid = stored(tmp_path, TRAINED.replace("learning_rate: 0.1", "learning_rate: 50"))
     assert set(grid.frame["stopped"]) == {"diverged"}
-    for figure in figures(grid).values():
+    for draw in figures(grid).values():
+        figure = draw()
         render(figure, "svg")
