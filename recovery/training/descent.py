@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from math import isfinite
 from typing import Protocol
 
 import numpy as np
@@ -84,7 +85,7 @@ def descend(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         while True:
             loss = objective(parameters, gradient)
-            size = float(np.linalg.norm(slope))
+            size = float(np.sqrt(slope.dot(slope)))  # the number of np.linalg.norm, in less time
             first = loss if epoch == 0 else first
             stop = _stop(loss, size, first, epoch, limits)
             if record_every and (stop is not None or _recorded(epoch, record_every)):
@@ -112,7 +113,7 @@ def _recorded(epoch: int, every: int) -> bool:
 
 
 def _stop(loss: float, size: float, first: float, epoch: int, limits: Limits) -> Stop | None:
-    if not (np.isfinite(loss) and np.isfinite(size)) or loss > DIVERGED * first > 0:
+    if not (isfinite(loss) and isfinite(size)) or loss > DIVERGED * first > 0:
         return Stop.DIVERGED
     if limits.target_loss is not None and loss <= limits.target_loss:
         return Stop.TARGET
