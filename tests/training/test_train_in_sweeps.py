@@ -11,6 +11,8 @@ SHIPPED = [
     *(f"p1-fig{i:02d}" for i in (8, 25, 30, 31, 32, 33)),
     *(f"p2-fig{i:02d}" for i in (1, 2, 3, 4, 5, 7, 8, 9)),
     "p2-samples",
+    "p2-epochs",
+    "p2-wide",
     "p2-signs",
     "train-paired",
 ]
