@@ -11,7 +11,9 @@ import click
 @click.option("--value", metavar="COLUMN", help="What to compare: a measured column, or COLUMN<=NUMBER.")
 @click.option("--most", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Cells to list.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Write there: a figure (png, svg, pdf), or the cells (csv)."
+    "--out",
+    type=click.Path(path_type=Path),
+    help="A page (html), a figure (png, svg, pdf) or the cells (csv).",
 )
 def command(first: Path, second: Path, value: str | None, most: int, out: Path | None) -> None:
     """Compare two results folders cell by cell, paired where they share their seeds.
@@ -19,6 +21,7 @@ def command(first: Path, second: Path, value: str | None, most: int, out: Path |
     \b
     recover compare results/gated results/exact
     recover compare results/a results/b --value test_distance --out difference.pdf
+    recover compare results/a results/b --out difference.html
     """
     from recovery.report.command import compare_results
 

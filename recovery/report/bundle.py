@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from recovery.report.analysis import Analysis
+from recovery.report.extras import extra_figures
 from recovery.report.figure import draw, render
 from recovery.report.page import as_html
 from recovery.report.tables import as_csv, as_json
@@ -25,7 +26,7 @@ def bundle(analysis: Analysis) -> bytes:
     with TemporaryDirectory() as folder:
         part = write_part(Path(folder), diagram.grid.table)
         rows = part.read_bytes()
-    figure = draw(analysis)
+    drawn = {"figure": draw(analysis), **{name: extra.draw() for name, extra in extra_figures(diagram).items()}}
     document = json.dumps(dict(diagram.document), indent=2, ensure_ascii=False, default=str)
     contents: dict[str, bytes] = {
         "sweep.json": json.dumps(dict(diagram.grid.sweep), indent=2, default=str).encode(),
@@ -35,7 +36,7 @@ def bundle(analysis: Analysis) -> bytes:
         "report/report.html": as_html([analysis]).encode(),
         "report/cells.csv": as_csv([analysis]).encode(),
         "report/report.json": as_json([analysis]).encode(),
-        **{f"report/figure.{kind}": render(figure, kind) for kind in ("png", "svg", "pdf")},
+        **{f"report/{name}.{kind}": render(drawn[name], kind) for name in drawn for kind in ("png", "svg", "pdf")},
         "CITATION.cff": citation(analysis).encode(),
         "README.md": readme(analysis).encode(),
     }

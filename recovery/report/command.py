@@ -14,6 +14,7 @@ from recovery.report.bundle import bundle
 from recovery.report.compare import compare, in_words
 from recovery.report.diagram import Diagram
 from recovery.report.difference import draw_difference
+from recovery.report.difference_page import as_html as comparison_page
 from recovery.report.extras import extra_figures
 from recovery.report.figure import draw, render
 from recovery.report.page import as_html
@@ -57,13 +58,14 @@ def report(results: Sequence[Path], kind: str | None, value: str | None, out: Pa
         figure = draw_profile(analysis.diagram) if is_profile(analysis.diagram) else draw(analysis)
         sys.stdout.write(f"{write(place, render(figure, kind or 'png'))}\n")
         for name, extra in extra_figures(analysis.diagram).items():
-            beside = place.with_name(f"{analysis.diagram.name}-{name}{place.suffix}")
-            sys.stdout.write(f"{write(beside, render(extra, kind or 'png'))}\n")
+            if name != "profile":  # that is the figure itself
+                beside = place.with_name(f"{analysis.diagram.name}-{name}{place.suffix}")
+                sys.stdout.write(f"{write(beside, render(extra.draw(), kind or 'png'))}\n")
     return analyses
 
 
 def compare_results(first: Path, second: Path, value: str | None, most: int, out: Path | None) -> None:
-    """Print how two grids differ; with `out`, write the difference as a figure or its cells as CSV."""
+    """Print how two grids differ; with `out`, write the difference as a page or figure, or its cells as CSV."""
     found = compare(Diagram.of(read(first), value), Diagram.of(read(second), value))
     sys.stdout.write("\n".join(in_words(found, most)) + "\n")
     if out is None:
@@ -71,10 +73,12 @@ def compare_results(first: Path, second: Path, value: str | None, most: int, out
     kind = out.suffix.lstrip(".").lower()
     if kind == "csv":
         write(out, found.cells.to_csv(index=False, lineterminator="\n").encode())
+    elif kind == "html":
+        write(out, comparison_page(found).encode())
     elif kind in ("png", "svg", "pdf"):
         write(out, render(draw_difference(found), kind))
     else:
-        raise ReportError(f"{out}: a comparison is written as .png, .svg, .pdf or .csv")
+        raise ReportError(f"{out}: a comparison is written as .html, .png, .svg, .pdf or .csv")
     sys.stdout.write(f"{out}\n")
 
 

@@ -28,6 +28,11 @@ class Panel:
     x: Sequence[Any]
     y: Sequence[Any]
 
+    @property
+    def undefined(self) -> bool:
+        """Whether trials finished here whose method does not measure the value."""
+        return bool(self.cells["undefined"].any())
+
     def matrix(self, column: str) -> Array:
         """A column of the cells as (len(y), len(x)) floats; NaN where the grid has no cell."""
         result = np.full((len(self.y), len(self.x)), np.nan)
@@ -80,7 +85,21 @@ class Diagram:
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row a cell: its coordinates, the counts and the tally of the quantity."""
-        return pd.concat([self.cells.keys, self.cells.counts(), self.cells.tally(self.quantity)], axis=1)
+        return pd.concat([self.cells.keys, self.cells.counts(), self.tally(self.quantity)], axis=1)
+
+    def tally(self, quantity: Quantity) -> pd.DataFrame:
+        """What the finished trials of each cell measured, as `Cells.tally` has it, and `undefined`: how many could not.
+        Where no trial of a panel has the value and no verdict is undecided, its method does not measure it."""
+        tally, cells = self.cells.tally(quantity), self.cells
+        answers = tally["yes"] + tally["no"] if "yes" in tally else tally["count"]
+        if "verdict" in self.frame:
+            answers = answers + cells.count(cells.finished & (self.frame["verdict"] == "undecided").to_numpy(bool))
+        panel = np.zeros(len(tally), dtype=int)
+        if self.layout.panels:
+            panel = cells.keys.groupby(list(self.layout.panels), dropna=False).ngroup().to_numpy()
+        silent = np.bincount(panel, weights=answers)[panel] == 0
+        open_ = tally["undecided"]
+        return tally.assign(undecided=open_.where(~silent, 0), undefined=open_.where(silent, 0))
 
     @cached_property
     def panels(self) -> list[Panel]:

@@ -16,6 +16,9 @@ from recovery.report.figure import edges, letters, plain, positions
 from recovery.report.layout import ordered
 from recovery.report.style import ONE_COLUMN, RC, TWO_COLUMNS
 
+DIFFERENCES = "RdBu_r"
+"""Red for more in the second grid, blue for less, white for neither: told apart without red or green cones."""
+
 
 def draw_difference(found: Comparison) -> Figure:
     """One panel a combination of the axes other than x and y; a scale symmetric about 0, blue for less."""
@@ -40,7 +43,7 @@ def draw_difference(found: Comparison) -> Figure:
             iy = [y.index(v) for v in part[up]] if up else [0] * len(part)
             values[iy, ix] = part["difference"]
             mesh = ax.pcolormesh(
-                edges(x), edges(y), np.ma.masked_invalid(values), cmap="RdBu_r", norm=Normalize(-reach, reach)
+                edges(x), edges(y), np.ma.masked_invalid(values), cmap=DIFFERENCES, norm=Normalize(-reach, reach)
             )
             mesh.set_edgecolor("face")
             mesh.set_linewidth(0.15)

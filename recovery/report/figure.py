@@ -75,12 +75,13 @@ def _name_panel(ax: Axes, title: str, characters: int) -> None:
     ax.set_title(title, loc="left", fontsize=None if characters >= CHARACTERS * TWO_COLUMNS / 3 - 1 else 6.5)
 
 
-def render(figure: Figure, kind: str) -> bytes:
-    """The figure's file of one kind: png, svg or pdf. The same figure gives the same bytes."""
+def render(figure: Figure, kind: str, dots: int | None = None) -> bytes:
+    """The figure's file of one kind: png, svg or pdf, at print resolution or so many dots an inch. The same figure
+    gives the same bytes."""
     dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     buffer = BytesIO()
     with matplotlib.rc_context(RC):
-        figure.savefig(buffer, format=kind, metadata=dates.get(kind))
+        figure.savefig(buffer, format=kind, metadata=dates.get(kind), dpi=dots or RC["savefig.dpi"])
     return buffer.getvalue()
 
 
@@ -134,6 +135,8 @@ def _heat(ax: Axes, panel: Panel, scale: Scale) -> Any:
         mesh.set_edgecolor("face")
         mesh.set_linewidth(0.15)
     ax.set_facecolor("white")
+    if panel.undefined:
+        ax.text(0.5, 0.5, "not measured here", transform=ax.transAxes, ha="center", va="center", color="0.35")
     for axis, values_ in ((ax.xaxis, panel.x), (ax.yaxis, panel.y)):
         if not np.array_equal(positions(values_), np.asarray(values_, dtype=object)) and values_ != [None]:
             axis.set_ticks(positions(values_), [plain(str(value)) for value in values_])

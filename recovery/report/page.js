@@ -31,6 +31,7 @@
 
   function value(i) {
     const s = shown();
+    if (quantity().kind === "plain") return quantity().values[i];
     if (isProportion()) return s.yes[i] + s.no[i] ? s.yes[i] / (s.yes[i] + s.no[i]) : null;
     return quantity()[state.statistic][i];
   }
@@ -38,6 +39,7 @@
   function limits() {
     if (isProportion()) return [0, 1, false];
     const q = quantity();
+    if (q.kind === "plain") return [...q.limits, false];
     if (q.limits && state.statistic === "median") return [q.limits[0], q.limits[1], q.log];
     const values = q[state.statistic].filter((v) => v !== null && (!q.log || v > 0));
     let low = Infinity, high = -Infinity;
@@ -52,7 +54,8 @@
     return log ? Math.log(inside / low) / Math.log(high / low) : (inside - low) / (high - low);
   }
 
-  const colour = (t) => colours[Math.min(colours.length - 1, Math.max(0, Math.round(t * (colours.length - 1))))];
+  const scale_colours = () => quantity().colours || colours;
+  const colour = (t) => { const all = scale_colours(); return all[Math.min(all.length - 1, Math.max(0, Math.round(t * (all.length - 1))))]; };
 
   function edges(values) {
     const numbers = values.every((v) => typeof v === "number") ? values : values.map((_, i) => i);
@@ -104,6 +107,7 @@
       const ink = style.getPropertyValue("--ink"), soft = style.getPropertyValue("--soft");
       c.setTransform(ratio, 0, 0, ratio, 0, 0);
       c.clearRect(0, 0, box, tall);
+      let measured = false, finished = false;
       const snap = (v) => Math.round(v * ratio) / ratio;
       for (let k = 0; k < this.panel.cells; k++) {
         const i = this.first + k, left = snap(this.px(this.x[g.ix[i]])), right = snap(this.px(this.x[g.ix[i] + 1]));
@@ -114,6 +118,11 @@
           c.fillRect(left, high, right - left, low - high);
         }
         this.mark(c, i, left, right, low, high, ink);
+        if (v !== null) measured = true; else if (g.ok && g.ok[i] > 0) finished = true;
+      }
+      if (finished && !measured) {
+        c.fillStyle = soft; c.font = "14px system-ui, sans-serif"; c.textAlign = "center";
+        c.fillText("not measured here", MARGIN.left + this.width / 2, MARGIN.top + this.height / 2);
       }
       this.lines(c, ink);
       c.strokeStyle = soft; c.lineWidth = 1;
@@ -124,6 +133,7 @@
     }
 
     mark(c, i, left, right, low, high, ink) {
+      if (grid().ring) { if (grid().ring[i]) this.ring(c, (left + right) / 2, (low + high) / 2, Math.min(right - left, low - high)); return; }
       const g = grid(), inset = (right - left) / 5, sink = (low - high) / 5;
       const strokes = [];
       if (g.failed[i] + g.missing[i] > 0) strokes.push([left + inset, low - sink, right - inset, high + sink]);
@@ -137,6 +147,13 @@
         const x = (left + right) / 2, y = (low + high) / 2;
         c.beginPath(); c.moveTo(x, y - 3); c.lineTo(x + 3, y); c.lineTo(x, y + 3); c.lineTo(x - 3, y); c.closePath();
         c.fillStyle = "#fff"; c.fill(); c.lineWidth = 1; c.strokeStyle = "#000"; c.stroke();
+      }
+    }
+
+    ring(c, x, y, room) {
+      for (const [width, style] of [[3, "#fff"], [1.4, "#000"]]) {
+        c.lineWidth = width; c.strokeStyle = style;
+        c.beginPath(); c.arc(x, y, Math.max(2, Math.min(6, room / 3)), 0, 7); c.stroke();
       }
     }
 
@@ -217,12 +234,14 @@
   const main_labels = () => [...new Set(grid().curves.filter((line) => !line.secondary).map((line) => line.label))];
   function describe_value() {
     const q = quantity();
+    if (q.kind === "plain") return q.label;
     if (q.kind === "proportion") return `fraction ${q.label}`;
     return isProportion() ? `fraction with ${q.label} at most ${shown().at}` : `${state.statistic} ${q.label}`;
   }
 
   function facts(i) {
     const g = grid(), s = shown(), rows = [];
+    if (g.facts) return g.facts.map(([name, values]) => [name, values[i]]);
     if (isProportion()) {
       const total = s.yes[i] + s.no[i];
       if (total) {
@@ -272,7 +291,7 @@
     const [low, high, log] = limits(), key = byId("key");
     key.replaceChildren();
     const bar = element("span", undefined, "bar");
-    bar.style.background = `linear-gradient(to right, ${colours.join(",")})`;
+    bar.style.background = `linear-gradient(to right, ${scale_colours().join(",")})`;
     key.append(element("span", `${describe_value()}${log ? " (log scale)" : ""}: ${short(low)}`), bar, element("span", short(high)));
     const svg = (label, stroke, dash, width) => {
       const item = element("span"), s = document.createElementNS("http://www.w3.org/2000/svg", "svg"), l = document.createElementNS("http://www.w3.org/2000/svg", "line");
@@ -289,11 +308,13 @@
       key.append(svg(line.label, stroke, line.secondary ? [3, 2] : DASHES[rank % 4], line.secondary ? 1 : 2));
     }
     if (grid().panels.some((p) => p.half.length) && state.quantity === 0 && state.threshold < 0) key.append(element("span", "○ 50 % at each d, with 95 % interval"));
+    if (grid().ring) { key.append(element("span", "○ differs")); return; }
     key.append(element("span", "╱ failed or missing trials"), element("span", "◇ undecided trials"), element("span", "╳ nothing finished"));
   }
 
   function render_table() {
     const body = byId("cells");
+    if (!body) return;
     body.replaceChildren();
     if (!byId("cell-table").open) return;
     const g = grid(), rows = [];
@@ -334,6 +355,7 @@
   }
 
   function render_controls() {
+    if (!byId("value")) return;
     fill("grid", grids.map((g) => g.name), state.grid);
     fill("value", grid().quantities.map((q) => q.label), state.quantity);
     const statistics = ["median", "mean", "lowest", "highest"].filter((name) => quantity()[name]);
@@ -343,13 +365,13 @@
     fill("panel", grid().panels.length > 1 ? ["all", ...grid().panels.map((p) => p.title)] : [], state.panel, [-1, ...grid().panels.map((_, i) => i)]);
   }
 
-  const change = (id, update) => byId(id).addEventListener("change", (event) => { update(event.target.value); render_controls(); render(); });
+  const change = (id, update) => { if (byId(id)) byId(id).addEventListener("change", (event) => { update(event.target.value); render_controls(); render(); }); };
   change("grid", (v) => Object.assign(state, { grid: Number(v), quantity: 0, threshold: -1, panel: -1, focus: null, pinned: false }));
   change("value", (v) => Object.assign(state, { quantity: Number(v), threshold: -1, statistic: "median" }));
   change("statistic", (v) => { state.statistic = v; });
   change("threshold", (v) => { state.threshold = Number(v); });
   change("panel", (v) => { state.panel = Number(v); });
-  byId("cell-table").addEventListener("toggle", render_table);
+  if (byId("cell-table")) byId("cell-table").addEventListener("toggle", render_table);
   let width = window.innerWidth;
   window.addEventListener("resize", () => { if (window.innerWidth !== width) { width = window.innerWidth; for (const map of maps) map.draw(); } });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const map of maps) map.draw(); });

@@ -1,92 +1,82 @@
 """A report as one HTML page that needs no network: maps to point at, claims, thresholds, failures, provenance."""
 
-import base64
-import gzip
-import hashlib
 import json
 import shlex
 from html import escape
-from importlib.resources import files
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 
 from recovery.report.analysis import Analysis, in_words
 from recovery.report.charts import collapse_chart, sensitivity_chart
+from recovery.report.extras import extra_figures
+from recovery.report.figure import render
+from recovery.report.html import document, pictures, table
 from recovery.report.payload import payload
-from recovery.report.style import COLOURS
 from recovery.report.terminal import summary
 
 MOST_FAILURES = 200
 
 
 def as_html(analyses: list[Analysis]) -> str:
-    """The whole page. Text from configs and errors enters as escaped text or as compressed data, never as markup,
-    and the page's own policy admits this script and this style only, and no address at all."""
-    style, script = _asset("page.css"), _asset("page.js")
-    policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'"
+    """The whole page."""
+    body = [
+        '<a class="skip" href="#claims">Skip the maps</a>',
+        *[_heading(analysis) for analysis in analyses],
+        CONTROLS,
+        MAPS,
+        TABLE,
+        _pictures(analyses),
+        '<h2 id="claims">Claims</h2>',
+        _claims(analyses),
+        "<h2>Thresholds</h2>",
+        _thresholds(analyses),
+        _charts(analyses),
+        "<h2>Trials that did not finish</h2>",
+        _failures(analyses),
+        "<h2>How to make it again</h2>",
+        *[_provenance(analysis) for analysis in analyses],
+    ]
     title = " · ".join(analysis.diagram.title for analysis in analyses)
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
-            '<a class="skip" href="#claims">Skip the maps</a>',
-            *[_heading(analysis) for analysis in analyses],
-            MAPS,
-            '<h2 id="claims">Claims</h2>',
-            _claims(analyses),
-            "<h2>Thresholds</h2>",
-            _thresholds(analyses),
-            _charts(analyses),
-            "<h2>Trials that did not finish</h2>",
-            _failures(analyses),
-            "<h2>How to make it again</h2>",
-            *[_provenance(analysis) for analysis in analyses],
-            f'<script type="text/plain" id="data">{_data(analyses)}</script>',
-            f"<script>{script}</script>\n</body>\n</html>\n",
-        ]
-    )
+    return document(title, body, {"grids": [payload(analysis) for analysis in analyses]})
 
 
-MAPS = """<noscript><p>The maps need scripts; the tables below do not.</p></noscript>
-<div class="controls">
+def _pictures(analyses: list[Analysis]) -> str:
+    """What was drawn of trials beside the maps: profiles, paths of training, pairs."""
+    drawn = []
+    for analysis in analyses:
+        name = f"{analysis.diagram.name}: " if len(analyses) > 1 else ""
+        for figure in extra_figures(analysis.diagram).values():
+            drawn.append((name + figure.words, render(figure.draw(), "png", SCREEN)))
+    return f"<h2>Figures</h2>{pictures(drawn)}" if drawn else ""
+
+
+SCREEN = 160
+"""Dots an inch of pictures on the page."""
+
+CONTROLS = """<div class="controls">
 <label>Grid <select id="grid"></select></label>
 <label>Value <select id="value"></select></label>
 <label>Statistic <select id="statistic"></select></label>
 <label>Threshold <select id="threshold"></select></label>
 <label>Panel <select id="panel"></select></label>
-</div>
+</div>"""
+
+MAPS = """<noscript><p>The maps need scripts; the tables below do not.</p></noscript>
 <p id="keys" class="soft">Point at a cell, or focus a map and use the arrow keys. A click holds a cell.</p>
 <div class="key" id="key"></div>
 <div class="stage">
 <div class="maps" id="maps"></div>
 <div class="detail" id="detail" role="status" aria-live="polite"></div>
-</div>
-<details id="cell-table"><summary>The cells as a table</summary>
+</div>"""
+
+TABLE = """<details id="cell-table"><summary>The cells as a table</summary>
 <div class="scroll"><table><caption class="soft">At most 4000 cells; the CSV has all.</caption><thead><tr>
 <th scope="col">panel</th><th scope="col" id="cells-x"></th><th scope="col" id="cells-y"></th>
 <th scope="col" id="cells-value"></th><th scope="col">finished</th><th scope="col">failed</th>
 <th scope="col">missing</th><th scope="col">undecided</th></tr></thead>
 <tbody id="cells"></tbody></table></div></details>"""
-
-
-def _asset(name: str) -> str:
-    return files("recovery.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _data(analyses: list[Analysis]) -> str:
-    colours = [matplotlib.colors.to_hex(c) for c in matplotlib.colormaps[COLOURS](np.linspace(0, 1, 65))]
-    content = {"colours": colours, "grids": [payload(analysis) for analysis in analyses]}
-    packed = gzip.compress(json.dumps(content, separators=(",", ":"), allow_nan=False).encode(), 6, mtime=0)
-    return base64.b64encode(packed).decode()
 
 
 def _heading(analysis: Analysis) -> str:
@@ -96,17 +86,6 @@ def _heading(analysis: Analysis) -> str:
     if source:
         parts.append(f' <span class="soft">{escape(str(source))}</span>')
     return "".join(parts) + "</p>"
-
-
-def table(head: list[str], rows: list[list[str]], numbers: tuple[int, ...] = ()) -> str:
-    """An HTML table from cells that are markup already; `numbers` are the columns to align at the right."""
-    mark = [' class="number"' if i in numbers else "" for i in range(len(head))]
-    top = "".join(f'<th scope="col"{mark[i]}>{escape(name)}</th>' for i, name in enumerate(head))
-    body = "\n".join(
-        "<tr>" + "".join(c if c.startswith("<td") else f"<td{mark[i]}>{c}</td>" for i, c in enumerate(row)) + "</tr>"
-        for row in rows
-    )
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
 
 
 def _claims(analyses: list[Analysis]) -> str:

@@ -73,7 +73,7 @@ class _Columns:
 
 
 def _quantity(diagram: Diagram, quantity: Quantity, column: _Columns, fine: bool) -> dict[str, Any]:
-    tally = diagram.cells.tally(quantity)
+    tally = diagram.tally(quantity)
     scale = scale_of(diagram) if quantity == diagram.quantity else None
     content: dict[str, Any] = {"key": str(quantity), "label": quantity.label, "undecided": column(tally["undecided"])}
     if quantity.proportion(diagram.frame):

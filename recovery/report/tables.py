@@ -31,7 +31,7 @@ def cell_table(diagram: Diagram) -> pd.DataFrame:
     bracket of unfinished trials; for each number its count, mean, median and range."""
     blocks = [diagram.cells.keys, diagram.cells.counts()]
     for quantity in measured(diagram):
-        tally = diagram.cells.tally(quantity).drop(columns="value")
+        tally = diagram.tally(quantity).drop(columns=["value", "undefined"])
         if quantity.proportion(diagram.frame):
             with np.errstate(invalid="ignore"):
                 tally.insert(3, "fraction", tally["yes"] / (tally["yes"] + tally["no"]))

@@ -30,6 +30,9 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     for panel in diagram.panels:
         if panel.title:
             console.print(Text(f"\n{panel.title}"))
+        if panel.undefined:
+            console.print(Text("not measured here", style="dim"))
+            continue
         for line in _map(panel, diagram, scale, console):
             console.print(line, no_wrap=True, overflow="crop", crop=True)
     console.print(_key(scale, console))

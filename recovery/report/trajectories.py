@@ -6,6 +6,7 @@ planted directions and one orthogonal to them, and `outer` (T, k, r). See `recov
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from textwrap import wrap
 
@@ -226,9 +227,9 @@ FIGURES: dict[str, tuple[Callable[[Sequence[Run], str], Figure], Callable[[Run],
 """Figure name -> (what draws it, which runs it is for)."""
 
 
-def figures(grid: Grid) -> dict[str, Figure]:
-    """The figures that a grid's records allow, by name; none if nothing was recorded."""
+def figures(grid: Grid) -> dict[str, Callable[[], Figure]]:
+    """What draws the figures that a grid's records allow, by name; none if nothing was recorded."""
     runs, document = runs_of(grid), document_of(grid)
     title = str(document.get("title") or document.get("name", grid.path.name))
     chosen = {name: [run for run in runs if fits(run)] for name, (_, fits) in FIGURES.items()}
-    return {name: FIGURES[name][0](some, title) for name, some in chosen.items() if some}
+    return {name: partial(FIGURES[name][0], some, title) for name, some in chosen.items() if some}

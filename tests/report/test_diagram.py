@@ -3,9 +3,12 @@ import pandas as pd
 import pytest
 
 from recovery.errors import ReportError
+from recovery.report.analysis import Analysis
 from recovery.report.diagram import Diagram
+from recovery.report.figure import draw, render
 
 from .grids import fail, grid, wendel_rows
+from .test_renderers import text_of
 
 
 def test_counts_agree_with_counting_by_hand() -> None:
@@ -108,3 +111,28 @@ def test_panels_follow_an_axis_of_mappings() -> None:
     rows = wendel_rows(n=[20, 40], d=[10], planted=labels)
     axes = {"planted": [{"kind": "relu", "k": 3}, {"kind": "linear"}, {"kind": "relu", "k": 2}]}
     assert [panel.where["planted"] for panel in Diagram.of(grid(rows, axes=axes)).panels] == labels
+
+
+def two_methods() -> pd.DataFrame:
+    """The isometry condition measures `holds`; the program does not."""
+    rows = wendel_rows(method=["isometry", "min_norm"])
+    rows["holds"] = rows["recovered"].where(rows["method"] == "isometry")
+    return rows
+
+
+def test_a_value_that_a_method_does_not_measure_is_not_called_undecided() -> None:
+    diagram = Diagram.of(grid(two_methods()), "holds")
+    assert [panel.undefined for panel in diagram.panels] == [False, True]
+    assert diagram.totals["undecided"] == 0
+    words = text_of(diagram)
+    assert "undecided" not in words
+    assert words.count("not measured here") == 2  # in place of the map and of the threshold
+    assert b"not measured here" in render(draw(Analysis(diagram)), "svg")
+
+
+def test_verdicts_left_undecided_are_called_so() -> None:
+    rows = two_methods()
+    rows.loc[rows["method"] == "min_norm", "verdict"] = "undecided"
+    diagram = Diagram.of(grid(rows), "holds")
+    assert not any(panel.undefined for panel in diagram.panels)
+    assert diagram.totals["undecided"] == (rows["method"] == "min_norm").sum()

@@ -1,8 +1,6 @@
 """The page's text as it stands in the file, and the page at work in a real browser without a network."""
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +9,11 @@ import pytest
 
 from recovery.report.analysis import Analysis
 from recovery.report.diagram import Diagram
+from recovery.report.html import pictures
 from recovery.report.intervals import wilson
 from recovery.report.page import as_html
 
+from .conftest import visit
 from .grids import fail, grid, wendel_rows
 
 HOSTILE = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'> \U0001f4a5 $x$"
@@ -59,50 +59,9 @@ def test_tables_hold_without_scripts(page: tuple[str, Diagram]) -> None:
     assert "recover replay &#x27;results/it&#x27;&quot;&#x27;&quot;&#x27;s drawn&#x27; 0000" in text
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    program = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
-    driver_path = shutil.which("chromedriver")
-    if program is None or driver_path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("the page is tested in Chromium: install chromium and chromium-driver")
-        pytest.skip("needs chromium and chromedriver")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for flag in (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "no-first-run",
-        "disable-background-networking",
-        "disable-component-update",
-        "disable-sync",
-        "disable-dev-shm-usage",
-        "window-size=1300,1000",
-        "host-resolver-rules=MAP * ~NOTFOUND",
-        f"user-data-dir={tmp_path_factory.mktemp('profile')}",
-    ):
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=driver_path)
-    driver = webdriver.Chrome(options=options, service=service)
-    yield driver
-    driver.quit()
-
-
 @pytest.fixture
 def opened(browser: Any, page: tuple[str, Diagram], tmp_path: Path) -> Iterator[Any]:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    place = tmp_path / "page.html"
-    place.write_text(page[0], encoding="utf-8")
-    browser.get(place.as_uri())
-    WebDriverWait(browser, 20).until(lambda d: d.execute_script("return document.body.dataset.ready") == "yes")
-    yield browser
-    assert [entry["message"] for entry in browser.get_log("browser")] == []
-    assert browser.execute_script("return window.harmed === undefined")
+    yield from visit(browser, page[0], tmp_path / "page.html")
 
 
 def detail(driver: Any) -> str:
@@ -211,9 +170,11 @@ def test_screen_readers_meet_names_and_a_live_region(opened: Any) -> None:
 
 
 def test_cells_are_also_a_table(opened: Any, page: tuple[str, Diagram]) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
     opened.find_element("css selector", "#cell-table > summary").click()
-    rows = opened.find_elements("css selector", "#cells tr")
-    assert len(rows) == len(page[1].table)
+    WebDriverWait(opened, 20).until(lambda d: d.find_elements("css selector", "#cells tr"))  # the event comes later
+    assert len(opened.find_elements("css selector", "#cells tr")) == len(page[1].table)
 
 
 def test_dark_and_light_differ_and_are_legible(opened: Any) -> None:
@@ -228,3 +189,21 @@ def test_dark_and_light_differ_and_are_legible(opened: Any) -> None:
         assert abs(sum(ink) - sum(paper)) > 500
         seen.append(paper)
     assert seen[0] != seen[1]
+
+
+def test_what_was_drawn_beside_the_map_is_on_the_page_with_words_for_it(browser: Any, tmp_path: Path) -> None:
+    rows = wendel_rows()
+    rows["convex_recovered"] = rows["recovered"].where(rows["n"] < 60, other=True)
+    text = as_html([Analysis(Diagram.of(grid(rows, title=HOSTILE)))])
+    assert len(text) < 3_000_000
+    for opened in visit(browser, text, tmp_path / "pictures.html"):
+        (picture,) = opened.find_elements("css selector", ".picture img")
+        assert int(picture.get_attribute("naturalWidth")) > 400
+        assert "the same draws" in picture.accessible_name
+
+
+def test_pictures_beyond_the_room_of_a_page_are_named() -> None:
+    text = pictures([("first", b"x" * 1_000_000), ("second", b"x" * 1_000_000)])
+    assert text.count("<img") == 1
+    assert "Too large for this page" in text
+    assert "second" in text

@@ -1,0 +1,54 @@
+"""A real browser without a network, for the pages."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    program = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+    driver_path = shutil.which("chromedriver")
+    if program is None or driver_path is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("the page is tested in Chromium: install chromium and chromium-driver")
+        pytest.skip("needs chromium and chromedriver")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "no-first-run",
+        "disable-background-networking",
+        "disable-component-update",
+        "disable-sync",
+        "disable-dev-shm-usage",
+        "window-size=1300,1000",
+        "host-resolver-rules=MAP * ~NOTFOUND",
+        f"user-data-dir={tmp_path_factory.mktemp('profile')}",
+    ):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=driver_path)
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+def visit(browser: Any, text: str, place: Path) -> Iterator[Any]:
+    """Open a page's text; when the test is done, no error may be in the console, and nothing have run that must not."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    place.write_text(text, encoding="utf-8")
+    browser.get(place.as_uri())
+    WebDriverWait(browser, 60).until(lambda d: d.execute_script("return document.body.dataset.ready") == "yes")
+    yield browser
+    assert [entry["message"] for entry in browser.get_log("browser")] == []
+    assert browser.execute_script("return window.harmed === undefined")

@@ -1,0 +1,105 @@
+"""The page of a comparison as it stands in the file, and at work in a real browser without a network."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recovery.report.compare import Comparison, compare
+from recovery.report.diagram import Diagram
+from recovery.report.difference_page import as_html
+
+from .conftest import visit
+from .grids import grid, wendel_rows
+from .test_command import run_command, store
+from .test_page import HOSTILE, detail, point_at
+
+
+def make(name: str = HOSTILE) -> Comparison:
+    """The second grid always recovers for d = 30, so that cells of few recoveries differ; it calls its panels names."""
+    first = wendel_rows(n=[40, 60, 80], d=[20, 30], replicates=30, noise=[0.0, 0.1])
+    second = first.copy()
+    second.loc[second["d"] == 30, "recovered"] = True
+    diagrams = (Diagram.of(grid(rows, "results/it's", name=n, seed=1)) for rows, n in ((first, "a"), (second, name)))
+    return compare(*diagrams)
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return make()
+
+
+@pytest.fixture
+def opened(browser: Any, found: Comparison, tmp_path: Path) -> Iterator[Any]:
+    yield from visit(browser, as_html(found), tmp_path / "comparison.html")
+
+
+def test_the_page_is_small_names_no_address_and_takes_names_for_text(found: Comparison) -> None:
+    text = as_html(found)
+    assert len(text) < 100_000
+    assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", text.replace("http://www.w3.org/2000/svg", ""))
+    assert text.count("<script") == 2
+    assert "<img" not in text
+    assert "&lt;script&gt;" in text
+    assert "recover compare &#x27;results/it" in text
+
+
+def test_the_table_holds_the_tests_of_every_cell_without_scripts(found: Comparison) -> None:
+    text = as_html(found)
+    assert text.count("<tr>") == 1 + len(found.cells) + 3
+    least = found.cells.sort_values("q").iloc[0]
+    assert f"{least['p']:.4g}" in text
+    assert f"{least['q']:.4g}" in text
+    assert f"{len(found.different)} cells differ at a false-discovery rate of 5%" in text
+    assert "McNemar" in text
+
+
+def test_hover_shows_both_values_and_the_exact_test(opened: Any, found: Comparison) -> None:
+    for panel, noise in ((0, 0.0), (1, 0.1)):
+        point_at(opened, found.first, panel, 60, 30)
+        cell = found.cells[(found.cells[["n", "d", "noise"]] == [60, 30, noise]).all(axis=1)].iloc[0]
+        text = detail(opened)
+        assert "n = 60, d = 30" in text
+        assert f"noise = {noise:g}" in text
+        for column in ("first", "second", "difference", "p", "q"):
+            assert f"{cell[column]:.4g}" in text
+        assert f"pairs larger in the second\n{cell['gained']:.0f}" in text
+
+
+def test_the_key_states_symmetric_limits(opened: Any, found: Comparison) -> None:
+    reach = float(np.abs(found.cells["difference"]).max())
+    key = opened.find_element("id", "key").text
+    assert "difference in recovered" in key
+    assert f"-{reach:.3g}" in key.replace("\n", " ")
+    assert "differs" in key
+
+
+def test_keyboard_and_screen_readers(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    target = opened.find_elements("css selector", ".map")[0]
+    assert target.accessible_name.startswith("(a) noise = 0: difference in recovered")
+    target.send_keys(Keys.HOME, Keys.ARROW_UP)
+    assert "n = 40, d = 30" in detail(opened)
+
+
+def test_dark_and_light(opened: Any) -> None:
+    papers = []
+    for scheme in ("light", "dark"):
+        feature = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", feature)
+        papers.append(opened.execute_script("return getComputedStyle(document.body).backgroundColor"))
+    assert papers[0] != papers[1]
+
+
+def test_compare_writes_the_page(tmp_path: Path) -> None:
+    rows = wendel_rows()
+    paths = [store(rows, tmp_path / name, name=name, seed=seed) for name, seed in (("a", 1), ("b", 2))]
+    result = run_command("compare", *paths, "--out", tmp_path / "c.html")
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "c.html").read_text()
+    assert "not paired" in text
+    assert "Fisher" in text
