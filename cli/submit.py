@@ -32,7 +32,7 @@ def command(
     recover submit p1-fig06 --array 50 --time 02:00:00 --now
     recover submit p1-fig06 --dask 32 --sbatch=--partition=long
     """
-    from recovery.config import load
+    from recovery.config import Boundary, load
     from recovery.runner.submit import Job, sbatch, write_script
     from recovery.runner.sweep import plan
 
@@ -41,10 +41,13 @@ def command(
     sweep = load(config, overrides)
     folder = (out or Path("results") / sweep.name).absolute()
     plan(sweep, folder)  # refuse now what would be refused in every task
-    config = str(Path(config).absolute()) if Path(config).is_file() else config
+    modules = Path(config).absolute().parent if Path(config).is_file() else None
+    config = str(Path(config).absolute()) if modules else config
     arguments = [config, "--out", str(folder), *(part for text in overrides for part in ("--set", text))]
     logs = folder / "slurm"
-    job = Job(sweep.name, arguments, logs, Path.cwd(), time, mem, options)
+    job = Job(
+        sweep.name, arguments, logs, Path.cwd(), time, mem, options, isinstance(sweep.sampling, Boundary), modules
+    )
     script = logs / ("array.sbatch" if array else "dask.sbatch")
     write_script(script, job.array(array) if array else job.dask(dask or 1))
     click.echo(sbatch(script) if now else f"{script}\nsubmit it: sbatch {script}")

@@ -13,6 +13,8 @@ from recovery.errors import RecoverError, StoreError
 GRACE_SECONDS = 60
 """SLURM warns this long before the time limit; the sweep stores what it has and the job is queued again."""
 MOST_REQUEUES = 50
+WORKERS_SECONDS = 300
+"""A sweep that starts with fewer workers than there will be keeps only those busy."""
 
 
 class SubmitError(RecoverError):
@@ -21,7 +23,10 @@ class SubmitError(RecoverError):
 
 @dataclass(frozen=True)
 class Job:
-    """What a script asks of SLURM and runs. `options`: further #SBATCH lines, such as `--partition=long`."""
+    """What a script asks of SLURM and runs. `options`: further #SBATCH lines, such as `--partition=long`.
+
+    rounds: whether shards may have to wait for each other. modules: the folder of the config, with the user's own code.
+    """
 
     name: str
     arguments: Sequence[str]
@@ -31,13 +36,16 @@ class Job:
     time: str | None = None
     memory: str | None = None
     options: Sequence[str] = ()
+    rounds: bool = False
+    modules: Path | None = None
 
     def array(self, tasks: int) -> str:
-        """A script for `tasks` array tasks, each one shard on one core; one warned of its end queues itself again."""
+        """A script for `tasks` array tasks, each one shard on one core; one warned of its end, or that waits for the
+        others to finish a round, queues itself again."""
         return "\n".join(
             [
                 *self._header([f"--array=1-{tasks}", "--cpus-per-task=1", f"--signal=B:USR1@{GRACE_SECONDS}"], "%A_%a"),
-                "again=0",
+                f"again={int(self.rounds)}",
                 "trap 'again=1; kill -USR1 $sweep 2>/dev/null' USR1",
                 "trap 'kill -TERM $sweep 2>/dev/null' TERM",
                 f"{self._sweep()} --jobs 1 --shard $SLURM_ARRAY_TASK_ID/{tasks} &",
@@ -58,9 +66,11 @@ class Job:
         return "\n".join(
             [
                 *self._header([f"--ntasks={workers}", "--cpus-per-task=1"], "%j"),
+                *([f"export PYTHONPATH={shlex.quote(str(self.modules))}:$PYTHONPATH"] if self.modules else []),
                 'export DASK_SCHEDULER_ADDRESS="tcp://$(hostname):$((20000 + SLURM_JOB_ID % 20000))"',
                 f"{python} -m distributed.cli.dask_scheduler --port ${{DASK_SCHEDULER_ADDRESS##*:}} --no-dashboard &",
                 f"srun {python} -m distributed.cli.dask_worker $DASK_SCHEDULER_ADDRESS --nthreads 1 --no-dashboard &",
+                f"{python} -c 'import distributed as d; d.Client().wait_for_workers({workers}, {WORKERS_SECONDS})'",
                 f"{self._sweep()} --backend dask",
                 "status=$?",
                 "kill %1 %2",

@@ -141,3 +141,11 @@ def test_a_wrong_shard_is_a_usage_error(tmp_path: Path, text: str) -> None:
     result = recover("sweep", write_config(tmp_path), "--shard", text)
     assert result.exit_code == 2
     assert "--shard" in result.stderr
+
+
+def test_array_tasks_of_a_boundary_sweep_wait_in_the_queue_for_each_other(tmp_path: Path) -> None:
+    config = write_config(tmp_path, axes={"n": [2, 4, 6, 8], "d": [3]})
+    script = tmp_path / "out" / "slurm" / "array.sbatch"
+    for sampling, again in (("{kind: uniform}", "again=0\n"), ("{kind: boundary, rounds: 2, budget: 60}", "again=1\n")):
+        recover("submit", config, "--array", 2, "--out", tmp_path / "out", "--set", f"sampling={sampling}")
+        assert again in script.read_text()

@@ -96,10 +96,10 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def states(job: str) -> dict[str, str]:
-    """Array task -> its state."""
+    """Array task -> its state; the job itself is the task "" where there is no array."""
     lines = output("scontrol", "show", "job", job, "--oneliner").splitlines()
     fields = [dict(part.split("=", 1) for part in line.split() if "=" in part) for line in lines]
-    return {found["ArrayTaskId"]: found["JobState"] for found in fields}
+    return {found.get("ArrayTaskId", ""): found["JobState"] for found in fields}
 
 
 def test_an_array_with_a_requeued_task_ends_in_the_grid_of_a_plain_run(slurm: None, tmp_path: Path) -> None:
@@ -120,4 +120,19 @@ def test_an_array_with_a_requeued_task_ends_in_the_grid_of_a_plain_run(slurm: No
     again = subprocess.run(["sbatch", "--wait", f"--array={cancelled}", out / "slurm" / "array.sbatch"], check=False)
     assert again.returncode == 0
     sweep(config, tmp_path / "plain", jobs=4, backend="threading")
+    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+
+
+def test_a_dask_cluster_of_one_job_ends_in_the_grid_of_a_plain_run(slurm: None, tmp_path: Path) -> None:
+    config, out = write_config(tmp_path, method={"seconds": 0.01}), tmp_path / "out"
+    submit = ["submit", str(config), "--dask", "2", "--out", str(out), "--now", "--time", "10"]
+    said = CliRunner().invoke(main, submit, catch_exceptions=False).output
+    job = said.split()[-1]
+    wait_until(
+        lambda: states(job)[""] not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"), "the job to end", 300
+    )
+    log = (out / "slurm" / f"{job}.log").read_text()
+    assert states(job)[""] == "COMPLETED", log
+    assert log.count("Register worker addr") == 2
+    sweep(config, tmp_path / "plain")
     pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
