@@ -142,14 +142,15 @@ def run(plan: Plan, options: Options, progress: Progress, stop: Stop | None = No
     damaged = _open(plan)
     summary = Summary(plan.sweep.size, damaged=damaged)
     with nullcontext(stop) if stop is not None else Stop() as stopping, progress:
-        while True:
+        tried: set[str] = set()
+        while not (summary.stopped or summary.gave_up):
             plan = _up_to_date(plan)
-            if mine := _mine(plan, options):
+            if mine := [trial for trial in _mine(plan, options) if trial.id not in tried]:
                 _run_trials(plan, mine, options, progress, stopping, summary)
-                plan = _up_to_date(plan)
-            if summary.stopped or summary.gave_up or not _begin_round(plan, summary):
+                tried.update(trial.id for trial in mine)
+            elif not _begin_round(plan, summary):
                 break
-            options = replace(options, retry_failed=False)
+        plan = _up_to_date(plan)
     summary.stored.update(plan.stored[trial.id] for trial in plan.trials if trial.id in plan.stored)
     return summary
 

@@ -16,7 +16,7 @@ from recovery.store import read
 from recovery.store.folder import Folder
 from recovery.store.grid import answers
 
-from .kills import kill_and_resume, stored_ids
+from .kills import kill_and_resume, start, stored_ids
 from .sweeps import interrupt_after, rows, sweep, write_config
 
 AXES = {"n": {"start": 2, "stop": 24, "step": 2}, "d": [3, 5]}
@@ -183,3 +183,11 @@ def test_status_tells_the_round_under_way(tmp_path: Path) -> None:
     sweep(config, tmp_path / "out")
     found = standing(tmp_path / "out")
     assert (found.planned, found.stored, found.missing, found.round) == (BUDGET, BUDGET, 0, 4)
+
+
+def test_two_sweeps_on_one_folder_agree_on_the_rounds(tmp_path: Path) -> None:
+    config = boundary(tmp_path, method={"seconds": 0.005})
+    both = [start(config, "--out", tmp_path / "both", "--jobs", 1, "--quiet") for _ in range(2)]
+    assert [(process.communicate()[1], process.returncode)[1] for process in both] == [0, 0]
+    sweep(config, tmp_path / "one", jobs=8, backend="threading")
+    pd.testing.assert_frame_equal(rows(tmp_path / "both"), rows(tmp_path / "one"))
