@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 
 from recovery.report.analysis import Analysis
 from recovery.report.extras import extra_figures
-from recovery.report.figure import draw, render
+from recovery.report.figure import render
 from recovery.report.page import as_html
+from recovery.report.picture import picture
 from recovery.report.tables import as_csv, as_json
 from recovery.store.parts import write_part
 from recovery.store.rounds import ROUNDS, encode_round
@@ -26,7 +27,7 @@ def bundle(analysis: Analysis) -> bytes:
     with TemporaryDirectory() as folder:
         part = write_part(Path(folder), diagram.grid.table)
         rows = part.read_bytes()
-    drawn = {"figure": draw(analysis), **{name: extra.draw() for name, extra in extra_figures(diagram).items()}}
+    drawn = {"figure": picture(analysis), **{name: extra.draw() for name, extra in extra_figures(analysis).items()}}
     document = json.dumps(dict(diagram.document), indent=2, ensure_ascii=False, default=str)
     contents: dict[str, bytes] = {
         "sweep.json": json.dumps(dict(diagram.grid.sweep), indent=2, default=str).encode(),

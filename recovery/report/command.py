@@ -16,9 +16,9 @@ from recovery.report.diagram import Diagram
 from recovery.report.difference import draw_difference
 from recovery.report.difference_page import as_html as comparison_page
 from recovery.report.extras import extra_figures
-from recovery.report.figure import draw, render
+from recovery.report.figure import render
 from recovery.report.page import as_html
-from recovery.report.profile import draw_profile, is_profile
+from recovery.report.picture import picture
 from recovery.report.tables import as_csv, as_json
 from recovery.report.terminal import print_diagram
 from recovery.store import read
@@ -55,10 +55,10 @@ def report(results: Sequence[Path], kind: str | None, value: str | None, out: Pa
         return analyses
     for analysis in [] if kind == "terminal" else analyses:
         place = _place(analysis.diagram, kind or "png", out, len(analyses))
-        figure = draw_profile(analysis.diagram) if is_profile(analysis.diagram) else draw(analysis)
+        figure = picture(analysis)
         sys.stdout.write(f"{write(place, render(figure, kind or 'png'))}\n")
-        for name, extra in extra_figures(analysis.diagram).items():
-            if name != "profile":  # that is the figure itself
+        for name, extra in extra_figures(analysis).items():
+            if name not in ("profile", "ratios"):  # those are the figure itself
                 beside = place.with_name(f"{analysis.diagram.name}-{name}{place.suffix}")
                 sys.stdout.write(f"{write(beside, render(extra.draw(), kind or 'png'))}\n")
     return analyses

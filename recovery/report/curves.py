@@ -51,7 +51,7 @@ def _traced(spec: Any, n: tuple[float, float], d: tuple[float, float]) -> list[L
     if isinstance(spec, Mapping) and spec.get("ratio") is not None:
         ratio = float(spec["ratio"])
         ends = np.array([[ratio * d[0], d[0]], [ratio * d[1], d[1]]])
-        return [Line(f"n = {ratio:g}d", ends)]
+        return [Line("n = d" if ratio == 1 else f"n = {ratio:g}d", ends)]
     name = spec.get("name") if isinstance(spec, Mapping) else spec
     if name not in CURVES:
         raise ReportError(f"report.curves names {name!r}; there are {', '.join(CURVES)}, or {{ratio: NUMBER}}")

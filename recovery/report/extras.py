@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from recovery.report.diagram import Diagram
+from recovery.report.analysis import Analysis
 from recovery.report.paired import can_pair, draw_paired
 from recovery.report.profile import draw_profile, is_profile
+from recovery.report.ratios import draw_ratios, is_ragged
 from recovery.report.trajectories import figures
 
 
@@ -19,14 +20,19 @@ class Extra:
     draw: Callable[[], Figure]
 
 
-def _profile(diagram: Diagram) -> dict[str, Extra]:
-    words = f"{diagram.quantity.label} along {diagram.layout.x}, measured and in theory".capitalize()
-    return {"profile": Extra(words, lambda: draw_profile(diagram))} if is_profile(diagram) else {}
+def _profile(analysis: Analysis) -> dict[str, Extra]:
+    words = f"{analysis.diagram.quantity.label} along {analysis.diagram.layout.x}, measured and in theory".capitalize()
+    return {"profile": Extra(words, lambda: draw_profile(analysis.diagram))} if is_profile(analysis.diagram) else {}
 
 
-def _paired(diagram: Diagram) -> dict[str, Extra]:
+def _ratios(analysis: Analysis) -> dict[str, Extra]:
+    words = f"Fraction {analysis.diagram.quantity.label} against n/d, a colour a size d"
+    return {"ratios": Extra(words, lambda: draw_ratios(analysis))} if is_ragged(analysis.diagram) else {}
+
+
+def _paired(analysis: Analysis) -> dict[str, Extra]:
     words = "Where the convex program alone recovers, and where training alone does, on the same draws"
-    return {"paired": Extra(words, lambda: draw_paired(diagram))} if can_pair(diagram) else {}
+    return {"paired": Extra(words, lambda: draw_paired(analysis.diagram))} if can_pair(analysis.diagram) else {}
 
 
 WORDS: Mapping[str, str] = {
@@ -38,13 +44,13 @@ WORDS: Mapping[str, str] = {
 }
 
 
-def _recorded(diagram: Diagram) -> dict[str, Extra]:
-    return {name: Extra(WORDS[name], draw) for name, draw in figures(diagram.grid).items()}
+def _recorded(analysis: Analysis) -> dict[str, Extra]:
+    return {name: Extra(WORDS[name], draw) for name, draw in figures(analysis.diagram.grid).items()}
 
 
-KINDS: tuple[Callable[[Diagram], dict[str, Extra]], ...] = (_profile, _paired, _recorded)
+KINDS: tuple[Callable[[Analysis], dict[str, Extra]], ...] = (_profile, _ratios, _paired, _recorded)
 
 
-def extra_figures(diagram: Diagram) -> dict[str, Extra]:
+def extra_figures(analysis: Analysis) -> dict[str, Extra]:
     """Name -> figure, of all kinds that the grid allows; most grids have none."""
-    return {name: extra for kind in KINDS for name, extra in kind(diagram).items()}
+    return {name: extra for kind in KINDS for name, extra in kind(analysis).items()}

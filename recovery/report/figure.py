@@ -47,16 +47,16 @@ def draw(analysis: Analysis) -> Figure:
             _mark(ax, panel)
             handles = _overlay(ax, diagram) + _thresholds(ax, analysis, i)
             if len(panels) > 1:
-                _name_panel(ax, f"({letters(i)}) {plain(panel.title)}", int(CHARACTERS * width / across))
+                name_panel(ax, f"({letters(i)}) {panel.title}", width / across)
         ends = [edges(panel.x)[[0, -1]] for panel in panels]
         axes[0, 0].set_xlim(np.min(ends), np.max(ends))  # an interval that leaves the grid is cut, not followed
         for ax in list(axes.flat)[len(panels) :]:
             ax.set_axis_off()
         for ax in axes[:, 0]:
-            ax.set_ylabel(diagram.layout.y or "")
+            ax.set_ylabel(axis_label(diagram.layout.y))
         for column in range(across):
             ax = axes[[i for i in range(up) if i * across + column < len(panels)][-1], column]
-            ax.set_xlabel(diagram.layout.x)
+            ax.set_xlabel(axis_label(diagram.layout.x))
             ax.tick_params(labelbottom=True)
         bar = figure.colorbar(
             mesh, ax=axes, label=scale.label, shrink=0.9 if up == 1 else 0.6, aspect=24, pad=0.015, extend=scale.extend
@@ -68,10 +68,17 @@ def draw(analysis: Analysis) -> Figure:
     return figure
 
 
-def _name_panel(ax: Axes, title: str, characters: int) -> None:
-    """The panel's title at its left; above the threshold's words where both do not fit on one line."""
-    if len(title) + len(ax.get_title(loc="right")) > characters:
-        title = "\n".join([*wrap(title, characters), *([""] if ax.get_title(loc="right") else [])])
+def name_panel(ax: Axes, title: str, width: float) -> None:
+    """The panel's title at its left, over so many inches; above the threshold's words where both do not fit on one
+    line, and those in two lines where they are wider than the panel."""
+    characters, title = int(CHARACTERS * width), plain(title)
+    found = ax.get_title(loc="right")
+    if len(found) > 1.15 * characters:  # their letters are smaller
+        found = found.replace(", poor", "\npoor")
+        ax.set_title(found, loc="right", fontsize=6.5)
+    if len(title) + len(found) > characters:
+        below = [""] * (1 + found.count("\n")) if found else []
+        title = "\n".join([*wrap(title, characters), *below])
     ax.set_title(title, loc="left", fontsize=None if characters >= CHARACTERS * TWO_COLUMNS / 3 - 1 else 6.5)
 
 
@@ -83,6 +90,11 @@ def render(figure: Figure, kind: str, dots: int | None = None) -> bytes:
     with matplotlib.rc_context(RC):
         figure.savefig(buffer, format=kind, metadata=dates.get(kind), dpi=dots or RC["savefig.dpi"])
     return buffer.getvalue()
+
+
+def axis_label(name: str | None) -> str:
+    """A coordinate for an axis: the last part of its path, in words."""
+    return (name or "").split(".")[-1].replace("_", " ")
 
 
 def heading(text: str, across: int) -> str:
@@ -215,7 +227,7 @@ def _overlay(ax: Axes, diagram: Diagram) -> list[Line2D]:
         if line.secondary:
             style["linestyle"] = (0, (2, 1.2))
         (artist,) = ax.plot(*line.points.T, **style, zorder=4 + rank / 9, scalex=False, scaley=False)
-        if rank == 0 and not line.secondary:
+        if not line.secondary:  # seen on the darkest cells too
             artist.set_path_effects([Stroke(linewidth=style["linewidth"] + 1.2, foreground="white"), Normal()])
         handles.setdefault(line.label, Line2D([], [], **style, label=line.label))
     return list(handles.values())

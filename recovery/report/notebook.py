@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 from recovery.report.analysis import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.figure import draw, render
+from recovery.report.figure import render
+from recovery.report.picture import picture
 from recovery.report.terminal import summary
 from recovery.store import Grid
 from recovery.store import read as read_grid
@@ -48,7 +49,7 @@ class Results:
 
     def plot(self, value: str | None = None) -> Figure:
         """The diagram as a matplotlib figure, which a notebook shows."""
-        return draw(self.analysis(value))
+        return picture(self.analysis(value))
 
     def _repr_png_(self) -> bytes:
         return render(self.plot(), "png")

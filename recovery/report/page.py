@@ -47,7 +47,7 @@ def _pictures(analyses: list[Analysis]) -> str:
     drawn = []
     for analysis in analyses:
         name = f"{analysis.diagram.name}: " if len(analyses) > 1 else ""
-        for figure in extra_figures(analysis.diagram).values():
+        for figure in extra_figures(analysis).values():
             drawn.append((name + figure.words, render(figure.draw(), "png", SCREEN)))
     return f"<h2>Figures</h2>{pictures(drawn)}" if drawn else ""
 

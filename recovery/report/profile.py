@@ -6,7 +6,6 @@ rows carry their own prediction (columns `predicted`, `bound`), the quantity is 
 
 from collections.abc import Mapping
 from math import ceil
-from textwrap import wrap
 from typing import Any
 
 import matplotlib
@@ -16,13 +15,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from recovery.report.diagram import Diagram, Panel
-from recovery.report.style import DASHES, ONE_COLUMN, RC, TWO_COLUMNS
+from recovery.report.figure import axis_label, heading, letters, plain
+from recovery.report.intervals import wilson
+from recovery.report.style import DASHES, LINES, ONE_COLUMN, RC, TWO_COLUMNS
 from recovery.theory import CURVES
 from recovery.theory.curve import Curve
 from recovery.types import Array
 
 MESH = 400
-LINES = ("#1b6ca8", "#d95f02", "#2e8b57", "#6a3d9a", "#8c564b", "#c2185b", "#666666")
 OWN = ("predicted", "bound")
 """Columns of the rows that are theory themselves."""
 
@@ -44,18 +44,22 @@ def draw_profile(diagram: Diagram) -> Figure:
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=(width, width / across * 0.74 * up + 0.8), layout="constrained")
         axes = figure.subplots(up, across, sharey=True, squeeze=False)
-        for panel, ax in zip(panels, axes.flat, strict=False):
+        for i, (panel, ax) in enumerate(zip(panels, axes.flat, strict=False)):
             _panel(ax, diagram, panel)
-            ax.set_title(panel.title if len(panels) > 1 else "", loc="left")
-            ax.set_xlabel(diagram.layout.x)
+            ax.set_title(f"({letters(i)}) {plain(panel.title)}" if len(panels) > 1 else "", loc="left")
+            ax.set_xlabel(axis_label(diagram.layout.x))
         for ax in list(axes.flat)[len(panels) :]:
             ax.set_axis_off()
         for ax in axes[:, 0]:
-            ax.set_ylabel(str(diagram.quantity))
-        figure.suptitle("\n".join(wrap(diagram.title, 46 if across == 1 else 110)), fontsize=9)
+            ax.set_ylabel(_measured_label(diagram))
+        figure.suptitle(heading(diagram.title, across), fontsize=9)
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2 if across == 1 else 4)
     return figure
+
+
+def _measured_label(diagram: Diagram) -> str:
+    return f"fraction {diagram.quantity.label}" if diagram.proportion else diagram.quantity.label
 
 
 def _panel(ax: Axes, diagram: Diagram, panel: Panel) -> None:
@@ -63,8 +67,11 @@ def _panel(ax: Axes, diagram: Diagram, panel: Panel) -> None:
         cells = panel.cells[panel.cells["iy"] == i].sort_values("ix")
         x = np.array([panel.x[j] for j in cells["ix"]], dtype=float)
         colour = LINES[i % len(LINES)]
-        label = str(diagram.quantity) if y is None else f"{diagram.layout.y} = {y:g}"
-        ax.plot(x, cells["value"].to_numpy(dtype=float), "o", ms=2.5, color=colour, label=label)
+        label = _measured_label(diagram) if y is None else f"{axis_label(diagram.layout.y)} = {y:g}"
+        value = cells["value"].to_numpy(dtype=float)
+        ax.plot(x, value, "o", ms=2.5, color=colour, label=label)
+        if diagram.proportion:
+            ax.vlines(x, *wilson(cells["yes"], cells["no"]), color=colour, lw=0.5, alpha=0.6)
         if len(x) < 2:
             continue
         rows = _rows(diagram, panel, y)

@@ -30,6 +30,8 @@ RC: Any = {
 
 COLOURS = "cividis"
 """Perceptually even and the same to readers without red or green cones; legible in grey."""
+LINES = ("#1b6ca8", "#d95f02", "#2e8b57", "#6a3d9a", "#8c564b", "#c2185b", "#666666")
+"""Lines and points that stand beside each other."""
 CURVES = ("#e3242b", "black", "#6a3d9a", "#d95f02")
 DASHES: tuple[Any, ...] = ("-", (0, (4, 2.5)), (0, (1, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 WIDTHS = (1.7, 0.9, 1.2, 1.2)

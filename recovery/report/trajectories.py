@@ -33,7 +33,7 @@ PAIR_COLOURS = (*CURVES[::2], "#1b6ca8", "#2e8b57", "#d95f02", "#8c564b", "#c218
 FAR = 10.0
 """What a run that diverged did farther out is not drawn into the landscape."""
 FLOOR = 1e-18
-"""Losses at or below zero, which rounding makes, are drawn here on a log axis."""
+"""What lies lower, or at or below zero by rounding, is drawn here on a log axis."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def draw_loss(runs: Sequence[Run], title: str) -> Figure:
         for run in runs[:MOST_LINES]:
             colour, epoch = shades[cells.index(run.cell)], run.record["epoch"]
             ax.plot(epoch, np.maximum(run.record["loss"], FLOOR), color=colour, linewidth=0.9)
-            ax.plot(epoch, run.record["sum_norm"], color=colour, linewidth=0.7, linestyle=DASHES[2])
+            ax.plot(epoch, np.maximum(run.record["sum_norm"], FLOOR), color=colour, linewidth=0.7, linestyle=DASHES[2])
         ax.set_yscale("log")
         if max(float(run.record["epoch"][-1]) for run in runs) > 20 * min(
             float(run.record["epoch"][-1]) for run in runs
@@ -116,7 +116,13 @@ def draw_paths(runs: Sequence[Run], title: str) -> Figure:
         ax.plot([1.0, -1.0], [0.0, 0.0], "x", color="black", markersize=5)
         ax.set_aspect("equal", adjustable="datalim")
 
-    return _panels(runs, title, panel, "along a", "orthogonal to a")
+    key = [
+        Line2D([], [], color=CURVES[0], linewidth=0.9, marker="o", markersize=3, label="v > 0"),
+        Line2D([], [], color="#1b6ca8", linewidth=0.9, marker="o", markersize=3, label="v < 0"),
+        Line2D([], [], color="black", linestyle="none", marker="D", markerfacecolor="none", ms=4, label="sum of |v| w"),
+        Line2D([], [], color="black", linestyle="none", marker="x", markersize=5, label="planted"),
+    ]
+    return _panels(runs, title, panel, "along a", "orthogonal to a", key)
 
 
 def draw_pairing(runs: Sequence[Run], title: str) -> Figure:
@@ -138,6 +144,13 @@ def draw_pairing(runs: Sequence[Run], title: str) -> Figure:
                     ax.plot(*ends.T, color=colour, linewidth=0.7, linestyle=DASHES[1])
                 ax.set_title(f"{run.cell}: {name}, worst pair off by {error:.1e}" if run.cell else name, loc="left")
                 ax.set_aspect("equal", adjustable="datalim")
+                ax.set_xlabel("coordinate 1")
+                ax.set_ylabel("coordinate 2")
+        key = [
+            Line2D([], [], color="black", linewidth=0.7, marker="*", markersize=5, label="path of a neuron, its end"),
+            Line2D([], [], color="black", linewidth=0.7, linestyle=DASHES[1], label="between partners"),
+        ]
+        figure.legend(handles=key, loc="outside lower center", ncols=2)
         figure.suptitle(_wrapped(figure, title), fontsize=9)
     return figure
 
@@ -162,20 +175,36 @@ def draw_landscape(runs: Sequence[Run], title: str) -> Figure:
         ax.set_xlim(low, high)
         ax.set_ylim(low, high)
 
-    return _panels(runs, title, panel, "alpha 1", "alpha 2")
+    key = [
+        Line2D([], [], color=CURVES[0], linewidth=1.2, marker="o", markersize=4, label="run, and its end"),
+        Line2D([], [], color="0.5", linestyle="none", marker="x", markersize=5, label="optimum (1, -1)"),
+        Line2D([], [], color="0.5", linewidth=0.7, linestyle=DASHES[1], label="alpha 1 - alpha 2 = 1"),
+    ]
+    figure = _panels(runs, title, panel, "alpha 1", "alpha 2", key)
+    shades = matplotlib.cm.ScalarMappable(matplotlib.colors.LogNorm(1e-3, float(loss.max())), COLOURS)
+    figure.colorbar(shades, ax=figure.axes, label="population loss, log scale", aspect=24, pad=0.015, extend="min")
+    return figure
 
 
 def _wrapped(figure: Figure, title: str) -> str:
     return "\n".join(wrap(plain(title), int(15 * figure.get_figwidth())))
 
 
-def _panels(runs: Sequence[Run], title: str, panel: Callable[[Axes, Run], None], across: str, up: str) -> Figure:
+def _panels(
+    runs: Sequence[Run],
+    title: str,
+    panel: Callable[[Axes, Run], None],
+    across: str,
+    up: str,
+    key: Sequence[Line2D] = (),
+) -> Figure:
     chosen = firsts(runs)
     columns = min(len(chosen), 3)
     rows = ceil(len(chosen) / columns)
     width = ONE_COLUMN if columns == 1 else TWO_COLUMNS
     with matplotlib.rc_context(RC):
-        figure = Figure(figsize=(width, width / columns * 0.9 * rows + 0.4), layout="constrained")
+        height = width / columns * 0.9 * rows + 0.4 + (0.3 if key else 0.0)
+        figure = Figure(figsize=(width, height), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False)
         for letter, run, ax in zip("abcdefghi", chosen, axes.flat, strict=False):
             panel(ax, run)
@@ -184,6 +213,8 @@ def _panels(runs: Sequence[Run], title: str, panel: Callable[[Axes, Run], None],
             ax.set_ylabel(up)
         for ax in list(axes.flat)[len(chosen) :]:
             ax.set_axis_off()
+        if key:
+            figure.legend(handles=key, loc="outside lower center", ncols=2 if columns == 1 else 4)
         figure.suptitle(_wrapped(figure, title), fontsize=9)
     return figure
 

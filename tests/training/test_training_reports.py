@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from recovery.config import load
+from recovery.report.analysis import Analysis
 from recovery.report.command import report
 from recovery.report.diagram import Diagram
 from recovery.report.extras import extra_figures
@@ -143,7 +144,7 @@ def test_the_paired_figure_shows_the_difference_of_each_cell(tmp_path):
     mesh = ax.collections[0].get_array().reshape(2, 2)
     expected = frame.groupby(["d", "n"])["convex_recovered"].mean().astype(float).to_numpy().reshape(2, 2)
     np.testing.assert_allclose(np.asarray(mesh), expected)
-    assert set(extra_figures(diagram)) == {"paired"}
+    assert set(extra_figures(Analysis(diagram))) == {"paired"}
 
 
 @pytest.mark.filterwarnings("error")
