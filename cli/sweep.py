@@ -79,7 +79,8 @@ def command(
 
     CONFIG is a YAML file or the name of a shipped config (`recover configs`). Calling it again goes on where the
     last call stopped; several may run on one folder at once. Exit status: 0 all stored trials are ok, 1 some failed,
-    2 bad usage or config, 75 stopped early (SIGINT, SIGTERM, SIGUSR1, --max-time, a full disk): call again.
+    2 bad usage or config, 75 stopped early (SIGINT, SIGTERM, SIGUSR1, --max-time, a full disk, a round that waits for
+    other shards): call again.
     """
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
 

@@ -55,6 +55,8 @@ def test_the_schema_accepts_a_shipped_config(name: str, schema: Any) -> None:
         {"axes": {"n": []}},
         {"axes": {"n": {"begin": 1}}},
         {"claims": [{"kind": "threshold"}]},
+        {"sampling": {"kind": "boundary", "rounds": 1, "budget": 9}},
+        {"backend": "slurm"},
     ],
 )
 def test_the_schema_refuses_what_check_refuses(fields: dict[str, Any], schema: Any) -> None:
