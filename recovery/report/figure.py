@@ -26,6 +26,8 @@ from recovery.types import Array
 
 CHARACTERS = 15
 """About so many letters of a panel's title fit into an inch."""
+MARK = 7
+"""Letters' room that a legend's mark takes."""
 LARGE = 10_000
 """From this many cells a panel on, a vector file holds the mesh as a picture."""
 
@@ -64,7 +66,8 @@ def draw(analysis: Analysis) -> Figure:
         bar.outline.set_linewidth(0.6)
         figure.suptitle(heading(diagram.title, across), fontsize=9)
         handles += _mark_handles(diagram)
-        figure.legend(handles=handles, loc="outside lower center", ncols=1 if across == 1 else 4)
+        columns = legend_columns([str(handle.get_label()) for handle in handles], width)
+        figure.legend(handles=handles, loc="outside lower center", ncols=columns)
     return figure
 
 
@@ -90,6 +93,16 @@ def render(figure: Figure, kind: str, dots: int | None = None) -> bytes:
     with matplotlib.rc_context(RC):
         figure.savefig(buffer, format=kind, metadata=dates.get(kind), dpi=dots or RC["savefig.dpi"])
     return buffer.getvalue()
+
+
+def legend_columns(labels: Sequence[str], width: float) -> int:
+    """As many columns, up to five, as a legend of these labels may have over so many inches."""
+    for columns in range(min(5, len(labels)), 1, -1):
+        rows = ceil(len(labels) / columns)
+        widest = [max(map(len, labels[i : i + rows])) + MARK for i in range(0, len(labels), rows)]
+        if sum(widest) <= CHARACTERS * width:
+            return columns
+    return 1
 
 
 def axis_label(name: str | None) -> str:

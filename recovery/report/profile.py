@@ -13,26 +13,37 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from recovery.report.diagram import Diagram, Panel
-from recovery.report.figure import axis_label, heading, letters, plain
+from recovery.report.figure import axis_label, heading, legend_columns, letters, plain, positions
 from recovery.report.intervals import wilson
+from recovery.report.scale import scale_of
 from recovery.report.style import DASHES, LINES, ONE_COLUMN, RC, TWO_COLUMNS
 from recovery.theory import CURVES
 from recovery.theory.curve import Curve
 from recovery.types import Array
 
 MESH = 400
+DECADES = 100
+"""A coordinate that spans such a factor stands on a log axis."""
 OWN = ("predicted", "bound")
 """Columns of the rows that are theory themselves."""
 
 
 def is_profile(diagram: Diagram) -> bool:
-    """Whether this diagram is one: the coordinate across is an axis of a curve it asks for, or rows predict it."""
-    x = diagram.layout.x
+    """Whether lines say more than a map: a curve over the coordinate across is asked for, rows bring their own theory,
+    or what goes up is a single value or words."""
+    x, y = diagram.layout.x, diagram.layout.y
     if any(x in curve.axes and curve.axes != ("n", "d") for curve in _curves(diagram)):
         return True
-    return str(diagram.quantity) == "frequency" and x not in ("n", "d")
+    if str(diagram.quantity) == "frequency" and x not in ("n", "d"):
+        return True
+    return len(diagram.panels[0].y) == 1 or (_words(diagram, y) and not _words(diagram, x))
+
+
+def _words(diagram: Diagram, name: str | None) -> bool:
+    return name is not None and not pd.api.types.is_numeric_dtype(diagram.frame[name].dtype)
 
 
 def draw_profile(diagram: Diagram) -> Figure:
@@ -53,8 +64,13 @@ def draw_profile(diagram: Diagram) -> Figure:
         for ax in axes[:, 0]:
             ax.set_ylabel(_measured_label(diagram))
         figure.suptitle(heading(diagram.title, across), fontsize=9)
+        if scale_of(diagram).logarithmic:
+            axes[0, 0].set_yscale("log")
         handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2 if across == 1 else 4)
+        bars = "95 % interval" if diagram.proportion else "lowest to highest"
+        handles.append(Line2D([], [], marker="|", linestyle="none", color="black", ms=7, mew=0.5))
+        columns = legend_columns([*labels, bars], width)
+        figure.legend(handles, [*labels, bars], loc="outside lower center", ncols=columns)
     return figure
 
 
@@ -63,18 +79,23 @@ def _measured_label(diagram: Diagram) -> str:
 
 
 def _panel(ax: Axes, diagram: Diagram, panel: Panel) -> None:
+    at = positions(panel.x)
+    if not np.array_equal(at, np.asarray(panel.x, dtype=object)):
+        ax.set_xticks(at, [plain(str(value)) for value in panel.x])
+    elif at.min() > 0 and at.max() >= DECADES * at.min():
+        ax.set_xscale("log")
     for i, y in enumerate(panel.y):
         cells = panel.cells[panel.cells["iy"] == i].sort_values("ix")
-        x = np.array([panel.x[j] for j in cells["ix"]], dtype=float)
-        colour = LINES[i % len(LINES)]
-        label = _measured_label(diagram) if y is None else f"{axis_label(diagram.layout.y)} = {y:g}"
+        x, colour = at[cells["ix"]], LINES[i % len(LINES)]
+        up = axis_label(diagram.layout.y)
+        label = _measured_label(diagram) if len(panel.y) == 1 else f"{up} = {y:g}" if not isinstance(y, str) else y
         value = cells["value"].to_numpy(dtype=float)
-        ax.plot(x, value, "o", ms=2.5, color=colour, label=label)
-        if diagram.proportion:
-            ax.vlines(x, *wilson(cells["yes"], cells["no"]), color=colour, lw=0.5, alpha=0.6)
-        if len(x) < 2:
-            continue
+        ax.plot(x, value, "o", ms=2.5, color=colour, label=plain(label))
+        low, high = wilson(cells["yes"], cells["no"]) if diagram.proportion else (cells["lowest"], cells["highest"])
+        ax.vlines(x, low, high, color=colour, lw=0.5, alpha=0.6)
         rows = _rows(diagram, panel, y)
+        if len(x) < 2 or _words(diagram, diagram.layout.x):
+            continue
         for name, dash in zip(OWN, DASHES[1:], strict=False):
             if str(diagram.quantity) == "frequency" and name in rows and rows[name].notna().any():
                 means = rows.groupby(diagram.layout.x)[name].mean()
@@ -82,8 +103,8 @@ def _panel(ax: Axes, diagram: Diagram, panel: Panel) -> None:
         for curve in _curves(diagram):
             values = _along(curve, diagram, rows, np.linspace(x[0], x[-1], MESH))
             if values is not None:
-                at, line = values
-                ax.plot(at, line, linestyle="-", lw=0.9, color="black", label=curve.label if i == 0 else None)
+                along, line = values
+                ax.plot(along, line, linestyle="-", lw=0.9, color="black", label=curve.label if i == 0 else None)
 
 
 def _rows(diagram: Diagram, panel: Panel, y: Any) -> pd.DataFrame:

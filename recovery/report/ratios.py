@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from recovery.report.analysis import Analysis, brief
 from recovery.report.diagram import Diagram
-from recovery.report.figure import heading, letters, name_panel
+from recovery.report.figure import heading, legend_columns, letters, name_panel
 from recovery.report.intervals import wilson
 from recovery.report.style import LINES, ONE_COLUMN, RC, TWO_COLUMNS
 from recovery.report.transition import poolable
@@ -49,10 +49,10 @@ def draw_ratios(analysis: Analysis) -> Figure:
         for i in range(max(0, len(panels) - across), len(panels)):
             axes.flat[i].set_xlabel("n/d")
         figure.suptitle(heading(diagram.title, across), fontsize=9)
-        handles = {
-            label: handle for ax in axes.flat for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=2 if across == 1 else 5)
+        found = [pair for ax in axes.flat for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
+        handles = dict(sorted(((label, handle) for handle, label in found), key=lambda pair: pair[0]))
+        columns = legend_columns(list(handles), width)
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
     return figure
 
 

@@ -142,7 +142,7 @@ def draw_pairing(runs: Sequence[Run], title: str) -> Figure:
                         ax.plot(*paths[-1, i, :2], "*", color=colour, markersize=5)
                     ends = paths[-1, list(pair), :2]
                     ax.plot(*ends.T, color=colour, linewidth=0.7, linestyle=DASHES[1])
-                ax.set_title(f"{run.cell}: {name}, worst pair off by {error:.1e}" if run.cell else name, loc="left")
+                ax.set_title(f"{run.cell}\n{name}, worst pair off by {error:.1e}".strip(), loc="left")
                 ax.set_aspect("equal", adjustable="datalim")
                 ax.set_xlabel("coordinate 1")
                 ax.set_ylabel("coordinate 2")
