@@ -1,0 +1,140 @@
+"""What boundary sampling saves, and whether its intervals are honest.
+
+    python -m benchmarks.sampling [RESULTS ...] [--repetitions 500] [--seed 0]
+
+1. For each results folder: n50 at every d of the reports' fit, its standard error in per cent and its 95 % interval.
+2. What a uniform sweep on the grid of Figure 6 needs for 0.5 % on every slice, by the information of Wendel's law.
+3. Simulated on Wendel's law, whose n50 is 2d exactly: coverage, bias, spread and mean standard error of n50 where
+   trials are placed in rounds. Once with n50 on the grid of n, once between two of its values; the bias with infinitely
+   many trials at the same places is that of the probit model.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import binomtest
+
+from recovery.report.diagram import Diagram
+from recovery.report.likelihood import Counts
+from recovery.report.threshold import Threshold, fit
+from recovery.report.transition import slices
+from recovery.sampling.placement import Slice, place
+from recovery.sampling.transition import covariance
+from recovery.store import read
+from recovery.theory import CURVES
+from recovery.types import Array
+
+TARGET = 0.005
+SIZES = tuple(range(10, 101, 10))
+N = np.arange(10.0, 401.0, 10.0)
+
+
+def relative_error(n: Array, trials: Array, found: Threshold) -> float:
+    """The standard error of n50 by the expected information at the maximum likelihood estimate, over n50."""
+    if found.separated or not np.isfinite(found.estimate):
+        return np.nan
+    return float(np.sqrt(covariance(n, trials, found.estimate, found.slope)[0, 0]) / found.estimate)
+
+
+def measured(path: Path) -> Iterator[str]:
+    """The table of one results folder."""
+    diagram = Diagram.of(read(path))
+    (panel,) = diagram.panels
+    errors = []
+    for d, found in slices(panel, "n", "d"):
+        cells = panel.cells[panel.cells["d"] == d]
+        trials = (cells["yes"] + cells["no"]).to_numpy(dtype=float)
+        errors.append(relative_error(cells["n"].to_numpy(dtype=float), trials, found))
+        yield (
+            f"| {d:g} | {found.estimate:.2f} | {100 * errors[-1]:.3f} | {found.low:.2f} to {found.high:.2f} "
+            f"| {found.slope:.2f} | {trials.sum():.0f} |"
+        )
+    total = int((panel.cells["yes"] + panel.cells["no"]).sum())
+    reached = sum(error <= TARGET for error in errors)
+    worst = f"worst {100 * max(errors):.3f} %"
+    yield f"\n{diagram.name}: {total} trials, {reached} of {len(errors)} slices within 0.5 %, {worst}"
+
+
+def needed(d: int) -> float:
+    """Replicates of every n of the grid at which n50 has a standard error of 0.5 %, with n50 = 2d and slope 1."""
+    return float(covariance(N, np.ones(len(N)), 2.0 * d, 1.0)[0, 0]) / (TARGET * 2 * d) ** 2
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The counts of a simulated slice and its fit."""
+
+    yes: Array
+    no: Array
+    found: Threshold
+
+
+def sample(
+    n: Array, sizes: tuple[int, ...], replicates: int, rounds: int, budget: int, rng: np.random.Generator
+) -> list[Sampled]:
+    """A boundary sweep over Wendel's law, one slice for each d, as the runner does it."""
+    chances = [1 - CURVES["wendel"].function(n, d) for d in sizes]
+    yes = [rng.binomial(replicates, chance) for chance in chances]
+    no = [replicates - one for one in yes]
+    left = budget - replicates * len(n) * len(sizes)
+    for coming in range(rounds - 1, 0, -1):
+        placed = place([Slice(n, *counts) for counts in zip(yes, no, strict=True)], left // coming)
+        left -= left // coming
+        for i, (_, added) in enumerate(placed):
+            more = rng.binomial(added, chances[i])
+            yes[i], no[i] = yes[i] + more, no[i] + added - more
+    return [Sampled(y, m, fit(Counts.of(np.sqrt(n), 1 / np.sqrt(n), y, m))) for y, m in zip(yes, no, strict=True)]
+
+
+def simulate(
+    n: Array, sizes: tuple[int, ...], replicates: int, rounds: int, budget: int, repetitions: int, seed: int
+) -> Iterator[str]:
+    """The table of one design, a row for each d."""
+    rng = np.random.default_rng(seed)
+    drawn = [sample(n, sizes, replicates, rounds, budget, rng) for _ in range(repetitions)]
+    reached = []
+    for i, d in enumerate(sizes):
+        column = [one[i] for one in drawn]
+        found = [one.found for one in column]
+        covered = sum(t.low <= 2 * d <= t.high for t in found)
+        low, high = binomtest(covered, repetitions).proportion_ci()
+        estimates = np.array([t.estimate for t in found]) / (2 * d) - 1
+        errors = np.array([relative_error(n, one.yes + one.no, one.found) for one in column])
+        reached.append(errors <= TARGET)
+        trials = np.mean([one.yes + one.no for one in column], axis=0)
+        chance = 1 - CURVES["wendel"].function(n, d)
+        limit = fit(Counts.of(np.sqrt(n), 1 / np.sqrt(n), trials * chance, trials * (1 - chance)), intervals=False)
+        bias, noise = 100 * estimates.mean(), 100 * estimates.std() / np.sqrt(repetitions)
+        model = 100 * (limit.estimate / (2 * d) - 1)
+        yield (
+            f"| {d} | {covered / repetitions:.3f} ({low:.3f} to {high:.3f}) | {bias:+.3f} ± {noise:.3f} "
+            f"| {model:+.3f} | {100 * estimates.std():.3f} | {100 * np.nanmean(errors):.3f} | {trials.sum():.0f} |"
+        )
+    yield f"\nwithin 0.5 % on every slice: {np.mean(np.all(reached, axis=0)):.2f} of {repetitions} repetitions\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", nargs="*", type=Path)
+    parser.add_argument("--repetitions", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    for path in arguments.results:
+        print("| d | n50 | s.e. % | 95 % interval | slope | trials |\n|---|---|---|---|---|---|")
+        print("\n".join(measured(path)) + "\n", flush=True)
+    wanted = {d: needed(d) for d in SIZES}
+    most = max(wanted.values())
+    print(f"A uniform sweep needs {most:.0f} replicates of each of {len(N) * len(SIZES)} cells for 0.5 % at d = 10,")
+    print(f"{most * len(N) * len(SIZES):.3g} trials; at the other d " + ", ".join(f"{r:.0f}" for r in wanted.values()))
+    for name, n in (("n = 10, 20, ..., 400", N), ("n = 15, 25, ..., 405", N + 5)):
+        print(f"\n{name}\n\n| d | coverage | bias % | of the model | spread % | mean s.e. % | trials |")
+        print("|---|---|---|---|---|---|---|")
+        for line in simulate(n, (10, 20, 50, 100), 4, 6, 9000, arguments.repetitions, arguments.seed):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
