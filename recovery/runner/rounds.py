@@ -62,7 +62,7 @@ def plan_round(
     for cells, (transition, added) in zip(groups, placed, strict=True):
         drawn.update({cell.id: more for cell, more in zip(cells, added, strict=True)})
         where = {axis: value for axis, value in cells[0].coordinates.items() if axis in sweep.axes and axis != "n"}
-        known = {"n50": transition.half, "relative_error": transition.relative_error} if transition else {}
+        known = {"n50": transition.half, "standard_error": transition.error} if transition else {}
         records.append({"where": where, "placed": sum(added), **known})
     text = "\n".join(f"{trial} {told[trial]}" for trial in sorted(told))
     return {

@@ -1,10 +1,12 @@
 """Trials placed where they sharpen n50 most: c-optimal within a slice, even relative standard errors across slices.
 
-Trial after trial goes to the slice whose n50 is known worst for its size, and there to the n at which it lowers the
+Trial after trial goes to the slice whose n50 may be known worst for its size, and there to the n at which it lowers the
 variance of n50 most. This greedy design converges to the c-optimal one (Wynn 1970; Silvey 1980, chapter 3), its counts
-are whole as they come, and it starts from the trials that are there. Estimates from few trials are rough, so the
-variance is a geometric mean over four points that have the estimate's own mean and covariance: a cell next to the
-supposed transition is not starved, and the points close up as rounds go by.
+are whole as they come, and it starts from the trials that are there.
+
+Estimates from few trials are rough, so variances are taken at four points that have the estimate's own mean and
+covariance, and close up as rounds go by: at their geometric mean within a slice, so that a cell next to the supposed
+transition is not starved; at the worst between slices, so that one is not passed over for seeming steeper than it is.
 """
 
 import heapq
@@ -70,7 +72,8 @@ class _Design:
     def __init__(self, part: Slice, found: Transition) -> None:
         known = np.linalg.inv(np.linalg.inv(found.covariance) + SLOPE)
         spread = np.sqrt(2) * np.linalg.cholesky(known).T
-        halves = np.clip(found.half + np.array([spread[:, 0], -spread[:, 0]]).ravel(), part.n.min(), part.n.max())
+        ends = part.n.min(), part.n.max()
+        halves = np.clip(found.half + np.array([spread[:, 0], -spread[:, 0]]).ravel(), *ends)
         slopes = found.slope * np.exp(np.array([spread[:, 1], -spread[:, 1]]).ravel())
         pairs = [gradients(part.n, half, slope) for half, slope in zip(halves, slopes, strict=True)]
         # of one trial at each n: entries 11, 12, 22 of the information matrix, shape (3, points, cells)
@@ -82,16 +85,16 @@ class _Design:
         )
         self._sum = self._one @ (part.yes + part.no)
         self._sum[2] += SLOPE[1, 1]
-        self._scale = 2 * np.log(found.half)
-        self.variance = float(_log_variance(self._sum).mean()) - self._scale
-        """The logarithm of the relative variance of n50."""
+        self._scale = 2 * np.log(np.clip(found.half, *ends))
+        self.variance = float(_log_variance(self._sum).max()) - self._scale
+        """The logarithm of the relative variance of n50, at the point where it is greatest."""
 
     def add(self, trials: int) -> int:
         """Draw `trials` where they help most; returns where."""
-        after = _log_variance(self._sum[:, :, None] + trials * self._one).mean(axis=0)
-        best = int(np.argmin(after))
+        after = _log_variance(self._sum[:, :, None] + trials * self._one)
+        best = int(np.argmin(after.mean(axis=0)))
         self._sum += trials * self._one[:, :, best]
-        self.variance = float(after[best]) - self._scale
+        self.variance = float(after[:, best].max()) - self._scale
         return best
 
 

@@ -29,15 +29,15 @@ class Transition:
     covariance: Array
 
     @property
-    def relative_error(self) -> float:
-        """The standard error of n50, over n50."""
-        return float(np.sqrt(self.covariance[0, 0])) / self.half
+    def error(self) -> float:
+        """The standard error of n50."""
+        return float(np.sqrt(self.covariance[0, 0]))
 
 
 def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike) -> Transition | None:
-    """The transition of a slice from its counts at each n; None where it is not between the least and greatest n.
+    """The transition of a slice from its counts at each n.
 
-    That is so, too, where all trials ended alike.
+    None if all trials ended alike, or if n50 lies more than two standard errors beyond the least or greatest n.
     """
     n, yes, no = (np.asarray(values, dtype=np.float64) for values in (n, yes, no))
     drawn = yes + no > 0
@@ -60,9 +60,8 @@ def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike) -> Transition | None:
     )
     slope, offset = np.linalg.solve(triangle, found.x)
     half = float(offset / slope)
-    if not n.min() <= half <= n.max():
-        return None
-    return Transition(half, float(slope), covariance(n, yes + no, half, float(slope)))
+    result = Transition(half, float(slope), covariance(n, yes + no, half, float(slope)))
+    return result if n.min() - 2 * result.error <= half <= n.max() + 2 * result.error else None
 
 
 def covariance(n: ArrayLike, trials: ArrayLike, half: float, slope: float) -> Array:

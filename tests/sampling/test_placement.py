@@ -48,14 +48,14 @@ def test_trials_go_where_the_c_optimal_design_puts_them(half: float) -> None:
 
 def test_relative_errors_come_out_even_across_slices() -> None:
     halves = np.array([20.0, 60.0, 120.0, 200.0])
-    slices = [expected(half, 1.0, 200) for half in halves]
-    placed = place(slices, 20_000)
-    assert sum(sum(added) for _, added in placed) == 20_000
+    slices = [expected(half, 1.0, 2000) for half in halves]
+    placed = place(slices, 400_000)
+    assert sum(sum(added) for _, added in placed) == 400_000
     errors = [
         np.sqrt(covariance(N, part.yes + part.no + added, half, 1.0)[0, 0]) / half
         for part, half, (_, added) in zip(slices, halves, placed, strict=True)
     ]
-    assert max(errors) < 1.1 * min(errors)
+    assert max(errors) < 1.05 * min(errors)
     per_slice = [sum(added) for _, added in placed]
     assert per_slice == sorted(per_slice, reverse=True)  # n50 / sqrt(n50) is known worst where n50 is small
 
@@ -113,4 +113,14 @@ def test_random_counts_never_break_a_placement() -> None:
         placed = place(slices, 50)
         known = any(found is not None for found, _ in placed)
         assert sum(sum(added) for _, added in placed) == 50 * known
-        assert all(np.isfinite(found.relative_error) for found, _ in placed if found is not None)
+        assert all(np.isfinite(found.error) for found, _ in placed if found is not None)
+
+
+def test_a_transition_that_may_lie_on_the_grid_is_not_given_up() -> None:
+    """Two of four at the least n put n50 just below it, and it may still be above."""
+    yes = np.minimum(np.array([2, 4, 4, *[4] * (len(N) - 3)]), 4)
+    part = Slice(N, yes, 4 - yes)
+    found = part.transition
+    assert found is not None
+    assert found.half <= N[0] + found.error
+    assert sum(place([part], 100)[0][1][:3]) == 100
