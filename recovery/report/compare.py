@@ -79,8 +79,9 @@ def compare(first: Diagram, second: Diagram) -> Comparison:
 def _told_apart(first: Diagram, second: Diagram, keys: list[str]) -> dict[str, tuple[object, object]]:
     """Coordinates that are one value throughout each grid, and not the same one."""
     shared = [name for name in coordinates(first.frame) if name in second.frame and name not in keys]
-    values = {name: (first.frame[name].iloc[0], second.frame[name].iloc[0]) for name in shared}
-    return {name: pair for name, pair in values.items() if pair[0] != pair[1]}
+    values = {name: (first.frame[name].unique(), second.frame[name].unique()) for name in shared}
+    constant = {name: (a[0], b[0]) for name, (a, b) in values.items() if len(a) == len(b) == 1}
+    return {name: pair for name, pair in constant.items() if pair[0] != pair[1]}
 
 
 def _values(diagram: Diagram, keys: list[str]) -> pd.DataFrame:

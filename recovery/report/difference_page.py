@@ -100,7 +100,7 @@ def _facts(found: Comparison) -> list[tuple[str, str]]:
 def _cells(found: Comparison) -> str:
     """The cells in a table, smallest q first."""
     columns = [*found.keys, *(name for name in COLUMNS if name in found.cells)]
-    shown = found.cells.sort_values("q", kind="stable").head(MOST_ROWS)
+    shown = found.cells.sort_values(["q", "p"], kind="stable").head(MOST_ROWS)
     rows = [[escape(_short(value)) for value in row] for row in shown[columns].itertuples(index=False, name=None)]
     head = [{"first": found.first.name, "second": found.second.name}.get(name, name) for name in columns]
     note = f'<p class="soft">The first {len(rows)} of {len(found.cells)}; recover compare --out FILE.csv has all.</p>'

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from recovery.report.analysis import Analysis
+from recovery.report.figure import axis_label
 from recovery.report.paired import can_pair, draw_paired
 from recovery.report.profile import draw_profile, is_profile
 from recovery.report.ratios import draw_ratios, is_ragged
@@ -21,7 +22,7 @@ class Extra:
 
 
 def _profile(analysis: Analysis) -> dict[str, Extra]:
-    words = f"{analysis.diagram.quantity.label} along {analysis.diagram.layout.x}, measured and in theory".capitalize()
+    words = f"{analysis.diagram.quantity.label} along {axis_label(analysis.diagram.layout.x)}".capitalize()
     return {"profile": Extra(words, lambda: draw_profile(analysis.diagram))} if is_profile(analysis.diagram) else {}
 
 

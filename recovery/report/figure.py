@@ -98,9 +98,8 @@ def render(figure: Figure, kind: str, dots: int | None = None) -> bytes:
 def legend_columns(labels: Sequence[str], width: float) -> int:
     """As many columns, up to five, as a legend of these labels may have over so many inches."""
     for columns in range(min(5, len(labels)), 1, -1):
-        rows = ceil(len(labels) / columns)
-        widest = [max(map(len, labels[i : i + rows])) + MARK for i in range(0, len(labels), rows)]
-        if sum(widest) <= CHARACTERS * width:
+        lengths = np.array_split([len(label) + MARK for label in labels], columns)
+        if sum(int(column.max()) for column in lengths) <= CHARACTERS * width:
             return columns
     return 1
 

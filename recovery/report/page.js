@@ -185,12 +185,16 @@
     axes(c, ink) {
       const g = grid();
       c.fillStyle = ink; c.font = "12px system-ui, sans-serif";
-      const few = (values, room, width) => { const step = Math.ceil(values.length * width / room) || 1; return values.map((v, i) => [v, i]).filter(([, i]) => i % step === 0); };
+      const few = (values, at, gap) => { // those that stand far enough from the last one shown
+        let last = -Infinity;
+        return values.map((v, i) => [v, at(i)]).filter(([, place]) => { if (Math.abs(place - last) < gap) return false; last = place; return true; });
+      };
+      const middle = (edge, i) => (edge[i] + edge[i + 1]) / 2;
       c.textAlign = "center"; c.textBaseline = "top";
-      for (const [v, i] of few(g.x.values, this.width, 38)) c.fillText(short(v), this.px((this.x[i] + this.x[i + 1]) / 2), MARGIN.top + this.height + 4);
+      for (const [v, x] of few(g.x.values, (i) => this.px(middle(this.x, i)), 38)) c.fillText(short(v), x, MARGIN.top + this.height + 4);
       c.fillText(g.x.name, MARGIN.left + this.width / 2, MARGIN.top + this.height + 19);
       c.textAlign = "right"; c.textBaseline = "middle";
-      for (const [v, i] of few(g.y.values, this.height, 18)) if (v !== null) c.fillText(short(v), MARGIN.left - 5, this.py((this.y[i] + this.y[i + 1]) / 2));
+      for (const [v, y] of few(g.y.values, (i) => this.py(middle(this.y, i)), 18)) if (v !== null) c.fillText(short(v), MARGIN.left - 5, y);
       c.save(); c.translate(9, MARGIN.top + this.height / 2); c.rotate(-Math.PI / 2); c.textAlign = "center"; c.fillText(g.y.name, 0, 0); c.restore();
     }
 

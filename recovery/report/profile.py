@@ -26,7 +26,9 @@ from recovery.types import Array
 
 MESH = 400
 DECADES = 100
-"""A coordinate that spans such a factor stands on a log axis."""
+"""A coordinate that spans such a factor, most of it at the low end, stands on a log axis."""
+SIDE = 0.012
+"""Words that stand at one place are drawn so far apart, of the axis's length."""
 OWN = ("predicted", "bound")
 """Columns of the rows that are theory themselves."""
 
@@ -64,7 +66,7 @@ def draw_profile(diagram: Diagram) -> Figure:
         for ax in axes[:, 0]:
             ax.set_ylabel(_measured_label(diagram))
         figure.suptitle(heading(diagram.title, across), fontsize=9)
-        if scale_of(diagram).logarithmic:
+        if scale_of(diagram).logarithmic and (diagram.table["value"].dropna() > 0).all():
             axes[0, 0].set_yscale("log")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         bars = "95 % interval" if diagram.proportion else "lowest to highest"
@@ -72,6 +74,11 @@ def draw_profile(diagram: Diagram) -> Figure:
         columns = legend_columns([*labels, bars], width)
         figure.legend(handles, [*labels, bars], loc="outside lower center", ncols=columns)
     return figure
+
+
+def _spans_decades(at: Array) -> bool:
+    low, high = float(at.min()), float(at.max())
+    return low > 0 and high >= DECADES * low and float(np.median(at)) < low + 0.1 * (high - low)
 
 
 def _measured_label(diagram: Diagram) -> str:
@@ -82,11 +89,13 @@ def _panel(ax: Axes, diagram: Diagram, panel: Panel) -> None:
     at = positions(panel.x)
     if not np.array_equal(at, np.asarray(panel.x, dtype=object)):
         ax.set_xticks(at, [plain(str(value)) for value in panel.x])
-    elif at.min() > 0 and at.max() >= DECADES * at.min():
+    elif _spans_decades(at):
         ax.set_xscale("log")
     for i, y in enumerate(panel.y):
         cells = panel.cells[panel.cells["iy"] == i].sort_values("ix")
         x, colour = at[cells["ix"]], LINES[i % len(LINES)]
+        if isinstance(y, str) and ax.get_xscale() == "linear":
+            x = x + (i - (len(panel.y) - 1) / 2) * SIDE * float(np.ptp(at))
         up = axis_label(diagram.layout.y)
         label = _measured_label(diagram) if len(panel.y) == 1 else f"{up} = {y:g}" if not isinstance(y, str) else y
         value = cells["value"].to_numpy(dtype=float)

@@ -97,6 +97,39 @@ def test_no_results_and_no_trials_are_told_apart(tmp_path: Path) -> None:
     assert "no trials yet" in empty.output
 
 
+FORMATS = ["terminal", "html", "png", "svg", "pdf", "csv", "json"]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_an_empty_grid_is_a_message_in_every_format(tmp_path: Path, kind: str) -> None:
+    result = run(store(wendel_rows().iloc[:0], tmp_path / "empty"), "--format", kind)
+    assert result.exit_code == 2
+    assert "no trials yet; run: recover sweep drawn" in result.output
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_grids_at_the_edge_of_sense_are_reports_in_every_format(tmp_path: Path, kind: str) -> None:
+    cell = wendel_rows(n=[40], d=[20])
+    cases = {"cell": cell, "failed": fail(cell, slice(None)), "replicate": wendel_rows(replicates=1)}
+    for name, rows in cases.items():
+        out = tmp_path / f"{name}.{kind}"
+        result = run(store(rows, tmp_path / name), "--format", kind, "--out", out)
+        assert result.exit_code == 0, result.output
+        assert out.stat().st_size > 150
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_grids_of_different_configs_in_every_format(results: Path, tmp_path: Path, kind: str) -> None:
+    report = {"value": "absolute_distance", "x": "n", "y": "d"}
+    other = store(wendel_rows(noise=[0.0, 0.1]), tmp_path / "other", name="other", report=report)
+    out = tmp_path / "out"
+    out.mkdir()
+    target = out if kind in ("png", "svg", "pdf") else out / f"both.{kind}"
+    result = run(results, other, "--format", kind, "--out", target)
+    assert result.exit_code == 0, result.output
+    assert len(list(out.iterdir())) == (2 if target == out else 1)
+
+
 @pytest.mark.parametrize(("value", "code"), [(2.0, 0), (4.0, 1)])
 def test_check_claims_sets_the_exit_code(tmp_path: Path, value: float, code: int) -> None:
     claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": value, "tolerance": 0.5}

@@ -53,6 +53,14 @@ def test_other_seeds_or_data_do_not_pair() -> None:
     assert both(rows, rows.assign(architecture="relu")).fixed == {"architecture": ("relu_skip", "relu")}
 
 
+def test_a_coordinate_that_repeats_another_does_not_tell_grids_apart() -> None:
+    first = wendel_rows(ensemble=["gaussian", "haar"])
+    first["data.ensemble"] = first["ensemble"]
+    found = both(first, first.iloc[::-1].reset_index(drop=True))
+    assert found.fixed == {}
+    assert found.paired
+
+
 def test_many_equal_cells_raise_no_false_discoveries_and_a_true_one_is_found() -> None:
     first = wendel_rows(n=range(10, 201, 10), d=range(10, 61, 10), replicates=30, seed=1)
     second = wendel_rows(n=range(10, 201, 10), d=range(10, 61, 10), replicates=30, seed=2)

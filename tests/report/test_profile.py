@@ -2,10 +2,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
+from recovery.report.analysis import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.figure import render
+from recovery.report.figure import legend_columns, render
+from recovery.report.picture import picture
 from recovery.report.profile import draw_profile, is_profile
+from recovery.report.ratios import is_ragged
 from recovery.theory import CURVES
 
 from .grids import grid, wendel_rows
@@ -45,3 +49,24 @@ def test_frequencies_bring_their_own_prediction_and_bound(tmp_path: Path) -> Non
     heights = {float(np.asarray(line.get_ydata(), dtype=float)[0]) for line in figure.axes[0].lines}
     assert heights == {0.5, 0.4, 0.1}
     assert render(figure, "png").startswith(b"\x89PNG")
+
+
+def test_one_row_and_rows_of_words_are_lines_and_ragged_grids_stand_over_n_over_d() -> None:
+    row = Diagram.of(grid(wendel_rows(d=[10], noise=[0.1, 0.2], n=[20]), report={"x": "noise", "y": "d"}))
+    words = Diagram.of(grid(wendel_rows(d=[10], patterns=["sampled", "searched"]), report={"x": "n", "y": "patterns"}))
+    assert is_profile(row)
+    assert is_profile(words)
+    rows = pd.concat([wendel_rows(n=range(d, 4 * d, d // 5), d=[d], seed=d) for d in (10, 25, 40)], ignore_index=True)
+    analysis = Analysis(Diagram.of(grid(rows)))
+    assert is_ragged(analysis.diagram)
+    assert not is_ragged(Diagram.of(grid(wendel_rows())))
+    ax = picture(analysis).axes[0]
+    assert ax.get_xlabel() == "n/d"
+    points = np.concatenate([np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if len(line.get_xdata())])
+    assert points.min() == pytest.approx(1.0)
+    assert points.max() == pytest.approx(3.8)
+
+
+@pytest.mark.parametrize(("labels", "columns"), [(["a" * 30] * 4, 2), (["short"] * 3, 3), (["a" * 90], 1)])
+def test_legends_keep_within_their_width(labels: list[str], columns: int) -> None:
+    assert legend_columns(labels, 7.1) == columns
