@@ -58,6 +58,12 @@ def test_the_config_explained_is_the_quickstart():
     assert (ROOT / "configs" / "quickstart.yaml").read_text().endswith(shown)
 
 
+@pytest.mark.parametrize("text", [b for b in blocks("yaml") if not b.startswith("name:")])
+def test_parts_of_configs_are_those_of_a_shipped_one(text):
+    lines = {line.split(" #")[0].rstrip() for line in text.splitlines()}
+    assert any(lines <= set(path.read_text().splitlines()) for path in (ROOT / "configs").glob("*.yaml"))
+
+
 @pytest.mark.parametrize("line", commands())
 def test_commands_and_options_exist(line):
     _, name, *arguments = shlex.split(line)
