@@ -13,8 +13,9 @@ from pathlib import Path
 from recovery.config import Trial, load
 from recovery.instances.draw import Instance
 from recovery.methods.measurement import Measurement
+from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
-from recovery.runner.sweep import Options, plan, run
+from recovery.runner.sweep import Options, run
 from recovery.runner.trial import draw_instance
 from recovery.runner.workers import Engine
 

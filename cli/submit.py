@@ -33,8 +33,8 @@ def command(
     recover submit p1-fig06 --dask 32 --sbatch=--partition=long
     """
     from recovery.config import Boundary, load
+    from recovery.runner.plan import plan
     from recovery.runner.submit import Job, sbatch, write_script
-    from recovery.runner.sweep import plan
 
     if (array is None) == (dask is None):
         raise click.UsageError("give one of --array N and --dask N")

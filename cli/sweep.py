@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from recovery.runner.sweep import Options, Plan, Summary
+    from recovery.runner.plan import Plan
+    from recovery.runner.sweep import Options, Summary
 
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
@@ -89,10 +90,11 @@ def command(
             from joblib import cpu_count
 
             from recovery.config import load
+            from recovery.runner.plan import plan
             from recovery.runner.progress import Progress, display
             from recovery.runner.shards import slurm_shard
             from recovery.runner.supervised import Limits
-            from recovery.runner.sweep import Options, plan, run
+            from recovery.runner.sweep import Options, run
             from recovery.runner.workers import Engine
 
             sweep = load(config, overrides)

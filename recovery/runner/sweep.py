@@ -1,88 +1,27 @@
-"""A sweep from its config to its stored grid: what is planned, what is missing, and running that."""
+"""Running what a sweep still misses: round by round, until all is stored or something asks to stop."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
 
-from recovery.config import Sweep, Trial, from_document
+from recovery.config import Trial
 from recovery.errors import StoreError
 from recovery.runner.batches import cost
+from recovery.runner.plan import Plan, content_of, goes_on, up_to_date
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
-from recovery.runner.rounds import next_round, plan_round, split
+from recovery.runner.rounds import plan_round, split
 from recovery.runner.shards import share
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.workers import Engine
 from recovery.store.compact import add_columns
-from recovery.store.folder import Folder, check_continuation
 from recovery.store.grid import answers
 from recovery.store.parts import Damaged
 from recovery.store.provenance import provenance
-from recovery.store.rounds import Round, counts, read_rounds
 from recovery.store.schema import FAILURES, coordinate_types
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a sweep asks for and what its folder already holds. Making one writes nothing.
-
-    trials: of a boundary, those of the first round and of `rounds`, the rounds planned so far.
-    """
-
-    sweep: Sweep
-    folder: Folder
-    trials: list[Trial]
-    rounds: Sequence[Round]
-    stored: dict[str, str]
-    """trial id -> status"""
-
-    @property
-    def next_round(self) -> tuple[int, int] | None:
-        """Number and trials of the round that is planned when all of `trials` are stored; None if there is none."""
-        return next_round(self.sweep, self.rounds, len(self.trials))
-
-    def missing(self, *, retry_failed: bool = False) -> list[Trial]:
-        """The trials without a row; with `retry_failed`, also those whose row is no measurement."""
-        again = FAILURES if retry_failed else ()
-        return [trial for trial in self.trials if self.stored.get(trial.id) in (None, *again)]
-
-
-def plan(sweep: Sweep, out: Path) -> Plan:
-    """Compose the trials and look at the folder. Raises `StoreError` if it holds another sweep."""
-    found = Plan(sweep, Folder(out), list(sweep.trials()), [], {})
-    if found.folder.exists():
-        found = _up_to_date(found)
-        _goes_on(found)
-    return found
-
-
-def _up_to_date(plan: Plan) -> Plan:
-    """The plan with the rounds and rows that its folder holds by now."""
-    rounds, _ = read_rounds(plan.folder.rounds)
-    trials = plan.trials if rounds == plan.rounds else list(plan.sweep.trials(counts(rounds)))
-    return replace(plan, trials=trials, rounds=rounds, stored=plan.folder.statuses())
-
-
-def _goes_on(plan: Plan) -> bool:
-    """Whether the folder's plan is this very one; False if this one is larger. Raises `StoreError` if it is another."""
-    content = plan.folder.load()
-    if content["digest"] == plan.sweep.digest:
-        return True
-    before = from_document(content["config"]).trials(counts(plan.rounds))
-    lost = {trial.id for trial in before} - {trial.id for trial in plan.trials}
-    check_continuation(plan.folder, content, _content(plan.sweep, plan.sweep.size), lost)
-    if len(plan.trials) > plan.sweep.size:
-        raise StoreError(
-            f"{plan.folder.path}: the rounds so far, with {plan.sweep.replicates} replicates of every cell, are "
-            f"{len(plan.trials)} trials, and sampling.budget is {plan.sweep.size}; raise it, or give another --out"
-        )
-    return False
 
 
 @dataclass(frozen=True)
@@ -144,13 +83,13 @@ def run(plan: Plan, options: Options, progress: Progress, stop: Stop | None = No
     with nullcontext(stop) if stop is not None else Stop() as stopping, progress:
         tried: set[str] = set()
         while not (summary.stopped or summary.gave_up):
-            plan = _up_to_date(plan)
+            plan = up_to_date(plan)
             if mine := [trial for trial in _mine(plan, options) if trial.id not in tried]:
                 _run_trials(plan, mine, options, progress, stopping, summary)
                 tried.update(trial.id for trial in mine)
             elif not _begin_round(plan, summary):
                 break
-        plan = _up_to_date(plan)
+        plan = up_to_date(plan)
     summary.stored.update(plan.stored[trial.id] for trial in plan.trials if trial.id in plan.stored)
     return summary
 
@@ -219,24 +158,13 @@ def _settle(plan: Plan) -> None:
 
 def _open(plan: Plan) -> list[Damaged]:
     """Create the folder, or record that its plan has grown; clear away what earlier runs left."""
-    content = _content(plan.sweep, plan.sweep.size)
+    content = content_of(plan.sweep, plan.sweep.size)
     if not plan.folder.exists():
         plan.folder.create(content)
-    same = _goes_on(plan)  # another process may have been first
+    same = goes_on(plan)  # another process may have been first
     damaged = plan.folder.prepare()
     if not same:
         types = coordinate_types(cell.coordinates for cell in plan.sweep.cells)
         add_columns(plan.folder, types, {trial.id: trial.cell.coordinates for trial in plan.trials})
         plan.folder.update(content)
     return damaged
-
-
-def _content(sweep: Sweep, trials: int) -> dict[str, Any]:
-    return {
-        "format": 1,
-        "name": sweep.name,
-        "digest": sweep.digest,
-        "trials": trials,
-        "config": sweep.document,
-        "provenance": provenance(),
-    }

@@ -9,10 +9,11 @@ import pandas as pd
 from ruamel.yaml import YAML
 
 from recovery.config import load
+from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.stop import Stop
 from recovery.runner.supervised import UNLIMITED, Limits
-from recovery.runner.sweep import Options, Summary, plan, run
+from recovery.runner.sweep import Options, Summary, run
 from recovery.runner.workers import Engine
 from recovery.store import read
 from recovery.store.schema import TIMES

@@ -16,8 +16,9 @@ import pytest
 from recovery.config import load
 from recovery.errors import StoreError
 from recovery.runner import trial as trial_module
+from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
-from recovery.runner.sweep import Options, plan, run
+from recovery.runner.sweep import Options, run
 from recovery.runner.workers import Engine
 from recovery.store import read
 from recovery.store.compact import compact

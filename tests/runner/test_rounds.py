@@ -9,9 +9,9 @@ import pytest
 
 from recovery.config import load
 from recovery.errors import StoreError
+from recovery.runner.plan import plan
 from recovery.runner.rounds import plan_round
 from recovery.runner.status import standing
-from recovery.runner.sweep import plan
 from recovery.store import read
 from recovery.store.folder import Folder
 from recovery.store.grid import answers

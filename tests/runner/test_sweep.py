@@ -8,7 +8,7 @@ import pytest
 
 from recovery.config import load
 from recovery.errors import StoreError
-from recovery.runner.sweep import plan
+from recovery.runner.plan import plan
 from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder

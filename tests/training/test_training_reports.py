@@ -14,8 +14,9 @@ from recovery.report.extras import extra_figures
 from recovery.report.figure import render
 from recovery.report.paired import Pairs, draw_paired, mcnemar
 from recovery.report.trajectories import figures, firsts, runs_of
+from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
-from recovery.runner.sweep import Options, plan, run
+from recovery.runner.sweep import Options, run
 from recovery.runner.workers import Engine
 from recovery.store import Grid, read
 from recovery.store.parts import list_parts

@@ -1,0 +1,85 @@
+"""What a sweep asks for and what its folder already holds. Nothing here writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from recovery.config import Sweep, Trial, from_document
+from recovery.errors import StoreError
+from recovery.runner.rounds import next_round
+from recovery.store.folder import Folder, check_continuation
+from recovery.store.provenance import provenance
+from recovery.store.rounds import Round, counts, read_rounds
+from recovery.store.schema import FAILURES
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep's trials beside what its folder holds of them.
+
+    trials: of a boundary, those of the first round and of `rounds`, the rounds planned so far.
+    """
+
+    sweep: Sweep
+    folder: Folder
+    trials: list[Trial]
+    rounds: Sequence[Round]
+    stored: dict[str, str]
+    """trial id -> status"""
+
+    @property
+    def next_round(self) -> tuple[int, int] | None:
+        """Number and trials of the round that is planned when all of `trials` are stored; None if there is none."""
+        return next_round(self.sweep, self.rounds, len(self.trials))
+
+    def missing(self, *, retry_failed: bool = False) -> list[Trial]:
+        """The trials without a row; with `retry_failed`, also those whose row is no measurement."""
+        again = FAILURES if retry_failed else ()
+        return [trial for trial in self.trials if self.stored.get(trial.id) in (None, *again)]
+
+
+def plan(sweep: Sweep, out: Path) -> Plan:
+    """Compose the trials and look at the folder. Raises `StoreError` if it holds another sweep."""
+    found = Plan(sweep, Folder(out), list(sweep.trials()), [], {})
+    if found.folder.exists():
+        found = up_to_date(found)
+        goes_on(found)
+    return found
+
+
+def up_to_date(plan: Plan) -> Plan:
+    """The plan with the rounds and rows that its folder holds by now."""
+    rounds, _ = read_rounds(plan.folder.rounds)
+    trials = plan.trials if rounds == plan.rounds else list(plan.sweep.trials(counts(rounds)))
+    return replace(plan, trials=trials, rounds=rounds, stored=plan.folder.statuses())
+
+
+def goes_on(plan: Plan) -> bool:
+    """Whether the folder's plan is this very one; False if this one is larger. Raises `StoreError` if it is another."""
+    content = plan.folder.load()
+    if content["digest"] == plan.sweep.digest:
+        return True
+    before = from_document(content["config"]).trials(counts(plan.rounds))
+    lost = {trial.id for trial in before} - {trial.id for trial in plan.trials}
+    check_continuation(plan.folder, content, content_of(plan.sweep, plan.sweep.size), lost)
+    if len(plan.trials) > plan.sweep.size:
+        raise StoreError(
+            f"{plan.folder.path}: the rounds so far, with {plan.sweep.replicates} replicates of every cell, are "
+            f"{len(plan.trials)} trials, and sampling.budget is {plan.sweep.size}; raise it, or give another --out"
+        )
+    return False
+
+
+def content_of(sweep: Sweep, trials: int) -> dict[str, Any]:
+    """What `sweep.json` holds of a plan of so many trials."""
+    return {
+        "format": 1,
+        "name": sweep.name,
+        "digest": sweep.digest,
+        "trials": trials,
+        "config": sweep.document,
+        "provenance": provenance(),
+    }
