@@ -1,14 +1,16 @@
 """Do the 95 % intervals of thresholds cover as often as they say? Counts are drawn from Wendel's law, whose threshold
 is n = 2d exactly, and fitted as a report fits them.
 
-    python benchmarks/coverage.py [--repetitions 500] [--seed 0]
+    python -m benchmarks.coverage [--repetitions 500] [--seed 0]
 
 Prints one row a design: how often the interval held 2, the bias and spread of the estimate in per cent, how often the
 data were separated (no cell has both outcomes out of order), and how often the interval was open at one end.
 """
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import binomtest
@@ -50,6 +52,8 @@ DESIGNS = (
     Design("slice, d = 50", (50,), 10, 400),
     Design("slice, d = 100", (100,), 10, 400),
     Design("slice, d = 200", (200,), 10, 600),
+    Design("pooled, all-no and all-yes slices", (5, 10, 60, 80, 200, 250), 10, 200),
+    Design("slice beyond the grid, d = 100", (100,), 10, 150),
     Design("coarse slice, d = 20", (20,), 25, 400),
     Design("coarse pooled, d = 10..100", tuple(range(10, 101, 10)), 50, 400),
 )
@@ -67,16 +71,44 @@ def measure(design: Design, replicates: int, repetitions: int, seed: int) -> Cov
         yes = rng.binomial(replicates, chance)
         found.append(fit(Counts.of(np.sqrt(n), d / np.sqrt(n), yes, replicates - yes)))
     estimates = np.array([t.estimate for t in found])
+    estimates = estimates[np.isfinite(estimates)]
     return Coverage(
         design,
         replicates,
         sum(t.low <= 2 <= t.high for t in found),
         repetitions,
-        float(np.nanmean(estimates) / 2 - 1),
-        float(np.nanstd(estimates) / 2),
+        float(estimates.mean() / 2 - 1) if len(estimates) else np.nan,
+        float(estimates.std() / 2) if len(estimates) else np.nan,
         float(np.mean([t.separated for t in found])),
         float(np.mean([not np.isfinite(t.high - t.low) for t in found])),
     )
+
+
+NOTE = """
+Pooled intervals cover in 94 to 97 of 100 grids in every design. A slice's does too, from about d = 20 on, as far as 500
+repetitions tell. It covers in 99 of 100 where the slice is so steep beside the spacing of n that the data are separated
+(d = 10, and n in steps of 25 at d = 20): then all that the counts say is between which two n the threshold lies, the
+interval is that bracket or more, and no interval from those counts covers less often without leaving out a part of it
+that the likelihood holds as likely as the rest. The bias there is that of the bracket's middle: it vanishes with the
+spacing, not with replicates. Of a slice beyond the grid, where nearly every trial is a no, the interval is open above
+and holds the threshold unless chance put a yes far out; it has no estimate and so no bias. Beside slices in which the
+threshold lies, those that are all no or all yes do no harm.
+"""
+
+
+def table(repetitions: int, seed: int) -> Iterator[str]:
+    """The lines of the table."""
+    yield "| design | replicates | coverage | bias % | spread % | separated | open |"
+    yield "|---|---|---|---|---|---|---|"
+    for design in DESIGNS:
+        for replicates in (5, 20, 100):
+            row = measure(design, replicates, repetitions, seed)
+            rate = row.covered / row.repetitions
+            low, high = binomtest(row.covered, row.repetitions).proportion_ci()
+            yield (
+                f"| {design.name} | {replicates} | {rate:.3f} ({low:.3f} to {high:.3f}) | {100 * row.bias:+.3f} "
+                f"| {100 * row.spread:.2f} | {row.separated:.2f} | {row.open_ended:.3f} |"
+            )
 
 
 def main() -> None:
@@ -84,18 +116,13 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    print("| design | replicates | coverage | bias % | spread % | separated | open |")
-    print("|---|---|---|---|---|---|---|")
-    for design in DESIGNS:
-        for replicates in (5, 20, 100):
-            row = measure(design, replicates, arguments.repetitions, arguments.seed)
-            rate = row.covered / row.repetitions
-            low, high = binomtest(row.covered, row.repetitions).proportion_ci()
-            print(
-                f"| {design.name} | {replicates} | {rate:.3f} ({low:.3f} to {high:.3f}) | {100 * row.bias:+.3f} "
-                f"| {100 * row.spread:.2f} | {row.separated:.2f} | {row.open_ended:.3f} |",
-                flush=True,
-            )
+    lines = []
+    for line in table(arguments.repetitions, arguments.seed):
+        print(line, flush=True)
+        lines.append(line)
+    print(NOTE)
+    if arguments.repetitions >= 500:
+        Path(__file__).with_suffix(".md").write_text("\n".join(lines) + "\n" + NOTE)
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ def outcomes(rows: Any, first: int, rng: Any) -> Any:
         "verdict": np.where(recovered, "recovered", "not_unique"),
         "certificate": np.where(recovered, "isometry", "duplicate"),
         "isometry_value": rng.random(size) + ~recovered,
-        **{name: error for name in ("objective", "dual_objective", "gap", "primal_residual", "dual_violation")},
+        **dict.fromkeys(("objective", "dual_objective", "gap", "primal_residual", "dual_violation"), error),
         **{name: np.where(recovered, error, rng.random(size)) for name in ("absolute_distance", "test_distance")},
         "max_deviation": np.where(recovered, error, rng.random(size)),
         "active_groups": 1,

@@ -64,9 +64,9 @@ def in_words(found: Pooled) -> str:
     if np.isnan(ratio.estimate):
         low, high = ratio.between
         if np.isfinite(high):
-            return f"every trial says yes: 50 % lies below n/d = {high:.3g}"
+            return f"the grid begins beyond the transition: 50 % lies below n/d = {high:.3g}"
         if np.isfinite(low):
-            return f"every trial says no: 50 % lies above n/d = {low:.3g}"
+            return f"the grid ends before the transition: 50 % lies above n/d = {low:.3g}"
         return "not measured here" if found.panel.undefined else "no finished trials"
     words = f"50 % at n/d = {ratio.estimate:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
     if ratio.separated:

@@ -155,6 +155,10 @@ def in_words(found: Comparison, most: int = 20) -> list[str]:
     if found.sign_test is not None:
         gained, lost, p = found.sign_test
         lines.insert(-1, f"of all pairs {gained} are larger in the second, {lost} in the first: exact p = {p:.3g}")
+        most_pairs = int((found.cells["gained"] + found.cells["lost"]).max())
+        if found.first.proportion and most_pairs and not len(found.different):
+            least = 0.5 ** (most_pairs - 1)
+            lines.append(f"no cell has more than {most_pairs} discordant pairs, whose least p is {least:.2g}")
     for _, cell in found.different.head(most).iterrows():
         where = ", ".join(f"{key} = {cell[key]}" for key in found.keys)
         lines.append(f"  {where}: {cell['first']:.4g} and {cell['second']:.4g}, q = {cell['q']:.2g}")

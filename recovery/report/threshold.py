@@ -91,11 +91,18 @@ def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, f
 
 def _separated(way: Counts, between: tuple[float, float], sign: float, level: float) -> Threshold:
     low, high = between
-    two_sided = bool(np.isfinite(low) and np.isfinite(high))
     least = 0.0
     if low == high:  # one ratio holds both outcomes, and only the cells there are left to chance
-        there = way.at(np.isclose(way.u / way.v, low, rtol=1e-12))
+        ratio = way.u / way.v
+        there = way.at(np.isclose(ratio, low, rtol=1e-12))
         least = least_deviance_any(there, there.v)
+        excess = float(there.yes.sum() - there.no.sum())
+        if low == ratio.max() and excess < 0:  # a few at the end of the grid: even odds lie beyond it
+            high = np.inf
+        if low == ratio.min() and excess > 0:
+            low = -np.inf
+    between = (low, high)
+    two_sided = bool(np.isfinite(low) and np.isfinite(high))
     start = (low, high) if two_sided else (high, high) if np.isfinite(high) else (low, low)
     ends = _interval(way, start, least, level)
     if not two_sided:

@@ -142,3 +142,16 @@ def test_wilson_agrees_with_scipy() -> None:
         low, high = wilson([yes], [no])
         assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)
     assert np.isnan(wilson([0], [0])).all()
+
+
+def test_a_few_at_the_end_of_the_grid_leave_even_odds_beyond_it() -> None:
+    n, yes = np.array([50.0, 100.0, 150.0]), np.array([0.0, 0.0, 1.0])
+    found = fit(Counts.of(np.sqrt(n), 100 / np.sqrt(n), yes, 20 - yes))
+    assert np.isnan(found.estimate)
+    assert found.between == (pytest.approx(1.5), np.inf)
+    assert found.high == np.inf
+    turned = fit(Counts.of(np.sqrt(n), 100 / np.sqrt(n), 20 - yes[::-1], yes[::-1]))
+    assert np.isnan(turned.estimate)
+    assert turned.low == -np.inf
+    half = fit(Counts.of(np.sqrt(n), 100 / np.sqrt(n), 19 * yes, 20 - 19 * yes))
+    assert half.estimate == pytest.approx(1.5)
