@@ -48,8 +48,9 @@ def _tight(point: InteriorPoint, chosen: Index) -> Mask:
     """Rows whose multiplier outweighs their slack: at most r - 1, as no neuron but zero lies on r of its rows."""
     stress = (point.mu[chosen] / point.bound) / (point.h[chosen] / point.t[chosen, None] / point.row**2)
     most = point.v.shape[1] - 1
-    least = np.partition(stress, -most - 1, axis=1)[:, -most - 1] if 0 <= most < stress.shape[1] else 0.0
-    tight: Mask = stress > np.maximum(1.0, least)[:, None]
+    if most < stress.shape[1]:
+        stress[stress <= np.partition(stress, -most - 1, axis=1)[:, -most - 1, None]] = 0.0
+    tight: Mask = stress > 1.0
     return tight
 
 

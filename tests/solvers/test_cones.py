@@ -15,7 +15,9 @@ from recovery.programs.program import Program
 from recovery.programs.projection import project
 from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic_exact import solve_conic_exact
+from recovery.solvers.interior import InteriorPoint
 from recovery.solvers.newton import solve_newton
+from recovery.solvers.polish import polish
 from recovery.types import Array
 
 PLANTED: dict[str, Planted] = {
@@ -75,6 +77,38 @@ def test_dropped_groups_come_back_when_the_last_dual_violates_them(monkeypatch: 
     certificate = certify_exact(program, solve_cones(program).candidate)
     assert certificate.proves_optimal
     assert certificate.objective == pytest.approx(expected, rel=1e-6)
+
+
+def _rough(n: int, d: int, beta: float | None) -> tuple[ExactProgram, InteriorPoint]:
+    """A program and its interior point at an error of 1e-5."""
+    program = _program("relu", _instance("relu", n, d, 1), beta)
+    point = InteriorPoint(program, program.members, float(np.linalg.norm(solve_newton(program.gated).W, axis=1).sum()))
+    while point.error > 1e-5:
+        assert point.advance()
+    return program, point
+
+
+@pytest.mark.parametrize("beta", [None, 1e-3])
+def test_polishing_gives_a_rough_iterate_its_digits(beta: float | None) -> None:
+    program, point = _rough(12, 4, beta)
+    rough = certify_exact(program, Candidate(_copied(program, point), point.lam, point.chosen, point.mu)).error
+    polished = polish(program, point, 1e-3)
+    assert polished is not None
+    assert certify_exact(program, polished).error < 1e-10 < rough
+
+
+@pytest.mark.parametrize("n", [4, 5])
+@pytest.mark.parametrize("beta", [None, 1e-3])
+def test_polishing_with_no_more_rows_than_weights_leaves_no_cone(n: int, beta: float | None) -> None:
+    program, point = _rough(n, n + n % 2 * 3, beta)
+    found = polish(program, point, 1e-3)
+    assert found is None or program.cone_violation(found.V) < 1e-8
+
+
+def _copied(program: ExactProgram, point: InteriorPoint) -> Array:
+    V = np.zeros((2 * program.groups.count, program.groups.rank))
+    V[point.chosen] = point.v
+    return V
 
 
 def test_the_certificate_refuses_weights_outside_their_cones_and_duals_that_are_too_long() -> None:
