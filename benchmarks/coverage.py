@@ -85,13 +85,14 @@ def measure(design: Design, replicates: int, repetitions: int, seed: int) -> Cov
 
 
 NOTE = """
-Pooled intervals cover in 94 to 97 of 100 grids in every design. A slice's does too, from about d = 20 on, as far as 500
-repetitions tell. It covers in 99 of 100 where the slice is so steep beside the spacing of n that the data are separated
-(d = 10, and n in steps of 25 at d = 20): then all that the counts say is between which two n the threshold lies, the
-interval is that bracket or more, and no interval from those counts covers less often without leaving out a part of it
-that the likelihood holds as likely as the rest. The bias there is that of the bracket's middle: it vanishes with the
-spacing, not with replicates. Of a slice beyond the grid, where nearly every trial is a no, the interval is open above
-and holds the threshold unless chance put a yes far out; it has no estimate and so no bias. Beside slices in which the
+Pooled intervals cover in 93 to 97 of 100 grids in every design, as far as 500 repetitions tell (0.02 either way). A
+slice's does too from about d = 20 on: of 2000 other draws at 5 replicates 0.944 at d = 50 and 0.940 at d = 200. It
+covers in 99 of 100 where the slice is so steep beside the spacing of n that the data are separated (d = 10, and n in
+steps of 25 at d = 20): then all that the counts say is between which two n the threshold lies, the interval is that
+bracket or more, and no interval from those counts covers less often without leaving out a part of it that the
+likelihood holds as likely as the rest. The bias there is that of the bracket's middle: it vanishes with the spacing,
+not with replicates. Of a slice beyond the grid, where nearly every trial is a no, the interval is open above and
+holds the threshold unless chance put a yes far out; it has no estimate and so no bias. Beside slices in which the
 threshold lies, those that are all no or all yes do no harm.
 """
 

@@ -22,6 +22,7 @@ from recovery.report.curves import lines
 from recovery.report.diagram import Diagram, Panel
 from recovery.report.scale import Scale, scale_of
 from recovery.report.style import COLOURS, CURVES, DASHES, ONE_COLUMN, RC, TWO_COLUMNS, WIDTHS
+from recovery.report.transition import sizes_in_words
 from recovery.types import Array
 
 CHARACTERS = 15
@@ -218,13 +219,14 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     error = np.array([[t.estimate - t.low, t.high - t.estimate] for _, t in found]).reshape(-1, 2).T
     style: dict[str, Any] = {"marker": "o", "ms": 2.4, "mfc": "white", "mec": "black", "mew": 0.6, "linestyle": "none"}
     bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8, "zorder": 5.0}
+    label = f"50 % at {sizes_in_words(analysis.diagram.panels[i])}, with 95 % interval"
     view = (ax.get_xlim(), ax.get_ylim())
     if analysis.diagram.layout.x == "n":
         ax.errorbar(n50, d, xerr=error, **style, **bars)
     else:
         ax.errorbar(d, n50, yerr=error, **style, **bars)
     ax.set(xlim=view[0], ylim=view[1])
-    return [Line2D([], [], color="black", **style, label="50 % at each d, with 95 % interval")]
+    return [Line2D([], [], color="black", **style, label=label)]
 
 
 def _overlay(ax: Axes, diagram: Diagram) -> list[Line2D]:

@@ -311,7 +311,7 @@
       const rank = line.secondary ? 0 : labels.indexOf(line.label), stroke = CURVES[rank % 4] === "#000" ? "currentColor" : CURVES[rank % 4];
       key.append(svg(line.label, stroke, line.secondary ? [3, 2] : DASHES[rank % 4], line.secondary ? 1 : 2));
     }
-    if (grid().panels.some((p) => p.half.length) && state.quantity === 0 && state.threshold < 0) key.append(element("span", "○ 50 % at each d, with 95 % interval"));
+    if (grid().panels.some((p) => p.half.length) && state.quantity === 0 && state.threshold < 0) key.append(element("span", `○ 50 % at ${grid().sizes}, with 95 % interval`));
     if (grid().ring) { key.append(element("span", "○ differs")); return; }
     key.append(element("span", "╱ failed or missing trials"), element("span", "◇ undecided trials"), element("span", "╳ nothing finished"));
   }

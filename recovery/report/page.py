@@ -15,6 +15,7 @@ from recovery.report.figure import render
 from recovery.report.html import document, pictures, table
 from recovery.report.payload import payload
 from recovery.report.terminal import summary
+from recovery.report.transition import FINE, sizes_in_words
 
 MOST_FAILURES = 200
 
@@ -133,7 +134,21 @@ def _thresholds(analyses: list[Analysis]) -> str:
         "has ratio 2, slope 1 and exponent ½. Deviance: a small p speaks against the fit. Rising: a small p says that "
         "success becomes rarer somewhere as n grows.</p>"
     )
-    return note + table(head, rows)
+    return note + "".join(map(_left_out, analyses)) + table(head, rows)
+
+
+def _left_out(analysis: Analysis) -> str:
+    """What a page of a fine grid does without."""
+    panels, parts = analysis.diagram.panels, []
+    if any(sizes_in_words(panel) != "each d" for panel in panels):
+        parts.append(f"thresholds size by size are fitted at {sizes_in_words(panels[0])}, evenly spaced")
+    if any(len(panel.cells) > FINE for panel in panels):
+        parts.append("so are exponent, rising and sensitivity, and the slope has no interval")
+    if len(analysis.diagram.table) > FINE:
+        parts.append("the maps offer four values, their medians, and no choice of tolerance; CSV and JSON have all")
+    if not parts:
+        return ""
+    return f"<p>{escape(analysis.diagram.name)} has {len(analysis.diagram.table)} cells: {'; '.join(parts)}.</p>"
 
 
 def _number(value: Any) -> str:

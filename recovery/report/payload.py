@@ -13,7 +13,7 @@ from recovery.report.quantity import Quantity
 from recovery.report.scale import scale_of
 from recovery.report.sensitivity import COLUMNS, TOLERANCES
 from recovery.report.tables import measured
-from recovery.report.transition import FINE
+from recovery.report.transition import FINE, sizes_in_words
 from recovery.types import Array
 
 MOST_IDS = 50_000
@@ -42,6 +42,7 @@ def payload(analysis: Analysis) -> dict[str, Any]:
         "quantities": [
             _quantity(diagram, quantity, column, fine) for quantity in measured(diagram)[: 4 if fine else None]
         ],
+        "sizes": sizes_in_words(diagram.panels[0]) if analysis.slices else "",
         "certificates": _certificates(diagram, column),
         "ids": _ids(diagram.cells, order),
         "curves": [

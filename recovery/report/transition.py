@@ -66,6 +66,12 @@ def sizes(panel: Panel) -> list[Any]:
     return [values[i] for i in np.unique(np.linspace(0, len(values) - 1, SIZES).round().astype(int))]
 
 
+def sizes_in_words(panel: Panel) -> str:
+    """`each d`, or `40 of 500 sizes d`."""
+    fitted, there = len(sizes(panel)), panel.cells["d"].nunique()
+    return "each d" if fitted == there else f"{fitted} of {there} sizes d"
+
+
 def at_sizes(panel: Panel) -> Panel:
     """The cells of a panel at its `sizes`."""
     return replace(panel, cells=panel.cells[panel.cells["d"].isin(sizes(panel))])

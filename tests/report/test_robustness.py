@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from recovery.report.analysis import Analysis
+from recovery.report.charts import sensitivity_chart
 from recovery.report.diagram import Diagram
 from recovery.report.figure import draw, render
 from recovery.report.page import as_html
@@ -71,7 +73,13 @@ def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     rows = wendel_rows(n=range(1, size + 1), d=range(1, size + 1), replicates=1)
     analysis = Analysis(Diagram.of(grid(rows)))
     assert len(analysis.diagram.table) == size * size
-    assert len(as_html([analysis])) < 3_000_000
+    page = as_html([analysis])
+    assert len(page) < 3_000_000
+    assert "fitted at 40 of 500 sizes d, evenly spaced" in page
+    assert len(analysis.slices[0]) == 40
+    within = [t.low <= 2 * d <= t.high for d, t in analysis.slices[0] if d <= 220]
+    assert binomtest(sum(within), len(within), 0.95, alternative="less").pvalue > 1e-3
+    assert sensitivity_chart(analysis, "")
     assert analysis.pooled[0].ratio.low <= 2 <= analysis.pooled[0].ratio.high
     assert len(render(draw(analysis), "pdf")) < 1_000_000
 
