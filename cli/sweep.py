@@ -87,15 +87,16 @@ def command(
 
     try:
         with Stop(max_time) as stop:
-            from joblib import cpu_count
+            with stop.held():
+                from joblib import cpu_count
 
-            from recovery.config import load
-            from recovery.runner.plan import plan
-            from recovery.runner.progress import Progress, display
-            from recovery.runner.shards import slurm_shard
-            from recovery.runner.supervised import Limits
-            from recovery.runner.sweep import Options, run
-            from recovery.runner.workers import Engine
+                from recovery.config import load
+                from recovery.runner.plan import plan
+                from recovery.runner.progress import Progress, display
+                from recovery.runner.shards import slurm_shard
+                from recovery.runner.supervised import Limits
+                from recovery.runner.sweep import Options, run
+                from recovery.runner.workers import Engine
 
             sweep = load(config, overrides)
             planned = plan(sweep, out or Path("results") / sweep.name)

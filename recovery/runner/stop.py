@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -20,8 +21,8 @@ class Stop:
     """While entered, SIGINT, SIGTERM and SIGUSR1, and the end of `max_time` seconds, ask to stop.
 
     Until the first `wait` for rows, and in every later one, that raises `StopRequested` on the spot; in between, when
-    rows are at stake, at the next `wait`. A second SIGINT ends the process at once; parts are whole or absent at
-    every moment. Enter in the main thread.
+    rows are at stake, at the next `wait`, and while `held`, at its end. A second SIGINT ends the process at once;
+    parts are whole or absent at every moment. Enter in the main thread.
     """
 
     def __init__(self, max_time: float | None = None) -> None:
@@ -54,6 +55,15 @@ class Stop:
                 raise StopRequested(self.reason)
 
         return handle
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let nothing interrupt imports: compiled modules make other errors of it."""
+        self._interruptible = False
+        yield
+        self._interruptible = True
+        if self.reason is not None:
+            raise StopRequested(self.reason)
 
     def wait(self, results: Iterator[T]) -> T | None:
         """The next result, None at the end. Raises `StopRequested` as soon as a stop is asked for."""

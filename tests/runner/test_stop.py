@@ -22,6 +22,28 @@ def test_a_signal_between_waits_stops_at_the_next() -> None:
         assert list(rows) == [2]
 
 
+def test_a_signal_while_held_stops_at_the_end() -> None:
+    reached = []
+
+    def load(stop: Stop) -> None:
+        with stop.held():
+            signal.raise_signal(signal.SIGTERM)
+            reached.append(True)
+
+    with Stop() as stop, pytest.raises(StopRequested, match="SIGTERM"):
+        load(stop)
+    assert reached
+
+
+@pytest.mark.parametrize("milliseconds", [1, 150, 300, 600, 1000])
+def test_a_time_budget_that_ends_while_modules_load_is_75(tmp_path: Path, milliseconds: int) -> None:
+    config = write_config(tmp_path, method={"seconds": 1.0})
+    process = start(config, "--out", tmp_path / "out", "--jobs", 1, "--max-time", milliseconds / 1000)
+    _, stderr = process.communicate()
+    assert process.returncode == 75, stderr
+    assert "Traceback" not in stderr
+
+
 def test_handlers_are_as_they_were_afterwards() -> None:
     before = signal.getsignal(signal.SIGINT)
     with Stop(60.0):
