@@ -78,7 +78,8 @@ def list_parts(folder: Path) -> list[Path]:
 
 def read_part(path: Path, columns: list[str] | None = None) -> pa.Table | Damaged:
     """The part's table, or what is wrong with it. Raises FileNotFoundError if a compaction has replaced it."""
-    data = path.read_bytes()
+    with pa.OSFile(str(path)) as file:  # Arrow's own memory: its threads may drop it last, while Python shuts down
+        data = file.read_buffer()
     name = _NAME.fullmatch(path.name)
     if name is None:
         return Damaged(path, "is not a part that this program wrote")
