@@ -202,18 +202,16 @@ class InteriorPoint:
         return U, flat.reshape(n, n)
 
     def _blocks(self, theta: Array, scaling: Scaling) -> Array:
-        """Every M."""
+        """The lower triangle of every M; what is above is not M's."""
         k, r = self.v.shape
-        M = np.empty((k, r, r))
-        packed = theta @ self._outer
-        M[:, self._lower[0], self._lower[1]] = packed
-        M[:, self._lower[1], self._lower[0]] = packed
+        M = np.zeros((k, r, r))
+        M[:, self._lower[0], self._lower[1]] = theta @ self._outer
         w = self._adjoint(scaling.w)
         if self._F is None:
             M[:, np.arange(r), np.arange(r)] += scaling.diagonal[:, None]
         else:
             M += scaling.diagonal[:, None, None] * np.matmul(self._F.transpose(0, 2, 1), self._F)
-        M -= (scaling.diagonal * scaling.dent)[:, None, None] * w[:, :, None] * w[:, None, :]
+        M -= ((scaling.diagonal * scaling.dent)[:, None] * w)[:, :, None] * w[:, None, :]
         return M
 
     def _longest(self, step: Step) -> float:
