@@ -89,7 +89,7 @@ def measure(design: Design, replicates: int, repetitions: int, seed: int) -> Cov
 
 
 NOTE = """
-Pooled intervals cover in 95 of 100 grids, as far as 500 repetitions tell (0.02 either way), also beside slices that are
+Pooled intervals cover in 93 to 96 of 100 grids; 500 repetitions tell 0.02 either way. So they do beside slices that are
 all no or all yes, which do no harm. So do those of a slice, with two exceptions that more replicates or a finer grid
 mend. At d = 10 the threshold n = 20 is itself on the grid: a sharper transition just beside it explains any count
 there, and the interval nearly always reaches it; half a step away, or with n in steps of 4, it covers as it says. And
