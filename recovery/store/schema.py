@@ -42,9 +42,6 @@ def _measured() -> dict[str, pa.DataType]:
 MEASURED = _measured()
 """The columns that methods measure, null where one does not. `Measurement` alone lists them."""
 
-OUTCOME: tuple[str, ...] = ("trial_id", *CIRCUMSTANCE, *MEASURED)
-"""What a worker hands back of a trial; coordinates, name and replicate are joined to it from the plan."""
-
 
 def coordinate_types(cells: Iterable[Mapping[str, Coordinate]]) -> dict[str, pa.DataType]:
     """Column -> Arrow type, from the values that it takes: numbers of both kinds are float64, mixtures text."""
