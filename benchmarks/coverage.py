@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from recovery.report.likelihood import Counts
-from recovery.report.threshold import fit
+from recovery.report.statistics.likelihood import Counts
+from recovery.report.statistics.threshold import fit
 from recovery.theory import CURVES
 
 

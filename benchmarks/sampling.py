@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from recovery.report.diagram import Diagram
-from recovery.report.likelihood import Counts
-from recovery.report.threshold import Threshold, fit
-from recovery.report.transition import slices
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.statistics.likelihood import Counts
+from recovery.report.statistics.threshold import Threshold, fit
+from recovery.report.statistics.transition import slices
 from recovery.sampling.placement import Slice, place
 from recovery.sampling.transition import covariance
 from recovery.store import read

@@ -19,7 +19,15 @@ LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 SIDEWAYS = {("config", "methods"), ("store", "methods")}
 """Rooms of one floor that know each other: configs name methods, and the row schema is made from `Measurement`."""
 ABOVE_THE_LINE = ("ruamel", "pydantic", "pandas", "pyarrow", "joblib", "click", "rich", "matplotlib", "statsmodels")
-SOURCES = sorted([*ROOT.glob("recovery/*/*.py"), *ROOT.glob("cli/*.py")])
+WINGS = {"report": ["pages", "texts", "figures", "claims", "statistics", "diagram"]}
+"""Rooms with wings, from the top down. A file of the room itself composes the wings, and no wing knows it."""
+SOURCES = sorted([*ROOT.glob("recovery/*/**/*.py"), *ROOT.glob("cli/*.py")])
+
+
+def room_of(path):
+    """The room that a file stands in, and its wing or None."""
+    parts = path.relative_to(ROOT).parts[:-1]
+    return (parts[1], parts[2] if len(parts) > 2 else None) if parts[0] == "recovery" else (parts[0], None)
 
 
 def imports(path):
@@ -33,7 +41,7 @@ def imports(path):
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_point_down(path):
-    room = path.parent.name
+    room, _ = room_of(path)
     for module in imports(path):
         parts = module.split(".")
         if parts[0] != "recovery" or len(parts) < 2 or parts[1] == room:
@@ -43,8 +51,19 @@ def test_imports_point_down(path):
         assert LEVEL[other] > LEVEL[room] or (room, other) in SIDEWAYS, f"{room} imports {module}"
 
 
+@pytest.mark.parametrize("path", [p for p in SOURCES if room_of(p)[1]], ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_between_wings_point_down(path):
+    room, wing = room_of(path)
+    below = WINGS[room][WINGS[room].index(wing) :]
+    for module in imports(path):
+        parts = module.split(".")
+        if parts[:2] == ["recovery", room]:
+            assert len(parts) > 2, f"{path} imports the room that it stands in"
+            assert parts[2] in below, f"{wing} imports {module}"
+
+
 @pytest.mark.parametrize(
-    "path", [p for p in SOURCES if LEVEL[p.parent.name] >= LEVEL["instances"]], ids=lambda p: str(p.relative_to(ROOT))
+    "path", [p for p in SOURCES if LEVEL[room_of(p)[0]] >= LEVEL["instances"]], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_the_library_knows_no_config_and_no_store(path):
     if path.name == "files.py":
@@ -60,3 +79,12 @@ def test_every_room_is_on_the_plan_and_packaged():
     for room in rooms:
         assert f'"recovery.{room}"' in packaged
         assert f"recovery/{room}/" in plan
+
+
+def test_every_wing_is_on_the_plan_and_packaged():
+    packaged, plan = (ROOT / "pyproject.toml").read_text(), (ROOT / "CONTRIBUTING.md").read_text()
+    for room, wings in WINGS.items():
+        assert {p.parent.name for p in ROOT.glob(f"recovery/{room}/*/__init__.py")} == set(wings)
+        for wing in wings:
+            assert f'"recovery.{room}.{wing}"' in packaged
+            assert f"    {wing}/" in plan

@@ -63,7 +63,7 @@ def _min_norm(
 
 
 def _recorded(row: Measurement, network: Network, instance: Instance) -> Recorded:
-    """The row with its network of two inputs, for `recovery.report.surface`."""
+    """The row with its network of two inputs, for `recovery.report.figures.surface`."""
     small = merge(network)
     unit = small.inner / np.linalg.norm(small.inner, axis=1, keepdims=True)
     record = {

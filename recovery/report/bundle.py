@@ -8,12 +8,12 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from recovery.report.analysis import Analysis
-from recovery.report.extras import extra_figures
-from recovery.report.figure import render
-from recovery.report.page import as_html
-from recovery.report.picture import picture
-from recovery.report.tables import as_csv, as_json
+from recovery.report.claims.analysis import Analysis
+from recovery.report.figures.extras import extra_figures
+from recovery.report.figures.figure import render
+from recovery.report.figures.picture import picture
+from recovery.report.pages.page import as_html
+from recovery.report.texts.tables import as_csv, as_json
 from recovery.store.parts import write_part
 from recovery.store.rounds import ROUNDS, encode_round
 

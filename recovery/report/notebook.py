@@ -6,11 +6,11 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from recovery.report.analysis import Analysis
-from recovery.report.diagram import Diagram
-from recovery.report.figure import render
-from recovery.report.picture import picture
-from recovery.report.terminal import summary
+from recovery.report.claims.analysis import Analysis
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.figures.figure import render
+from recovery.report.figures.picture import picture
+from recovery.report.texts.terminal import summary
 from recovery.store import Grid
 from recovery.store import read as read_grid
 

@@ -5,9 +5,9 @@ import pytest
 from ruamel.yaml import YAML
 
 import recovery
-from recovery.report.analysis import Analysis
 from recovery.report.bundle import bundle
-from recovery.report.diagram import Diagram
+from recovery.report.claims.analysis import Analysis
+from recovery.report.diagram.diagram import Diagram
 from recovery.store import read
 
 from .grids import fail, wendel_rows

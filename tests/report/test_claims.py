@@ -5,10 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.report.claims import findings
-from recovery.report.diagram import Diagram
-from recovery.report.estimates import Estimates
-from recovery.report.finding import Finding
+from recovery.report.claims.claims import findings
+from recovery.report.claims.finding import Finding
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.statistics.estimates import Estimates
 from recovery.theory import CURVES
 
 from .grids import fail, grid, wendel_rows

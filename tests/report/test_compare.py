@@ -6,10 +6,10 @@ import pytest
 from scipy.stats import binomtest
 
 from recovery.errors import ReportError
-from recovery.report.compare import Comparison, compare, in_words
-from recovery.report.diagram import Diagram
-from recovery.report.difference import draw_difference
-from recovery.report.figure import render
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.figures.difference import draw_difference
+from recovery.report.figures.figure import render
+from recovery.report.statistics.compare import Comparison, compare, in_words
 
 from .grids import fail, grid, wendel_rows
 from .test_command import run_command, store

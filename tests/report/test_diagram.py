@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 
 from recovery.errors import ReportError
-from recovery.report.analysis import Analysis
-from recovery.report.diagram import Diagram
-from recovery.report.figure import draw, render
+from recovery.report.claims.analysis import Analysis
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.figures.figure import draw, render
 
 from .grids import fail, grid, wendel_rows
 from .test_renderers import text_of

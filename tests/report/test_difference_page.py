@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recovery.report.compare import Comparison, compare
-from recovery.report.diagram import Diagram
-from recovery.report.difference_page import as_html
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.pages.difference_page import as_html
+from recovery.report.statistics.compare import Comparison, compare
 
 from .conftest import visit
 from .grids import grid, wendel_rows

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.report.analysis import Analysis
-from recovery.report.diagram import Diagram
-from recovery.report.figure import legend_columns, render
-from recovery.report.picture import picture
-from recovery.report.profile import draw_profile, is_profile
-from recovery.report.ratios import is_ragged
+from recovery.report.claims.analysis import Analysis
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.figures.figure import legend_columns, render
+from recovery.report.figures.picture import picture
+from recovery.report.figures.profile import draw_profile, is_profile
+from recovery.report.figures.ratios import is_ragged
 from recovery.theory import CURVES
 
 from .grids import grid, wendel_rows

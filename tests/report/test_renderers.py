@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from recovery.report.analysis import Analysis
-from recovery.report.curves import lines
-from recovery.report.diagram import Diagram
-from recovery.report.figure import draw, render
-from recovery.report.scale import scale_of
-from recovery.report.tables import as_csv, as_json
-from recovery.report.terminal import print_diagram
+from recovery.report.claims.analysis import Analysis
+from recovery.report.diagram.curves import lines
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram.scale import scale_of
+from recovery.report.figures.figure import draw, render
+from recovery.report.texts.tables import as_csv, as_json
+from recovery.report.texts.terminal import print_diagram
 from recovery.store import Grid
 from recovery.theory import CURVES
 
@@ -131,7 +131,7 @@ def test_distances_state_the_limits_of_their_log_scale() -> None:
 
 
 def test_pyplot_is_left_alone(tmp_path: Path) -> None:
-    program = "import sys, recovery.report.figure; sys.exit('matplotlib.pyplot' in sys.modules)"
+    program = "import sys, recovery.report.figures.figure; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=tmp_path).returncode == 0
 
 

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from recovery.report.analysis import Analysis
-from recovery.report.charts import sensitivity_chart
-from recovery.report.diagram import Diagram
-from recovery.report.figure import draw, render
-from recovery.report.page import as_html
-from recovery.report.tables import as_csv, as_json
+from recovery.report.claims.analysis import Analysis
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.figures.figure import draw, render
+from recovery.report.pages.charts import sensitivity_chart
+from recovery.report.pages.page import as_html
+from recovery.report.texts.tables import as_csv, as_json
 
 from .grids import fail, grid, wendel_rows
 from .test_renderers import text_of

@@ -8,7 +8,7 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.methods.measurement import Recorded
 from recovery.methods.min_norm import MinNorm
-from recovery.report.surface import draw_surface, fitted_surface
+from recovery.report.figures.surface import draw_surface, fitted_surface
 
 
 @pytest.mark.parametrize(("n", "seed"), [(2, 0), (5, 1), (7, 2)])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recovery.report import text
-from recovery.report.text import csv_text, json_columns
+from recovery.report.texts.text import csv_text, json_columns
 
 
 def table(numbers: list[float], words: list[str]) -> pd.DataFrame:

@@ -4,9 +4,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import binomtest, chi2, norm
 
-from recovery.report.intervals import wilson
-from recovery.report.likelihood import Counts
-from recovery.report.threshold import Threshold, fit, goodness, slope_interval, theta_deviance
+from recovery.report.statistics.intervals import wilson
+from recovery.report.statistics.likelihood import Counts
+from recovery.report.statistics.threshold import Threshold, fit, goodness, slope_interval, theta_deviance
 from recovery.theory import CURVES
 
 

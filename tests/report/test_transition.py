@@ -3,10 +3,10 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from recovery.report.analysis import Analysis, brief, in_words
-from recovery.report.diagram import Diagram, Panel
-from recovery.report.sensitivity import sensitivity
-from recovery.report.transition import collapse, monotone, pooled, slices
+from recovery.report.claims.analysis import Analysis, brief, in_words
+from recovery.report.diagram.diagram import Diagram, Panel
+from recovery.report.statistics.sensitivity import sensitivity
+from recovery.report.statistics.transition import collapse, monotone, pooled, slices
 
 from .grids import fail, grid, wendel_rows
 

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.report.analysis import Analysis
 from recovery.report.bundle import bundle
-from recovery.report.diagram import Diagram
-from recovery.report.figure import draw, render
-from recovery.report.intervals import wilson
-from recovery.report.page import as_html
-from recovery.report.tables import cell_table
-from recovery.report.terminal import summary
+from recovery.report.claims.analysis import Analysis
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.figures.figure import draw, render
+from recovery.report.pages.page import as_html
+from recovery.report.statistics.intervals import wilson
+from recovery.report.texts.tables import cell_table
+from recovery.report.texts.terminal import summary
 from recovery.store import Grid, read
 from recovery.store.rounds import counts
 

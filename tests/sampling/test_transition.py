@@ -3,8 +3,8 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from recovery.report.likelihood import Counts
-from recovery.report.threshold import fit
+from recovery.report.statistics.likelihood import Counts
+from recovery.report.statistics.threshold import fit
 from recovery.sampling.transition import covariance, estimate
 
 N = np.arange(10.0, 401.0, 10.0)

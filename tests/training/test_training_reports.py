@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import binom
 
 from recovery.config import load
-from recovery.report.analysis import Analysis
+from recovery.report.claims.analysis import Analysis
 from recovery.report.command import report
-from recovery.report.diagram import Diagram
-from recovery.report.extras import extra_figures
-from recovery.report.figure import render
-from recovery.report.paired import Pairs, draw_paired, mcnemar
-from recovery.report.trajectories import figures, firsts, runs_of
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.figures.extras import extra_figures
+from recovery.report.figures.figure import render
+from recovery.report.figures.paired import Pairs, draw_paired, mcnemar
+from recovery.report.figures.trajectories import figures, firsts, runs_of
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.sweep import Options, run

@@ -1,0 +1,1 @@
+"""What a config claims, tested on its grid."""

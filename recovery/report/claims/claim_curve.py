@@ -1,0 +1,103 @@
+"""Claims that a frequency follows a theory curve: a likelihood-ratio test of all cells, and the curve's best shift."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import xlogy
+from scipy.stats import chi2
+
+from recovery.errors import ReportError
+from recovery.report.claims.finding import Verdict, worst
+from recovery.report.diagram.diagram import Panel
+from recovery.report.statistics.estimates import Estimates
+from recovery.report.statistics.transition import poolable
+from recovery.theory import CURVES
+from recovery.types import Array
+
+DRAWS = 9999
+SHIFT = 0.05
+"""A curve holds only if the grid pins it down along n to 5 %."""
+
+
+def state_curve(claim: Mapping[str, Any]) -> str:
+    curve = CURVES.get(str(claim["curve"]))
+    label = curve.label if curve else str(claim["curve"])
+    return f"the frequency of {claim['of']} follows {label} (level {claim.get('level', 1e-3):g})"
+
+
+def judge_curve(estimates: Estimates, panels: list[int], claim: Mapping[str, Any]) -> tuple[str, Verdict]:
+    """Each panel on its own; the claim is about all of them, and they share its level (they may share X)."""
+    diagram = estimates.diagram
+    if not poolable(diagram):
+        raise ReportError(f"{diagram.quantity} is no proportion over n and d")
+    if claim["curve"] not in CURVES or CURVES[claim["curve"]].axes != ("n", "d"):
+        raise ReportError(f"there is no theory curve {claim['curve']} over n and d")
+    results = [_judge(diagram.panels[i], claim, len(panels)) for i in panels]
+    titles = [f"{diagram.panels[i].title}: " if len(panels) > 1 else "" for i in panels]
+    texts = [title + text for title, (text, _) in zip(titles, results, strict=True)]
+    return "; ".join(texts), worst([verdict for _, verdict in results])
+
+
+def _judge(panel: Panel, claim: Mapping[str, Any], tests: int) -> tuple[str, Verdict]:
+    """Contradicted if the likelihood ratio of all cells (its law drawn from the curve) or the best shift of the curve
+    along n departs at the level, which is shared among both and among the panels (Bonferroni).
+    Holds if the shift's interval lies within 5 %."""
+    cells = panel.cells[panel.cells["yes"] + panel.cells["no"] > 0]
+    if not len(cells):
+        return "nothing finished", "cannot tell"
+    n, d, yes, no = (cells[name].to_numpy(dtype=float) for name in ("n", "d", "yes", "no"))
+    function = CURVES[claim["curve"]].function
+    expected = np.clip(function(n, d), 0.0, 1.0)
+    level = float(claim.get("level", 1e-3)) / (2 * tests)
+    draws = int(np.clip(4e8 / len(cells), 999, DRAWS))
+    null = _simulated(np.random.default_rng(0), yes + no, expected, draws)
+    observed = float(_ratio(yes, yes + no, expected))
+    p = float((1 + np.sum(null >= observed - 1e-9)) / (1 + draws))
+    text = f"G = {observed:.1f} over {len(cells)} cells, p = {p:.2g}"
+    if p < level:
+        return text, "contradicted"
+
+    def deviance(shift: float) -> float:
+        return float(_ratio(yes, yes + no, np.clip(function(n / (1 + shift), d), 1e-300, 1 - 1e-16)))
+
+    shift, low, high = _minimum(deviance, float(chi2.ppf(0.95, 1)))
+    text += f"; moved by {shift:+.1%} of n, 95 % interval {low:+.1%} to {high:+.1%}"
+    if deviance(0.0) - deviance(shift) > chi2.ppf(1 - level, 1):
+        return text, "contradicted"
+    return text, "holds" if low >= -SHIFT and high <= SHIFT else "cannot tell"
+
+
+def _minimum(deviance: Callable[[float], float], rise: float) -> tuple[float, float, float]:
+    """Where a function of the shift is least, and the ends between which it stays within `rise` of that."""
+    reach = 0.9
+    coarse = np.linspace(-reach, reach, 181)
+    start = float(coarse[int(np.argmin([deviance(shift) for shift in coarse]))])
+    best = minimize_scalar(deviance, bounds=(max(start - 0.02, -reach), start + 0.02), method="bounded")
+
+    def excess(shift: float) -> float:
+        return deviance(shift) - float(best.fun) - rise
+
+    low, high = (float(brentq(excess, best.x, end)) if excess(end) > 0 else end for end in (-reach, reach))
+    return float(best.x), low, high
+
+
+def _simulated(rng: np.random.Generator, total: Array, expected: Array, draws: int) -> Array:
+    """The statistic of that many tables drawn from the law that it is measured against."""
+    chunk = max(1, 2_000_000 // len(total))
+    parts = []
+    for start in range(0, draws, chunk):
+        size = (min(chunk, draws - start), len(total))
+        parts.append(_ratio(rng.binomial(total.astype(int), expected, size=size).astype(float), total, expected))
+    return np.concatenate(parts)
+
+
+def _ratio(yes: Array, total: Array, expected: Array) -> Array:
+    """2 sum (yes log(yes / (total p)) + no log(no / (total (1 - p)))) over the last axis."""
+    no = total - yes
+    with np.errstate(divide="ignore"):
+        free = xlogy(yes, yes / total) + xlogy(no, no / total)
+        fixed = xlogy(yes, expected) + xlogy(no, 1 - expected)
+    result: Array = 2 * np.sum(free - fixed, axis=-1)
+    return result

@@ -1,0 +1,119 @@
+"""Claims that success comes sooner under one value of an axis than under the next, tested by pairs of trials.
+
+Trials of two values pair by cell and replicate. If either value were as good as the other, a pair in which only one of
+them succeeds would fall to either side with probability 1/2: an exact test, whether the pairs share draws or not.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binomtest
+
+from recovery.errors import ReportError
+from recovery.report.claims.finding import Verdict, worst
+from recovery.report.diagram.selection import panels_where
+from recovery.report.statistics.estimates import Estimates
+from recovery.report.statistics.transition import poolable
+
+LEVEL = 1e-3
+
+
+def state_order(claim: Mapping[str, Any]) -> str:
+    steps = [", ".join(str(value).replace("_", " ") for value in group) for group in _groups(claim)]
+    return f"{claim['of']} comes first under {', then '.join(steps)} (level {claim.get('level', LEVEL):g})"
+
+
+def judge_order(estimates: Estimates, panels: list[int], claim: Mapping[str, Any]) -> tuple[str, Verdict]:
+    """Holds if every value of a group comes before every value of the next; see `_judge_pair`."""
+    diagram = estimates.diagram
+    if not diagram.proportion:
+        raise ReportError(f"{diagram.quantity} is no proportion")
+    found: dict[Any, int] = {}
+    for value in (value for group in _groups(claim) for value in group):
+        matching = [i for i in panels_where(diagram, {str(claim["axis"]): value}) if i in panels]
+        if len(matching) != 1:
+            number = "no panel" if not matching else f"{len(matching)} panels"
+            raise ReportError(f"{number} with {claim['axis']} = {value}; `where` names other coordinates")
+        found[value] = matching[0]
+    names = _short([str(value) for value in found])
+    named = dict(zip(found, names, strict=True))
+    pairs = [pair for a, b in pairwise(_groups(claim)) for pair in product(a, b)]
+    level = float(claim.get("level", LEVEL)) / len(pairs)
+    texts, verdicts = [_thresholds(estimates, [found[value] for value in found], names)], list[Verdict]()
+    for first, second in pairs:
+        text, verdict = _judge_pair(_outcomes(estimates, found[first], found[second]), level)
+        texts.append(f"{named[first]} before {named[second]}: {text}")
+        verdicts.append(verdict)
+    return "; ".join(filter(None, texts)), worst(verdicts)
+
+
+def _judge_pair(rows: pd.DataFrame, level: float) -> tuple[str, Verdict]:
+    """Holds if pairs in which the first alone succeeds prevail, even if all that is open spoke against them, and at
+    no size d the others do; contradicted if the others prevail, overall and in spite of what is open, or at a size."""
+    first, second = rows["first"], rows["second"]
+    against = _split(first.fillna(0.0), second.fillna(1.0))
+    in_favour = _split(first.fillna(1.0), second.fillna(0.0))
+    known = _split(first, second)
+    text = f"{known[0]} pairs for, {known[1]} against, {_p(_tail(*known))}"
+    sizes: list[tuple[Any, pd.DataFrame]] = list(rows.groupby(rows.columns[0]))
+    splits = [(d, _split(part["first"].fillna(1.0), part["second"].fillna(0.0))) for d, part in sizes]
+    turned = [f"{d:g}" for d, (a, b) in splits if b > a and _tail(b, a) < level / len(sizes)]
+    if turned:
+        return f"{text}; the other way at {rows.columns[0]} = {', '.join(turned)}", "contradicted"
+    if in_favour[1] > in_favour[0] and _tail(in_favour[1], in_favour[0]) < level:
+        return text, "contradicted"
+    return text, "holds" if against[0] > against[1] and _tail(*against) < level else "cannot tell"
+
+
+def _groups(claim: Mapping[str, Any]) -> list[list[Any]]:
+    """The values in order; a list among them is a group whose members are not compared."""
+    return [list(value) if isinstance(value, list) else [value] for value in claim["values"]]
+
+
+def _outcomes(estimates: Estimates, first: int, second: int) -> pd.DataFrame:
+    """One row a pair of trials: d (or what goes up), what goes across, replicate, first and second; NaN where open."""
+    diagram = estimates.diagram
+    layout, cells = diagram.layout, diagram.cells
+    keys = [name for name in (layout.y, layout.x) if name is not None]
+    values = np.where(cells.finished, diagram.quantity.values(diagram.frame), np.nan)
+    sides = []
+    for name, i in (("first", first), ("second", second)):
+        inside = np.isin(cells.code, diagram.panels[i].cells.index)
+        sides.append(diagram.frame.loc[inside, [*keys, "replicate"]].assign(**{name: values[inside]}))
+    merged: pd.DataFrame = sides[0].merge(sides[1], on=[*keys, "replicate"], how="outer")
+    return merged
+
+
+def _split(first: "pd.Series[float]", second: "pd.Series[float]") -> tuple[int, int]:
+    """Pairs in which only the first is a yes, and only the second."""
+    return int(((first == 1) & (second == 0)).sum()), int(((first == 0) & (second == 1)).sum())
+
+
+def _tail(more: int, less: int) -> float:
+    """One-sided exact p-value of `more` out of so many; 1 without any."""
+    return float(binomtest(more, more + less, alternative="greater").pvalue) if more + less else 1.0
+
+
+def _p(p: float) -> str:
+    return f"p = {p:.1g}" if p >= 1e-15 else "p < 1e-15"
+
+
+def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> str:
+    """Where each value reaches 50 %, as far as the grid is over n and d."""
+    if not poolable(estimates.diagram):
+        return ""
+    words = []
+    for i, name in zip(panels, names, strict=True):
+        found = estimates.pooled[i]
+        estimate = "outside the grid" if np.isnan(found.ratio.estimate) else f"{found.ratio.estimate:.3f}"
+        words.append(f"{name} {estimate}{' (poor fit)' if found.poor_fit else ''}")
+    return f"50 % at n/d: {', '.join(words)}"
+
+
+def _short(labels: list[str]) -> list[str]:
+    """Labels without the words that all of them have."""
+    common = set.intersection(*(set(label.split()) for label in labels))
+    return [" ".join(word for word in label.split() if word not in common) or label for label in labels]

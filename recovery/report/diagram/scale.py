@@ -1,0 +1,62 @@
+"""The colour scale of a diagram: from 0 to 1 for proportions, else the config's limits or the data's range."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from recovery.errors import ReportError
+from recovery.report.diagram.diagram import Diagram
+from recovery.types import Array
+
+DECADES = 1e8
+"""The span of a log scale without limits of its own: what lies lower is noise of the arithmetic."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Limits, whether they are logarithmic, the label that states both, and at which ends values lie beyond."""
+
+    limits: tuple[float, float]
+    logarithmic: bool
+    label: str
+    extend: Literal["neither", "min", "max", "both"] = "neither"
+
+    def clipped(self, values: Array) -> Array:
+        """Values inside the limits; NaN stays."""
+        return np.clip(values, *self.limits)
+
+    def unit(self, values: Array) -> Array:
+        """Values as 0 to 1 along the scale; NaN stays."""
+        low, high = self.limits
+        inside = self.clipped(values)
+        if self.logarithmic:
+            return np.log(inside / low) / np.log(high / low)
+        return (inside - low) / (high - low)
+
+
+def scale_of(diagram: Diagram) -> Scale:
+    """The scale of a diagram, from the config's `report.scale` and `report.limits` where they are given."""
+    spec = diagram.document.get("report") or {}
+    if diagram.proportion:
+        return Scale((0.0, 1.0), False, f"fraction {diagram.quantity.label}")
+    values = diagram.table["value"].to_numpy(dtype=float)
+    values = values[np.isfinite(values)]
+    own = str(diagram.quantity) == str(spec.get("value", diagram.quantity))
+    positive = values[values > 0]
+    wanted = spec.get("scale") if own else None
+    logarithmic = wanted == "log" if wanted else diagram.quantity.logarithmic and len(positive) > 0
+    kept = positive if logarithmic else values
+    low, high = (float(kept.min()), float(kept.max())) if len(kept) else (0.1 if logarithmic else 0.0, 1.0)
+    if logarithmic:
+        low = max(low, high / DECADES)
+    if own and spec.get("limits"):
+        low, high = (float(limit) for limit in spec["limits"])
+        if logarithmic and low <= 0:
+            raise ReportError(f"report.limits starts at {low:g}, which a log scale cannot show; start above 0")
+    if high <= low:
+        low, high = (low / 2, low * 2) if logarithmic else (low - 0.5, low + 0.5)
+    label = f"median {diagram.quantity.label}, {'log' if logarithmic else 'linear'} scale {low:.2g} to {high:.2g}"
+    beyond = ((values < low).any(), (values > high).any())
+    extend: Any = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]
+    return Scale((low, high), logarithmic, label, extend)

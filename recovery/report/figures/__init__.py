@@ -1,0 +1,1 @@
+"""Diagrams and what was recorded beside them, drawn by matplotlib."""

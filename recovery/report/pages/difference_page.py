@@ -1,0 +1,124 @@
+"""A comparison as one HTML page that needs no network: the differences to point at, and their tests."""
+
+import shlex
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recovery.report.diagram.diagram import describe
+from recovery.report.diagram.layout import ordered
+from recovery.report.figures.difference import DIFFERENCES
+from recovery.report.figures.figure import letters
+from recovery.report.pages.html import document, shades, table
+from recovery.report.pages.page import MAPS
+from recovery.report.pages.payload import plain_values
+from recovery.report.statistics.compare import FDR, Comparison, in_words
+
+MOST_ROWS = 1000
+"""Cells in the page's table; the CSV has all."""
+COLUMNS = ("first", "second", "difference", "trials", "gained", "lost", "p", "q")
+
+
+def as_html(found: Comparison) -> str:
+    """The whole page."""
+    title = f"{found.second.name} less {found.first.name}"
+    tested = "McNemar's exact test on pairs of trials with the same draws" if found.paired else "Fisher's exact test"
+    if not found.first.proportion:
+        tested = "Wilcoxon's signed ranks, exact up to 50 pairs" if found.paired else "not tested, for want of pairs"
+    body = [
+        '<a class="skip" href="#cells-differ">Skip the maps</a>',
+        f"<h1>{escape(title)}</h1>",
+        *[f"<p>{escape(line)}</p>" for line in in_words(found, 0)],
+        f'<p class="soft">Each cell: {tested}. A ring marks a cell that differs at a false-discovery rate of '
+        f"{FDR:.0%} over all cells (Benjamini and Yekutieli, under any dependence).</p>",
+        MAPS,
+        '<h2 id="cells-differ">Cells, those that differ most surely first</h2>',
+        _cells(found),
+        "<h2>The two grids</h2>",
+        _grids(found),
+    ]
+    return document(title, body, {"grids": [payload(found)]})
+
+
+def payload(found: Comparison) -> dict[str, Any]:
+    """The cells as the page's script wants them."""
+    layout = found.first.layout
+    up = layout.y if layout.y in found.cells else None
+    others = [name for name in found.keys if name not in (layout.x, up)]
+    groups: list[tuple[Any, pd.DataFrame]] = [((), found.cells)]
+    if others:
+        groups = list(found.cells.groupby(others, dropna=False))
+    cells = pd.concat([part for _, part in groups])
+    x = ordered(found.cells[layout.x], None)
+    y = ordered(found.cells[up], None) if up else [None]
+    reach = float(np.abs(cells["difference"]).max()) or 1.0
+    titles = [describe(dict(zip(others, key, strict=True))) for key, _ in groups]
+    return {
+        "name": f"{found.second.name} less {found.first.name}",
+        "path": "",
+        "x": {"name": layout.x, "values": plain_values(x)},
+        "y": {"name": up or "", "values": plain_values(y)},
+        "panels": [
+            {"title": f"({letters(i)}) {title}" if title else "", "cells": len(part), "half": []}
+            for i, (title, (_, part)) in enumerate(zip(titles, groups, strict=True))
+        ],
+        "ix": [x.index(value) for value in cells[layout.x]],
+        "iy": [y.index(value) for value in cells[up]] if up else [0] * len(cells),
+        "ring": (cells["q"] <= FDR).tolist(),
+        "facts": [[name, [_short(value) for value in cells[column]]] for name, column in _facts(found)],
+        "quantities": [
+            {
+                "key": "difference",
+                "label": f"difference in {found.first.quantity.label}",
+                "kind": "plain",
+                "values": [None if value != value else float(f"{value:.4g}") for value in cells["difference"]],
+                "limits": [-reach, reach],
+                "colours": shades(DIFFERENCES),
+            }
+        ],
+        "certificates": {},
+        "ids": [],
+        "curves": [],
+    }
+
+
+def _facts(found: Comparison) -> list[tuple[str, str]]:
+    """What a cell's box says: words and the column that holds them."""
+    facts = [
+        ("difference", "difference"),
+        (found.first.name, "first"),
+        (found.second.name, "second"),
+        ("pairs" if found.paired else "trials of the smaller", "trials"),
+    ]
+    if found.paired:
+        facts += [("pairs larger in the second", "gained"), ("pairs larger in the first", "lost")]
+    return [*facts, ("exact p", "p"), ("q, all cells together", "q")]
+
+
+def _cells(found: Comparison) -> str:
+    """The cells in a table, smallest q first."""
+    columns = [*found.keys, *(name for name in COLUMNS if name in found.cells)]
+    shown = found.cells.sort_values(["q", "p"], kind="stable").head(MOST_ROWS)
+    rows = [[escape(_short(value)) for value in row] for row in shown[columns].itertuples(index=False, name=None)]
+    head = [{"first": found.first.name, "second": found.second.name}.get(name, name) for name in columns]
+    note = f'<p class="soft">The first {len(rows)} of {len(found.cells)}; recover compare --out FILE.csv has all.</p>'
+    numbers = tuple(range(len(found.keys), len(columns)))
+    return (note if len(found.cells) > len(rows) else "") + table(head, rows, numbers)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return "none" if np.isnan(value) else f"{value:.4g}"
+    return str(value)
+
+
+def _grids(found: Comparison) -> str:
+    rows = [
+        [escape(which), escape(d.name), escape(d.title), escape(str(d.document.get("seed"))), str(d.totals["ok"])]
+        for which, d in (("first", found.first), ("second", found.second))
+    ]
+    folders = " ".join(shlex.quote(d.grid.path.as_posix()) for d in (found.first, found.second))
+    command = f"recover compare {folders} --value {shlex.quote(str(found.first.quantity))} --out comparison.html"
+    return table(["", "sweep", "title", "seed", "finished trials"], rows) + f"<pre>{escape(command)}</pre>"

@@ -1,0 +1,80 @@
+"""What the pages share: one file without any address, its parts, its data, its tables."""
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import matplotlib
+import numpy as np
+
+from recovery.report.figures.style import COLOURS
+
+MOST_PICTURES = 1_500_000
+"""Bytes of pictures in one page, which is to stay under 3 MB."""
+
+
+def document(title: str, body: Sequence[str], content: dict[str, Any]) -> str:
+    """The whole page: markup that is safe already, and the data of its maps.
+
+    Text from configs and errors enters as escaped text or as compressed data, never as markup, and the page's own
+    policy admits this script, this style and pictures within the file only, and no address at all.
+    """
+    style, script = _asset("page.css"), _asset("page.js")
+    policy = f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; style-src '{_digest(style)}'"
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
+            *body,
+            f'<script type="text/plain" id="data">{_packed(content)}</script>',
+            f"<script>{script}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+def _asset(name: str) -> str:
+    return files("recovery.report.pages").joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _packed(content: dict[str, Any]) -> str:
+    text = json.dumps({"colours": shades(COLOURS), **content}, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+
+
+def shades(scale: str) -> list[str]:
+    """A colour scale as 65 colours."""
+    return [matplotlib.colors.to_hex(c) for c in matplotlib.colormaps[scale](np.linspace(0, 1, 65))]
+
+
+def table(head: list[str], rows: list[list[str]], numbers: tuple[int, ...] = ()) -> str:
+    """An HTML table from cells that are markup already; `numbers` are the columns to align at the right."""
+    mark = [' class="number"' if i in numbers else "" for i in range(len(head))]
+    top = "".join(f'<th scope="col"{mark[i]}>{escape(name)}</th>' for i, name in enumerate(head))
+    body = "\n".join(
+        "<tr>" + "".join(c if c.startswith("<td") else f"<td{mark[i]}>{c}</td>" for i, c in enumerate(row)) + "</tr>"
+        for row in rows
+    )
+    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
+
+
+def pictures(drawn: Sequence[tuple[str, bytes]]) -> str:
+    """PNG pictures with the words that stand for them; those that no longer fit are named, not shown."""
+    shown, room = [], MOST_PICTURES
+    for words, data in drawn:
+        room -= len(data)
+        inner = f'<img alt="{escape(words)}" src="data:image/png;base64,{base64.b64encode(data).decode()}">'
+        left_out = '<p class="soft">Too large for this page; recover report --format png draws it.</p>'
+        caption = f"<figcaption>{escape(words)}</figcaption>"
+        shown.append(f'<figure class="picture">{inner if room >= 0 else left_out}{caption}</figure>')
+    return f'<div class="pictures">{"".join(shown)}</div>'

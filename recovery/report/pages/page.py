@@ -1,0 +1,218 @@
+"""A report as one HTML page that needs no network: maps to point at, claims, thresholds, failures, provenance."""
+
+import json
+import shlex
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recovery.report.claims.analysis import Analysis, in_words
+from recovery.report.figures.extras import extra_figures
+from recovery.report.figures.figure import render
+from recovery.report.pages.charts import collapse_chart, sensitivity_chart
+from recovery.report.pages.html import document, pictures, table
+from recovery.report.pages.payload import payload
+from recovery.report.statistics.transition import FINE, sizes_in_words
+from recovery.report.texts.terminal import summary
+
+MOST_FAILURES = 200
+
+
+def as_html(analyses: list[Analysis]) -> str:
+    """The whole page."""
+    body = [
+        '<a class="skip" href="#claims">Skip the maps</a>',
+        *[_heading(analysis) for analysis in analyses],
+        CONTROLS,
+        MAPS,
+        TABLE,
+        _pictures(analyses),
+        '<h2 id="claims">Claims</h2>',
+        _claims(analyses),
+        "<h2>Thresholds</h2>",
+        _thresholds(analyses),
+        _charts(analyses),
+        "<h2>Trials that did not finish</h2>",
+        _failures(analyses),
+        "<h2>How to make it again</h2>",
+        *[_provenance(analysis) for analysis in analyses],
+    ]
+    title = " · ".join(analysis.diagram.title for analysis in analyses)
+    return document(title, body, {"grids": [payload(analysis) for analysis in analyses]})
+
+
+def _pictures(analyses: list[Analysis]) -> str:
+    """What was drawn of trials beside the maps: profiles, paths of training, pairs."""
+    drawn = []
+    for analysis in analyses:
+        name = f"{analysis.diagram.name}: " if len(analyses) > 1 else ""
+        for figure in extra_figures(analysis).values():
+            drawn.append((name + figure.words, render(figure.draw(), "png", SCREEN)))
+    return f"<h2>Figures</h2>{pictures(drawn)}" if drawn else ""
+
+
+SCREEN = 160
+"""Dots an inch of pictures on the page."""
+
+CONTROLS = """<div class="controls">
+<label>Grid <select id="grid"></select></label>
+<label>Value <select id="value"></select></label>
+<label>Statistic <select id="statistic"></select></label>
+<label>Threshold <select id="threshold"></select></label>
+<label>Panel <select id="panel"></select></label>
+</div>"""
+
+MAPS = """<noscript><p>The maps need scripts; the tables below do not.</p></noscript>
+<p id="keys" class="soft">Point at a cell, or focus a map and use the arrow keys. A click holds a cell.</p>
+<div class="key" id="key"></div>
+<div class="stage">
+<div class="maps" id="maps"></div>
+<div class="detail" id="detail" role="status" aria-live="polite"></div>
+</div>"""
+
+TABLE = """<details id="cell-table"><summary>The cells as a table</summary>
+<div class="scroll"><table><caption class="soft">At most 4000 cells; the CSV has all.</caption><thead><tr>
+<th scope="col">panel</th><th scope="col" id="cells-x"></th><th scope="col" id="cells-y"></th>
+<th scope="col" id="cells-value"></th><th scope="col">finished</th><th scope="col">failed</th>
+<th scope="col">missing</th><th scope="col">undecided</th></tr></thead>
+<tbody id="cells"></tbody></table></div></details>"""
+
+
+def _heading(analysis: Analysis) -> str:
+    diagram = analysis.diagram
+    source = diagram.document.get("source")
+    parts = [f"<h1>{escape(diagram.title)}</h1>", f"<p>{escape(summary(diagram))}."]
+    if source:
+        parts.append(f' <span class="soft">{escape(str(source))}</span>')
+    return "".join(parts) + "</p>"
+
+
+def _claims(analyses: list[Analysis]) -> str:
+    rows = [
+        [
+            f'<td class="verdict {finding.verdict.split()[0]}">{finding.verdict}</td>',
+            escape(finding.stated),
+            escape(finding.measured),
+            escape(finding.source),
+        ]
+        for analysis in analyses
+        for finding in analysis.findings
+    ]
+    return table(["verdict", "stated", "measured", "source"], rows) if rows else "<p>The configs claim nothing.</p>"
+
+
+def _thresholds(analyses: list[Analysis]) -> str:
+    rows = []
+    for analysis in analyses:
+        for found, record in zip(analysis.pooled, analysis.thresholds(), strict=True):
+            name = " · ".join(filter(None, [analysis.diagram.name if len(analyses) > 1 else "", found.panel.title]))
+            shown = [
+                _span(record["slope"], record["slope_low"], record["slope_high"]),
+                _number(found.width(float(max(found.panel.y if analysis.diagram.layout.y == "d" else found.panel.x)))),
+                _span(record["exponent"], record["exponent_low"], record["exponent_high"]),
+                f"{_number(record['deviance'])} on {record['df']}, p = {_number(record['goodness_p'])}",
+                f"p = {_number(record['monotone_p'])}",
+                f"{_number(record['unfinished_as_yes'])}, {_number(record['unfinished_as_no'])}",
+            ]
+            rows.append([escape(name or "all"), escape(in_words(found)), *map(escape, shown)])
+    if not rows:
+        return "<p>No threshold in n/d: the value shown is no proportion over n and d.</p>"
+    head = [
+        "panel",
+        "threshold",
+        "slope",
+        "10 % to 90 % in n, largest d",
+        "width grows as n to the",
+        "deviance",
+        "rising",
+        "unfinished all yes, all no",
+    ]
+    note = (
+        "<p class='soft'>Probit of a (n - ratio d) / √n over all cells; 95 % profile intervals. Wendel's law "
+        "has ratio 2, slope 1 and exponent ½. Deviance: a small p speaks against the fit. Rising: a small p says that "
+        "success becomes rarer somewhere as n grows.</p>"
+    )
+    return note + "".join(map(_left_out, analyses)) + table(head, rows)
+
+
+def _left_out(analysis: Analysis) -> str:
+    """What a page of a fine grid does without."""
+    panels, parts = analysis.diagram.panels, []
+    if any(sizes_in_words(panel) != "each d" for panel in panels):
+        parts.append(f"thresholds size by size are fitted at {sizes_in_words(panels[0])}, evenly spaced")
+    if any(len(panel.cells) > FINE for panel in panels):
+        parts.append("so are exponent, rising and sensitivity, and the slope has no interval")
+    if len(analysis.diagram.table) > FINE:
+        parts.append("the maps offer four values, their medians, and no choice of tolerance; CSV and JSON have all")
+    if not parts:
+        return ""
+    return f"<p>{escape(analysis.diagram.name)} has {len(analysis.diagram.table)} cells: {'; '.join(parts)}.</p>"
+
+
+def _number(value: Any) -> str:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return "none"
+    return f"{value:.3g}" if np.isfinite(value) else ("∞" if value > 0 else "-∞")
+
+
+def _span(value: float, low: float, high: float) -> str:
+    return f"{_number(value)} ({_number(low)} to {_number(high)})"
+
+
+def _charts(analyses: list[Analysis]) -> str:
+    charts = []
+    for analysis in analyses:
+        name = f": {analysis.diagram.name}" if len(analyses) > 1 else ""
+        charts += [chart for chart in (collapse_chart(analysis, name), sensitivity_chart(analysis, name)) if chart]
+    return f'<div class="charts">{"".join(charts)}</div>' if charts else ""
+
+
+def _failures(analyses: list[Analysis]) -> str:
+    rows: list[list[str]] = []
+    total = 0
+    for analysis in analyses:
+        diagram = analysis.diagram
+        failed = diagram.frame[~diagram.cells.finished]
+        total += len(failed)
+        keys = [*diagram.layout.keys, "replicate"]
+        for record in failed.head(max(MOST_FAILURES - len(rows), 0)).to_dict("records"):
+            where = ", ".join(f"{key} = {record[key]}" for key in keys if key in record)
+            line = f"recover replay {shlex.quote(diagram.grid.path.as_posix())} {record['trial_id']}"
+            kind = _text(record.get("error_type"))
+            message = f"{kind}: {_text(record.get('error_message'))}" if kind else ""
+            rows.append([escape(str(record["status"])), escape(where), escape(message), f"<code>{escape(line)}</code>"])
+    if not rows:
+        return "<p>None: every stored trial finished.</p>"
+    note = f"<p>{total} in all, the first {len(rows)} here.</p>" if total > len(rows) else f"<p>{total} in all.</p>"
+    return note + table(["status", "trial", "message", "to run it again"], rows)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None or value is pd.NA or value != value else str(value)
+
+
+def _provenance(analysis: Analysis) -> str:
+    diagram = analysis.diagram
+    sweep = {key: value for key, value in diagram.grid.sweep.items() if key != "config"}
+    rows = [[escape(key), escape(value)] for key, value in _flat(sweep)]
+    config = json.dumps(dict(diagram.document), indent=2, ensure_ascii=False, default=str)
+    folder = shlex.quote(diagram.grid.path.as_posix())
+    commands = (
+        f"recover sweep {shlex.quote(diagram.name + '.json')} --out {folder}\nrecover report {folder} --format html"
+    )
+    return (
+        f"<h3>{escape(diagram.name)}</h3>\n"
+        f"<p>Save the config below as <code>{escape(diagram.name)}.json</code>, then:</p>"
+        f"<pre>{escape(commands)}</pre>\n<details><summary>Config</summary><pre>{escape(config)}</pre></details>\n"
+        f"<details><summary>Provenance</summary>{table(['what', 'value'], rows)}</details>"
+    )
+
+
+def _flat(value: Any, path: str = "") -> list[tuple[str, str]]:
+    if isinstance(value, dict):
+        return [pair for key, inner in value.items() for pair in _flat(inner, f"{path}.{key}" if path else str(key))]
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return [pair for i, inner in enumerate(value) for pair in _flat(inner, f"{path}[{i}]")]
+    return [(path, ", ".join(map(str, value)) if isinstance(value, list) else str(value))]

@@ -1,0 +1,1 @@
+"""What is estimated from a diagram: thresholds, intervals, scaling, sensitivity, comparisons of two grids."""

@@ -1,0 +1,165 @@
+"""Two grids cell by cell: paired where trials share their draws, exact tests, false discoveries controlled."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binomtest, false_discovery_control, fisher_exact, wilcoxon
+
+from recovery.errors import ReportError
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.diagram.layout import coordinates
+
+FDR = 0.05
+DRAWN = ("n", "d", "ensemble")
+"""Coordinates without which two trials have no draw in common."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`cells`: one row a common cell with first, second, difference, trials, p, q; `fixed`: coordinate -> its value in
+    either grid, for what tells the grids apart; `paired`: whether trials met the same draws; `gained`, `lost`: pairs in
+    which the second or the first is larger, and `p` their exact sign test.
+
+    q is the p-value after Benjamini and Yekutieli, which holds under any dependence between cells.
+    """
+
+    first: Diagram
+    second: Diagram
+    cells: pd.DataFrame
+    keys: list[str]
+    fixed: dict[str, tuple[object, object]]
+    paired: bool
+    unmatched: int
+
+    @property
+    def sign_test(self) -> tuple[int, int, float] | None:
+        """(pairs in which the second is larger, the first is larger, exact p); None for grids that do not pair."""
+        if not self.paired:
+            return None
+        gained, lost = int(self.cells["gained"].sum()), int(self.cells["lost"].sum())
+        return gained, lost, _mcnemar(gained, lost)
+
+    @property
+    def different(self) -> pd.DataFrame:
+        """The cells that differ at a false-discovery rate of 5 %, smallest q first."""
+        return self.cells[self.cells["q"] <= FDR].sort_values("q")
+
+
+def compare(first: Diagram, second: Diagram) -> Comparison:
+    """Join two grids on the coordinates that vary in either and that both have.
+
+    Trials pair by replicate when both sweeps have the same root seed: then the same replicate meets the same draws.
+    Proportions: McNemar's exact test on the discordant pairs, else Fisher's; numbers: Wilcoxon's signed ranks on
+    pairs, else no test. Raises `ReportError` for different quantities and for grids without a common cell.
+    """
+    if first.quantity != second.quantity:
+        raise ReportError(f"{first.quantity} and {second.quantity} cannot be compared; give one --value")
+    keys = [name for name in first.layout.keys if name in second.frame]
+    keys += [name for name in second.layout.keys if name in first.frame and name not in keys]
+    fixed = _told_apart(first, second, keys)
+    left, right = _values(first, keys), _values(second, keys)
+    paired = (
+        first.document.get("seed") == second.document.get("seed")
+        and not any(name in DRAWN or name.startswith("data.") for name in fixed)
+        and _unique(left, keys)
+        and _unique(right, keys)
+    )
+    cells = _paired(left, right, keys, first.proportion) if paired else _unpaired(left, right, keys, first.proportion)
+    if not len(cells):
+        raise ReportError(f"{first.name} and {second.name} have no cell in common over {', '.join(keys)}")
+    tested = cells["p"].notna().to_numpy()
+    cells["q"] = np.nan
+    if tested.any():
+        cells.loc[tested, "q"] = false_discovery_control(cells.loc[tested, "p"], method="by")
+    everywhere = pd.concat([left[keys], right[keys]]).drop_duplicates()
+    return Comparison(first, second, cells, keys, fixed, paired, len(everywhere) - len(cells))
+
+
+def _told_apart(first: Diagram, second: Diagram, keys: list[str]) -> dict[str, tuple[object, object]]:
+    """Coordinates that are one value throughout each grid, and not the same one."""
+    shared = [name for name in coordinates(first.frame) if name in second.frame and name not in keys]
+    values = {name: (first.frame[name].unique(), second.frame[name].unique()) for name in shared}
+    constant = {name: (a[0], b[0]) for name, (a, b) in values.items() if len(a) == len(b) == 1}
+    return {name: pair for name, pair in constant.items() if pair[0] != pair[1]}
+
+
+def _values(diagram: Diagram, keys: list[str]) -> pd.DataFrame:
+    known = diagram.frame[[*keys, "replicate"]].assign(value=diagram.quantity.values(diagram.frame))
+    return known[diagram.cells.finished & known["value"].notna().to_numpy()]
+
+
+def _unique(rows: pd.DataFrame, keys: list[str]) -> bool:
+    return not rows.duplicated([*keys, "replicate"]).any()
+
+
+def _paired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proportion: bool) -> pd.DataFrame:
+    both = left.merge(right, on=[*keys, "replicate"], suffixes=("_first", "_second"))
+    both["gained"] = both["value_second"] > both["value_first"]
+    both["lost"] = both["value_second"] < both["value_first"]
+    cells = both.groupby(keys, dropna=False).agg(
+        first=("value_first", "mean" if proportion else "median"),
+        second=("value_second", "mean" if proportion else "median"),
+        trials=("gained", "size"),
+        gained=("gained", "sum"),
+        lost=("lost", "sum"),
+    )
+    cells = cells.reset_index()
+    cells["difference"] = cells["second"] - cells["first"]
+    if proportion:
+        cells["p"] = [_mcnemar(gained, lost) for gained, lost in zip(cells["gained"], cells["lost"], strict=True)]
+        return cells
+    tests = both.groupby(keys, dropna=False).apply(lambda c: _signed_ranks(c["value_second"] - c["value_first"]))
+    cells["p"] = tests.to_numpy(dtype=float)
+    return cells
+
+
+def _unpaired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proportion: bool) -> pd.DataFrame:
+    how = "mean" if proportion else "median"
+    summed = [side.groupby(keys, dropna=False)["value"].agg([how, "size", "sum"]) for side in (left, right)]
+    cells = summed[0].add_suffix("_first").join(summed[1].add_suffix("_second"), how="inner").reset_index()
+    cells = cells.rename(columns={f"{how}_first": "first", f"{how}_second": "second"})
+    cells["difference"] = cells["second"] - cells["first"]
+    cells["trials"] = cells[["size_first", "size_second"]].min(axis=1)
+    counts = cells[["sum_first", "size_first", "sum_second", "size_second"]].to_numpy()
+    cells["p"] = [_fisher(*row) for row in counts] if proportion else np.nan
+    return cells.drop(columns=["size_first", "sum_first", "size_second", "sum_second"])
+
+
+def _mcnemar(gained: int, lost: int) -> float:
+    """Exact: under no difference the discordant pairs split evenly."""
+    return float(binomtest(int(gained), int(gained + lost)).pvalue) if gained + lost else 1.0
+
+
+def _fisher(yes: float, total: float, other_yes: float, other_total: float) -> float:
+    table = np.array([[yes, total - yes], [other_yes, other_total - other_yes]])
+    return float(fisher_exact(table)[1])
+
+
+def _signed_ranks(differences: "pd.Series[float]") -> float:
+    moved = differences[differences != 0].to_numpy()
+    return float(wilcoxon(moved, method="exact" if len(moved) <= 50 else "approx").pvalue) if len(moved) else 1.0
+
+
+def in_words(found: Comparison, most: int = 20) -> list[str]:
+    """What differs, in lines of text."""
+    value = found.first.quantity.label
+    how = "paired: the same draws" if found.paired else "not paired: the seeds or the data differ"
+    lines = [
+        f"{value}: {found.first.name} (first) and {found.second.name} (second)",
+        f"{len(found.cells)} common cells, {how}; {found.unmatched} cells stand in one grid only",
+        *(f"{name}: {a} in the first, {b} in the second" for name, (a, b) in found.fixed.items()),
+        f"mean difference, second less first: {found.cells['difference'].mean():+.4g}",
+        f"{len(found.different)} cells differ at a false-discovery rate of {FDR:.0%} (Benjamini-Yekutieli)",
+    ]
+    if found.sign_test is not None:
+        gained, lost, p = found.sign_test
+        lines.insert(-1, f"of all pairs {gained} are larger in the second, {lost} in the first: exact p = {p:.3g}")
+        most_pairs = int((found.cells["gained"] + found.cells["lost"]).max())
+        if found.first.proportion and most_pairs and not len(found.different):
+            least = 0.5 ** (most_pairs - 1)
+            lines.append(f"no cell has more than {most_pairs} discordant pairs, whose least p is {least:.2g}")
+    for _, cell in found.different.head(most).iterrows():
+        where = ", ".join(f"{key} = {cell[key]}" for key in found.keys)
+        lines.append(f"  {where}: {cell['first']:.4g} and {cell['second']:.4g}, q = {cell['q']:.2g}")
+    return lines

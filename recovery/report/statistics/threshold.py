@@ -1,0 +1,189 @@
+"""Where a success probability crosses one half: a two-parameter binomial fit and its profile-likelihood intervals."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import statsmodels.api as sm
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import gammaln
+from scipy.stats import chi2, gamma
+from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
+
+from recovery.report.statistics.likelihood import LINKS, Counts, cell_deviance, least_deviance, least_deviance_any
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """theta with its profile-likelihood interval, the slope, and the deviance on df degrees of freedom.
+
+    `separated`: every no lies on one side of every yes. Then the likelihood only says that theta lies in `between`,
+    the estimate is the middle of that and the slope infinite; if all trials ended alike, `between` is open at one end
+    and the estimate NaN. The slope is negative where success becomes rarer with u.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    slope: float
+    separated: bool
+    between: tuple[float, float]
+    deviance: float
+    df: int
+
+
+def fit(
+    counts: Counts, level: float = 0.95, intervals: bool = True, near: tuple[float, float] | None = None
+) -> Threshold:
+    """Maximum likelihood and profile interval of theta, whether or not the data are separated. `near`: a guess of
+    (theta, slope), which saves steps.
+
+    No estimate is clamped and no weak prior is used: where the likelihood has no maximum, its supremum is known in
+    closed form and the profile, which stays finite, gives the interval (Venzon and Moolgavkar 1988).
+    """
+    if not len(counts):
+        return Threshold(np.nan, -np.inf, np.inf, np.nan, False, (-np.inf, np.inf), np.nan, 0)
+    rising, falling = counts.between(), counts.flipped().between()
+    if rising[0] <= rising[1]:
+        return _separated(counts, rising, 1.0, level)
+    if falling[0] <= falling[1]:
+        return _separated(counts.flipped(), falling, -1.0, level)
+    estimate, slope, deviance = _maximum(counts, near)
+    low = high = np.nan
+    if intervals:
+        way = counts if slope >= 0 else counts.flipped()
+        low, high = _interval(way, (estimate, estimate), deviance, level)
+    return Threshold(estimate, low, high, slope, False, (np.nan, np.nan), deviance, len(counts) - 2)
+
+
+def theta_deviance(counts: Counts, theta: float) -> tuple[float, float]:
+    """(deviance, slope) of the best fit with slope >= 0 whose even odds lie at theta; the slope may be infinite."""
+    return least_deviance(counts, counts.u - theta * counts.v)
+
+
+def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, float, float]:
+    """(theta, slope, deviance) of overlapping data, for which they exist and are unique (Silvapulle 1981)."""
+    family = sm.families.Binomial(link=LINKS[counts.link].family())
+    scale = float(np.abs(counts.v).max())
+    exog = np.column_stack([counts.u, -counts.v]) / scale
+    start = None
+    if near is not None and np.isfinite(near).all():
+        start = scale * near[1] * np.array([1.0, near[0]])
+    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+        # both are about fits that meet every cell exactly: a scale on 0 degrees of freedom, and no separation
+        warnings.simplefilter("ignore", PerfectSeparationWarning)
+        result = sm.GLM(np.column_stack([counts.yes, counts.no]), exog, family=family).fit(
+            start, maxiter=200, tol=1e-12, rtol=1e-12
+        )
+    if result.converged:
+        slope, offset = (float(value) / scale for value in result.params)
+        return offset / slope, slope, float(result.deviance)
+    ratio = counts.u / counts.v
+    ends = (float(ratio.min()), float(ratio.max()))
+    tried = []
+    for way, sign in ((counts, 1.0), (counts.flipped(), -1.0)):
+        best = minimize_scalar(lambda theta, way=way: theta_deviance(way, theta)[0], bounds=ends, method="bounded")
+        tried.append((float(best.fun), float(best.x), sign * theta_deviance(way, float(best.x))[1]))
+    deviance, theta, slope = min(tried)
+    return theta, slope, deviance
+
+
+def _separated(way: Counts, between: tuple[float, float], sign: float, level: float) -> Threshold:
+    low, high = between
+    least = 0.0
+    if low == high:  # one ratio holds both outcomes, and only the cells there are left to chance
+        ratio = way.u / way.v
+        there = way.at(np.isclose(ratio, low, rtol=1e-12))
+        least = least_deviance_any(there, there.v)
+        excess = float(there.yes.sum() - there.no.sum())
+        if low == ratio.max() and excess < 0:  # a few at the end of the grid: even odds lie beyond it
+            high = np.inf
+        if low == ratio.min() and excess > 0:
+            low = -np.inf
+    between = (low, high)
+    two_sided = bool(np.isfinite(low) and np.isfinite(high))
+    start = (low, high) if two_sided else (high, high) if np.isfinite(high) else (low, low)
+    ends = _interval(way, start, least, level)
+    if not two_sided:
+        ends = (-np.inf, ends[1]) if np.isfinite(high) else (ends[0], np.inf)
+    estimate = (low + high) / 2 if two_sided else np.nan
+    return Threshold(estimate, *ends, sign * np.inf, True, between, least, len(way) - 2)
+
+
+def _interval(way: Counts, start: tuple[float, float], least: float, level: float) -> tuple[float, float]:
+    """Walk outwards from `start` until the profile deviance has risen by the chi-squared quantile."""
+    rise = float(chi2.ppf(level, 1))
+
+    def excess(theta: float) -> float:
+        return theta_deviance(way, theta)[0] - least - rise
+
+    step = max(float(np.ptp(way.u / way.v)) / 50, abs(start[0]) * 1e-3, 1e-9)
+    return _outwards(excess, start[0], -step), _outwards(excess, start[1], step)
+
+
+def _outwards(excess: Callable[[float], float], start: float, step: float) -> float:
+    """The first root of an increasing function from `start` on; infinite if 60 doublings find none.
+
+    Where the data are separated the profile deviance jumps at the ends of the separated stretch: `start` is the root
+    when the function is positive just beyond it.
+    """
+    near, far = start + step * 1e-7, start + step
+    if excess(near) > 0:
+        return start
+    for _ in range(60):
+        if excess(far) > 0:
+            return float(brentq(excess, near, far, xtol=abs(step) * 1e-4, rtol=1e-7))
+        near, step = far, step * 2
+        far = start + step
+    return float(np.sign(step)) * np.inf
+
+
+def slope_interval(counts: Counts, found: Threshold, level: float = 0.95) -> tuple[float, float]:
+    """Profile-likelihood interval of the slope: for each slope, the best theta. Open above for separated data."""
+    if np.isnan(found.slope):
+        return -np.inf, np.inf
+    way = counts if found.slope >= 0 else counts.flipped()
+    rise = float(chi2.ppf(level, 1))
+
+    def excess(log_slope: float) -> float:
+        return least_deviance_any(way, -way.v, np.exp(log_slope) * way.u) - found.deviance - rise
+
+    if found.separated:
+        start = float(np.log(30 / (np.median(way.v) * (np.ptp(way.u / way.v) or 1.0))))
+        while excess(start) >= 0 and start < 60:  # on to a slope that is as good as infinite
+            start += 1.0
+        high = np.inf
+    else:
+        start = float(np.log(abs(found.slope)))
+        high = float(np.exp(_outwards(excess, start, 0.1)))
+    low = float(np.exp(_outwards(excess, start, -0.1))) if excess(-50.0) > 0 else 0.0
+    return (low, high) if found.slope >= 0 else (-high, -low)
+
+
+def goodness(counts: Counts, found: Threshold) -> float:
+    """P(a deviance at least as large as the observed | the fit); NaN where the fit leaves nothing to chance.
+
+    Each cell's deviance has a known mean and variance under the fit (a sum over its possible counts); the total,
+    less one a fitted parameter, is referred to the gamma law with these moments. The chi-squared law, which needs
+    many trials in every cell, would be far off.
+    """
+    if found.separated or not np.isfinite(found.estimate):
+        return np.nan
+    link = LINKS[counts.link]
+    eta = found.slope * (counts.u - found.estimate * counts.v)
+    trials = counts.yes + counts.no
+    mean, variance = -2.0, 0.0
+    for total in np.unique(trials):
+        yes = np.arange(total + 1)[:, None]
+        chance = eta[None, trials == total]
+        values = cell_deviance(yes, total - yes, chance, link)
+        ways = gammaln(total + 1) - gammaln(yes + 1) - gammaln(total - yes + 1)  # comb overflows beyond 1029
+        weight = np.exp(ways + yes * link.log(chance) + (total - yes) * link.log(-chance))
+        first = np.sum(weight * np.where(weight > 0, values, 0.0), axis=0)
+        second = np.sum(weight * np.where(weight > 0, values, 0.0) ** 2, axis=0)
+        mean += float(first.sum())
+        variance += float((second - first**2).sum())
+    if mean <= 0 or variance <= 0:
+        return np.nan
+    return float(gamma.sf(found.deviance, mean**2 / variance, scale=variance / mean))

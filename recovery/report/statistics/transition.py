@@ -1,0 +1,205 @@
+"""The thresholds of a diagram: pooled over d, slice by slice, how wide, how they scale, and whether success rises."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq, isotonic_regression, minimize_scalar
+from scipy.special import xlogy
+from scipy.stats import chi2, norm
+
+from recovery.report.diagram.diagram import Diagram, Panel
+from recovery.report.statistics.likelihood import Counts
+from recovery.report.statistics.threshold import Threshold, fit, goodness, slope_interval
+from recovery.types import Array
+
+SIZES = 40
+"""Of more sizes d than this, so many are fitted one by one: evenly spaced, with both ends."""
+FINE = 20_000
+"""Beyond so many cells a panel's exponent and course are estimated at those sizes only, and no slope interval."""
+POOR_FIT = 1e-3
+"""Below this p-value of the deviance a pooled threshold is not one number, and its interval means little."""
+
+SCALES: dict[str, tuple[str, Callable[[Array], Array], Callable[[Array], Array]]] = {
+    "root": ("probit", np.sqrt, lambda n: 1 / np.sqrt(n)),
+    "probit": ("probit", lambda n: n, np.ones_like),
+    "logit": ("logit", lambda n: n, np.ones_like),
+}
+"""Fits of one slice: link, u(n), v(n) with P(yes) = F(a (u - n50 v)). `root` has the width sqrt n of Wendel's law."""
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """One panel's threshold as a ratio n/d, under P(yes) = Phi(a (n - ratio d) / sqrt n); Wendel's law has 2 and 1.
+
+    `slope`: the interval of a. `goodness`: p-value of the fit. `bracket`: the estimate if every failed, undecided and
+    missing trial counted as a yes, and as a no.
+    """
+
+    panel: Panel
+    ratio: Threshold
+    slope: tuple[float, float]
+    goodness: float
+    bracket: tuple[float, float]
+
+    @property
+    def poor_fit(self) -> bool:
+        """Whether no one ratio fits all sizes."""
+        return bool(self.goodness < POOR_FIT)
+
+    def width(self, d: float) -> float:
+        """n at 90 % less n at 10 %: (q/a) sqrt((q/a)^2 + 4 ratio d), q = 1.28; 0 for separated data."""
+        spread = float(norm.ppf(0.9)) / abs(self.ratio.slope)
+        return spread * float(np.sqrt(spread**2 + 4 * self.ratio.estimate * d))
+
+
+def poolable(diagram: Diagram) -> bool:
+    """Whether the diagram is a proportion over n and d, so that a ratio n/d can be fitted."""
+    return diagram.proportion and {diagram.layout.x, diagram.layout.y} == {"n", "d"}
+
+
+def sizes(panel: Panel) -> list[Any]:
+    """The sizes d at which a panel is fitted one by one: all, or `SIZES` of them."""
+    values = sorted(panel.cells["d"].unique())
+    return [values[i] for i in np.unique(np.linspace(0, len(values) - 1, SIZES).round().astype(int))]
+
+
+def sizes_in_words(panel: Panel) -> str:
+    """`each d`, or `40 of 500 sizes d`."""
+    fitted, there = len(sizes(panel)), panel.cells["d"].nunique()
+    return "each d" if fitted == there else f"{fitted} of {there} sizes d"
+
+
+def at_sizes(panel: Panel) -> Panel:
+    """The cells of a panel at its `sizes`."""
+    return replace(panel, cells=panel.cells[panel.cells["d"].isin(sizes(panel))])
+
+
+def thinned(panel: Panel) -> Panel:
+    """The panel itself; of one with more than `FINE` cells, those at its `sizes`."""
+    return at_sizes(panel) if len(panel.cells) > FINE else panel
+
+
+def by_size(panel: Panel) -> list[tuple[float, Panel]]:
+    """(d, the panel's cells there) at each of its `sizes`."""
+    groups: list[tuple[Any, pd.DataFrame]] = list(at_sizes(panel).cells.groupby("d"))
+    return [(float(d), replace(panel, cells=cells)) for d, cells in groups]
+
+
+def pooled(panel: Panel) -> Pooled:
+    """The threshold n/d of a panel over n and d, all slices at once."""
+    cells = panel.cells
+    yes, no = _numbers(cells, "yes"), _numbers(cells, "no")
+    counts = ratio_counts(cells)
+    ratio = fit(counts)
+    bracket = (ratio.estimate, ratio.estimate)
+    slope = slope_interval(counts, ratio) if len(counts) <= FINE else (np.nan, np.nan)
+    unfinished = _unfinished(cells)
+    if unfinished.any():
+        near = (ratio.estimate, ratio.slope)
+        as_yes = fit(_over_both(cells, yes + unfinished, no), intervals=False, near=near)
+        as_no = fit(_over_both(cells, yes, no + unfinished), intervals=False, near=near)
+        bracket = (as_yes.estimate, as_no.estimate)
+    return Pooled(panel, ratio, slope, goodness(counts, ratio), bracket)
+
+
+def ratio_counts(cells: pd.DataFrame) -> Counts:
+    """The decided trials along sqrt n and d / sqrt n."""
+    return _over_both(cells, _numbers(cells, "yes"), _numbers(cells, "no"))
+
+
+def slices(panel: Panel, along: str, across: str | None, scale: str = "root") -> list[tuple[float, Threshold]]:
+    """(value of `across`, threshold of `along`) for each slice of a panel."""
+    link, u, v = SCALES[scale]
+    groups: list[tuple[Any, pd.DataFrame]] = [(np.nan, panel.cells)]
+    if across is not None:
+        groups = list(panel.cells.groupby(across))
+    found = []
+    for value, cells in groups:
+        x = _numbers(cells, along)
+        found.append((float(value), fit(Counts.of(u(x), v(x), _numbers(cells, "yes"), _numbers(cells, "no"), link))))
+    return found
+
+
+def _over_both(cells: pd.DataFrame, yes: Array, no: Array, exponent: float = 0.5) -> Counts:
+    n, d = _numbers(cells, "n"), _numbers(cells, "d")
+    return Counts.of(n ** (1 - exponent), d * n**-exponent, yes, no)
+
+
+def _numbers(cells: pd.DataFrame, name: str) -> Array:
+    return cells[name].to_numpy(dtype=float)
+
+
+def _unfinished(cells: pd.DataFrame) -> Array:
+    return _numbers(cells, "failed") + _numbers(cells, "missing") + _numbers(cells, "undecided")
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """The exponent nu with which curves of all d fall on one, P(yes) = Phi(a (n - ratio d) / n^nu), and its interval.
+
+    1/2 for Wendel's law: the transition's width grows as sqrt n.
+    """
+
+    exponent: float
+    low: float
+    high: float
+
+
+def collapse(panel: Panel) -> Collapse | None:
+    """Fit the exponent of finite-size scaling; None with fewer than two sizes d, or without any transition to scale."""
+    cells = panel.cells
+    if cells["d"].nunique() < 2:
+        return None
+
+    yes, no = _numbers(cells, "yes"), _numbers(cells, "no")
+
+    def deviance(exponent: float) -> float:
+        return fit(_over_both(cells, yes, no, exponent), intervals=False).deviance
+
+    best = minimize_scalar(deviance, bounds=(-0.5, 1.5), method="bounded", options={"xatol": 1e-3})
+    rise = float(chi2.ppf(0.95, 1))
+    if not best.fun > 1e-9:
+        return None
+
+    def excess(exponent: float) -> float:
+        return deviance(exponent) - float(best.fun) - rise
+
+    ends = []
+    for end in (-0.5, 1.5):
+        ends.append(float(brentq(excess, best.x, end, xtol=1e-3)) if excess(end) > 0 else float(np.sign(end)) * np.inf)
+    return Collapse(float(best.x), ends[0], ends[1])
+
+
+def monotone(panel: Panel, along: str, across: str | None, draws: int = 400, seed: int = 0) -> float:
+    """p-value of "success never becomes rarer as `along` grows", slice by slice together.
+
+    The likelihood ratio of free cells against isotonic ones (pool adjacent violators), referred to `draws` parametric
+    bootstrap samples from the isotonic fit. Small: some slice falls where it should rise. NaN without two cells.
+    """
+    rng = np.random.default_rng(seed)
+    groups = [panel.cells] if across is None else [cells for _, cells in panel.cells.groupby(across)]
+    observed, drawn, compared = 0.0, np.zeros(draws), False
+    for cells in groups:
+        cells = cells[cells["yes"] + cells["no"] > 0].sort_values(along)
+        total = _numbers(cells, "yes") + _numbers(cells, "no")
+        if len(cells) < 2:
+            continue
+        value, fitted = _isotonic_ratio(_numbers(cells, "yes"), total)
+        observed += value
+        compared = True
+        samples = rng.binomial(total.astype(int), fitted, size=(draws, len(total)))
+        drawn += [_isotonic_ratio(sample, total)[0] for sample in samples]
+    if not compared:
+        return float("nan")
+    return float((1 + np.sum(drawn >= observed - 1e-9)) / (1 + draws))
+
+
+def _isotonic_ratio(yes: Array, total: Array) -> tuple[float, Array]:
+    """(2 (log likelihood of free cells - that of isotonic ones), the isotonic fractions)."""
+    free = yes / total
+    fitted = np.clip(isotonic_regression(free, weights=total).x, 0.0, 1.0)
+    gain = xlogy(yes, free) + xlogy(total - yes, 1 - free) - xlogy(yes, fitted) - xlogy(total - yes, 1 - fitted)
+    return 2 * float(gain.sum()), fitted

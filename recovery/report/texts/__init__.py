@@ -1,0 +1,1 @@
+"""Reports as text: the map of a terminal, tables."""

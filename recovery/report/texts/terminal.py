@@ -1,0 +1,150 @@
+"""A diagram as text: one or two characters a cell, coloured on a terminal, plain characters anywhere else."""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Any
+
+import matplotlib
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from recovery.report.claims.analysis import Analysis, in_words
+from recovery.report.diagram.diagram import Diagram, Panel
+from recovery.report.diagram.scale import Scale, scale_of
+from recovery.report.figures.style import COLOURS
+from recovery.types import Array
+
+ROWS = 40
+"""The most rows of cells that a panel gets; finer grids are shown by blocks of cells."""
+RAMP = ".123456789#"
+"""Plain characters from the low end of the scale to the high end."""
+STYLES = {"holds": "green", "contradicted": "bold red", "cannot tell": "yellow", "not tested": "dim"}
+
+
+def print_diagram(analysis: Analysis, console: Console) -> None:
+    """Title, a map for each panel (n across, d up), the key, the counts, thresholds and claims."""
+    diagram = analysis.diagram
+    scale = scale_of(diagram)
+    console.print(Text(diagram.title, style="bold"))
+    for panel in diagram.panels:
+        if panel.title:
+            console.print(Text(f"\n{panel.title}"))
+        if panel.undefined:
+            console.print(Text("not measured here", style="dim"))
+            continue
+        for line in _map(panel, diagram, scale, console):
+            console.print(line, no_wrap=True, overflow="crop", crop=True)
+    console.print(_key(scale, console))
+    console.print(Text(summary(diagram)))
+    for found in analysis.pooled:
+        console.print(Text((f"{found.panel.title}: " if found.panel.title else "") + in_words(found)))
+    for finding in analysis.findings:
+        console.print(
+            Text.assemble((finding.verdict, STYLES[finding.verdict]), f": {finding.stated}: {finding.measured}")
+        )
+
+
+def summary(diagram: Diagram) -> str:
+    """The counts in one line: what finished, what failed, what is missing, what stayed undecided."""
+    totals = diagram.totals
+    parts = [f"{totals['trials']} trials in {len(diagram.table)} cells", f"{totals['ok']} finished"]
+    parts += [f"{totals[name]} {name}" for name in ("failed", "missing", "undecided") if totals[name]]
+    if diagram.proportion:
+        yes, no = int(diagram.table["yes"].sum()), int(diagram.table["no"].sum())
+        parts.append(f"{diagram.quantity.label}: {yes} of {yes + no}")
+    if diagram.grid.rounds:
+        least, most = diagram.table["trials"].min(), diagram.table["trials"].max()
+        last = diagram.grid.rounds[-1]
+        parts.append(
+            f"placed by outcome in {last['round']} rounds: {least} to {most} a cell, most where {last['value']}"
+        )
+        parts[-1] += " is in doubt along n"
+    return ", ".join(parts)
+
+
+def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list[Text]:
+    labels = [_label(value) for value in panel.y]
+    margin = max(map(len, labels)) + 2
+    room = max(console.width - margin - 1, 10)
+    across = ceil(len(panel.x) / room)
+    up = ceil(len(panel.y) / ROWS)
+    wide = 2 if ceil(len(panel.x) / across) * 2 <= room else 1
+    value = _blocks(panel.matrix("value"), up, across, "mean")
+    marks = _blocks(_marks(panel), up, across, "max")
+    present = _blocks(np.where(np.isnan(panel.matrix("trials")), np.nan, 1.0), up, across, "max")
+    unit = scale.unit(value)
+    result = []
+    for i in reversed(range(len(value))):
+        line = Text(f"{labels[i * up]:>{margin - 1}} ")
+        for j in range(value.shape[1]):
+            line.append_text(_cell(unit[i, j], marks[i, j], present[i, j] == 1.0, wide, console))
+        result.append(line)
+    ticks = _ticks(panel.x, across, wide)
+    name = diagram.layout.x
+    up_name = diagram.layout.y or ""
+    result.append(Text(f"{up_name:>{margin - 1}} {ticks} {name}"))
+    if across > 1 or up > 1:
+        result.append(Text(f"each character stands for {across} x {up} cells", style="dim"))
+    return result
+
+
+def _marks(panel: Panel) -> Array:
+    """1 where a cell has failed or missing trials, else 0; NaN where there is no cell."""
+    unfinished = panel.matrix("failed") + panel.matrix("missing")
+    return np.where(np.isnan(unfinished), np.nan, (unfinished > 0).astype(float))
+
+
+def _blocks(values: Array, up: int, across: int, how: str) -> Array:
+    """Blocks of up x across entries, each by its mean or maximum over the entries that are not NaN."""
+    rows, columns = ceil(values.shape[0] / up), ceil(values.shape[1] / across)
+    padded = np.full((rows * up, columns * across), np.nan)
+    padded[: values.shape[0], : values.shape[1]] = values
+    stacked = padded.reshape(rows, up, columns, across).transpose(0, 2, 1, 3).reshape(rows, columns, -1)
+    known = ~np.isnan(stacked)
+    if how == "max":
+        result = np.where(known, stacked, -np.inf).max(axis=2)
+    else:
+        result = np.where(known, stacked, 0.0).sum(axis=2) / np.maximum(known.sum(axis=2), 1)
+    return np.where(known.any(axis=2), result, np.nan)
+
+
+def _cell(unit: float, mark: float, present: bool, wide: int, console: Console) -> Text:
+    """A coloured block, or a character of the ramp; `!` where trials failed or are missing, `x` where all did."""
+    if not present:
+        return Text(" " * wide)
+    if np.isnan(unit):
+        return Text("x" + " " * (wide - 1))
+    if console.color_system is None:
+        return Text((RAMP[int(unit * 10 + 1e-9)] + ("!" if mark else " "))[:wide])
+    red, green, blue, _ = matplotlib.colormaps[COLOURS](unit, bytes=True)
+    ink = "black" if unit > 0.55 else "white"
+    return Text(("!" if mark else " ").center(wide), style=f"{ink} on rgb({red},{green},{blue})")
+
+
+def _ticks(values: Sequence[Any], across: int, wide: int) -> str:
+    """Labels of the x axis under the first character of their cell, as many as fit."""
+    cells = ceil(len(values) / across)
+    line = [" "] * (cells * wide)
+    free = 0
+    for j in range(cells):
+        label = _label(values[j * across])
+        if j * wide >= free and j * wide + len(label) <= len(line):
+            line[j * wide : j * wide + len(label)] = label
+            free = j * wide + max(len(label) + 2, 8)
+    return "".join(line)
+
+
+def _label(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, (int, float, np.number)) else str(value)
+
+
+def _key(scale: Scale, console: Console) -> Text:
+    low, high = (f"{limit:.3g}" for limit in scale.limits)
+    key = Text(f"\n{scale.label}: {low} ")
+    for step in range(11):
+        key.append_text(_cell(step / 10, 0.0, True, 1, console))
+    key.append(f" {high}   ! failed or missing trials   x no trial finished")
+    return key
