@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recovery.report import text
+from recovery.report.texts import text
 from recovery.report.texts.text import csv_text, json_columns
 
 
