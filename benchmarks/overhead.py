@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from recovery.config import Trial, load
 from recovery.instances.draw import Instance
+from recovery.methods.columns import Columns, select
 from recovery.methods.measurement import Measurement
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
@@ -40,6 +42,8 @@ class Wait:
 
     def cost(self, n: int, d: int) -> float:
         return self.seconds or 1e-4
+
+    columns: ClassVar[Columns] = select("recovered")
 
     def __call__(self, instance: Instance, architecture: str) -> Measurement:
         if self.seconds:

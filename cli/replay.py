@@ -34,7 +34,7 @@ def command(results: Path, trial_id: str, save: Path | None) -> None:
     if stored is None:
         click.echo("it has no stored row yet")
         return
-    found = differences(stored, again)
+    found = differences(stored, again, grid.columns)
     for difference in found:
         click.echo(f"differs in {difference}")
     if not found:

@@ -28,7 +28,7 @@ def command(results: Path, sample: int, seed: int | None, jobs: int) -> None:
     same = rounding = 0
     for rows in Engine(jobs).run(chosen):
         for row in rows:
-            found = differences(stored[row["trial_id"]], row)
+            found = differences(stored[row["trial_id"]], row, grid.columns)
             same += not found
             rounding += bool(found) and all(difference.rounding for difference in found)
             for difference in found:

@@ -22,6 +22,7 @@ from recovery.errors import ParameterError
 from recovery.instances.ensembles import ENSEMBLES, UserEnsemble
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import PLANTED
+from recovery.methods.columns import columns_of
 from recovery.methods.table import METHODS
 from recovery.programs.groups import ARCHITECTURES
 
@@ -155,6 +156,7 @@ def _user(choice: Choice, name: str, rest: dict[str, Any]) -> Built:
             if not (isinstance(target, type) and is_dataclass(target) and hasattr(target, "cost")):
                 needs = "a frozen dataclass with `__call__(instance, architecture)` and `cost(n, d)`"
                 raise ParameterError(f"{name} is not {needs}")
+            columns_of(target)
             return _built(build(target, rest), name, {tag: name})
         if not callable(target):
             raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")

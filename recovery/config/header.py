@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Interval, MinLen
@@ -12,7 +12,7 @@ from recovery.config.build import Fault, Invalid, build
 from recovery.config.describe import choices
 from recovery.config.problems import Path, did_you_mean, found
 from recovery.errors import ParameterError
-from recovery.methods.measurement import Measurement
+from recovery.methods.columns import Columns
 
 Value = bool | int | float | str | None
 Where = Annotated[Mapping[str, Value], Field(description="a mapping of coordinates to values")]
@@ -85,7 +85,6 @@ Claim = Threshold | OnCurve | Order | Statement
 
 FIXED = ("n", "d", "noise", "ensemble", "planted", "architecture", "method")
 """The coordinates that every row has; the axes follow."""
-MEASURED = (*(field.name for field in fields(Measurement)), "seconds")
 
 CLAIMS: dict[str, type[Any]] = {"threshold": Threshold, "curve": OnCurve, "order": Order, "statement": Statement}
 
@@ -114,18 +113,24 @@ CurveSpec = Annotated[
 class ReportSpec:
     """How a grid is drawn: `value` over the coordinates x and y, one panel for each value of `panel`.
 
-    value: a measured column, or an event such as max_deviation<=1e-4. x, y: without them, n across and d up as far as
+    value: a measured column, or an event such as max_deviation<=1e-4; without it the first usual one that the methods
+    measure, such as recovered. x, y: without them, n across and d up as far as
     they vary. Without `panel`, a panel for each combination of the remaining axes. curves: drawn into the diagram,
     {ratio: 2.0} or a theory curve's name. limits: the ends of the colour scale.
     """
 
-    value: str = "recovered"
+    value: str | None = None
     x: str | None = None
     y: str | None = None
     panel: str | None = None
     curves: tuple[CurveSpec, ...] = ()
     scale: Literal["linear", "log"] = "linear"
     limits: tuple[float, float] | None = None
+
+    @property
+    def event(self) -> str:
+        """What a boundary is followed of."""
+        return self.value or "recovered"
 
     def __post_init__(self) -> None:
         curves = tuple(NamedCurve(curve) if isinstance(curve, str) else curve for curve in self.curves)
@@ -159,20 +164,21 @@ def _claim(item: object) -> Claim:
     return claim
 
 
-def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str]) -> Iterator[Fault]:
+def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str], columns: Columns) -> Iterator[Fault]:
     """Names of columns, coordinates and curves that the sweep's rows or the theory room do not have."""
-    coordinates = tuple(dict.fromkeys([*FIXED, *axes]))
+    coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
     for i, claim in enumerate(claims):
         at: Path = ("claims", i)
         if not isinstance(claim, Statement):
-            yield from _unknown((*at, "of"), column_of(claim.of), MEASURED, "a measured column")
+            yield from _unknown((*at, "of"), column_of(claim.of), measured, "a measured column")
         if isinstance(claim, OnCurve):
             yield from _unknown((*at, "curve"), claim.curve, curve_names(), "a theory curve")
         if isinstance(claim, Order):
             yield from _unknown((*at, "axis"), claim.axis, coordinates, "a coordinate")
         for name in claim.where:
             yield from _unknown((*at, "where", name), name, coordinates, "a coordinate", key=True)
-    yield from _unknown(("report", "value"), column_of(report.value), MEASURED, "a measured column")
+    if report.value is not None:
+        yield from _unknown(("report", "value"), column_of(report.value), measured, "a measured column")
     for key in ("x", "y", "panel"):
         name = getattr(report, key)
         if name is not None:

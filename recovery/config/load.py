@@ -20,7 +20,9 @@ from recovery.config.sampling import Boundary, Sampling, build_sampling, samplin
 from recovery.config.sweep import Cell, Sweep
 from recovery.config.tree import Tree
 from recovery.config.user import add_folders, is_user_name
+from recovery.errors import ParameterError
 from recovery.instances.files import File
+from recovery.methods.columns import COLUMNS, Columns, columns_of, union
 
 STORED = ("folder", "files")
 """Keys of a document that a config does not have: where its relative paths start, and the digests of data files."""
@@ -93,12 +95,17 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
     composer = Composer(tree, header[0].seed if header else 0, context)
     cells = composer.cells(blocks)
     problems += more + composer.problems
+    columns: Columns = COLUMNS
+    try:
+        columns = union({cell.method: columns_of(cell.method) for cell in cells}.values()) or COLUMNS
+    except ParameterError as error:
+        problems.append(tree.problem(("method",), str(error)))
     if header is not None:
-        problems += [_placed(tree, (), fault) for fault in name_faults(header[1], header[2], _axes(blocks))]
+        problems += [_placed(tree, (), fault) for fault in name_faults(header[1], header[2], _axes(blocks), columns)]
         if not problems:
             head, _, report, sampling = header
             sizes = [cell.setting.n for cell in cells]
-            faults = sampling_faults(sampling, head, report, _axes(blocks), sizes)
+            faults = sampling_faults(sampling, head, report, _axes(blocks), sizes, columns)
             problems += [_placed(tree, (), fault) for fault in faults]
     if problems or header is None:
         return None, problems

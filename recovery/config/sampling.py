@@ -1,8 +1,8 @@
 """How replicates are placed: evenly over the cells, or in rounds at the boundary that earlier rounds show."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, get_args, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from annotated_types import Ge
 
@@ -10,7 +10,7 @@ from recovery.config.build import Fault, Invalid, build
 from recovery.config.describe import choices
 from recovery.config.header import Header, ReportSpec
 from recovery.config.problems import did_you_mean, found
-from recovery.methods.measurement import Measurement
+from recovery.methods.columns import Columns
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,6 @@ Sampling = Even | Boundary
 
 SAMPLINGS: dict[str, type[Any]] = {"uniform": Even, "boundary": Boundary}
 
-TRUTHS = tuple(field.name for field in fields(Measurement) if bool in get_args(get_type_hints(Measurement)[field.name]))
-"""The measured columns that are true or false."""
-
 
 def build_sampling(value: object) -> Sampling:
     """Raises `Invalid`."""
@@ -49,7 +46,7 @@ def build_sampling(value: object) -> Sampling:
 
 
 def sampling_faults(
-    sampling: Sampling, head: Header, report: ReportSpec, axes: Sequence[str], sizes: Sequence[int]
+    sampling: Sampling, head: Header, report: ReportSpec, axes: Sequence[str], sizes: Sequence[int], columns: Columns
 ) -> Iterator[Fault]:
     """Why a boundary cannot be followed: a value that is not true or false, a single n, a budget that is used up.
 
@@ -57,9 +54,10 @@ def sampling_faults(
     """
     if isinstance(sampling, Even):
         return
-    if report.value not in TRUTHS:
-        text = f"found {report.value!r}; allowed with sampling: {{kind: boundary}}: {choices(TRUTHS)}"
-        yield Fault(("report", "value"), text + did_you_mean(report.value, TRUTHS))
+    truths = [name for name, column in columns.items() if column.kind is bool]
+    if report.event not in truths:
+        text = f"found {report.event!r}; allowed with sampling: {{kind: boundary}}: {choices(truths)}"
+        yield Fault(("report", "value"), text + did_you_mean(report.event, truths))
     if len(set(sizes)) < 2:
         which = "n has one value" if "n" in axes else "n is no axis"
         yield Fault(("sampling", "kind"), f"found boundary, which is a transition along n; {which} here, add others")

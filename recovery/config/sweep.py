@@ -10,6 +10,7 @@ from recovery.config.components import canonical_json
 from recovery.config.header import Claim, ReportSpec
 from recovery.config.sampling import Boundary, Sampling
 from recovery.instances.draw import Setting
+from recovery.methods.columns import Columns, columns_of, union
 from recovery.methods.method import Method
 
 ID_BYTES = 8
@@ -87,6 +88,11 @@ class Sweep:
         for cell in self.cells:
             for replicate in range(max(self.replicates, more.get(cell.id, 0)) if more else self.replicates):
                 yield cell.trial(replicate)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns that its methods measure."""
+        return union({cell.method: columns_of(cell.method) for cell in self.cells}.values())
 
     @property
     def size(self) -> int:

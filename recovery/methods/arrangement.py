@@ -1,7 +1,7 @@
 """How often an arrangement pattern exists: the all-ones pattern, or the split of two classes (Proposition 23)."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge
@@ -10,6 +10,7 @@ from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Mixture
+from recovery.methods.columns import Columns, select
 from recovery.methods.measurement import Measurement
 from recovery.theory.mixture import split_bound, split_probability
 from recovery.theory.wendel import wendel
@@ -27,6 +28,8 @@ class Arrangement:
     the law leaves nothing to chance. With one draw `holds` says whether the event occurred; the first draw is the
     instance's own X.
     """
+
+    columns: ClassVar[Columns] = select("holds", "all_ones", "frequency", "predicted", "bound", "z_score")
 
     event: Literal["all_ones", "split"] = "all_ones"
     draws: Annotated[int, Ge(1)] = 1

@@ -1,12 +1,13 @@
 """Does gradient descent on the population loss contract towards the planted weights? (P2, Lemma 4)"""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Gt, Interval
 
 from recovery.instances.draw import Instance
+from recovery.methods.columns import Columns, select
 from recovery.methods.measurement import Measurement
 from recovery.training.population import correlation
 
@@ -18,6 +19,8 @@ class Contraction:
     v = (1, -1), W* = [a, -a], ||w_1 + w_2|| <= ||a||/2. degrees: the angle of w_1 and w_2. ratio: ||w_2||/||w_1||.
     constant: c. A closed form: nothing of the instance enters.
     """
+
+    columns: ClassVar[Columns] = select("objective", "holds")
 
     degrees: Annotated[float, Interval(ge=0, le=180)] = 90.0
     ratio: Annotated[float, Gt(0)] = 1.0

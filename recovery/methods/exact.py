@@ -1,14 +1,12 @@
 """The exact program of an instance: decided where a certificate proves the planted weights unique, else solved."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance
 from recovery.instances.patterns import patterns_of
 from recovery.methods.exact_proof import Proof, has_duplicate
-from recovery.methods.measurement import Measurement, Recorded
+from recovery.methods.measurement import Measurement
 from recovery.methods.min_norm import certified, drawn, judge
 from recovery.methods.representation import absolute_distance
 from recovery.programs.certificate import active_groups
@@ -45,7 +43,7 @@ def _min_norm(
     proof = None
     if noiseless and solver == "auto":
         if has_duplicate(program, planted):
-            row = replace(row, recovered=False, verdict="not_unique", certificate="duplicate")
+            row = row.having(recovered=False, verdict="not_unique", certificate="duplicate")
             if not distances:
                 return row, planted
         elif (proof := Proof.of(program, planted)) is not None and (decided := proof.decide(row)).recovered:
@@ -54,15 +52,15 @@ def _min_norm(
     measured = _measure(row, program, planted, instance, architecture, solution, certificate)
     V = solution.candidate.V
     if row.verdict == "not_unique":
-        return replace(measured, recovered=False, verdict="not_unique", certificate="duplicate"), V
+        return measured.having(recovered=False, verdict="not_unique", certificate="duplicate"), V
     if not noiseless:
         return _optimal(measured, certificate), V
     if proof is not None and proof.holds(proof.corrected(solution.candidate.lam)):
-        return replace(measured, recovered=True, verdict="recovered", certificate="dual"), V
+        return measured.having(recovered=True, verdict="recovered", certificate="dual"), V
     return judge(measured, certificate, _copies(program, planted)), V
 
 
-def _recorded(row: Measurement, network: Network, instance: Instance) -> Recorded:
+def _recorded(row: Measurement, network: Network, instance: Instance) -> Measurement:
     """The row with its network of two inputs, for `recovery.report.figures.surface`."""
     small = merge(network)
     unit = small.inner / np.linalg.norm(small.inner, axis=1, keepdims=True)
@@ -73,7 +71,7 @@ def _recorded(row: Measurement, network: Network, instance: Instance) -> Recorde
         "sizes": small.sizes()[None],
         "linear": np.zeros((1, 2)) if small.skip is None else small.skip[None],
     }
-    return Recorded(**row.as_row(), trajectory=record)  # type: ignore[arg-type]
+    return row.recording(record)
 
 
 def exact_regularized(instance: Instance, architecture: str, solver: str, beta: float) -> Measurement:
@@ -85,7 +83,7 @@ def exact_regularized(instance: Instance, architecture: str, solver: str, beta: 
         return _optimal(row, certificate)
     active = active_groups(program.norms(solution.candidate.V))
     same = bool((active == planted.any(axis=1)).all()) and bool(active.any())
-    return replace(row, certificate="gap", support_recovered=same)
+    return row.having(certificate="gap", support_recovered=same)
 
 
 def planted_copies(program: ExactProgram, instance: Instance) -> Array:
@@ -134,8 +132,7 @@ def _measure(
     if instance.test is not None and not architecture.startswith("relu_norm"):
         prediction = network_of(program, V, architecture).predict(instance.test)
         distance = float(np.linalg.norm(prediction - instance.planted.labels(instance.test)))
-    return replace(
-        row,
+    return row.having(
         max_deviation=float(np.abs(_copies(program, V) - _copies(program, planted)).max()),
         absolute_distance=absolute_distance(program.gated_weights(V), program.gated_weights(planted)),
         test_distance=distance,
@@ -148,15 +145,14 @@ def _measure(
 
 def _optimal(row: Measurement, certificate: ExactCertificate) -> Measurement:
     if certificate.proves_optimal:
-        return replace(row, certificate="gap")
-    return replace(row, verdict="undecided", certificate="none")
+        return row.having(certificate="gap")
+    return row.having(verdict="undecided", certificate="none")
 
 
 def _recovered(row: Measurement, program: ExactProgram, planted: Array) -> Measurement:
     """A proved recovery: every distance is zero."""
     objective = program.objective(planted)
-    return replace(
-        row,
+    return row.having(
         recovered=True,
         verdict="recovered",
         objective=objective,

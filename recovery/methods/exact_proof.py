@@ -63,14 +63,14 @@ class Proof:
         assert self.planted.lam is not None
         lam, steps = self.planted.lam, 0
         value = float(self._outside(lam).max(initial=0.0))
-        row = replace(row, isometry_value=value, iterations=0)
+        row = row.having(isometry_value=value, iterations=0)
         if self.holds(lam):
-            return replace(row, recovered=True, certificate="isometry")
+            return row.having(recovered=True, certificate="isometry")
         for threshold in SEARCH_THRESHOLDS:
             found = search_dual(self.reduced, self.planted.support, self.planted.frame, lam, threshold)
             steps += found.steps
             if self.holds(found.lam):
-                return replace(row, recovered=True, certificate="dual", iterations=steps, solver="newton")
+                return row.having(recovered=True, certificate="dual", iterations=steps, solver="newton")
         return row
 
     def corrected(self, lam: Array) -> Array:

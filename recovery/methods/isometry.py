@@ -1,7 +1,7 @@
 """Isometry conditions as measurements: does the condition hold on an instance, by what margin, at which pattern?"""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge
@@ -10,6 +10,7 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import unique_patterns
 from recovery.instances.planted import Linear
+from recovery.methods.columns import Columns, select
 from recovery.methods.measurement import Measurement
 from recovery.programs.adversary import search_isometry
 from recovery.programs.groups import WITH_SKIP
@@ -29,6 +30,10 @@ class Isometry:
     `sufficient`, Proposition 22.
     starts: how many climbs a search makes where `patterns.kind` is `searched` (`planted` and `trace` only).
     """
+
+    columns: ClassVar[Columns] = select(
+        "holds", "isometry_value", "isometry_margin", "attained_by", "pattern_count", "all_ones", "redraws"
+    )
 
     condition: Literal["planted", "uniform", "trace", "maximal", "sufficient"] = "planted"
     starts: Annotated[int, Ge(1)] = 4
@@ -55,12 +60,11 @@ class Isometry:
             redraws=instance.planted.redraws,
         )
         if self.condition in ("maximal", "sufficient"):
-            return replace(measured, holds=self._single_neuron(instance))
+            return measured.having(holds=self._single_neuron(instance))
         if searched:
             instance = self._grown(instance, architecture)
         condition = self.evaluate(instance, architecture)
-        return replace(
-            measured,
+        return measured.having(
             holds=condition.holds,
             isometry_value=condition.value if np.isfinite(condition.value) else None,
             isometry_margin=condition.margin if np.isfinite(condition.value) else None,

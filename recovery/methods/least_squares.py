@@ -1,12 +1,14 @@
 """The plain linear model: least squares, least norm where it is not unique. It recovers from n = d."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.planted import Linear
+from recovery.methods.columns import Columns, select
 from recovery.methods.measurement import Measurement
 from recovery.methods.min_norm import DEVIATION_TOLERANCE
 
@@ -14,6 +16,11 @@ from recovery.methods.min_norm import DEVIATION_TOLERANCE
 @dataclass(frozen=True)
 class LeastSquares:
     """w = pinv(X) y, the baseline beside every network; a planted linear model only."""
+
+    columns: ClassVar[Columns] = select(
+        *("recovered", "verdict", "certificate", "max_deviation", "absolute_distance", "test_distance"),
+        *("primal_residual", "pattern_count", "solver"),
+    )
 
     def check(self, setting: Setting, architecture: str) -> None:
         """Refuse planted models that no linear model can be. Raises `ParameterError`."""
@@ -41,7 +48,7 @@ class LeastSquares:
         if instance.setting.noise > 0:
             return row
         if rank < instance.X.shape[1]:
-            return replace(row, recovered=False, verdict="not_unique", certificate="none")
+            return row.having(recovered=False, verdict="not_unique", certificate="none")
         if deviation > DEVIATION_TOLERANCE:
-            return replace(row, verdict="undecided", certificate="none")
-        return replace(row, recovered=True, verdict="recovered", certificate="none")
+            return row.having(verdict="undecided", certificate="none")
+        return row.having(recovered=True, verdict="recovered", certificate="none")

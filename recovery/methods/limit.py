@@ -1,13 +1,14 @@
 """The isometry conditions at one hyperplane of given position, beside their limits as n grows (P1, section VI)."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Interval
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance
+from recovery.methods.columns import Columns, select
 from recovery.methods.measurement import Measurement
 from recovery.programs.isometry import group_norms, planted_dual
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
@@ -23,6 +24,8 @@ class Limit:
     Planted: one ReLU neuron under `relu` (g of Proposition 9), or under `relu_norm` two normalised ones, opposite or
     orthogonal (g1, g2 of Proposition 8). Data: Gaussian.
     """
+
+    columns: ClassVar[Columns] = select("isometry_value", "predicted", "redraws")
 
     degrees: Annotated[float, Interval(ge=-180, le=180)] = 90.0
     tilt: Annotated[float, Interval(ge=0, le=90)] = 0.0

@@ -1,9 +1,9 @@
-"""What a method hands back: one value a column of the row, None where the method does not measure it."""
+"""What a method hands back: column -> value. A user's method may return a plain dictionary."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
+from recovery.methods.columns import COLUMNS, Value
 from recovery.types import Array
 
 Verdict = Literal["recovered", "not_unique", "not_optimal", "undecided"]
@@ -11,56 +11,28 @@ Verdict = Literal["recovered", "not_unique", "not_optimal", "undecided"]
 CertificateKind = Literal["isometry", "dual", "duplicate", "gap", "none"]
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """The measured columns of a trial's row. Distances as in P1, section VII; gaps and residuals are relative."""
+class Measurement(dict[str, Value]):
+    """The measured columns of one trial; a column left out is null. `measured.recovered` reads a column.
 
-    recovered: bool | None = None
-    verdict: Verdict | None = None
-    certificate: CertificateKind | None = None
-    isometry_value: float | None = None
-    max_deviation: float | None = None
-    absolute_distance: float | None = None
-    test_distance: float | None = None
-    objective: float | None = None
-    dual_objective: float | None = None
-    gap: float | None = None
-    primal_residual: float | None = None
-    dual_violation: float | None = None
-    cone_violation: float | None = None
-    active_groups: int | None = None
-    pattern_count: int | None = None
-    all_ones: bool | None = None
-    solver: str | None = None
-    iterations: int | None = None
-    redraws: int | None = None
-    support_recovered: bool | None = None
-    training_loss: float | None = None
-    population_loss: float | None = None
-    gradient_norm: float | None = None
-    weight_error: float | None = None
-    group_error: float | None = None
-    pairing_error: float | None = None
-    merged_neurons: int | None = None
-    equal_signs: bool | None = None
-    stopped: str | None = None
-    convex_recovered: bool | None = None
-    convex_distance: float | None = None
-    holds: bool | None = None
-    isometry_margin: float | None = None
-    attained_by: int | None = None
-    frequency: float | None = None
-    predicted: float | None = None
-    bound: float | None = None
-    z_score: float | None = None
-
-    def as_row(self) -> dict[str, object]:
-        """Column name -> value, for every measured column."""
-        return {field.name: getattr(self, field.name) for field in fields(Measurement)}
-
-
-@dataclass(frozen=True)
-class Recorded(Measurement):
-    """A measurement with a record of the way to it: named arrays whose first axis is time, stored beside the rows."""
+    trajectory: a record of the way, named arrays whose first axis is time, stored beside the rows.
+    """
 
     trajectory: Mapping[str, Array] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """The value of a column of the shared vocabulary, None where it was not measured."""
+        if name in self or name in COLUMNS:
+            return self.get(name)
+        raise AttributeError(f"no column {name!r}")
+
+    def having(self, **columns: Value) -> "Measurement":
+        """A copy with these columns set."""
+        copy = Measurement(self, **columns)
+        copy.trajectory = self.trajectory
+        return copy
+
+    def recording(self, trajectory: Mapping[str, Array] | None) -> "Measurement":
+        """A copy with this record of the way."""
+        copy = Measurement(self)
+        copy.trajectory = trajectory
+        return copy

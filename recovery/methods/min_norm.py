@@ -5,13 +5,14 @@ another group with a planted group's operator (never unique); the isometry certi
 search for a dual certificate; the solve. The row says which rung decided.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
+from recovery.methods.columns import SOLVED, Columns, select
 from recovery.methods.measurement import Measurement
 from recovery.methods.representation import absolute_distance, check_representable, planted_weights, test_distance
 from recovery.methods.searched import with_searched_patterns
@@ -43,6 +44,8 @@ class MinNorm:
     solver: `auto` decides before it solves; `newton`, or a conic solver of cvxpy, always solves.
     distances: solve, although the verdict is proved, for the distances of a trial that does not recover.
     """
+
+    columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "isometry_value")
 
     program: Literal["gated", "exact"] = "gated"
     solver: SolverName = "auto"
@@ -91,8 +94,8 @@ class MinNorm:
         solution, certificate = self._solve(groups, instance.y)
         row = measure_solution(row, groups, planted, instance, solution, certificate)
         if certificate.proves_optimal:
-            return replace(row, certificate="gap")
-        return replace(row, verdict="undecided", certificate="none")
+            return row.having(certificate="gap")
+        return row.having(verdict="undecided", certificate="none")
 
     def _judge(self, row: Measurement, groups: Groups, planted: Array, instance: Instance) -> Measurement:
         """The papers' route: solve, and compare the solution with the planted weights."""
@@ -107,7 +110,7 @@ class MinNorm:
         if decided.verdict == "undecided" and certificate.proves_optimal and row.max_deviation is not None:
             if row.max_deviation > DEVIATION_TOLERANCE:  # another interpolant: a better one, or one as good
                 return judge(row, certificate, planted)
-            return replace(row, certificate="none")
+            return row.having(certificate="none")
         return row
 
 
@@ -123,54 +126,53 @@ def drawn(instance: Instance, groups: Groups) -> Measurement:
 def decide(row: Measurement, groups: Groups, W: Array, y: Array) -> Measurement:
     """Climb the ladder for noiseless planted weights W (p, r), short of a solve; `undecided` where no rung proves."""
     if any(groups.duplicates_of(int(g)).size for g in np.flatnonzero(W.any(axis=1))):
-        return replace(row, recovered=False, verdict="not_unique", certificate="duplicate")
+        return row.having(recovered=False, verdict="not_unique", certificate="duplicate")
     planted = planted_candidate(groups, W)
     if not planted.distinct:
-        return replace(row, recovered=False, verdict="not_unique", certificate="duplicate")
+        return row.having(recovered=False, verdict="not_unique", certificate="duplicate")
     if planted.lam is None:
-        return replace(row, verdict="undecided", certificate="none")
+        return row.having(verdict="undecided", certificate="none")
     value, proved = examine_dual(groups, planted, planted.lam)
-    row = replace(row, isometry_value=value)
+    row = row.having(isometry_value=value)
     if proved:
-        return _recovered(replace(row, certificate="isometry", iterations=0), groups, W, y, planted.lam)
+        return _recovered(row.having(certificate="isometry", iterations=0), groups, W, y, planted.lam)
     steps = 0
     for threshold in SEARCH_THRESHOLDS:
         found = search_dual(groups, planted.support, planted.frame, planted.lam, threshold)
         steps += found.steps
-        row = replace(row, certificate="dual", iterations=steps, solver="newton")
+        row = row.having(certificate="dual", iterations=steps, solver="newton")
         if examine_dual(groups, planted, found.lam)[1]:
             return _recovered(row, groups, W, y, found.lam)
         if proves_not_optimal(groups, planted, found.excess):
-            return replace(row, recovered=False, verdict="not_optimal")
-    return replace(row, verdict="undecided", certificate="none")
+            return row.having(recovered=False, verdict="not_optimal")
+    return row.having(verdict="undecided", certificate="none")
 
 
 def _recovered(row: Measurement, groups: Groups, W: Array, y: Array, lam: Array) -> Measurement:
     """A proved recovery: the planted weights are the solution, so every distance is zero."""
     certificate = certify(Program(groups, y), W, lam)
-    row = replace(row, recovered=True, verdict="recovered", **certified(certificate))
-    return replace(row, max_deviation=0.0, absolute_distance=0.0, test_distance=0.0)
+    row = row.having(recovered=True, verdict="recovered", **certified(certificate))
+    return row.having(max_deviation=0.0, absolute_distance=0.0, test_distance=0.0)
 
 
 def judge(row: Measurement, certificate: Certificate, planted: Array) -> Measurement:
     """P1's rule on a certified solution: recovered when no entry deviates by more than DEVIATION_TOLERANCE."""
     deviation = np.inf if row.max_deviation is None else row.max_deviation
     if not certificate.proves_optimal and certificate.error > DEVIATION_TOLERANCE:
-        return replace(row, verdict="undecided", certificate="none")
-    row = replace(row, certificate="gap" if certificate.proves_optimal else "none")
+        return row.having(verdict="undecided", certificate="none")
+    row = row.having(certificate="gap" if certificate.proves_optimal else "none")
     if deviation <= DEVIATION_TOLERANCE:
-        return replace(row, recovered=True, verdict="recovered")
+        return row.having(recovered=True, verdict="recovered")
     planted_norm = float(np.linalg.norm(planted, axis=1).sum())
     lower = certificate.proves_optimal and certificate.objective < planted_norm * (1.0 - LOWER)
-    return replace(row, recovered=False, verdict="not_optimal" if lower else "not_unique")
+    return row.having(recovered=False, verdict="not_optimal" if lower else "not_unique")
 
 
 def measure_solution(
     row: Measurement, groups: Groups, planted: Array, instance: Instance, solution: Solution, certificate: Certificate
 ) -> Measurement:
     """A solution's certificate and its distances from the planted model."""
-    return replace(
-        row,
+    return row.having(
         max_deviation=float(np.abs(solution.W - planted).max()),
         absolute_distance=absolute_distance(solution.W, planted),
         test_distance=None

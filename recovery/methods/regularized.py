@@ -1,12 +1,13 @@
 """Regularised training as its convex program, and whether exactly the planted groups are active in its optimum."""
 
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Gt
 
 from recovery.instances.draw import Instance, Setting
+from recovery.methods.columns import SOLVED, Columns, select
 from recovery.methods.exact import check_exact_solver, exact_regularized
 from recovery.methods.measurement import Measurement
 from recovery.methods.min_norm import drawn, measure_solution
@@ -25,6 +26,8 @@ class Regularized:
     scaling: `half` is the program above, to which training with weight decay beta is equivalent (P1, (9));
     `printed` leaves out the 1/2, as P1 prints (27), (28), (211), (212): it is the program above at beta / 2.
     """
+
+    columns: ClassVar[Columns] = SOLVED | select("verdict", "support_recovered")
 
     beta: Annotated[float, Gt(0)]
     program: Literal["gated", "exact"] = "gated"
@@ -55,8 +58,8 @@ class Regularized:
         certificate = certify(program, solution.W, solution.lam)
         row = measure_solution(drawn(instance, groups), groups, planted, instance, solution, certificate)
         if not certificate.proves_optimal:
-            return replace(row, verdict="undecided", certificate="none")
+            return row.having(verdict="undecided", certificate="none")
         active = active_groups(np.linalg.norm(solution.W, axis=1))
-        return replace(
-            row, certificate="gap", support_recovered=bool((active == planted.any(axis=1)).all()) and bool(active.any())
+        return row.having(
+            certificate="gap", support_recovered=bool((active == planted.any(axis=1)).all()) and bool(active.any())
         )

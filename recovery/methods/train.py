@@ -1,16 +1,18 @@
 """Gradient training of a finite network on an instance: what does a real network find? (P1, section VII; P2)"""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Interval
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
+from recovery.methods.columns import Columns
 from recovery.methods.convex import Comparison
 from recovery.methods.measurement import Measurement
 from recovery.methods.trained import (
+    MEASURED,
     check_comparable,
     check_finite,
     check_setting,
@@ -50,6 +52,8 @@ class Train:
     compare: also decide whether the convex program recovers on this instance (`verdict`), and solve it for the
     distance of the two predictions on the test draw (`optimum`).
     """
+
+    columns: ClassVar[Columns] = MEASURED
 
     loss: Literal["sum", "half_mean", "population"] = "sum"
     neurons: Annotated[int, Ge(1)] | Literal["n+1"] = "n+1"

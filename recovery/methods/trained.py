@@ -1,7 +1,6 @@
 """What is measured of a trained network on an instance, and what is recorded of it on the way."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,8 +9,9 @@ from recovery.errors import DataError, ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Standard
 from recovery.instances.planted import Linear
+from recovery.methods.columns import select
 from recovery.methods.convex import convex_prediction, convex_verdict
-from recovery.methods.measurement import Recorded
+from recovery.methods.measurement import Measurement
 from recovery.methods.representation import check_representable
 from recovery.training.descent import Descent, Stop
 from recovery.training.models import NETWORKS, SMALLEST_NORM, Network, Parameters, find_network, predict
@@ -19,6 +19,12 @@ from recovery.training.networks import count_merged, group_error, pairing, weigh
 from recovery.training.population import Population
 from recovery.types import Array, Rng
 
+MEASURED = select(
+    *("recovered", "absolute_distance", "test_distance", "iterations", "stopped", "training_loss", "population_loss"),
+    *("gradient_norm", "weight_error", "group_error", "pairing_error", "merged_neurons", "equal_signs", "redraws"),
+    *("convex_recovered", "convex_distance"),
+)
+"""What is measured of a trained network."""
 MOST_PAIRED = 64
 """Pairs are looked for in networks of at most this many neurons."""
 MOST_IN_CLOSED_FORM = 1000
@@ -93,7 +99,7 @@ def observer(rng: Rng, directions: Array) -> Callable[[Parameters], dict[str, Ar
 
 def measure(
     instance: Instance, descent: Descent, start: Parameters, A: Array | None, outer: Array | None, success: float
-) -> Recorded:
+) -> Measurement:
     """The measured columns. A run that diverged keeps what is finite and is neither recovered nor not.
 
     A (r, d): linear targets or None. outer: the fixed outer layer or None. success: see `Train`.
@@ -105,10 +111,9 @@ def measure(
         "gradient_norm": _finite(descent.gradient_norm),
         "redraws": instance.planted.redraws,
         "equal_signs": _equal_signs(start["V"]),
-        "trajectory": descent.record or None,
     }
     if descent.stop is Stop.DIVERGED:
-        return Recorded(**known)
+        return Measurement(known).recording(descent.record or None)
     parameters = Parameters(start.network, descent.parameters.flat.astype(np.float64), start.shapes)
     W, V = parameters["W"], parameters["V"]
     relative = None
@@ -132,14 +137,14 @@ def measure(
             relative = known["weight_error"] / size
     if instance.setting.noise == 0 and relative is not None:
         known["recovered"] = relative <= success
-    return Recorded(**known)
+    return Measurement(known).recording(descent.record or None)
 
 
 def compare(
-    row: Recorded, instance: Instance, architecture: str, parameters: Parameters, how: Literal["verdict", "optimum"]
-) -> Recorded:
+    row: Measurement, instance: Instance, architecture: str, parameters: Parameters, how: Literal["verdict", "optimum"]
+) -> Measurement:
     """Add whether the convex program recovers, and for `optimum` ||f - f_convex|| on the test draw."""
-    row = replace(row, convex_recovered=convex_verdict(instance, architecture))
+    row = row.having(convex_recovered=convex_verdict(instance, architecture))
     if how == "verdict" or row.stopped == "diverged" or instance.test is None:
         return row
     convex = instance.planted.labels(instance.test)
@@ -149,7 +154,7 @@ def compare(
             return row
         convex = found
     own = predict(parameters, instance.test.astype(parameters.flat.dtype))[:, 0]
-    return replace(row, convex_distance=float(np.linalg.norm(own - convex)))
+    return row.having(convex_distance=float(np.linalg.norm(own - convex)))
 
 
 def _finite(value: float) -> float | None:

@@ -13,7 +13,7 @@ from recovery.runner.rounds import next_round
 from recovery.store.folder import Folder, check_continuation
 from recovery.store.provenance import provenance
 from recovery.store.rounds import Round, counts, read_rounds
-from recovery.store.schema import FAILURES
+from recovery.store.schema import FAILURES, columns_document
 
 
 @dataclass(frozen=True)
@@ -81,5 +81,6 @@ def content_of(sweep: Sweep, trials: int) -> dict[str, Any]:
         "digest": sweep.digest,
         "trials": trials,
         "config": sweep.document,
+        "columns": columns_document(sweep.columns),
         "provenance": provenance(),
     }

@@ -26,7 +26,7 @@ class Recorder:
         self._folder = folder
         self._sweep = sweep
         types = coordinate_types(cell.coordinates for cell in sweep.cells)
-        self._schema = row_schema(types).with_metadata({PROVENANCE: json.dumps([metadata])})
+        self._schema = row_schema(types, sweep.columns).with_metadata({PROVENANCE: json.dumps([metadata])})
         self._rows: list[tuple[Trial, Row]] = []
         self._lock = threading.Lock()
         self._closing = threading.Event()

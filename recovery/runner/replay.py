@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from recovery.config import Trial, from_document
 from recovery.config.components import canonical_json
 from recovery.errors import StoreError
+from recovery.methods.columns import Columns
 from recovery.runner.trial import Row, draw_instance
 from recovery.store import Grid
 from recovery.store.rounds import counts
-from recovery.store.schema import MEASURED
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """Numbers this close are the same up to rounding, which another processor or BLAS may do differently."""
@@ -64,10 +64,10 @@ def stored_row(grid: Grid, trial: Trial) -> Row | None:
     return rows[0] if rows else None
 
 
-def differences(stored: Row, again: Row) -> list[Difference]:
+def differences(stored: Row, again: Row, columns: Columns) -> list[Difference]:
     """The columns in which two rows of one trial disagree; times and messages of errors do not count."""
-    columns = ["status", "error_type", *MEASURED]
-    pairs = [(name, stored.get(name), again.get(name)) for name in columns]
+    names = ["status", "error_type", *columns]
+    pairs = [(name, stored.get(name), again.get(name)) for name in names]
     return [Difference(name, was, now) for name, was, now in pairs if was != now]
 
 

@@ -43,7 +43,7 @@ def plan_round(
     told = {trial.id: answer for trial in trials if (answer := answers.get(trial.id)) is not None}
     if not told:
         raise StoreError(
-            f"round {number} has nothing to go by: no trial measured {sweep.report.value!r}; "
+            f"round {number} has nothing to go by: no trial measured {sweep.report.event!r}; "
             "`recover status` says why trials failed, and report.value names what the boundary is of"
         )
     drawn = Counter(trial.cell.id for trial in trials)
@@ -68,7 +68,7 @@ def plan_round(
     return {
         "round": number,
         "budget": sweep.sampling.budget,
-        "value": sweep.report.value,
+        "value": sweep.report.event,
         "trials": sum(drawn.values()),
         "based_on": {"trials": len(trials), "answers": len(told), "digest": blake2b(text.encode()).hexdigest()[:16]},
         "slices": records,

@@ -140,7 +140,7 @@ def _begin_round(plan: Plan, summary: Summary) -> bool:
     if waiting := plan.missing():
         summary.stopped = f"round {number} waits for {len(waiting)} trials of the rounds before it that have no row yet"
         return False
-    content = plan_round(plan.sweep, plan.trials, number, size, answers(plan.folder, plan.sweep.report.value))
+    content = plan_round(plan.sweep, plan.trials, number, size, answers(plan.folder, plan.sweep.report.event))
     try:
         plan.folder.write_round(content)
     except StoreError as error:
@@ -165,6 +165,6 @@ def _open(plan: Plan) -> list[Damaged]:
     damaged = plan.folder.prepare()
     if not same:
         types = coordinate_types(cell.coordinates for cell in plan.sweep.cells)
-        add_columns(plan.folder, types, {trial.id: trial.cell.coordinates for trial in plan.trials})
+        add_columns(plan.folder, types, plan.sweep.columns, {trial.id: trial.cell.coordinates for trial in plan.trials})
         plan.folder.update(content)
     return damaged

@@ -1,25 +1,19 @@
 """One unit of work: draw the trial's instance, try to recover, hand back its row whatever happens."""
 
-import math
 import time
 from datetime import UTC, datetime
 from typing import Any
 
 from recovery.config import Trial
 from recovery.config.seeds import streams
-from recovery.errors import RecoverError
 from recovery.instances.draw import Instance, draw
-from recovery.methods.measurement import Recorded
+from recovery.methods.columns import checked, columns_of
 
 LONGEST_MESSAGE = 300
 TRAJECTORY = "trajectory"
 """The key of an outcome that is no column: what a method recorded on its way, stored in a table of its own."""
 
 Row = dict[str, Any]
-
-
-class NotFiniteError(RecoverError):
-    """A method measured NaN or infinity: a fault of the computation, never data."""
 
 
 def draw_instance(trial: Trial) -> Instance:
@@ -32,14 +26,13 @@ def measure(trial: Trial) -> Row:
     row: Row = {"trial_id": trial.id, "started_at": datetime.now(UTC)}
     clock = time.perf_counter()
     try:
-        result = trial.cell.method(draw_instance(trial), trial.cell.architecture)
-        measured = result.as_row()
-        _check_finite(measured)
-        row |= measured
+        method = trial.cell.method
+        result = method(draw_instance(trial), trial.cell.architecture)
+        row |= checked(result, columns_of(method))
         row["status"] = "ok"
-        if isinstance(result, Recorded) and result.trajectory:
-            row[TRAJECTORY] = result.trajectory
-            row["recorded"] = len(next(iter(result.trajectory.values())))
+        if trajectory := getattr(result, TRAJECTORY, None):
+            row[TRAJECTORY] = trajectory
+            row["recorded"] = len(next(iter(trajectory.values())))
     except Exception as error:
         row |= failure("failed", error)
     row["seconds"] = time.perf_counter() - clock
@@ -52,13 +45,3 @@ def failure(status: str, error: Exception) -> Row:
     if len(message) > LONGEST_MESSAGE:
         message = message[: LONGEST_MESSAGE - 3] + "..."
     return {"status": status, "error_type": type(error).__name__, "error_message": message}
-
-
-def _check_finite(measured: Row) -> None:
-    wrong = [name for name, value in measured.items() if value is not None and not _finite(value)]
-    if wrong:
-        raise NotFiniteError(", ".join(f"{name} = {measured[name]}" for name in wrong))
-
-
-def _finite(value: object) -> bool:
-    return isinstance(value, str) or math.isfinite(value)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from recovery.errors import StoreError
+from recovery.methods.columns import Columns
 from recovery.store.folder import TRIALS, Folder
 from recovery.store.grid import merge
 from recovery.store.parts import list_parts, read_parts
@@ -50,19 +51,24 @@ def _fewer_records(tables: list[pa.Table]) -> Iterable[pa.Table]:
 
 
 def add_columns(
-    folder: Folder, types: Mapping[str, pa.DataType], coordinates: Mapping[str, Mapping[str, Coordinate]]
+    folder: Folder,
+    types: Mapping[str, pa.DataType],
+    columns: Columns,
+    coordinates: Mapping[str, Mapping[str, Coordinate]],
 ) -> None:
-    """Give the rows of parts written under a smaller plan the coordinate columns of the grown one.
+    """Give the rows of parts written under a smaller plan the columns of the grown one.
 
-    `types`: column -> type; `coordinates`: trial id -> its coordinates. Rows of no planned trial stay as they are.
+    `types`: coordinate -> type; `columns`: the measured ones; `coordinates`: trial id -> its coordinates. Rows of no
+    planned trial, and measured columns that the plan does not have, stay as they are.
     """
-    schema = row_schema(types)
+    planned = row_schema(types, columns)
     for path, table in _whole_parts(folder.trials):
+        schema = pa.schema([*planned, *(field for field in table.schema if field.name not in planned.names)])
         if table.schema.equals(schema):
             continue
         rows = [{**row, **coordinates.get(row["trial_id"], {})} for row in table.to_pylist()]
-        columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
-        grown = pa.table(columns, schema=schema).replace_schema_metadata(table.schema.metadata)
+        arrays = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
+        grown = pa.table(arrays, schema=schema).replace_schema_metadata(table.schema.metadata)
         _replace(folder, TRIALS, [(path, table)], [grown])
 
 

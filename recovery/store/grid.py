@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.errors import StoreError
+from recovery.methods.columns import COLUMNS, Columns
 from recovery.store.folder import Folder
 from recovery.store.parts import read_parts
 from recovery.store.rounds import Round, read_rounds
-from recovery.store.schema import MEASURED, row_schema
+from recovery.store.schema import row_schema, stored_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,13 +31,18 @@ class Grid:
     table: pa.Table
     rounds: Sequence[Round] = ()
 
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns that the sweep's methods measure."""
+        return stored_columns(self.sweep.get("columns"))
+
     @property
     def frame(self) -> pd.DataFrame:
         """The rows as pandas: `boolean` and `Int64` for measured columns that may be null, plain types elsewhere."""
         import pandas as pd  # heavy, and a sweep does not need it
 
         frame: pd.DataFrame = self.table.to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get)
-        counts = [name for name, kind in MEASURED.items() if kind == pa.int64() and name in frame]
+        counts = [name for name, column in self.columns.items() if column.kind is int and name in frame]
         return frame.astype(dict.fromkeys(counts, "Int64"))
 
 
@@ -63,7 +70,7 @@ def answers(folder: Folder, column: str) -> dict[str, bool | None]:
 def merge(tables: list[pa.Table]) -> pa.Table:
     """Rows of several parts, one a trial: `ok` wins, then the later start, then the earlier part."""
     if not tables:
-        return row_schema({}).empty_table()
+        return row_schema({}, COLUMNS).empty_table()
     rows = pa.concat_tables(tables, promote_options="permissive")
     if len(pc.unique(rows["trial_id"])) == len(rows):
         return rows

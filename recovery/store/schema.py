@@ -1,13 +1,13 @@
 """The columns of a row, each with its type: fixed ones here, one a measured value, one for every axis."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
-from recovery.methods.measurement import Measurement
+from recovery.methods.columns import COLUMNS, Column, Columns
 
-Status = Literal["ok", "failed", "timeout", "killed", "skipped"]
+Status = Literal["ok", "failed", "timeout", "killed"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 FAILURES: tuple[Status, ...] = ("failed", "timeout", "killed")
 
@@ -29,18 +29,9 @@ TIMES = ("seconds", "started_at")
 _ARROW: dict[Any, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
-def _measured() -> dict[str, pa.DataType]:
-    """The fields that `Measurement.as_row` gives: each bool, int, float, str or Literal, or None."""
-    hints = get_type_hints(Measurement)
-    columns = {}
-    for name in Measurement().as_row():
-        (kind,) = (member for member in get_args(hints[name]) if member is not type(None))
-        columns[name] = pa.string() if get_origin(kind) is Literal else _ARROW[kind]
-    return columns
-
-
-MEASURED = _measured()
-"""The columns that methods measure, null where one does not. `Measurement` alone lists them."""
+def arrow_type(column: Column) -> pa.DataType:
+    """The type in which a measured column is stored."""
+    return _ARROW[column.kind]
 
 
 def coordinate_types(cells: Iterable[Mapping[str, Coordinate]]) -> dict[str, pa.DataType]:
@@ -58,6 +49,20 @@ def _common_type(found: set[type]) -> pa.DataType:
     return _ARROW[found.pop()] if len(found) == 1 else pa.string()
 
 
-def row_schema(coordinates: Mapping[str, pa.DataType]) -> pa.Schema:
-    """The schema of a part: identity, coordinates, circumstances, measurements."""
-    return pa.schema([*IDENTITY.items(), *coordinates.items(), *CIRCUMSTANCE.items(), *MEASURED.items()])
+def row_schema(coordinates: Mapping[str, pa.DataType], columns: Columns) -> pa.Schema:
+    """The schema of a part: identity, coordinates, circumstances, and the columns that the methods declare."""
+    measured = {name: arrow_type(column) for name, column in columns.items()}
+    return pa.schema([*IDENTITY.items(), *coordinates.items(), *CIRCUMSTANCE.items(), *measured.items()])
+
+
+def columns_document(columns: Columns) -> dict[str, dict[str, str]]:
+    """The columns as plain data, for sweep.json."""
+    return {name: {"kind": c.kind.__name__, "meaning": c.meaning, "unit": c.unit} for name, c in columns.items()}
+
+
+def stored_columns(document: Mapping[str, Mapping[str, str]] | None) -> Columns:
+    """The columns that sweep.json lists; the shared vocabulary for a folder that was written without them."""
+    if document is None:
+        return COLUMNS
+    kinds = {kind.__name__: kind for kind in _ARROW}
+    return {name: Column(kinds[c["kind"]], c["meaning"], c["unit"]) for name, c in document.items()}

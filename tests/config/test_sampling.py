@@ -7,7 +7,6 @@ import pytest
 
 from recovery.config import Boundary, ConfigError, from_document, load
 from recovery.config.header import Header
-from recovery.config.sampling import TRUTHS
 from recovery.runner.backends import BACKENDS
 
 from .sweeps import ids, load_fields
@@ -89,8 +88,3 @@ def test_every_backend_has_one_name() -> None:
     from recovery.cli.sweep import BACKENDS as OFFERED
 
     assert tuple(BACKENDS) == OFFERED == get_args(get_type_hints(Header)["backend"])
-
-
-def test_measured_truths() -> None:
-    assert {"recovered", "holds", "all_ones"} <= set(TRUTHS)
-    assert "gap" not in TRUTHS

@@ -17,9 +17,10 @@ from .sweeps import BASE, ids
 
 MODULE = '''
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import annotated_types
+from recovery.methods.columns import Column
 
 def spiked(rng, n, d, scale=1.0):
     return scale * rng.standard_normal((n, d))
@@ -37,9 +38,18 @@ class Guess:
     """A coin."""
 
     odds: Annotated[float, annotated_types.Ge(0)] = 1.0
+    columns: ClassVar = {"angle": Column(float, "a guess", "degrees")}
 
     def __call__(self, instance, architecture):
         raise NotImplementedError
+
+    def cost(self, n, d):
+        return 1.0
+
+@dataclass(frozen=True)
+class Silent:
+    def __call__(self, instance, architecture):
+        return {}
 
     def cost(self, n, d):
         return 1.0
@@ -103,6 +113,8 @@ def test_a_method_beside_the_config_is_validated_like_ours(folder: Path) -> None
         ({"data": {"ensemble": "own_things:spiked", "size": 1}}, "unexpected keyword argument 'size'"),
         ({"data": {"ensemble": "own_things:annotated_types"}}, "is not a function"),
         ({"method": {"kind": "own_things:Plain"}}, "is not a frozen dataclass"),
+        ({"method": {"kind": "own_things:Silent"}}, "Silent declares no columns; give the class"),
+        ({"method": {"kind": "own_things:Guess"}, "report": {"value": "angel"}}, "did you mean 'angle'?"),
         ({"method": {"kind": "own_things:Guess", "od": 1}}, "unknown key; allowed: odds; did you mean 'odds'?"),
     ],
 )

@@ -3,12 +3,13 @@
 import os
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from threadpoolctl import threadpool_info
 
 from recovery.instances.draw import Instance
+from recovery.methods.columns import Columns, select
 from recovery.methods.measurement import Measurement
 
 
@@ -19,6 +20,8 @@ class Fake:
     act: Literal["measure", "raise", "nan", "hang", "grab", "die", "die_once", "threads", "transition"] = "measure"
     seconds: float = 0.0
     path: str = ""
+
+    columns: ClassVar[Columns] = select("recovered", "holds", "gap", "objective", "iterations", "pattern_count")
 
     def cost(self, n: int, d: int) -> float:
         return 1e-4 * n * d + self.seconds

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from recovery.methods.columns import COLUMNS
 from recovery.store.folder import Folder
 from recovery.store.schema import coordinate_types, row_schema
 
@@ -14,7 +15,7 @@ CONTENT = {"format": 1, "name": "made-up", "digest": "0", "trials": 4, "config":
 
 def rows(*ids: str, status: str = "ok", started_at: datetime = START, **columns: object) -> pa.Table:
     """One row an id, with n = 10 and the given columns."""
-    schema = row_schema(coordinate_types([{"n": 10}]))
+    schema = row_schema(coordinate_types([{"n": 10}]), COLUMNS)
     row = {"sweep": "made-up", "replicate": 0, "n": 10, "status": status, "started_at": started_at, "seconds": 1.0}
     return pa.Table.from_pylist([{**row, "trial_id": trial, **columns} for trial in ids], schema=schema)
 

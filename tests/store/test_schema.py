@@ -1,11 +1,14 @@
+import numpy as np
 import pyarrow as pa
+import pytest
 
-from recovery.methods.measurement import Measurement
-from recovery.store.schema import MEASURED, coordinate_types, row_schema
+from recovery.errors import ParameterError
+from recovery.methods.columns import COLUMNS, Column, ColumnError, NotFiniteError, checked, columns_of, select, union
+from recovery.methods.table import METHODS
+from recovery.store.schema import arrow_type, columns_document, coordinate_types, row_schema, stored_columns
 
 
-def test_every_measured_value_has_a_column_of_its_type() -> None:
-    assert list(MEASURED) == list(Measurement().as_row())
+def test_every_kind_of_column_has_a_type() -> None:
     expected = {
         "recovered": pa.bool_(),
         "verdict": pa.string(),
@@ -13,11 +16,71 @@ def test_every_measured_value_has_a_column_of_its_type() -> None:
         "active_groups": pa.int64(),
         "solver": pa.string(),
     }
-    assert {name: MEASURED[name] for name in expected} == expected
+    assert {name: arrow_type(COLUMNS[name]) for name in expected} == expected
+
+
+def test_columns_survive_the_way_through_a_document() -> None:
+    own = {"angle": Column(float, "angle to the planted neuron", "degrees"), **select("recovered")}
+    assert stored_columns(columns_document(own)) == own
+
+
+def test_every_method_declares_what_it_measures() -> None:
+    for method in METHODS.values():
+        assert set(columns_of(method)) <= set(COLUMNS)
+    assert set(union(columns_of(method) for method in METHODS.values())) == set(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (None, "declares no columns"),
+        (["recovered"], "declares no columns"),
+        ({"n": Column(int, "")}, "every row has"),
+        ({"two words": Column(int, "")}, "is not a name"),
+        ({"recovered": Column(float, "")}, "is bool in every other method"),
+        ({"x": float}, "is not a name with a Column"),
+    ],
+)
+def test_columns_that_cannot_be_are_refused(columns: object, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        columns_of(type("Own", (), {"columns": columns}))
+
+
+def test_two_methods_that_disagree_about_a_column_are_refused() -> None:
+    with pytest.raises(ParameterError, match="two methods declare the column 'angle'"):
+        union([{"angle": Column(float, "")}, {"angle": Column(int, "")}])
+
+
+@pytest.mark.parametrize(
+    ("measured", "error", "message"),
+    [
+        ({"recovered": 1}, ColumnError, "'recovered' holds bool, found int: 1"),
+        ({"gap": "small"}, ColumnError, "'gap' holds float, found str"),
+        ({"gap": True}, ColumnError, "'gap' holds float, found bool"),
+        ({"active_groups": 2.0}, ColumnError, "'active_groups' holds int, found float"),
+        ({"active_groups": 2**63}, ColumnError, "64 bits"),
+        ({"solver": "\ud800"}, ColumnError, "half a character"),
+        ({"recoverd": True}, ColumnError, "'recoverd' is not declared"),
+        ({"gap": float("nan")}, NotFiniteError, "gap = nan"),
+        ({"gap": np.float64("inf")}, NotFiniteError, "gap = inf"),
+        ([True], ColumnError, "returns a mapping"),
+        (None, ColumnError, "returns a mapping"),
+    ],
+)
+def test_a_value_that_its_column_cannot_hold_is_named(measured: object, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        checked(measured, COLUMNS)
+
+
+def test_values_of_numpy_become_plain_ones() -> None:
+    columns = select("recovered", "gap", "active_groups", "solver")
+    plain = checked({"recovered": np.True_, "gap": np.float32(0.5), "active_groups": np.int32(3)}, columns)
+    assert plain == {"recovered": True, "gap": 0.5, "active_groups": 3, "solver": None}
+    assert [type(value) for value in plain.values()] == [bool, float, int, type(None)]
 
 
 def test_columns_are_distinct() -> None:
-    names = row_schema({"n": pa.int64()}).names
+    names = row_schema({"n": pa.int64()}, COLUMNS).names
     assert len(set(names)) == len(names)
 
 

@@ -14,7 +14,6 @@ from recovery.report.diagram.cells import Cells
 from recovery.report.diagram.layout import Layout, axis_values, lay_out, ordered
 from recovery.report.diagram.quantity import Quantity, default_quantity
 from recovery.store import Grid
-from recovery.store.schema import MEASURED
 from recovery.types import Array
 
 
@@ -57,9 +56,9 @@ class Diagram:
         frame = _measured_something(grid).frame
         if not len(frame):
             raise ReportError(f"{grid.path} holds no trials yet; run: recover sweep {document.get('name', 'CONFIG')}")
-        layout = lay_out(frame, document)
+        layout = lay_out(frame, document, grid.columns)
         wanted = value if value is not None else (document.get("report") or {}).get("value")
-        quantity = default_quantity(frame, wanted)
+        quantity = default_quantity(frame, wanted, grid.columns)
         return cls(grid, frame, layout, quantity, Cells.of(frame, layout.keys, document.get("replicates")))
 
     @property
@@ -138,7 +137,7 @@ def _measured_something(grid: Grid) -> Grid:
     """The grid without the columns that no trial measured, which are most of them; all, where nothing finished."""
     table = grid.table
     if pc.any(pc.equal(table["status"], "ok")).as_py():
-        empty = [name for name in MEASURED if name in table.column_names and table[name].null_count == len(table)]
+        empty = [name for name in grid.columns if name in table.column_names and table[name].null_count == len(table)]
         table = table.drop_columns(empty)
     return replace(grid, table=table)
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from recovery.errors import ReportError
-from recovery.store.schema import CIRCUMSTANCE, IDENTITY, MEASURED
+from recovery.methods.columns import Columns
+from recovery.store.schema import CIRCUMSTANCE, IDENTITY
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,9 @@ class Layout:
         return [*self.panels, *([] if self.y is None else [self.y]), self.x]
 
 
-def coordinates(frame: pd.DataFrame) -> list[str]:
-    """The coordinate columns of the rows, in their order."""
-    return [
-        name for name in frame.columns if name not in IDENTITY and name not in CIRCUMSTANCE and name not in MEASURED
-    ]
+def coordinates(frame: pd.DataFrame, columns: Columns) -> list[str]:
+    """The coordinate columns of the rows, in their order: those that are not the methods' `columns`."""
+    return [name for name in frame.columns if name not in IDENTITY and name not in CIRCUMSTANCE and name not in columns]
 
 
 def axis_values(document: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
@@ -40,10 +39,10 @@ def axis_values(document: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
     return {str(path): values for path, values in axes.items() if isinstance(values, Sequence)}
 
 
-def lay_out(frame: pd.DataFrame, document: Mapping[str, Any]) -> Layout:
+def lay_out(frame: pd.DataFrame, document: Mapping[str, Any], columns: Columns) -> Layout:
     """Follow the config's `report` section; without one, n across and d up as far as they vary."""
     spec = document.get("report") or {}
-    names = coordinates(frame)
+    names = coordinates(frame, columns)
     if not names:
         raise ReportError(f"the rows have no coordinate columns; found: {', '.join(map(str, frame.columns)) or 'none'}")
     varying = [name for name in names if frame[name].nunique(dropna=False) > 1]

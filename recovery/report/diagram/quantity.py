@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.errors import ReportError
-from recovery.store.schema import MEASURED
+from recovery.methods.columns import Columns
 from recovery.types import Array, Mask
 
 LABELS = {
@@ -106,26 +106,26 @@ def as_numbers(column: "pd.Series[Any]") -> Array:
     return np.asarray(pd.to_numeric(column, errors="coerce").astype("Float64").to_numpy(dtype=float, na_value=np.nan))
 
 
-def default_quantity(frame: pd.DataFrame, wanted: str | None) -> Quantity:
+def default_quantity(frame: pd.DataFrame, wanted: str | None, columns: Columns) -> Quantity:
     """The wanted quantity, or the first of the usual ones that some trial measured.
 
     Raises `ReportError` for a column that is not there or that nothing measured, with those that are.
     """
     usual = ["recovered", "holds", "absolute_distance", "test_distance", "isometry_value"]
-    there = [name for name in frame.columns if is_measured(frame, name)]
+    there = [name for name in frame.columns if is_measured(frame, name, columns)]
     if wanted is None:
         return Quantity(next((name for name in usual if name in there), "recovered"))
     quantity = Quantity.parse(wanted)
     if quantity.column in there or (len(frame) and not finished(frame).any() and quantity.column in frame):
         return quantity
-    found = "was measured by no trial" if quantity.column in {*MEASURED, *frame.columns} else "is not a column"
+    found = "was measured by no trial" if quantity.column in {*columns, *frame.columns} else "is not a column"
     raise ReportError(f"{quantity.column} {found} of this grid; measured are: {', '.join(there) or 'none'}")
 
 
-def is_measured(frame: pd.DataFrame, name: str) -> bool:
-    """Whether a column holds numbers or truth values that some trial measured."""
+def is_measured(frame: pd.DataFrame, name: str, columns: Columns) -> bool:
+    """Whether one of the measured `columns`, or the time, holds numbers or truth values that some trial measured."""
     column = frame[name]
-    if name not in MEASURED and name != "seconds":
+    if name not in columns and name != "seconds":
         return False
     if not (is_boolean(column) or pd.api.types.is_numeric_dtype(column.dtype)):
         return False

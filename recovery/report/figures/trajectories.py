@@ -56,7 +56,7 @@ def runs_of(grid: Grid) -> list[Run]:
     if not records:
         return []
     frame = grid.frame
-    varying = [name for name in coordinates(frame) if frame[name].nunique(dropna=False) > 1]
+    varying = [name for name in coordinates(frame, grid.columns) if frame[name].nunique(dropna=False) > 1]
     frame = frame.sort_values([*varying, "replicate"]) if varying else frame.sort_values("replicate")
     cells = [describe({name: row[name] for name in varying}) for _, row in frame.iterrows()]
     rows = zip(frame["trial_id"], frame["replicate"], cells, strict=True)

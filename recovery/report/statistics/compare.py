@@ -78,7 +78,9 @@ def compare(first: Diagram, second: Diagram) -> Comparison:
 
 def _told_apart(first: Diagram, second: Diagram, keys: list[str]) -> dict[str, tuple[object, object]]:
     """Coordinates that are one value throughout each grid, and not the same one."""
-    shared = [name for name in coordinates(first.frame) if name in second.frame and name not in keys]
+    shared = [
+        name for name in coordinates(first.frame, first.grid.columns) if name in second.frame and name not in keys
+    ]
     values = {name: (first.frame[name].unique(), second.frame[name].unique()) for name in shared}
     constant = {name: (a[0], b[0]) for name, (a, b) in values.items() if len(a) == len(b) == 1}
     return {name: pair for name, pair in constant.items() if pair[0] != pair[1]}

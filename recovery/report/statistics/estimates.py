@@ -31,7 +31,7 @@ class Estimates:
 
     def showing(self, value: str) -> "Estimates":
         """The same grid's estimates for another value, grouped once. Raises `ReportError` for one that is not there."""
-        quantity = default_quantity(self.diagram.frame, value)
+        quantity = default_quantity(self.diagram.frame, value, self.diagram.grid.columns)
         if str(quantity) not in self._shown:
             self._shown[str(quantity)] = Estimates(replace(self.diagram, quantity=quantity))
         return self._shown[str(quantity)]

@@ -15,7 +15,7 @@ def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Threshold
     A panel too fine to be fitted so often is thinned (`transition.thinned`)."""
     asked = diagram.quantity.column
     names = [asked] if asked in COLUMNS else [name for name in COLUMNS if name in diagram.frame]
-    names = [name for name in names if is_measured(diagram.frame, name)]
+    names = [name for name in names if is_measured(diagram.frame, name, diagram.grid.columns)]
     if not names or {diagram.layout.x, diagram.layout.y} != {"n", "d"}:
         return "", []
     tallies = diagram.cells.tallies(names[0], TOLERANCES)

@@ -21,7 +21,11 @@ RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
 def measured(diagram: Diagram) -> list[Quantity]:
     """The shown quantity, then every other column that some trial measured."""
     frame = diagram.frame
-    names = [name for name in frame.columns if name not in diagram.layout.keys and is_measured(frame, name)]
+    names = [
+        name
+        for name in frame.columns
+        if name not in diagram.layout.keys and is_measured(frame, name, diagram.grid.columns)
+    ]
     names.sort(key=lambda name: name in RUNNING)
     return [diagram.quantity, *(q for q in map(Quantity, names) if q != diagram.quantity)]
 

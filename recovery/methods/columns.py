@@ -1,0 +1,191 @@
+"""The columns that methods measure: each with its type, its meaning and its unit.
+
+A method declares its columns as a class attribute, `columns = select("recovered", "verdict", ...)`, and own ones beside
+them: `columns = select("recovered") | {"angle": Column(float, "angle to the planted neuron", "degrees")}`.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from recovery.errors import ParameterError, RecoverError
+
+Value = bool | int | float | str | None
+
+LARGEST_INTEGER = 2**63 - 1
+"""Stored integers have 64 bits."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measured column. kind: bool, int, float or str. unit: empty for a pure number."""
+
+    kind: type
+    meaning: str
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ParameterError(f"a column is of kind bool, int, float or str, found {self.kind!r}")
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in (int, float)
+
+
+Columns = Mapping[str, Column]
+
+
+class ColumnError(RecoverError):
+    """A method measured what it does not declare, or a value that its column cannot hold."""
+
+
+class NotFiniteError(RecoverError):
+    """A method measured NaN or infinity: a fault of the computation, never data."""
+
+
+KINDS: dict[Any, tuple[type, ...]] = {
+    bool: (bool, np.bool_),
+    int: (int, np.integer),
+    float: (int, float, np.integer, np.floating),
+    str: (str,),
+}
+"""The kind of a column -> the types that its values may have."""
+
+COLUMNS: dict[str, Column] = {
+    "recovered": Column(
+        bool, "the planted weights are the unique optimum; null where noise or no proof leaves it open"
+    ),
+    "verdict": Column(str, "recovered, not_unique, not_optimal or undecided"),
+    "certificate": Column(str, "what decided: isometry, dual, duplicate, gap or none"),
+    "isometry_value": Column(float, "the largest ||A_g^T lam|| off the planted groups, which recovery needs below 1"),
+    "max_deviation": Column(float, "the largest entry of |W - W*|"),
+    "absolute_distance": Column(float, "||W - W*|| over the planted groups (P1, section VII)"),
+    "test_distance": Column(float, "||f - f*|| on a fresh draw of the data"),
+    "objective": Column(float, "the objective of the weights found"),
+    "dual_objective": Column(float, "a proved lower bound on the optimum"),
+    "gap": Column(float, "objective less lower bound, relative"),
+    "primal_residual": Column(float, "||A W - y|| / ||y||"),
+    "dual_violation": Column(float, "the largest ||A_g^T lam|| over its bound, less 1, before lam was scaled back"),
+    "cone_violation": Column(float, "how far neurons leave the cones of their patterns, relative"),
+    "active_groups": Column(int, "groups with a weight above 1e-6 of the largest", "groups"),
+    "pattern_count": Column(int, "arrangement patterns of the program", "patterns"),
+    "all_ones": Column(bool, "some direction has a positive product with every row"),
+    "solver": Column(str, "what computed the weights or the dual"),
+    "iterations": Column(int, "steps of the solver, or epochs", "steps"),
+    "redraws": Column(int, "draws of the planted neurons that were inactive and drawn again", "draws"),
+    "support_recovered": Column(bool, "exactly the planted groups are active"),
+    "training_loss": Column(float, "the loss at the end of training"),
+    "population_loss": Column(float, "the expected loss at the end of training, in closed form"),
+    "gradient_norm": Column(float, "the norm of the gradient at the end of training"),
+    "weight_error": Column(float, "||W - W*||_F of the trained layer"),
+    "group_error": Column(float, "||sum of v_i w_i - a|| over the neurons of a sign"),
+    "pairing_error": Column(float, "the largest distance of paired neurons, relative"),
+    "merged_neurons": Column(int, "distinct directions among the trained neurons", "neurons"),
+    "equal_signs": Column(bool, "the outer layer started with equal signs"),
+    "stopped": Column(str, "why training ended: target, tolerance, epochs or diverged"),
+    "convex_recovered": Column(bool, "the convex program recovers on the same instance"),
+    "convex_distance": Column(float, "||f - f_convex|| on the test draw"),
+    "holds": Column(bool, "the condition holds, or the event occurred"),
+    "isometry_margin": Column(float, "the bound of the condition less its value"),
+    "attained_by": Column(int, "the index of the pattern that attains the condition's value"),
+    "frequency": Column(float, "the share of draws in which the event occurred"),
+    "predicted": Column(float, "what the theory predicts for the measured value"),
+    "bound": Column(float, "the paper's bound on it"),
+    "z_score": Column(float, "(count - expected) / standard deviation"),
+}
+"""The vocabulary that the program's own methods share."""
+
+RESERVED = (
+    *("trial_id", "sweep", "replicate", "n", "d", "noise", "ensemble", "planted", "architecture", "method"),
+    *("status", "seconds", "started_at", "error_type", "error_message", "recorded"),
+)
+"""Names of a row's other columns."""
+
+
+def select(*names: str) -> dict[str, Column]:
+    """Columns of the shared vocabulary, by name."""
+    return {name: COLUMNS[name] for name in names}
+
+
+SOLVED = select(
+    *("certificate", "max_deviation", "absolute_distance", "test_distance", "objective", "dual_objective", "gap"),
+    *("primal_residual", "dual_violation", "cone_violation", "active_groups", "pattern_count", "all_ones", "solver"),
+    *("iterations", "redraws"),
+)
+"""What is measured of a solution of a convex program."""
+
+
+def columns_of(method: object) -> Columns:
+    """The columns that a method, or a class of methods, declares. Raises `ParameterError` if it declares none."""
+    declared = getattr(method, "columns", None)
+    cls = method if isinstance(method, type) else type(method)
+    if not isinstance(declared, Mapping) or not declared:
+        raise ParameterError(
+            f"{cls.__name__} declares no columns; give the class `columns = select(...)`, or "
+            '`columns = {"angle": Column(float, "angle to the planted neuron", "degrees")}`, '
+            "from recovery.methods.columns"
+        )
+    for name, column in declared.items():
+        if not isinstance(name, str) or not name.isidentifier() or not isinstance(column, Column):
+            raise ParameterError(f"{cls.__name__}.columns: {name!r} is not a name with a Column")
+        if name in RESERVED:
+            raise ParameterError(
+                f"{cls.__name__}.columns: {name!r} is a column that every row has; choose another name"
+            )
+        if name in COLUMNS and COLUMNS[name].kind is not column.kind:
+            raise ParameterError(
+                f"{cls.__name__}.columns: {name!r} is {COLUMNS[name].kind.__name__} in every other method, "
+                f"found {column.kind.__name__}; choose another name"
+            )
+    return declared
+
+
+def union(declared: Iterable[Columns]) -> dict[str, Column]:
+    """All columns of several methods. Raises `ParameterError` where two disagree about one."""
+    found: dict[str, Column] = {}
+    for columns in declared:
+        for name, column in columns.items():
+            if found.setdefault(name, column) != column and found[name].kind is not column.kind:
+                raise ParameterError(
+                    f"two methods declare the column {name!r}, as {found[name].kind.__name__} and as "
+                    f"{column.kind.__name__}; give one of them another name"
+                )
+    return found
+
+
+def checked(measured: object, columns: Columns) -> dict[str, Value]:
+    """What a method measured, each value as the plain type of its column; None for a column that is left out.
+
+    Raises `ColumnError` for anything but a mapping, an undeclared column, or a value of another type, and
+    `NotFiniteError` for NaN and infinity.
+    """
+    if not isinstance(measured, Mapping):
+        raise ColumnError(f"a method returns a mapping of columns to values, found {type(measured).__name__}")
+    unknown = [name for name in measured if name not in columns]
+    if unknown:
+        raise ColumnError(f"column {unknown[0]!r} is not declared; declared are: {', '.join(columns)}")
+    infinite = [f"{name} = {value}" for name, value in measured.items() if _is_infinite(value)]
+    if infinite:
+        raise NotFiniteError(", ".join(infinite))
+    return {name: _plain(name, column.kind, measured.get(name)) for name, column in columns.items()}
+
+
+def _is_infinite(value: object) -> bool:
+    return isinstance(value, (float, np.floating)) and not math.isfinite(value)
+
+
+def _plain(name: str, kind: type, value: Any) -> Value:
+    if value is None:
+        return None
+    if not isinstance(value, KINDS[kind]) or (isinstance(value, (bool, np.bool_)) and kind is not bool):
+        raise ColumnError(f"column {name!r} holds {kind.__name__}, found {type(value).__name__}: {value!r:.60}")
+    plain: Value = kind(value)
+    if isinstance(plain, int) and not -LARGEST_INTEGER - 1 <= plain <= LARGEST_INTEGER:
+        raise ColumnError(f"column {name!r} holds integers of 64 bits, found {plain}")
+    if isinstance(plain, str) and not plain.isprintable() and "\\ud" in ascii(plain):
+        raise ColumnError(f"column {name!r} holds text, found {plain!a:.60}, which has half a character")
+    return plain
