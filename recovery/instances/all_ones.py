@@ -1,8 +1,10 @@
 """Does the all-ones arrangement pattern exist? Decided exactly, with a certificate on either side.
 
-The question is the sign of t* = max t subject to ||w|| <= 1, X w >= t 1 (P1, (31)). By Gordan's theorem either
-some w has X w > 0, or some u >= 0, u != 0 has X^T u = 0; each side carries a bound:
-    t* >= min(X w) / ||w||,        t* <= ||X^T u|| / sum(u).
+The question is the sign of t* = max t subject to ||w|| <= 1, x_i.w >= t ||x_i|| (P1, (31)) over the rows that are not
+zero: a zero row is in no operator and decides nothing. By Gordan's theorem either some w has x_i.w > 0 for all of
+them, or some u >= 0, u != 0 has X^T u = 0; each side carries a bound that scaling rows does not change:
+    t* >= min x_i.w / (||x_i|| ||w||),        t* <= ||X^T u|| / sum u_i ||x_i||.
+The conditions are strict. P1's (5) has closed ones: with rows x and -x it can admit the pattern where (31) does not.
 """
 
 from dataclasses import dataclass, replace
@@ -14,16 +16,20 @@ from recovery.programs.orthonormal import orthonormal_base
 from recovery.types import Array
 
 MOST_STEPS = 50
+BALANCING = 8
+UNEVEN = 1e-4
+"""Rows whose norms differ by more than this are scaled: no law of the ensembles makes such rows often."""
 ROUNDING = 1e-12
-"""Bounds on t* below this are rounding error, not a sign (columns are normalised, rows then scaled below norm 1)."""
+"""A bound on t* from below, or the sum of a column against that of its absolute values, is zero up to rounding."""
 
 
 @dataclass(frozen=True)
 class AllOnes:
     """The decision and its certificate: `direction` w (d,) with X w > 0 if the pattern exists, else `weights` u (n,).
 
-    `bound` is the bound on t* of the column-normalised data that the certificate proves: from below (> 0) if
-    `exists`, from above if not. Normalising columns changes the sign of t* for no data.
+    Zero rows are left out: X w is zero there, and so is u. `bound` is the bound on t* of the column-normalised data
+    that the certificate proves: from below (> 0) if `exists`, from above if not. Normalising columns changes the sign
+    of t* for no data.
     """
 
     exists: bool
@@ -33,38 +39,65 @@ class AllOnes:
 
 
 def decide_all_ones(X: Array) -> AllOnes:
-    """Decide whether some w has X w > 0. X: (n, d). Source: P1, (31).
+    """Decide whether some w has x_i.w > 0 for every row but the zero ones. X: (n, d), all zero: no. Source: P1, (31).
 
     Minimises f(w) = 1/2 ||(1 - X w)_+||^2 by Newton's method, which ends after finitely many steps. If the minimum
     is positive, u = (1 - X w)_+ satisfies X^T u = 0 and proves that there is none; otherwise w proves that there is.
-    What rounding leaves open is tried once more in an orthonormal basis, by non-negative least squares too. Raises
-    `ParameterError` where X is so ill-conditioned that neither side has a proof.
+    What rounding leaves open is tried once more with unit rows and in an orthonormal basis, by non-negative least
+    squares too. Raises `ParameterError` where X is so ill-conditioned that neither side has a proof.
     """
-    columns = np.linalg.norm(X, axis=0)
-    columns[columns == 0] = 1.0
-    decision = _minimise(X / columns)
+    live = X.any(axis=1)
+    if not live.any():
+        return AllOnes(False, 0.0, weights=np.full(X.shape[0], 1 / X.shape[0]))
+    Z, rows, columns = _balanced(X if live.all() else X[live])
+    decision = _minimise(Z) or _decide_in_basis(Z)
     if decision is None:
-        U, coordinates = orthonormal_base(X)
-        if U.shape[1] == 0:
-            return AllOnes(False, 0.0, weights=np.full(X.shape[0], 1 / X.shape[0]))
-        decision = _minimise(U) or _non_negative_least_squares(U)
-        if decision is None:
-            raise ParameterError("the data are too ill-conditioned to decide whether the all-ones pattern exists")
-        if decision.direction is not None:
-            w = np.linalg.lstsq(coordinates, decision.direction, rcond=None)[0]
-            return replace(decision, direction=w / np.linalg.norm(w))
-    elif decision.direction is not None:
+        raise ParameterError("the data are too ill-conditioned to decide whether the all-ones pattern exists")
+    if decision.direction is not None:
         w = decision.direction / columns
         return replace(decision, direction=w / np.linalg.norm(w))
-    return decision
+    assert decision.weights is not None
+    weights: Array = np.zeros(X.shape[0])
+    weights[live] = decision.weights / rows
+    return replace(decision, weights=weights / weights.sum())
+
+
+def _balanced(X: Array) -> tuple[Array, Array, Array]:
+    """Z with X = rows Z columns, its columns of norm 1 and its rows of even norms, and both scales."""
+    rows, columns = np.ones(X.shape[0]), np.linalg.norm(X, axis=0)
+    columns[columns == 0] = 1.0
+    Z = X / columns
+    for _ in range(BALANCING):
+        size = np.linalg.norm(Z, axis=1)
+        if size.min() > UNEVEN * size.max():
+            break
+        Z = Z / size[:, None]
+        again = np.linalg.norm(Z, axis=0)
+        again[again == 0] = 1.0
+        Z, rows, columns = Z / again, rows * size, columns * again
+    return Z, rows, columns
+
+
+def _decide_in_basis(Z: Array) -> AllOnes | None:
+    """The same in an orthonormal basis of Z with unit rows, by non-negative least squares if need be."""
+    size = np.linalg.norm(Z, axis=1)
+    U, coordinates = orthonormal_base(Z / size[:, None])
+    decision = _minimise(U) or _non_negative_least_squares(U)
+    if decision is not None and decision.weights is not None:
+        return replace(decision, weights=decision.weights / size)
+    if decision is not None and decision.direction is not None:
+        return replace(decision, direction=np.linalg.lstsq(coordinates, decision.direction, rcond=None)[0])
+    return None
 
 
 def _minimise(Z: Array) -> AllOnes | None:
-    Z = Z / max(float(np.linalg.norm(Z, axis=1).max()), np.finfo(float).tiny)
+    rows = np.linalg.norm(Z, axis=1)
+    size = max(float(rows.max()), np.finfo(float).tiny)
+    Z, rows = Z / size, rows / size
     w: Array = np.zeros(Z.shape[1])
     slack: Array = np.ones(Z.shape[0])
     for _ in range(MOST_STEPS):
-        decision = _decide(Z, w, np.maximum(slack, 0.0))
+        decision = _decide(Z, rows, w, np.maximum(slack, 0.0))
         if decision is not None:
             return decision
         w, slack = _newton_step(Z, w, slack)
@@ -98,18 +131,18 @@ def _value(slack: Array) -> float:
     return 0.5 * float(positive @ positive)
 
 
-def _decide(Z: Array, w: Array, u: Array) -> AllOnes | None:
-    """What w or u >= 0 prove, if anything."""
+def _decide(Z: Array, rows: Array, w: Array, u: Array) -> AllOnes | None:
+    """What w or u >= 0 prove, if anything; `rows` (n,) are the norms of the rows of Z."""
     length = float(np.linalg.norm(w))
     if length > 0:
-        lower = float((Z @ w).min()) / length
+        lower = float((Z @ w / np.maximum(rows, np.finfo(float).tiny)).min()) / length
         if lower > ROUNDING:
             return AllOnes(True, lower, direction=w / length)
-    total = float(u.sum())
+    total = float(u @ rows)
     if total > 0:
-        upper = float(np.linalg.norm(Z.T @ u)) / total
-        if upper <= ROUNDING:
-            return AllOnes(False, upper, weights=u / total)
+        # zero up to what rounding leaves of each column's sum: scaling rows or columns changes nothing of that
+        if (np.abs(Z.T @ u) <= ROUNDING * (np.abs(Z).T @ u)).all():
+            return AllOnes(False, float(np.linalg.norm(Z.T @ u)) / total, weights=u / u.sum())
     return None
 
 
@@ -118,4 +151,4 @@ def _non_negative_least_squares(Z: Array) -> AllOnes | None:
     from scipy.optimize import nnls  # a quarter of a second to import, and hardly ever needed
 
     u = np.asarray(nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))[0])
-    return _decide(Z, Z.T @ u, u)
+    return _decide(Z, np.linalg.norm(Z, axis=1), Z.T @ u, u)

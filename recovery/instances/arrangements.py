@@ -1,22 +1,38 @@
 """All cells of a central arrangement of n hyperplanes {h: x_i.h = 0}: the exhaustive set of patterns, for small d.
 
 Deletion and restriction, without linear programs: adding a hyperplane splits exactly those cells that it meets, and
-these are the cells of the arrangement restricted to it, which lives in one dimension less. Every cell comes with a
-point inside it, so every pattern is certified by a product. In general position there are
+these are the cells of the arrangement restricted to it, which lives in one dimension less; at two dimensions they lie
+between sorted angles. Floats are rationals: rows and points are integers here, every sign is exact, and so the set is
+complete for any matrix, whatever rows coincide, oppose or depend on each other. In general position there are
     2 sum_{k<r} C(n-1, k)
-cells, r = rank X (Cover 1965); at two dimensions they lie between sorted angles.
+cells, r = rank X (Cover 1965); `count_cells` counts them for any X without a point (Zaslavsky 1975).
+
+Exact cells of rounded data are not what the data mean: columns that add up to a third one do so up to eps, and the
+rows then have cells of width eps around an axis. Where X is not whole numbers, a cell without a point at a clear
+distance from the hyperplanes is kept only if `decide_all_ones` finds one: it proves otherwise that data within 1e-12
+of X have no such cell, or refuses.
+
+Conditions are strict, as in P1's (31): a pattern that only rows at zero attain (x and -x both active, which P1's (5)
+admits) is no cell. A row of zeros is in no operator: it is active in every pattern and decides nothing.
 """
 
-from math import comb
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from math import comb, frexp, gcd
 
 import numpy as np
 
 from recovery.errors import ParameterError
+from recovery.instances.all_ones import decide_all_ones
 from recovery.types import Array, Mask
 
 MOST_CELLS = 200_000
-PARALLEL = 1e-10
-"""Unit rows whose projections off each other are shorter than this are one hyperplane."""
+CLEAR = 1e-9
+"""A point farther than this from each hyperplane, relative to its length, is in a cell that rounding did not make."""
+
+Whole = tuple[int, ...]
+"""A hyperplane's normal, or a point, up to a positive factor: integers without a common divisor."""
 
 
 def cell_count(n: int, rank: int) -> int:
@@ -24,75 +40,221 @@ def cell_count(n: int, rank: int) -> int:
     return 2 * sum(comb(n - 1, k) for k in range(rank))
 
 
-def enumerate_cells(X: Array) -> tuple[Mask, Array]:
-    """Patterns (n, c) of all cells, and a point inside each as columns (d, c). Zero rows are active in every pattern.
+def count_cells(X: Array) -> int:
+    """The number of cells of X (n, d), which no point enters: r(A) = r(A - H) + r(A restricted to H).
 
-    Raises `ParameterError` when there could be more than MOST_CELLS. A pattern that only hyperplanes through the
-    origin attain (rows of opposite sign both at zero) is not a cell, and not listed.
+    Raises `ParameterError` when there could be more than MOST_CELLS.
     """
-    norms = np.linalg.norm(X, axis=1)
-    rows = X[norms > 0] / norms[norms > 0, None]
-    if rows.shape[0] == 0:
+    return _count(_essential(_balanced(integer_rows(X))[0])[0])
+
+
+def enumerate_cells(X: Array) -> tuple[Mask, Array]:
+    """Patterns (n, c) of all cells, and a point of each as columns (d, c), rounded. X: (n, d), not all zero.
+
+    Raises `ParameterError` when there could be more than MOST_CELLS, or where rounding decides which there are.
+    """
+    if not X.any():
         raise ParameterError("an arrangement needs a row that is not zero")
-    most = cell_count(rows.shape[0], int(np.linalg.matrix_rank(rows)))
-    if most > MOST_CELLS:
+    live = np.flatnonzero(X.any(axis=1))
+    rows, shifts = _balanced(integer_rows(X[live]))
+    planes, coordinates = _essential(rows)
+    found = _points(planes)
+    points = np.zeros((X.shape[1], len(found.whole)))
+    points[coordinates] = found.rounded.T * np.exp2([shifts[k] - max(shifts) for k in coordinates])[:, None]
+    normals = _Vectors.of([tuple(row[k] for k in coordinates) for row in rows])
+    products = _products(normals, found)
+    patterns = np.ones((X.shape[0], len(found.whole)), dtype=np.bool_)
+    patterns[live] = products > 0
+    if (np.rint(X) == X).all():
+        return patterns, points
+    width = (np.abs(products) / np.linalg.norm(normals.rounded, axis=1)[:, None]).min(axis=0)
+    kept = width > CLEAR * np.linalg.norm(found.rounded, axis=1)
+    for j in np.flatnonzero(~kept):
+        direction = decide_all_ones(np.where(patterns[live, j, None], X[live], -X[live])).direction
+        if direction is not None:
+            kept[j], points[:, j] = True, direction
+    return patterns[:, kept], points[:, kept]
+
+
+def integer_rows(X: Array) -> list[Whole]:
+    """Each row of floats times a power of two, as integers: the same half-spaces, exactly."""
+    mantissa, exponent = np.frexp(X)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = np.where(whole != 0, exponent, np.iinfo(np.int32).max).min(axis=1, keepdims=True)
+    shift = np.where(whole != 0, exponent - lowest, 0)
+    return [tuple(int(w) << int(s) for w, s in zip(*row, strict=True)) for row in zip(whole, shift, strict=True)]
+
+
+def _balanced(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
+    """The rows with columns times powers of two, so that no column is far smaller than the others, and the powers."""
+    reach = [
+        max((abs(row[k]).bit_length() - max(map(abs, row)).bit_length() for row in rows if row[k]), default=0)
+        for k in range(len(rows[0]))
+    ]
+    shifts = [max(reach) - r for r in reach]
+    return [tuple(a << s for a, s in zip(row, shifts, strict=True)) for row in rows], shifts
+
+
+def _essential(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
+    """The distinct hyperplanes of the rows in as many coordinates as they have rank, and these coordinates."""
+    planes = _distinct(rows)
+    pivots: list[int] = []
+    rest = planes
+    while rest and 2 ** len(pivots) <= MOST_CELLS:
+        x = rest[0]
+        pivots.append(_pivot(x))
+        rest = _distinct([_eliminated(x, y, pivots[-1]) for y in rest[1:]])
+    most = cell_count(len(planes), len(pivots))
+    if rest or most > MOST_CELLS:
+        number = f"at least {2 ** len(pivots)}" if rest else f"up to {most}"
         raise ParameterError(
-            f"{X.shape[0]} rows in {X.shape[1]} dimensions have up to {most} patterns, more than {MOST_CELLS}: "
+            f"{len(rows)} rows in {len(rows[0])} dimensions have {number} patterns, more than {MOST_CELLS}: "
             "use patterns.kind sampled or searched"
         )
-    points = _points(rows)
-    patterns: Mask = X @ points >= 0
-    patterns[norms == 0] = True
-    return patterns, points
+    coordinates = sorted(pivots)
+    return [tuple(plane[k] for k in coordinates) for plane in planes], coordinates
 
 
-def _points(rows: Array) -> Array:
-    """A point in each cell of unit rows (n, d), as columns."""
-    _, s, Vt = np.linalg.svd(rows, full_matrices=False)
-    basis = Vt[s > PARALLEL * s[0]].T
-    rows = rows @ basis
-    rank = basis.shape[1]
-    if rank == 1:
-        return basis @ np.array([[1.0, -1.0]])
-    return basis @ (_points_in_plane(rows) if rank == 2 else _points_by_restriction(rows))
+def _pivot(x: Whole) -> int:
+    return next(k for k, entry in enumerate(x) if entry)
 
 
-def _points_in_plane(rows: Array) -> Array:
-    """Midpoints between consecutive boundary rays."""
-    rays = np.sort(np.mod(np.arctan2(rows[:, 0], -rows[:, 1]), np.pi))
-    gaps = np.diff(rays, append=rays[0] + np.pi)
-    distinct = gaps > PARALLEL
-    middle = (rays + gaps / 2)[distinct]
-    angles = np.concatenate([middle, middle + np.pi])
-    return np.stack([np.cos(angles), np.sin(angles)])
+def _eliminated(x: Whole, y: Whole, k: int) -> Whole:
+    """y as a functional on {h: x.h = 0}, times |x_k|: its coordinate k is zero."""
+    sign = 1 if x[k] > 0 else -1
+    return tuple(sign * (x[k] * b - y[k] * a) for a, b in zip(x, y, strict=True))
 
 
-def _points_by_restriction(rows: Array) -> Array:
-    points = np.stack([rows[0], -rows[0]], axis=1)
-    for i in range(1, rows.shape[0]):
-        earlier, x = rows[:i], rows[i]
-        across = earlier - np.outer(earlier @ x, x)
-        lengths = np.linalg.norm(across, axis=1)
-        if lengths.min() > PARALLEL:
-            points = _split(points, earlier, x, _points(across / lengths[:, None]))
+def _primitive(x: Whole) -> Whole:
+    divisor = gcd(*x)
+    return tuple(entry // divisor for entry in x) if divisor > 1 else x
+
+
+def _distinct(rows: Sequence[Whole]) -> list[Whole]:
+    """The hyperplanes of the rows that are not zero, each once, its first entry positive."""
+    planes: dict[Whole, None] = {}
+    for row in rows:
+        if any(row):
+            x = _primitive(row)
+            planes[x if x[_pivot(x)] > 0 else tuple(-entry for entry in x)] = None
+    return list(planes)
+
+
+def _restricted(planes: Sequence[Whole], x: Whole) -> list[Whole]:
+    """The hyperplanes that `planes` cut out of {h: x.h = 0}, in one coordinate less."""
+    k = _pivot(x)
+    return _distinct([_without(_eliminated(x, y, k), k) for y in planes])
+
+
+def _without(x: Whole, k: int) -> Whole:
+    return x[:k] + x[k + 1 :]
+
+
+def _count(planes: list[Whole]) -> int:
+    if not planes:
+        return 1
+    if len(planes[0]) <= 2:
+        return 2 * len(planes)
+    return 1 + sum(_count(_restricted(planes[:i], x)) for i, x in enumerate(planes))
+
+
+@dataclass(frozen=True)
+class _Vectors:
+    """Integer vectors, their largest entries, and the quotients of both as floats (m, d), each off by eps/2."""
+
+    whole: list[Whole]
+    sizes: list[int]
+    rounded: Array
+
+    @classmethod
+    def of(cls, whole: list[Whole]) -> "_Vectors":
+        sizes = [max(map(abs, x), default=0) or 1 for x in whole]
+        return cls(whole, sizes, np.array([[a / size for a in x] for x, size in zip(whole, sizes, strict=True)]))
+
+    def first(self, count: int) -> "_Vectors":
+        return _Vectors(self.whole[:count], self.sizes[:count], self.rounded[:count])
+
+
+def _products(planes: _Vectors, points: _Vectors) -> Array:
+    """planes.rounded @ points.rounded.T, but from integers where rounding could decide the sign: each sign is exact."""
+    X, P = planes.rounded, points.rounded.T
+    products = X @ P
+    # the error is at most (d + 1) eps |X| |P|, that of the entries included
+    bound = 2 * (X.shape[1] + 1) * np.finfo(float).eps * (np.abs(X) @ np.abs(P))
+    doubtful = np.abs(products) <= bound + np.finfo(float).tiny
+    for i, j in zip(*np.nonzero(doubtful), strict=True):
+        products[i, j] = _dot(planes.whole[i], points.whole[j]) / (planes.sizes[i] * points.sizes[j])
+    return products
+
+
+def _points(planes: list[Whole]) -> _Vectors:
+    """A point in each cell of distinct hyperplanes."""
+    if not planes or len(planes[0]) == 2:
+        return _Vectors.of(_points_in_plane(planes) if planes else [()])
+    known = _Vectors.of(planes)
+    x = planes[0]
+    points, keys = _Vectors.of([x, tuple(-a for a in x)]), [1, 0]
+    for i in range(1, len(planes)):
+        x, earlier = planes[i], known.first(i)
+        crossings = _Vectors.of([_lifted(c, x) for c in _points(_restricted(planes[:i], x)).whole])
+        values = _products(earlier, crossings)
+        row = _Vectors([x], known.sizes[i : i + 1], known.rounded[i : i + 1])
+        with np.errstate(divide="ignore"):  # a row at right angles to x leaves infinite room
+            room = np.abs(values) / np.abs(_products(earlier, row))
+        owner = {key: j for j, key in enumerate(keys)}
+        met = [owner[key] for key in _keys(values > 0)]
+        keys = [2 * key + int(side) for key, side in zip(keys, _products(row, points)[0] > 0, strict=True)]
+        pairs = [
+            # 2^power is at most a quarter of the room, which the quotient of two lengths in bits may double
+            _either_side(c, x, frexp(min(1.0, least))[1] + c_size.bit_length() - known.sizes[i].bit_length() - 3)
+            for c, c_size, least in zip(crossings.whole, crossings.sizes, room.min(axis=0).tolist(), strict=True)
+        ]
+        ahead, behind = _Vectors.of([pair[0] for pair in pairs]), _Vectors.of([pair[1] for pair in pairs])
+        for new, j in enumerate(met):
+            points.whole[j], points.sizes[j], keys[j] = ahead.whole[new], ahead.sizes[new], keys[j] | 1
+        points.rounded[met] = ahead.rounded
+        points = _Vectors(
+            points.whole + behind.whole, points.sizes + behind.sizes, np.vstack([points.rounded, behind.rounded])
+        )
+        keys += [keys[j] - 1 for j in met]
     return points
 
 
-def _split(points: Array, earlier: Array, x: Array, crossings: Array) -> Array:
-    """Add, for each cell that x's hyperplane meets at a column of `crossings`, a point on its other side."""
-    values = earlier @ crossings
-    with np.errstate(divide="ignore"):
-        room = (np.abs(values) / np.abs(earlier @ x)[:, None]).min(axis=0)
-    step = 0.5 * np.minimum(room, np.linalg.norm(crossings, axis=0))
-    index = {key: j for j, key in enumerate(_keys(earlier @ points))}
-    try:
-        owner = np.array([index[key] for key in _keys(values)])
-    except KeyError as error:
-        raise ParameterError("rows too close to dependent: rounding decides which patterns exist") from error
-    side = np.where(x @ points[:, owner] >= 0, 1.0, -1.0)
-    beyond = crossings - side * step * x[:, None]
-    return np.hstack([points, beyond / np.linalg.norm(beyond, axis=0)])
+def _either_side(crossing: Whole, x: Whole, power: int) -> tuple[Whole, Whole]:
+    """c + 2^power x and c - 2^power x, times a positive number."""
+    c = crossing if power >= 0 else tuple(a << -power for a in crossing)
+    step = tuple(a << power for a in x) if power >= 0 else x
+    ahead = tuple(a + b for a, b in zip(c, step, strict=True))
+    behind = tuple(a - b for a, b in zip(c, step, strict=True))
+    return _primitive(ahead), _primitive(behind)
 
 
-def _keys(values: Array) -> list[bytes]:
-    return [column.tobytes() for column in np.packbits(values >= 0, axis=0).T]
+def _dot(x: Whole, y: Whole) -> int:
+    return sum(a * b for a, b in zip(x, y, strict=True))
+
+
+def _lifted(c: Whole, x: Whole) -> Whole:
+    """The point of {h: x.h = 0} whose coordinates but the pivot are c, times a positive number."""
+    k = _pivot(x)
+    size = abs(x[k])
+    moved = [size * entry for entry in c]
+    moved.insert(k, -_dot(_without(x, k), c) * (1 if x[k] > 0 else -1))
+    return _primitive(tuple(moved))
+
+
+def _points_in_plane(planes: list[Whole]) -> list[Whole]:
+    """Sums of consecutive boundary rays, sorted by angle in [0, pi), and their opposites."""
+    rays = [(-b, a) if a > 0 or (a == 0 and b < 0) else (b, -a) for a, b in planes]
+    rays.sort(key=cmp_to_key(lambda u, v: -1 if u[0] * v[1] > u[1] * v[0] else 1))
+    if len(rays) == 1:
+        half = list(planes)
+    else:
+        following = [*rays[1:], (-rays[0][0], -rays[0][1])]
+        half = [(u[0] + v[0], u[1] + v[1]) for u, v in zip(rays, following, strict=True)]
+    return half + [(-a, -b) for a, b in half]
+
+
+def _keys(positive: Mask) -> list[int]:
+    """The columns as whole numbers, the first row the highest bit."""
+    size = positive.shape[0]
+    return [int.from_bytes(column.tobytes(), "big") >> (-size % 8) for column in np.packbits(positive, axis=0).T]

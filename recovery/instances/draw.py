@@ -101,4 +101,4 @@ def _draw_patterns(setting: Setting, rng: Rng, X: Array, planted: Neurons) -> tu
         all_ones = decide_all_ones(X)
         if all_ones.exists:
             blocks.append(np.ones((setting.n, 1), dtype=np.bool_))
-    return unique_patterns(blocks), all_ones
+    return unique_patterns(X, blocks), all_ones

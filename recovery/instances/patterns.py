@@ -1,4 +1,8 @@
-"""Arrangement patterns: the columns of a boolean matrix D (n, p); column j is 1[X h_j >= 0] for some h_j != 0."""
+"""Arrangement patterns: the columns of a boolean matrix D (n, p); column j is 1[X h_j >= 0] for some h_j != 0.
+
+A zero row of X is in no operator D X, so it decides nothing: it counts as active in every pattern, patterns that
+differ there only are one, and a pattern whose other rows are all inactive is empty.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,6 +24,8 @@ class Patterns:
     `sampled`: those of `count` random hyperplanes (`auto`: max(n, 50); `double`: max(2n, 50), P1's number for its
     isometry checks). Sampling never meets the all-ones pattern: `all_ones: decide` decides exactly whether it exists
     and then includes it; `ignore` leaves it out, as a program that only samples does.
+    It exists where some w has X w > 0 on every row that is not zero: P1's (31). P1's (5) has closed conditions and
+    would also admit it where opposite rows x and -x are both at zero; a neuron there is one of other patterns too.
     `searched`: the sampled ones, and those that the method itself finds by looking for the worst.
     `exhaustive`: all of them, for small d (at most 200 000); `count` has no meaning then.
     """
@@ -46,10 +52,12 @@ def sample_patterns(rng: Rng, X: Array, count: int) -> Mask:
     return patterns_of(X, rng.standard_normal((X.shape[1], count)))
 
 
-def unique_patterns(blocks: Iterable[Mask]) -> Mask:
-    """The distinct non-empty columns of the blocks side by side, in order of first appearance."""
+def unique_patterns(X: Array, blocks: Iterable[Mask]) -> Mask:
+    """The distinct non-empty columns of the blocks side by side, in order of first appearance; zero rows of X active."""
     columns = np.hstack(list(blocks))
-    columns = columns[:, columns.any(axis=0)]
+    live = X.any(axis=1)
+    columns = columns[:, columns[live].any(axis=0)]
+    columns[~live] = True
     first: dict[bytes, int] = {}
     for j, packed in enumerate(np.packbits(columns, axis=0).T):
         first.setdefault(packed.tobytes(), j)

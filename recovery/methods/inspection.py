@@ -82,13 +82,13 @@ def inspect_data(
     n, d = X.shape
     exhaustive = cell_count(n, d) <= FEW_CELLS
     if exhaustive:
-        patterns = unique_patterns([enumerate_cells(X)[0]])
+        patterns = unique_patterns(X, [enumerate_cells(X)[0]])
     else:
         worst = most_active(X, rng).pattern[:, None]
-        patterns = unique_patterns([sample_patterns(rng, X, max(2 * n, FEWEST_SAMPLES)), worst])
+        patterns = unique_patterns(X, [sample_patterns(rng, X, max(2 * n, FEWEST_SAMPLES)), worst])
     all_ones = decide_all_ones(X).exists
     if all_ones:
-        patterns = unique_patterns([patterns, np.ones((n, 1), dtype=np.bool_)])
+        patterns = unique_patterns(X, [patterns, np.ones((n, 1), dtype=np.bool_)])
     findings = [_all_ones(n, d, all_ones), _uniform(X, patterns, exhaustive), _trace(patterns, d, exhaustive)]
     if planted is not None:
         findings += _planted(X, planted, form, architecture, patterns, rng, exhaustive)
@@ -166,7 +166,7 @@ def _planted(
         raise DataError(f"planted neurons: row {silent[0] + 1} is active on no row of the data, so it has no effect")
     if not exhaustive:
         found = search_isometry(architecture, X, W, signs, rng, linear=linear)
-        patterns = patterns if found is None else unique_patterns([patterns, found.pattern[:, None]])
+        patterns = patterns if found is None else unique_patterns(X, [patterns, found.pattern[:, None]])
     condition = neural_isometry(architecture, X, W, signs, patterns, linear=linear)
     what = "the planted linear neuron" if linear else f"the {len(planted)} planted ReLU neurons"
     if form != "linear" and len(planted) == 1:

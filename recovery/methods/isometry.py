@@ -106,7 +106,7 @@ class Isometry:
             )
         if found is None:
             return instance
-        return replace(instance, patterns=unique_patterns([instance.patterns, found.pattern[:, None]]))
+        return replace(instance, patterns=unique_patterns(instance.X, [instance.patterns, found.pattern[:, None]]))
 
     def _single_neuron(self, instance: Instance) -> bool:
         w = instance.planted.directions[:, 0]

@@ -50,7 +50,7 @@ def with_searched_patterns(instance: Instance, architecture: str, exact: bool, b
         else:
             lam = solve_newton(program).lam
             found = _violated_patterns(architecture, instance.X, groups.base, lam, limit, rng)
-        patterns = unique_patterns([instance.patterns, found])[:, : instance.patterns.shape[1] + most]
+        patterns = unique_patterns(instance.X, [instance.patterns, found])[:, : instance.patterns.shape[1] + most]
         if patterns.shape[1] == instance.patterns.shape[1]:
             break
         instance = replace(instance, patterns=patterns)

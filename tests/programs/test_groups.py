@@ -11,7 +11,7 @@ from recovery.programs.orthonormal import orthonormal_base, orthonormal_transfor
 def some_groups(architecture, seed, n=14, d=4):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
-    return X, groups_of(architecture, X, unique_patterns([X @ rng.standard_normal((d, 9)) >= 0]))
+    return X, groups_of(architecture, X, unique_patterns(X, [X @ rng.standard_normal((d, 9)) >= 0]))
 
 
 @given(st.sampled_from(list(ARCHITECTURES)), st.integers(0, 1000), st.integers(2, 12), st.integers(1, 6))
@@ -68,7 +68,7 @@ def test_bases_survive_rank_deficiency_and_bad_scaling():
     X[:, 4] = X[:, 3]
     U, _ = orthonormal_base(X)
     assert U.shape == (12, 4)
-    patterns = unique_patterns([X @ rng.standard_normal((5, 20)) >= 0, np.eye(12, dtype=bool)])
+    patterns = unique_patterns(X, [X @ rng.standard_normal((5, 20)) >= 0, np.eye(12, dtype=bool)])
     T = orthonormal_transforms(U, patterns)
     for j in range(patterns.shape[1]):
         Q = np.where(patterns[:, [j]], U, 0) @ T[j]

@@ -27,11 +27,11 @@ def small_program(seed: int) -> Program:
     X, y, patterns = instance.X, instance.y, instance.patterns
     if kind == "rank_deficient":
         X[:, -1] = X[:, 0]
-        patterns = unique_patterns([X @ rng.standard_normal((d, 30)) >= 0])
+        patterns = unique_patterns(X, [X @ rng.standard_normal((d, 30)) >= 0])
         y = X @ rng.standard_normal(d)
     if kind == "repeated_rows":
         X[1] = X[0]
-        patterns = unique_patterns([X @ rng.standard_normal((d, 30)) >= 0])
+        patterns = unique_patterns(X, [X @ rng.standard_normal((d, 30)) >= 0])
         y = np.maximum(X @ rng.standard_normal(d), 0)
     if kind == "one_pattern":
         patterns = patterns[:, :1]
