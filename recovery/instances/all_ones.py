@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.programs.orthonormal import orthonormal_base
+from recovery.programs.orthonormal import RANK_TOLERANCE, orthonormal_base
 from recovery.types import Array
 
+NEGLIGIBLE = 1e-9
+"""Weights below this fraction of the largest are what ROUNDING leaves in them."""
 MOST_STEPS = 50
 BALANCING = 8
 UNEVEN = 1e-4
@@ -60,6 +62,24 @@ def decide_all_ones(X: Array) -> AllOnes:
     weights: Array = np.zeros(X.shape[0])
     weights[live] = decision.weights / rows
     return replace(decision, weights=weights / weights.sum())
+
+
+def admits_all_ones_closed(X: Array) -> bool:
+    """Whether some h has X h >= 0 and X h != 0: P1's (5), which admits rows at zero. X: (n, d).
+
+    Where (31) fails, u >= 0 with X^T u = 0 holds every such h at zero on the rows of u: the question goes on in their
+    common null space, with the rows that are left.
+    """
+    while X.any():
+        decision = decide_all_ones(X)
+        if decision.weights is None:
+            return True
+        held = X[decision.weights > NEGLIGIBLE * decision.weights.max()]
+        _, s, Vt = np.linalg.svd(held / np.linalg.norm(held, axis=1, keepdims=True))
+        free = Vt[int(np.count_nonzero(s > RANK_TOLERANCE * s[0])) :].T
+        rest = X @ free
+        X = rest[np.linalg.norm(rest, axis=1) > RANK_TOLERANCE * np.linalg.norm(X, axis=1)]
+    return False
 
 
 def _balanced(X: Array) -> tuple[Array, Array, Array]:
@@ -139,10 +159,9 @@ def _decide(Z: Array, rows: Array, w: Array, u: Array) -> AllOnes | None:
         if lower > ROUNDING:
             return AllOnes(True, lower, direction=w / length)
     total = float(u @ rows)
-    if total > 0:
-        # zero up to what rounding leaves of each column's sum: scaling rows or columns changes nothing of that
-        if (np.abs(Z.T @ u) <= ROUNDING * (np.abs(Z).T @ u)).all():
-            return AllOnes(False, float(np.linalg.norm(Z.T @ u)) / total, weights=u / u.sum())
+    # zero up to what rounding leaves of each column's sum: scaling rows or columns changes nothing of that
+    if total > 0 and (np.abs(Z.T @ u) <= ROUNDING * (np.abs(Z).T @ u)).all():
+        return AllOnes(False, float(np.linalg.norm(Z.T @ u)) / total, weights=u / u.sum())
     return None
 
 

@@ -245,13 +245,17 @@ def _lifted(c: Whole, x: Whole) -> Whole:
 def _points_in_plane(planes: list[Whole]) -> list[Whole]:
     """Sums of consecutive boundary rays, sorted by angle in [0, pi), and their opposites."""
     rays = [(-b, a) if a > 0 or (a == 0 and b < 0) else (b, -a) for a, b in planes]
-    rays.sort(key=cmp_to_key(lambda u, v: -1 if u[0] * v[1] > u[1] * v[0] else 1))
+    rays.sort(key=cmp_to_key(_by_angle))
     if len(rays) == 1:
         half = list(planes)
     else:
         following = [*rays[1:], (-rays[0][0], -rays[0][1])]
         half = [(u[0] + v[0], u[1] + v[1]) for u, v in zip(rays, following, strict=True)]
     return half + [(-a, -b) for a, b in half]
+
+
+def _by_angle(u: Whole, v: Whole) -> int:
+    return -1 if u[0] * v[1] > u[1] * v[0] else 1
 
 
 def _keys(positive: Mask) -> list[int]:

@@ -53,7 +53,7 @@ def sample_patterns(rng: Rng, X: Array, count: int) -> Mask:
 
 
 def unique_patterns(X: Array, blocks: Iterable[Mask]) -> Mask:
-    """The distinct non-empty columns of the blocks side by side, in order of first appearance; zero rows of X active."""
+    """The distinct non-empty columns of the blocks side by side, in order of appearance; zero rows of X active."""
     columns = np.hstack(list(blocks))
     live = X.any(axis=1)
     columns = columns[:, columns[live].any(axis=0)]

@@ -1,12 +1,12 @@
 """What the theory says about a user's own matrix: every condition that applies, with a verdict in plain words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from recovery.errors import DataError, ParameterError
-from recovery.instances.all_ones import decide_all_ones
+from recovery.instances.all_ones import admits_all_ones_closed, decide_all_ones
 from recovery.instances.arrangements import cell_count, enumerate_cells
 from recovery.instances.patterns import FEWEST_SAMPLES, sample_patterns, unique_patterns
 from recovery.instances.planted import Form
@@ -78,24 +78,38 @@ def inspect_data(
     name: str = "the data",
 ) -> Inspection:
     """Evaluate every condition that applies to X (n, d), and for `planted` neurons (k, d), one a row, theirs."""
+    zero = int((~X.any(axis=1)).sum())
+    X = X[X.any(axis=1)]  # a zero row is in no operator
     check_data(X, name)
     n, d = X.shape
-    exhaustive = cell_count(n, d) <= FEW_CELLS
-    if exhaustive:
-        patterns = unique_patterns(X, [enumerate_cells(X)[0]])
+    cells = _all_cells(X)
+    exhaustive = cells is not None
+    if cells is not None:
+        patterns = unique_patterns(X, [cells])
     else:
         worst = most_active(X, rng).pattern[:, None]
         patterns = unique_patterns(X, [sample_patterns(rng, X, max(2 * n, FEWEST_SAMPLES)), worst])
     all_ones = decide_all_ones(X).exists
     if all_ones:
         patterns = unique_patterns(X, [patterns, np.ones((n, 1), dtype=np.bool_)])
-    findings = [_all_ones(n, d, all_ones), _uniform(X, patterns, exhaustive), _trace(patterns, d, exhaustive)]
+    findings = [_all_ones(X, all_ones, zero), _uniform(X, patterns, exhaustive), _trace(X, patterns, exhaustive)]
     if planted is not None:
         findings += _planted(X, planted, form, architecture, patterns, rng, exhaustive)
     return Inspection(n, d, patterns.shape[1], exhaustive, tuple(findings))
 
 
-def _all_ones(n: int, d: int, exists: bool) -> Finding:
+def _all_cells(X: Array) -> Mask | None:
+    """Every pattern of X, or None where they are many, or rounding decides which exist: no answer is then a proof."""
+    if cell_count(*X.shape) > FEW_CELLS:
+        return None
+    try:
+        return enumerate_cells(X)[0]
+    except ParameterError:
+        return None
+
+
+def _all_ones(X: Array, exists: bool, zero: int) -> Finding:
+    n, d = X.shape
     law = float(wendel(n, d))
     typical = (
         f"for symmetric random data of this size ({n} x {d}, n = {n / d:.3g} d) one exists with probability {law:.3g}"
@@ -107,6 +121,13 @@ def _all_ones(n: int, d: int, exists: bool) -> Finding:
         )
     else:
         reason = f"no direction has a positive product with every row (proved by a certificate); {typical}"
+        if admits_all_ones_closed(X):
+            reason += (
+                "; some direction has no negative product: P1's (5), whose conditions are closed, admits the pattern "
+                "where its (31), which is followed here, does not"
+            )
+    if zero:
+        reason += f"; {zero} zero row{'s are' if zero > 1 else ' is'} left out, being in no operator"
     return Finding(
         "Is a linear neuron told apart from a ReLU neuron (no all-ones pattern)?",
         "no" if exists else "yes",
@@ -126,11 +147,14 @@ def _uniform(X: Array, patterns: Mask, exhaustive: bool) -> Finding:
     )
 
 
-def _trace(patterns: Mask, d: int, exhaustive: bool) -> Finding:
-    n = patterns.shape[0]
+def _trace(X: Array, patterns: Mask, exhaustive: bool) -> Finding:
+    n, d = X.shape
+    condition = orthogonal_uniform_isometry(patterns, d)
+    if condition.holds:  # (26) counts rows, which is enough in general position only
+        condition = replace(condition, holds=uniform_isometry(orthonormal_base(X)[0], patterns).holds)
     return _finding(
         "And by a network that normalises before its ReLUs?",
-        orthogonal_uniform_isometry(patterns, d),
+        condition,
         exhaustive,
         f"the most rows that a pattern activates, where n - d = {n - d} are allowed (n = {n / d:.3g} d; rotation-"
         f"invariant data are expected to pass beyond {1 / theta_star():.4g} d)",

@@ -3,7 +3,8 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import binom
 
-from recovery.instances.all_ones import _non_negative_least_squares, decide_all_ones
+from recovery.errors import ParameterError
+from recovery.instances.all_ones import _non_negative_least_squares, admits_all_ones_closed, decide_all_ones
 from recovery.instances.ensembles import ENSEMBLES
 from recovery.theory.wendel import wendel
 
@@ -58,3 +59,44 @@ def test_scaling_columns_changes_no_answer():
     for _ in range(20):
         X = rng.standard_normal((16, 8))
         assert decide_all_ones(X * np.logspace(0, -8, 8)).exists == decide_all_ones(X).exists
+
+
+def test_a_zero_row_decides_nothing():
+    assert decide_all_ones(np.array([[1.0, 0.0], [0.0, 0.0]])).exists
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        X = rng.standard_normal((9, 5))
+        with_zeros = np.insert(X, [0, 4, 9], 0.0, axis=0)
+        decision, other = decide_all_ones(X), decide_all_ones(with_zeros)
+        assert decision.exists == other.exists
+        assert decision.bound == other.bound
+        if other.weights is not None:
+            assert not other.weights[~with_zeros.any(axis=1)].any()
+
+
+def test_scaling_rows_changes_no_answer_but_a_refusal():
+    """Whole numbers times anything from 1e-10 to 1e10: rounding may leave the answer open, never turn it."""
+    rng = np.random.default_rng(8)
+    refused = 0
+    for _ in range(150):
+        X = rng.integers(-1, 2, (int(rng.integers(2, 12)), int(rng.integers(1, 5)))).astype(float)
+        scaled = X * 10.0 ** rng.integers(-10, 11, (len(X), 1)) * 10.0 ** rng.integers(-8, 9, X.shape[1])
+        try:
+            assert decide_all_ones(scaled).exists == decide_all_ones(X).exists
+        except ParameterError:
+            refused += 1
+    assert refused <= 15
+
+
+def test_closed_conditions_admit_more():
+    opposite = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    assert not decide_all_ones(opposite).exists
+    assert admits_all_ones_closed(opposite)
+    assert not admits_all_ones_closed(np.vstack([opposite, [0.0, -1.0]]))  # some h has X h = 0 there, and no other sign
+    assert not admits_all_ones_closed(np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]))
+    assert not admits_all_ones_closed(np.zeros((2, 2)))
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        X = rng.integers(-1, 2, (int(rng.integers(1, 8)), 3)).astype(float)
+        best = linprog(-X.sum(axis=0), A_ub=-X, b_ub=np.zeros(len(X)), bounds=(-1, 1), method="highs")
+        assert admits_all_ones_closed(X) == (best.fun < -1e-9)

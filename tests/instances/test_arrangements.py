@@ -1,11 +1,12 @@
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
-from recovery.instances.arrangements import cell_count, enumerate_cells
+from recovery.instances.arrangements import cell_count, count_cells, enumerate_cells
 
 
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (4, 1), (7, 2), (12, 3), (30, 3), (12, 4), (11, 6), (5, 8)])
@@ -57,3 +58,98 @@ def test_three_lines_in_one_plane_of_space() -> None:
 def test_too_many_cells_are_refused_with_their_number() -> None:
     with pytest.raises(ParameterError, match="up to 5214913020 patterns"):
         enumerate_cells(np.random.default_rng(0).standard_normal((50, 10)))
+
+
+def determinant(rows: list[list[Fraction]]) -> Fraction:
+    """By the first row."""
+    if not rows:
+        return Fraction(1)
+    minors = (determinant([r[:j] + r[j + 1 :] for r in rows[1:]]) for j in range(len(rows)))
+    return sum(((-1) ** j * a * m for j, (a, m) in enumerate(zip(rows[0], minors, strict=True))), Fraction(0))
+
+
+def topes(X: np.ndarray) -> set[tuple[int, ...]]:
+    """Every sign vector of X h, h off all hyperplanes, X of full column rank: compositions of cocircuits, exactly.
+
+    A cocircuit is the signs of X h for an h that d - 1 independent rows fix up to sign; a sign vector without zeros
+    is a composition of such, and every composition is a sign vector.
+    """
+    rows = [[Fraction(float(a)) for a in row] for row in X]
+    d = X.shape[1]
+    cocircuits = set()
+    for chosen in itertools.combinations(rows, d - 1):
+        h = [(-1) ** j * determinant([row[:j] + row[j + 1 :] for row in chosen]) for j in range(d)]
+        values = [sum(a * b for a, b in zip(row, h, strict=True)) for row in rows]
+        signs = tuple((value > 0) - (value < 0) for value in values)
+        if any(signs):
+            cocircuits |= {signs, tuple(-s for s in signs)}
+    reached, frontier = set(cocircuits), cocircuits
+    while frontier:
+        frontier = {
+            tuple(a or b for a, b in zip(one, other, strict=True)) for one in frontier for other in cocircuits
+        } - reached
+        reached |= frontier
+    return {signs for signs in reached if 0 not in signs}
+
+
+def degenerate(kind: str, rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    X = rng.integers(-1, 2, (n, d)).astype(float)
+    if kind == "rademacher":
+        X = rng.choice([-1.0, 1.0], (n, d)) / np.sqrt(n)
+    elif kind == "binary":
+        X = rng.integers(0, 2, (n, d)).astype(float)
+    elif kind == "parallel":
+        X[n // 2 :] = -3 * X[: n - n // 2]
+    elif kind == "scaled":
+        X = X * 2.0 ** rng.integers(-33, 34, (n, 1)) * 2.0 ** rng.integers(-20, 21, d)
+    elif kind == "tenths":
+        X = np.round(0.1 * rng.integers(-9, 10, (n, d)), 1)
+    return X
+
+
+@pytest.mark.parametrize("kind", ["ternary", "rademacher", "binary", "parallel", "scaled"])
+def test_degenerate_data_have_the_cells_that_exact_arithmetic_gives(kind: str) -> None:
+    rng = np.random.default_rng(sum(map(ord, kind)))
+    checked = 0
+    while checked < 25:
+        d = int(rng.integers(2, 5))
+        X = degenerate(kind, rng, int(rng.integers(d, 8 if d < 4 else 7)), d)
+        live = X.any(axis=1)
+        if np.linalg.matrix_rank(X / np.abs(X).max(axis=1, initial=1e-300, keepdims=True)) < d:
+            continue
+        patterns, points = enumerate_cells(X)
+        assert patterns[~live].all()
+        found = {tuple(column) for column in np.where(patterns[live], 1, -1).T}
+        assert len(found) == patterns.shape[1] == count_cells(X)
+        assert found == topes(X[live])
+        assert (np.sign(X[live] @ points) == np.where(patterns[live], 1, -1)).all()
+        checked += 1
+
+
+def test_two_matrices_that_floats_alone_got_wrong() -> None:
+    X = np.array([[0.0, -1, -1], [-1, -1, 1], [1, 1, 0], [-1, -1, 1]])
+    patterns, _ = enumerate_cells(X)
+    assert np.unique(patterns, axis=1).shape[1] == patterns.shape[1] == 8
+    X = np.array([[1.0, 1, -1], [-1, 0, 1], [0, 0, 1], [1, 0, 1], [-1, -1, -1]])
+    assert [0, 1, 1, 0, 1] in enumerate_cells(X)[0].T.astype(int).tolist()
+
+
+def test_cells_of_rounding_are_left_out() -> None:
+    """Decimals that depend on each other up to eps only: cells of width eps are no patterns of the data."""
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        X = degenerate("tenths", rng, 6, 3)
+        if X.any():
+            whole, tenths = enumerate_cells(np.rint(10 * X))[0], enumerate_cells(X)[0]
+            assert {c.tobytes() for c in whole.T} == {c.tobytes() for c in tenths.T}
+    third = rng.standard_normal((7, 3)) / 3
+    assert enumerate_cells(np.vstack([third, 3 * third]))[0].shape[1] == cell_count(7, 3)
+
+
+def test_more_columns_than_rank_and_a_column_of_zeros() -> None:
+    X = np.array([[1.0, 0, 1, 0], [0, 1, 1, 0], [1, 1, 2, 0], [0, 0, 0, 0]])
+    patterns, points = enumerate_cells(X)
+    assert patterns.shape[1] == count_cells(X) == 6
+    assert (patterns == (X @ points >= 0)).all()
+    with pytest.raises(ParameterError, match="a row that is not zero"):
+        enumerate_cells(np.zeros((2, 2)))
