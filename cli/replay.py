@@ -17,7 +17,7 @@ def command(results: Path, trial_id: str, save: Path | None) -> None:
     rows agree up to rounding, 1 if they differ.
     """
     from recovery.runner.replay import differences, find_trial, save_instance, stored_row
-    from recovery.runner.trial import measure
+    from recovery.runner.trial import TRACEBACK, measure
     from recovery.store import read
 
     grid = read(results)
@@ -26,7 +26,7 @@ def command(results: Path, trial_id: str, save: Path | None) -> None:
     places = ", ".join(f"{name} = {value}" for name, value in trial.cell.coordinates.items())
     click.echo(f"{trial.id}: replicate {trial.replicate} of {places}")
     for name, value in again.items():
-        if value is not None and name != "trial_id":
+        if value is not None and name not in ("trial_id", TRACEBACK):
             click.echo(f"  {name:<18} {value}")
     if save is not None:
         save_instance(trial, save)

@@ -17,7 +17,7 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
 SECONDS = click.FloatRange(0, min_open=True)
-BACKENDS = ("loky", "threading", "dask", "ray")
+BACKENDS = ("processes", "threading", "dask", "ray")
 
 
 class Shard(click.ParamType[tuple[int, int]]):
@@ -44,7 +44,7 @@ class Shard(click.ParamType[tuple[int, int]]):
 @click.option("--out", type=click.Path(path_type=Path), help="Results folder.  [default: results/NAME]")
 @click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field; repeatable.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one a core]")
-@click.option("--backend", type=click.Choice(BACKENDS), help="joblib's backend.  [default: the config's, else loky]")
+@click.option("--backend", type=click.Choice(BACKENDS), help="Where trials run.  [default: the config's choice]")
 @click.option(
     "--shard", type=Shard(), help="Run the I-th of N balanced shares.  [default: this SLURM array task's, else 1/1]"
 )

@@ -33,7 +33,7 @@ class Header:
     source: str = ""
     seed: Annotated[int, Ge(0)] = 0
     replicates: Annotated[int, Ge(1)] = 1
-    backend: Literal["loky", "threading", "dask", "ray"] = "loky"
+    backend: Literal["processes", "threading", "dask", "ray"] = "processes"
 
 
 @dataclass(frozen=True)

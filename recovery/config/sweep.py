@@ -9,6 +9,7 @@ from typing import Any
 from recovery.config.components import canonical_json
 from recovery.config.header import Claim, ReportSpec
 from recovery.config.sampling import Boundary, Sampling
+from recovery.config.user import is_user_name
 from recovery.instances.draw import Setting
 from recovery.methods.columns import Columns, columns_of, union
 from recovery.methods.method import Method
@@ -33,6 +34,11 @@ class Cell:
     coordinates: Mapping[str, Scalar]
     canonical: Mapping[str, Any] = field(repr=False)
     text: str = field(repr=False)
+
+    @property
+    def own(self) -> bool:
+        """Whether its trials run code of the user's."""
+        return any(is_user_name(self.coordinates[name]) for name in ("ensemble", "architecture", "method"))
 
     @property
     def id(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from recovery.errors import ParameterError, RecoverError
+from recovery.types import Array
 
 Value = bool | int | float | str | None
 
@@ -172,6 +173,33 @@ def checked(measured: object, columns: Columns) -> dict[str, Value]:
     if infinite:
         raise NotFiniteError(", ".join(infinite))
     return {name: _plain(name, column.kind, measured.get(name)) for name, column in columns.items()}
+
+
+def checked_record(record: object) -> dict[str, Array]:
+    """What a method recorded on its way: arrays of doubles of one length, the number of moments; {} for nothing.
+
+    Raises `ColumnError` for anything else.
+    """
+    if record is None:
+        return {}
+    if not isinstance(record, Mapping) or not all(isinstance(name, str) and name.isidentifier() for name in record):
+        raise ColumnError("a trajectory is a mapping of names to arrays")
+    arrays = {name: _doubles(name, values) for name, values in record.items()}
+    lengths = {name: len(values) for name, values in arrays.items()}
+    if len(set(lengths.values())) > 1 or 0 in lengths.values():
+        counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ColumnError(f"the arrays of a trajectory have as many moments as each other, and some: {counts}")
+    return arrays
+
+
+def _doubles(name: str, values: Any) -> Array:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged
+        raise ColumnError(f"trajectory {name!r}: {error}") from error
+    if name in RESERVED or array.ndim < 1 or array.dtype.kind not in "fiub":
+        raise ColumnError(f"trajectory {name!r} needs an array of numbers, found {array.dtype}, shape {array.shape}")
+    return np.array(array, np.float64)
 
 
 def _is_infinite(value: object) -> bool:

@@ -1,29 +1,18 @@
-"""joblib's backends by name: each is a context in which `joblib.Parallel` runs trials somewhere."""
+"""joblib's backends by name: each is a context in which `joblib.Parallel` runs trials.
+
+Processes of this machine are not among them: `supervised` runs those."""
 
 import logging
 import os
-import signal
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from threading import Thread
 from typing import Any
 
 from joblib import parallel_config
 
 from recovery.errors import ParameterError
-
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-PARENT_SECONDS = 1.0
-"""How often a worker looks whether the process that started it is still there."""
-
-
-def worker_environment() -> dict[str, str]:
-    """What a process that runs trials needs: one BLAS thread, and the modules that this process can import."""
-    return {**dict.fromkeys(THREAD_VARIABLES, "1"), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+from recovery.runner.supervised import worker_environment
 
 
 @dataclass(frozen=True)
@@ -38,27 +27,6 @@ class Service:
     broken: tuple[type[BaseException], ...] = ()
     streams: bool = True
     supervise: bool = False
-
-
-@contextmanager
-def loky(jobs: int) -> Iterator[Service]:
-    """Processes of this machine; a single job runs in this one."""
-    from joblib.externals.loky import BrokenProcessPool
-
-    with parallel_config("loky", n_jobs=jobs, initializer=enter_worker, inner_max_num_threads=1):
-        yield Service(jobs, broken=(BrokenProcessPool,))
-
-
-def enter_worker() -> None:
-    """Ctrl-C is for the process that stores the rows; when that one is gone, so are its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, args=[os.getppid()], daemon=True).start()
-
-
-def _end_with_parent(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(PARENT_SECONDS)
-    os._exit(1)
 
 
 @contextmanager
@@ -121,7 +89,6 @@ def _missing(extra: str) -> ParameterError:
 
 
 BACKENDS: dict[str, Callable[[int], AbstractContextManager[Service]]] = {
-    "loky": loky,
     "threading": threading,
     "dask": dask,
     "ray": ray,

@@ -3,8 +3,10 @@
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from recovery.config import Trial
+from recovery.runner.trial import Row
 
 BATCH_SECONDS = 0.25
 """Long enough that handing a batch over costs nothing, short enough that a stop loses little."""
@@ -12,6 +14,16 @@ SHORTEST_SECONDS = 0.02
 BATCHES_LEFT = 4
 """Batches shrink towards the end: a worker is never handed more than its share of the rest divided by this."""
 MOST_TRIALS = 2000
+BATCH_LIMIT = 4 * BATCH_SECONDS
+"""A batch that takes longer than this hands back the trials that it has not begun: costs are guesses."""
+
+
+class Done(NamedTuple):
+    """What a worker hands back: the number of its batch, a row for each of its first trials, and how long it took."""
+
+    number: int
+    rows: list[Row]
+    seconds: float
 
 
 def cost(trial: Trial) -> float:

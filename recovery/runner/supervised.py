@@ -1,44 +1,51 @@
 """Trials run in a process that may be lost: one that hangs, outgrows its memory or dies costs its own row alone.
 
-joblib can neither end one task nor survive the death of one worker, so each of its workers keeps a child process,
-hands it one trial at a time, and replaces it when it is gone. This is all that the program has of an engine.
+This is all that the program has of an engine; `keeper` has what runs in the other processes. Measured against it:
+loky loses every task under way with a worker, and pebble, which ends a late task, leaves what the task started, has no
+limit of memory and starts Python anew for each lost worker.
 """
 
-import ctypes
 import os
-import resource
+import pickle
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from multiprocessing.connection import Connection
+from multiprocessing.connection import wait
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
 
 from recovery.config import Trial
 from recovery.errors import RecoverError
-from recovery.runner.backends import worker_environment
-from recovery.runner.trial import Row, failure, measure
+from recovery.runner.batches import BATCH_LIMIT, Batches, Done
+from recovery.runner.frames import receive, send
+from recovery.runner.keeper import Answer, Task
+from recovery.runner.trial import Row, failure
 
 PATIENCE = 2
-"""A trial whose process dies is tried this many times in all."""
+"""A trial whose process dies is tried this many times by itself."""
 START_SECONDS = 120.0
-"""A child that has not started by then never will."""
+"""A keeper that has not started by then never will."""
+READ_SECONDS = 60.0
+"""An answer that has begun and is not read by then is none."""
 
 
 class TimeLimit(RecoverError):  # noqa: N818  (the name is what a row says)
     """A trial took longer than it may."""
 
 
-class MemoryLimit(RecoverError):  # noqa: N818
-    """A trial asked for more memory than it may."""
-
-
 class WorkerDied(RecoverError):  # noqa: N818
     """The process that ran a trial was gone before the trial was done."""
+
+
+class Closed(RecoverError):  # noqa: N818
+    """The worker was ended from outside."""
 
 
 @dataclass(frozen=True)
@@ -55,122 +62,215 @@ class Limits:
 UNLIMITED = Limits()
 
 
-class Child:
-    """A process of this one that measures trials as they are sent."""
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
-    def __init__(self, memory: int | None) -> None:
-        self.memory = memory
+
+def worker_environment() -> dict[str, str]:
+    """What a process that runs trials needs: one BLAS thread, and the modules that this process can import."""
+    return {**dict.fromkeys(THREAD_VARIABLES, "1"), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+class Worker:
+    """A keeper process and its runner, for one thread at a time."""
+
+    def __init__(self) -> None:
+        self._control: socket.socket | None = None
+        self._runner: socket.socket | None = None
+        self._closed = False
+
+    def measure(self, trials: Sequence[Trial], limits: Limits) -> list[Row]:
+        """Rows of the first of these trials, at least one; the others were not begun.
+
+        `timeout` if a trial took too long, `killed` if it took too much memory or its process died again and again,
+        `failed` if it could not be handed to another process. What happened in a process that had run other trials,
+        or was to run several, is tried again in a new one, so that a row depends on its own trial alone.
+        """
+        size = len(trials) if limits.seconds is None else 1
+        deaths = 0
+        while True:
+            fresh, begun, clock = self._runner is None, datetime.now(UTC), time.perf_counter()
+            try:
+                answer = self._ask(Task(trials[:size], limits.memory, BATCH_LIMIT), limits.seconds)
+            except TimeLimit as error:
+                row, last = failure("timeout", error), fresh
+            except WorkerDied as error:
+                deaths += size == 1
+                row, last = failure("killed", error), deaths == PATIENCE
+            else:
+                if answer.worn:
+                    self.end_runner()
+                if answer.rows:
+                    return answer.rows
+                row, last = answer.unreadable or {}, answer.unreadable is not None
+            if size == 1 and last:
+                seconds = time.perf_counter() - clock
+                return [{"trial_id": trials[0].id, "started_at": begun, "seconds": seconds, **row}]
+            size = max(size // 2, 1)
+
+    def _ask(self, task: Task, seconds: float | None) -> Answer:
+        """Raises `TimeLimit`, `WorkerDied` (there is no runner any more then), or `Closed`."""
+        try:
+            data = pickle.dumps((sys.path, working_folder(), pickle.dumps(task)))
+        except BaseException as error:  # a method of the user's that cannot be pickled
+            return Answer([], unreadable=failure("failed", error))
+        try:
+            control, runner = self._processes()
+            runner.settimeout(READ_SECONDS)
+            if not wait([control], 0):
+                send(runner, data)
+            ready = wait([runner, control], seconds)
+            if runner in ready:
+                answer: Answer = pickle.loads(receive(runner))
+                return answer
+        except (OSError, EOFError, pickle.UnpicklingError):
+            ready = [None]
+        if not ready:
+            self.end_runner(0)
+            raise TimeLimit(f"not done after {seconds:g} s")
+        raise WorkerDied(f"its process ended {_manner(self.end_runner())}")
+
+    def _processes(self) -> tuple[socket.socket, socket.socket]:
+        """Our ends of the sockets to the keeper and to the runner, both started if need be."""
+        if self._closed:
+            raise Closed("the sweep is over")
+        if self._control is None:
+            self._control = self._start_keeper()
+        if self._runner is None:
+            self._runner, theirs = socket.socketpair()
+            with theirs:
+                socket.send_fds(self._control, [b"r"], [theirs.fileno()])
+        return self._control, self._runner
+
+    def _start_keeper(self) -> socket.socket:
         ours, theirs = socket.socketpair()
-        environment = {**os.environ, **worker_environment()}
-        code = f"from recovery.runner.supervised import serve; serve({theirs.fileno()}, {memory})"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", code], pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL
-        )
-        theirs.close()
-        self._connection = Connection(ours.detach())
-        try:
-            started = self._connection.poll(START_SECONDS) and self._connection.recv()
-        except (EOFError, OSError):
-            started = False
-        if not started:
-            self.end()
-            raise RecoverError(f"a worker process cannot start: it ended with status {self._process.returncode}")
+        code = f"from recovery.runner.keeper import keep; keep({theirs.fileno()})"
+        with theirs:
+            keeper = subprocess.Popen(
+                [sys.executable, "-c", code],
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, **worker_environment()},
+                stdin=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,  # a signal from the terminal is for the process that stores the rows
+            )
+        Thread(target=keeper.wait, daemon=True).start()  # so that it leaves no zombie
+        ours.settimeout(START_SECONDS)
+        with suppress(OSError):
+            if ours.recv(1):
+                ours.settimeout(None)
+                return ours
+        keeper.kill()
+        raise RecoverError(f"a worker process cannot start: it ended with status {keeper.wait()}")
 
-    def measure(self, trial: Trial, seconds: float | None) -> Row:
-        """The trial's row. Raises `TimeLimit` if there is none after so many seconds, or `WorkerDied`."""
-        try:
-            self._connection.send(trial)
-            if not self._connection.poll(seconds):
-                raise TimeLimit(f"not done after {seconds:g} s")
-            row: Row = self._connection.recv()
-        except (EOFError, OSError) as error:
-            raise WorkerDied(f"its process ended {_manner(self._process.wait())}") from error
-        return row
+    def end_runner(self, patience: float = 1.0) -> int:
+        """End the process that runs trials, if there is one: at once, or if it is not gone by itself soon.
 
-    def end(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._connection.close()
+        Returns its exit status. The next trial gets another process.
+        """
+        runner, self._runner = self._runner, None
+        if runner is None or self._control is None:
+            return 0
+        runner.close()
+        with suppress(OSError):
+            if not wait([self._control], patience):
+                self._control.send(b"k")
+            if status := self._control.recv(4):
+                return int.from_bytes(status, "big", signed=True)
+        self._control.close()
+        self._control = None
+        if self._closed:
+            raise Closed("the sweep is over")
+        return -signal.SIGKILL  # the keeper was killed, and its runner with it
 
+    def close(self) -> None:
+        """End the keeper, the runner and all that it started; also from another thread than the one that waits."""
+        self._closed = True
+        if self._control is not None:
+            with suppress(OSError):
+                self._control.shutdown(socket.SHUT_RDWR)
 
-_children: dict[int, Child] = {}
-"""One a thread, by its identity: joblib's threads run trials side by side."""
-
-
-def measure_supervised(trial: Trial, limits: Limits) -> Row:
-    """The trial's row: `timeout` if it took too long, `killed` if it took too much memory or its process died twice."""
-    thread = threading.get_ident()
-    row: Row = {}
-    for _ in range(PATIENCE):
-        child = _child(thread, limits.memory)
-        begun, clock = datetime.now(UTC), time.perf_counter()
-        try:
-            row = child.measure(trial, limits.seconds)
-        except WorkerDied as error:
-            child.end()
-            row = failure("killed", error)
-            continue
-        except TimeLimit as error:
-            child.end()
-            row = failure("timeout", error)
-        except BaseException:  # a request to stop, in the middle of the trial
-            child.end()
-            raise
-        else:
-            _children[thread] = child
-        break
-    return {"trial_id": trial.id, "started_at": begun, "seconds": time.perf_counter() - clock, **row}
+    def dispose(self) -> None:
+        """Close what `close` has ended, once no thread waits."""
+        for end in (self._runner, self._control):
+            if end is not None:
+                end.close()
 
 
-def _child(thread: int, memory: int | None) -> Child:
-    """The thread's idle child if it has the memory limit that is wanted, else a new one."""
-    child = _children.pop(thread, None)
-    if child is not None and child.memory != memory:
-        child.end()
-        child = None
-    return child or Child(memory)
+_idle: list[Worker] = []
+"""Workers of this process that wait for a thread to need them."""
 
 
-def end_children() -> None:
-    """End the idle children of this process."""
-    while _children:
-        _children.popitem()[1].end()
+def measure_supervised(trials: Sequence[Trial], limits: Limits) -> list[Row]:
+    """Rows of the first of these trials, from a worker of this process that is idle."""
+    worker = _idle.pop() if _idle else Worker()
+    try:
+        rows = worker.measure(trials, limits)
+    except BaseException:  # a request to stop, in the middle of a trial
+        worker.close()
+        worker.dispose()
+        raise
+    _idle.append(worker)
+    return rows
 
 
-def serve(descriptor: int, memory: int | None) -> None:
-    """The child's life: receive a trial, send its row, until the other end is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _die_with_parent()
-    connection = Connection(descriptor)
-    connection.send(True)
-    limited = memory is None
-    while True:
-        try:
-            trial: Trial = connection.recv()
-        except (EOFError, OSError):
-            return
-        if not limited and memory is not None:
-            _limit_memory(memory)
-            limited = True
-        row = measure(trial)
-        if memory is not None and row.get("error_type") == "MemoryError":
-            row |= failure("killed", MemoryLimit(f"it asked for more than {memory} MiB"))
-        connection.send(row)
+def end_runners() -> None:
+    """End the processes of the idle workers that ran trials; the next sweep's code may be other code."""
+    for worker in _idle:
+        worker.end_runner(0)
 
 
-def _die_with_parent() -> None:
-    """Linux ends this process when the thread that started it ends, even by SIGKILL (prctl 1, PR_SET_PDEATHSIG)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+def pool(batches: Batches, jobs: int, limits: Limits) -> Generator[Done, None, None]:
+    """Batches run by so many workers of this process, handed back as they are done."""
+    done: Queue[Done | BaseException | None] = Queue(4 * jobs)
+    workers = [_idle.pop() if _idle else Worker() for _ in range(jobs)]
+    threads = [Thread(target=_work, args=[worker, batches, limits, done], daemon=True) for worker in workers]
+    try:
+        for thread in threads:
+            thread.start()
+        running = jobs
+        while running:
+            found = done.get()
+            if isinstance(found, BaseException):
+                raise found
+            if found is None:
+                running -= 1
+            else:
+                yield found
+    except BaseException:
+        for worker in workers:
+            worker.close()
+        while any(thread.is_alive() for thread in threads):
+            with suppress(Empty):
+                done.get(timeout=0.05)
+        for worker in workers:
+            worker.dispose()
+        raise
+    _idle.extend(workers)
 
 
-def _limit_memory(megabytes: int) -> None:
-    """Let the process's private memory grow by so much from here; further allocations raise MemoryError."""
-    if sys.platform != "linux":
-        return
-    lines = Path("/proc/self/status").read_text().splitlines()
-    idle = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData"))
-    resource.setrlimit(resource.RLIMIT_DATA, (idle + megabytes * 2**20, resource.RLIM_INFINITY))
+def _work(worker: Worker, batches: Batches, limits: Limits, done: Queue[Done | BaseException | None]) -> None:
+    try:
+        for number, batch in batches:
+            clock, rows = time.perf_counter(), list[Row]()
+            while len(rows) < len(batch) and time.perf_counter() - clock < BATCH_LIMIT:
+                rows += worker.measure(batch[len(rows) :], limits)
+            found = Done(number, rows, time.perf_counter() - clock)
+            batches.returned(number, len(rows), found.seconds)
+            done.put(found)
+        worker.end_runner(0)
+        done.put(None)
+    except Closed:
+        done.put(None)
+    except BaseException as error:
+        done.put(error)
+
+
+def working_folder() -> str:
+    """The current folder; the root where it was deleted."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return "/"
 
 
 def _manner(status: int) -> str:

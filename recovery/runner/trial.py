@@ -1,17 +1,23 @@
 """One unit of work: draw the trial's instance, try to recover, hand back its row whatever happens."""
 
 import time
+import traceback
 from datetime import UTC, datetime
 from typing import Any
 
 from recovery.config import Trial
 from recovery.config.seeds import streams
 from recovery.instances.draw import Instance, draw
-from recovery.methods.columns import checked, columns_of
+from recovery.methods.columns import checked, checked_record, columns_of
+from recovery.runner.stop import StopRequested
+from recovery.text import printable
 
 LONGEST_MESSAGE = 300
 TRAJECTORY = "trajectory"
 """The key of an outcome that is no column: what a method recorded on its way, stored in a table of its own."""
+TRACEBACK = "traceback"
+"""The key of a failed outcome that is no column: where it happened, the innermost call last."""
+MOST_FRAMES = 20
 
 Row = dict[str, Any]
 
@@ -30,18 +36,38 @@ def measure(trial: Trial) -> Row:
         result = method(draw_instance(trial), trial.cell.architecture)
         row |= checked(result, columns_of(method))
         row["status"] = "ok"
-        if trajectory := getattr(result, TRAJECTORY, None):
-            row[TRAJECTORY] = trajectory
-            row["recorded"] = len(next(iter(trajectory.values())))
-    except Exception as error:
+        if record := checked_record(getattr(result, TRAJECTORY, None)):
+            row[TRAJECTORY] = record
+            row["recorded"] = len(next(iter(record.values())))
+    except StopRequested:
+        raise
+    except BaseException as error:  # also sys.exit and KeyboardInterrupt: whatever a method does is a row
         row |= failure("failed", error)
     row["seconds"] = time.perf_counter() - clock
     return row
 
 
-def failure(status: str, error: Exception) -> Row:
-    """The columns that say why a trial has no measurements."""
-    message = " ".join(str(error).split())
+def failure(status: str, error: BaseException) -> Row:
+    """The columns that say why a trial has no measurements, and under `TRACEBACK` where it happened."""
+    message = printable(_text(error))
     if len(message) > LONGEST_MESSAGE:
         message = message[: LONGEST_MESSAGE - 3] + "..."
-    return {"status": status, "error_type": type(error).__name__, "error_message": message}
+    return {
+        "status": status,
+        "error_type": printable(type(error).__name__)[:LONGEST_MESSAGE],
+        "error_message": message,
+        TRACEBACK: _traceback(error),
+    }
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:  # the user's own exception
+        return "(its message cannot be shown)"
+
+
+def _traceback(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f'File "{frame.filename}", line {frame.lineno}, in {frame.name}: {frame.line}' for frame in frames]
+    return "\n".join(printable(line) for line in lines[-MOST_FRAMES:])

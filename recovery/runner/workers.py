@@ -1,11 +1,10 @@
-"""Trials fanned out over joblib's workers, each with one BLAS thread; rows come back as they are done."""
+"""Trials fanned out over workers, each with one BLAS thread; rows come back as they are done."""
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import NamedTuple
 
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
@@ -13,12 +12,12 @@ from threadpoolctl import threadpool_limits
 from recovery.config import Trial
 from recovery.errors import RecoverError
 from recovery.runner.backends import BACKENDS, Service
-from recovery.runner.batches import BATCH_SECONDS, Batches
-from recovery.runner.supervised import UNLIMITED, Limits, end_children, measure_supervised
+from recovery.runner.batches import BATCH_LIMIT, Batches, Done
+from recovery.runner.supervised import UNLIMITED, Limits, end_runners, measure_supervised, pool
 from recovery.runner.trial import Row, measure
 
-BATCH_LIMIT = 4 * BATCH_SECONDS
-"""A batch that takes longer than this hands back the trials that it has not begun: costs are guesses."""
+PROCESSES = "processes"
+"""The backend that is not joblib's: supervised processes of this machine."""
 
 MOST_DEATHS = 3
 """Passes that end with a dead worker and without a finished batch before the sweep gives up."""
@@ -27,49 +26,47 @@ WAVE = 8
 """Batches a worker that are handed out together where results come back together."""
 
 
-class Done(NamedTuple):
-    """What a worker hands back: the number of its batch, a row for each of its first trials, and how long it took."""
-
-    number: int
-    rows: list[Row]
-    seconds: float
-
-
 @dataclass(frozen=True)
 class Engine:
-    """Where trials run: so many `jobs` of joblib's `backend`, each trial within `limits`.
-
-    A single job of loky or threading runs in this process.
-    """
+    """Where trials run: so many `jobs` of a `backend`, each trial within `limits`."""
 
     jobs: int
-    backend: str = "loky"
+    backend: str = PROCESSES
     limits: Limits = UNLIMITED
 
     def run(self, trials: Iterable[Trial]) -> Generator[list[Row], None, None]:
         """The rows of all trials, in batches, in the order in which they are done.
 
-        When a worker dies, what was under way runs again, and from then on supervised, so that a trial that kills
-        its worker is found out. Raises `RecoverError` if workers keep dying all the same.
+        Trials of the user's own code, and all under limits, run in a process that may be lost, on every backend.
+        Raises `RecoverError` if the workers of a backend keep dying all the same.
         """
+        chosen = list(trials)
         try:
-            with threadpool_limits(limits=1), BACKENDS[self.backend](self.jobs) as service:
-                batches = Batches(trials, service.jobs)
-                supervise, deaths = service.supervise or bool(self.limits), 0
-                while batches:
-                    try:
-                        for done in _one_pass(batches, service, self.limits if supervise else None):
-                            batches.returned(done.number, len(done.rows), done.seconds)
-                            deaths = 0
-                            yield done.rows
-                    except service.broken as error:
-                        deaths += 1
-                        if deaths > MOST_DEATHS:
-                            raise RecoverError(f"workers died {deaths} times before finishing a batch") from error
-                        batches.lost()
-                        supervise = True
+            with threadpool_limits(limits=1):
+                if self.backend == PROCESSES:
+                    found = pool(Batches(chosen, self.jobs), self.jobs, self.limits)
+                else:
+                    found = self._on_backend(chosen)
+                for done in found:
+                    yield done.rows
         finally:
-            end_children()
+            end_runners()
+
+    def _on_backend(self, trials: list[Trial]) -> Generator[Done, None, None]:
+        with BACKENDS[self.backend](self.jobs) as service:
+            batches, deaths = Batches(trials, service.jobs), 0
+            supervise = service.supervise or bool(self.limits) or any(trial.cell.own for trial in trials)
+            while batches:
+                try:
+                    for done in _one_pass(batches, service, self.limits if supervise else None):
+                        batches.returned(done.number, len(done.rows), done.seconds)
+                        deaths = 0
+                        yield done
+                except service.broken as error:
+                    deaths += 1
+                    if deaths > MOST_DEATHS:
+                        raise RecoverError(f"workers died {deaths} times before finishing a batch") from error
+                    batches.lost()
 
 
 def _one_pass(batches: Batches, service: Service, limits: Limits | None) -> Iterator[Done]:
@@ -94,10 +91,7 @@ def run_batch(number: int, batch: Sequence[Trial], limits: Limits | None) -> Don
     Given limits, even empty ones, the trials run in a supervised process.
     """
     one_blas_thread()
-    clock = time.perf_counter()
-    rows = []
-    for trial in batch:
-        rows.append(measure(trial) if limits is None else measure_supervised(trial, limits))
-        if time.perf_counter() - clock > BATCH_LIMIT:
-            break
+    clock, rows = time.perf_counter(), list[Row]()
+    while len(rows) < len(batch) and time.perf_counter() - clock < BATCH_LIMIT:
+        rows += [measure(batch[len(rows)])] if limits is None else measure_supervised(batch[len(rows) :], limits)
     return Done(number, rows, time.perf_counter() - clock)

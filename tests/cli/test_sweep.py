@@ -145,5 +145,5 @@ def test_the_configs_backend_runs_the_trials_unless_the_command_line_names_one(
     monkeypatch.setattr(Engine, "run", lambda self, trials: used.append(self.backend) or iter(()))
     config = write_config(tmp_path, backend="threading")
     recover("sweep", config, "--out", tmp_path / "out")
-    recover("sweep", config, "--out", tmp_path / "out", "--backend", "loky")
-    assert used == ["threading", "loky"]
+    recover("sweep", config, "--out", tmp_path / "out", "--backend", "processes")
+    assert used == ["threading", "processes"]

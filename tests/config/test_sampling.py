@@ -19,7 +19,7 @@ def test_uniform_sampling_and_a_backend_change_no_document() -> None:
     plain = load_fields()
     spelled_out = load_fields(sampling={"kind": "uniform"}, backend="threading")
     assert (spelled_out.document, spelled_out.digest) == (plain.document, plain.digest)
-    assert (plain.backend, spelled_out.backend) == ("loky", "threading")
+    assert (plain.backend, spelled_out.backend) == ("processes", "threading")
 
 
 def test_a_boundary_is_stored_and_its_first_round_is_a_uniform_sweep() -> None:
@@ -66,7 +66,7 @@ axes:
         ("axes:\n  n: [4, 8]", "n: 4\naxes:", [":7:18: sampling.kind", "n is no axis here"]),
         ("axes", "report: {value: gap}\naxes", [":8:17: report.value: found 'gap'", "recovered", "all_ones"]),
         ("axes", "report: {value: gap<=1e-3}\naxes", [":8:17: report.value: found 'gap<=1e-3'"]),
-        ("axes", "backend: lokey\naxes", [":8:10: backend: found 'lokey'", "did you mean 'loky'?"]),
+        ("axes", "backend: proceses\naxes", [":8:10: backend: found 'proceses'", "did you mean 'processes'?"]),
     ],
 )
 def test_what_cannot_be_sampled_is_refused_with_its_place(tmp_path: Path, old: str, new: str, parts: list[str]) -> None:

@@ -46,7 +46,7 @@ def sweep(
     out: Path,
     jobs: int = 1,
     *,
-    backend: str = "loky",
+    backend: str = "processes",
     limits: Limits = UNLIMITED,
     max_time: float | None = None,
     **options: Any,

@@ -30,6 +30,10 @@ from .needs import lacking
 from .sweeps import rows, sweep, write_config
 
 
+def output(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 48 KiB."""
@@ -146,14 +150,17 @@ def test_workers_end_with_a_killed_sweep(tmp_path: Path) -> None:
     process = start(config, "--out", tmp_path / "out", "--jobs", 2, "--quiet", "--trial-timeout", 60)
     while not list((tmp_path / "out").glob("trials/*.parquet")):
         assert process.poll() is None
+    keepers = output("pgrep", "-P", str(process.pid), "-f", "keeper").split()
+    runners = [runner for keeper in keepers for runner in output("pgrep", "-P", keeper).split()]
+    assert (len(keepers), len(runners)) == (2, 2)
     process.kill()
     process.communicate()
     for _ in range(200):
-        left = subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True, check=False).stdout
+        left = [pid for pid in [*keepers, *runners] if Path("/proc", pid).exists()]
         if not left:
             break
         threading.Event().wait(0.1)
-    assert left == ""
+    assert left == []
 
 
 def test_importing_the_command_line_is_light() -> None:
