@@ -5,6 +5,7 @@ loky loses every task under way with a worker, and pebble, which ends a late tas
 limit of memory and starts Python anew for each lost worker.
 """
 
+import atexit
 import os
 import pickle
 import signal
@@ -113,18 +114,20 @@ class Worker:
             data = pickle.dumps((sys.path, working_folder(), pickle.dumps(task)))
         except BaseException as error:  # a method of the user's that cannot be pickled
             return Answer([], unreadable=failure("failed", error))
+        late = False
         try:
             control, runner = self._processes()
             runner.settimeout(READ_SECONDS)
             if not wait([control], 0):
                 send(runner, data)
             ready = wait([runner, control], seconds)
+            late = not ready
             if runner in ready:
                 answer: Answer = pickle.loads(receive(runner))
                 return answer
         except (OSError, EOFError, pickle.UnpicklingError):
-            ready = [None]
-        if not ready:
+            pass
+        if late:
             self.end_runner(0)
             raise TimeLimit(f"not done after {seconds:g} s")
         raise WorkerDied(f"its process ended {_manner(self.end_runner())}")
@@ -198,6 +201,12 @@ class Worker:
 
 _idle: list[Worker] = []
 """Workers of this process that wait for a thread to need them."""
+
+
+@atexit.register
+def _dispose() -> None:
+    while _idle:
+        _idle.pop().dispose()
 
 
 def measure_supervised(trials: Sequence[Trial], limits: Limits) -> list[Row]:

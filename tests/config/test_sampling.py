@@ -8,6 +8,7 @@ import pytest
 from recovery.config import Boundary, ConfigError, from_document, load
 from recovery.config.header import Header
 from recovery.runner.backends import BACKENDS
+from recovery.runner.workers import PROCESSES
 
 from .sweeps import ids, load_fields
 
@@ -87,4 +88,4 @@ def test_a_boundary_can_be_set_on_the_command_line() -> None:
 def test_every_backend_has_one_name() -> None:
     from recovery.cli.sweep import BACKENDS as OFFERED
 
-    assert tuple(BACKENDS) == OFFERED == get_args(get_type_hints(Header)["backend"])
+    assert (PROCESSES, *BACKENDS) == OFFERED == get_args(get_type_hints(Header)["backend"])
