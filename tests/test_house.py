@@ -13,7 +13,7 @@ FLOORS = [
     {"methods", "store", "config"},
     {"instances", "solvers", "training"},
     {"programs", "sampling", "theory"},
-    {"errors", "types"},
+    {"errors", "text", "types"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 SIDEWAYS = {("config", "methods"), ("store", "methods")}
