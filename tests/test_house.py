@@ -11,13 +11,14 @@ FLOORS = [
     {"report"},
     {"runner"},
     {"methods", "store", "config"},
-    {"instances", "solvers", "training"},
+    {"instances", "selection", "solvers", "training"},
     {"programs", "sampling", "theory"},
     {"errors", "text", "types"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
-SIDEWAYS = {("config", "methods"), ("store", "methods")}
-"""Rooms of one floor that know each other: configs name methods, and the row schema is made from `Measurement`."""
+SIDEWAYS = {("config", "methods"), ("store", "methods"), ("selection", "training")}
+"""Rooms of one floor that know each other: configs name methods, the row schema is made from `Measurement`, and
+sparse networks are trained by the optimisers of `training`."""
 ABOVE_THE_LINE = ("ruamel", "pydantic", "pandas", "pyarrow", "joblib", "click", "rich", "matplotlib", "statsmodels")
 WINGS = {"report": ["pages", "texts", "figures", "claims", "statistics", "diagram"]}
 """Rooms with wings, from the top down. A file of the room itself composes the wings, and no wing knows it."""

@@ -86,10 +86,11 @@ class Adam:
         self.second: Array = np.empty(0)
         self.scratch: Array = np.empty(0)
 
-    def step(self, theta: Array, gradient: Array, rate: float) -> None:
+    def step(self, theta: Array, gradient: Array, rate: float | Array) -> None:
+        """Move `theta` in place; an array of rates must broadcast against theta: several networks side by side."""
         b1, b2 = self.betas
-        if self.first.size != theta.size:
-            self.first, self.second, self.scratch = np.zeros((3, theta.size), theta.dtype)
+        if self.first.shape != theta.shape:
+            self.first, self.second, self.scratch = np.zeros((3, *theta.shape), theta.dtype)
         work = self.scratch
         if self.weight_decay and self.decoupled:
             theta *= 1.0 - rate * self.weight_decay
@@ -103,12 +104,16 @@ class Adam:
         work *= 1.0 - b2
         self.second *= b2
         self.second += work
-        np.sqrt(self.second, out=work)
-        work *= 1.0 / math.sqrt(1.0 - b2**self.count)
-        work += self.epsilon
+        self.denominator(self.second, out=work)
         np.divide(self.first, work, out=work)
         work *= rate / (1.0 - b1**self.count)
         theta -= work
+
+    def denominator(self, second: Array, out: Array) -> None:
+        """Write sqrt(s / (1 - b2^t)) + eps of the last step into `out`, for s or a part of it."""
+        np.sqrt(second, out=out)
+        out *= 1.0 / math.sqrt(1.0 - self.betas[1] ** self.count)
+        out += self.epsilon
 
     def reset(self) -> None:
         self.count = 0

@@ -1,0 +1,66 @@
+"""Which importances are large: the cut between variables that matter and the others (P3, section 3.4).
+
+The clusterings are scikit-learn's (extra `selection`). An importance of zero is never chosen.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from recovery.errors import ParameterError
+from recovery.selection.extra import require
+from recovery.types import Array, Mask, Rng
+
+Cutoff = Literal["mixture", "kmeans", "count", "none"]
+
+
+def mixture(importances: Array, rng: Rng) -> Mask:
+    """Those that a two-component Gaussian mixture gives to its component of larger mean.
+
+    A wide upper component can also claim what lies below the mean of the lower one; that is never chosen.
+    """
+    require("mixture")
+    from sklearn.mixture import GaussianMixture
+
+    values = importances[:, None]
+    model = GaussianMixture(2, max_iter=1000, random_state=_seed(rng)).fit(values)
+    low, high = np.argsort(model.means_[:, 0])
+    return (model.predict(values) == high) & (importances > model.means_[low, 0])
+
+
+def kmeans(importances: Array, rng: Rng) -> Mask:
+    """Those of the cluster of larger mean of two (k-means)."""
+    require("kmeans")
+    from sklearn.cluster import KMeans
+
+    model = KMeans(2, n_init=10, random_state=_seed(rng)).fit(importances[:, None])
+    return model.labels_ == np.argmax(model.cluster_centers_[:, 0])
+
+
+CLUSTERINGS: dict[str, Callable[[Array, Rng], Mask]] = {"mixture": mixture, "kmeans": kmeans}
+
+
+def cut(importances: Array, cutoff: Cutoff, rng: Rng, count: int | None = None) -> Mask:
+    """The chosen variables, shape (p,): the `count` largest, all that are not zero (`none`), or a cluster.
+
+    Clusterings see the importances in units of the largest one. Where all are equal there is nothing to separate,
+    and those that are not zero are chosen. Ties at the last place of a count go to the first variable.
+    """
+    positive = importances > 0
+    if cutoff == "none":
+        return positive
+    if cutoff == "count":
+        if count is None:
+            raise ParameterError("cutoff: count needs `count`, the number of variables to choose")
+        chosen = np.zeros(len(importances), np.bool_)
+        chosen[np.argsort(-importances, kind="stable")[:count]] = True
+        return chosen & positive
+    if np.ptp(importances) == 0:
+        return positive
+    return CLUSTERINGS[cutoff](importances / importances.max(), rng) & positive
+
+
+def _seed(rng: Rng) -> int:
+    """A seed of the kind that scikit-learn takes."""
+    return int(rng.integers(2**31))

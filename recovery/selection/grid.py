@@ -1,0 +1,159 @@
+"""Training over a whole grid of hyperparameters at once, and the choice among them by validation (P3, section 3.4).
+
+Numbers of epochs are checkpoints of one run, and the pairs (penalty, rate) are networks side by side: 4 x 3 x 3 x 3
+fits are three runs, one for each number of neurons.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from recovery.errors import DataError, ParameterError
+from recovery.selection.networks import Networks, SparseNetwork, initialize, network
+from recovery.training.optimizers import Adam
+from recovery.types import Array, Rng
+
+Shrinkage = Literal["subgradient", "proximal"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """The hyperparameters of one fit: lambda of equation (10), the rate of Adam, neurons, epochs."""
+
+    penalty: float
+    rate: float
+    neurons: int
+    epochs: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The product of these hyperparameters; the defaults are those of P3, section 4."""
+
+    penalties: tuple[float, ...] = (0.1, 0.05, 0.01, 0.005)
+    rates: tuple[float, ...] = (0.05, 0.01, 0.005)
+    neurons: tuple[int, ...] = (20, 50, 100)
+    epochs: tuple[int, ...] = (200, 500, 1000)
+
+    def __post_init__(self) -> None:
+        for name, values in vars(self).items():
+            if not values or min(values) <= 0:
+                raise ParameterError(f"{name} must be positive numbers, at least one, found {list(values)}")
+
+    @property
+    def pairs(self) -> list[tuple[float, float]]:
+        """The pairs (penalty, rate), in the order of the networks of one run."""
+        return [(penalty, rate) for penalty in self.penalties for rate in self.rates]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The chosen network, its hyperparameters, and its mean squared error on the validation rows."""
+
+    network: SparseNetwork
+    point: Point
+    error: float
+
+
+class Descent:
+    """Networks under Adam on (1/n) ||f - y||^2 + penalty ||W||_1, each with its own penalty and rate.
+
+    `subgradient` adds penalty * sign(W) to the gradient, as automatic differentiation does: weights come near zero and
+    stay about a rate away. `proximal` takes Adam's step on the error alone, then the proximal map of the penalty in
+    Adam's own metric, W <- sign(W) (|W| - t)_+ with t = rate * penalty / (sqrt(s) + eps): exact zeros, and at rest the
+    optimality conditions of the same problem.
+    """
+
+    def __init__(
+        self,
+        theta: Array,
+        networks: Networks,
+        penalties: Array,
+        rates: Array,
+        shrinkage: Shrinkage = "subgradient",
+    ) -> None:
+        self.theta, self.networks, self.proximal = theta, networks, shrinkage == "proximal"
+        neurons = len(theta) // len(penalties)
+        self.penalty, self.rate = (np.repeat(v, neurons).astype(theta.dtype)[:, None] for v in (penalties, rates))
+        self.gradient = np.empty_like(theta)
+        self.work = np.empty_like(theta[:, :-2])
+        self.adam = Adam()
+
+    def run(self, epochs: int) -> None:
+        """Go on for so many epochs; each is one step on all rows."""
+        W, work, adam = self.theta[:, :-2], self.work, self.adam
+        for _ in range(epochs):
+            self.networks.gradient(self.theta, self.gradient)
+            if self.proximal:
+                adam.step(self.theta, self.gradient, self.rate)
+                adam.denominator(adam.second[:, :-2], out=work)
+                np.divide(self.penalty * self.rate, work, out=work)
+                W -= np.clip(W, -work, work)
+            else:
+                np.sign(W, out=work)
+                work *= self.penalty
+                self.gradient[:, :-2] += work
+                adam.step(self.theta, self.gradient, self.rate)
+
+
+def run_grid(
+    rng: Rng, X: Array, y: Array, grid: Grid, shrinkage: Shrinkage = "subgradient"
+) -> Iterator[tuple[int, int, Array]]:
+    """Train the whole grid; gives (neurons, epochs, theta) at each checkpoint. The next step overwrites theta."""
+    penalties, rates = np.array(grid.pairs).T
+    for neurons in grid.neurons:
+        theta = initialize(rng, len(rates), neurons, X.shape[1])
+        descent = Descent(theta, Networks(X, y, len(rates), neurons), penalties, rates, shrinkage)
+        done = 0
+        for epochs in sorted(set(grid.epochs)):
+            descent.run(epochs - done)
+            done = epochs
+            yield neurons, epochs, theta
+
+
+def choose(
+    rng: Rng,
+    X: Array,
+    y: Array,
+    grid: Grid,
+    *,
+    folds: int = 5,
+    cross: bool = False,
+    refit: bool = False,
+    shrinkage: Shrinkage = "subgradient",
+) -> Fit:
+    """The fit of the grid with the smallest mean squared error on rows that it was not trained on.
+
+    The rows are split at random into `folds` parts. One of them validates, or each in turn if `cross`. The chosen
+    hyperparameters are trained again on all rows if `refit` or `cross`; else the network itself is kept. P3 says
+    "splits the training data into training and validation parts", and no more. Raises `DataError` for fewer rows than
+    folds and for numbers that are not finite.
+    """
+    if len(X) < folds:
+        raise DataError(f"{len(X)} rows are too few for validation by {folds} parts")
+    if not (np.isfinite(X).all() and np.isfinite(y).all()):
+        raise DataError("X or y contains NaN or infinity; training needs finite numbers")
+    parts = np.array_split(rng.permutation(len(X)), folds)
+    errors: dict[Point, float] = {}
+    best: Fit | None = None
+    for held in parts if cross else parts[:1]:
+        kept = np.setdiff1d(np.arange(len(X)), held)
+        for neurons, epochs, theta in run_grid(rng, X[kept], y[kept], grid, shrinkage):
+            found = Networks(X[held], y[held], len(grid.pairs), neurons).errors(theta)
+            found = np.where(np.isfinite(found), found, np.inf)
+            for i, ((penalty, rate), error) in enumerate(zip(grid.pairs, found, strict=True)):
+                point = Point(penalty, rate, neurons, epochs)
+                errors[point] = errors.get(point, 0.0) + float(error) * len(held)
+                if not cross and (best is None or errors[point] < best.error):
+                    best = Fit(network(theta, i, neurons), point, errors[point])
+    rows = len(X) if cross else len(parts[0])
+    point = min(errors, key=errors.__getitem__)
+    if not np.isfinite(errors[point]):
+        raise DataError("every fit of the grid overflowed; scale X and y to unit variance")
+    if best is not None and not refit:
+        return Fit(best.network, point, best.error / rows)
+    alone = Grid((point.penalty,), (point.rate,), (point.neurons,), (point.epochs,))
+    ((neurons, _, theta),) = run_grid(rng, X, y, alone, shrinkage)
+    return Fit(network(theta, 0, neurons), point, errors[point] / rows)

@@ -1,0 +1,103 @@
+"""Many sparse two-layer ReLU networks at once: their values, their losses, and exact gradients (P3, equation (10)).
+
+All networks have r neurons and see the same X (n, p), so that one matrix product serves them all. Neuron j of network
+i is one row (w_j, b_j, a_j) of theta (B r, p + 2); f_i(x) = sum_j a_j (w_j . x + b_j)_+.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from recovery.types import Array, Rng
+
+
+@dataclass(frozen=True)
+class SparseNetwork:
+    """f(x) = offset + sum_j a_j (w_j . x + b_j)_+ with W (r, p), b (r,), a (r,)."""
+
+    W: Array
+    b: Array
+    a: Array
+    offset: float = 0.0
+
+    def predict(self, X: Array) -> Array:
+        """f(X) for X (n, p), shape (n,)."""
+        return self.offset + np.maximum(X @ self.W.T + self.b, 0.0) @ self.a
+
+    def importances(self) -> Array:
+        """||W_.i||_2 of each variable i, shape (p,) (P3, section 3.4)."""
+        return np.linalg.norm(self.W, axis=0)
+
+    def distance(self, other: "SparseNetwork") -> float:
+        """D_2 of P3, equations (25) and (26): the distance of (W, b) at outer weights +-1, neurons permuted at best.
+
+        The smaller network is filled up with zero neurons. Neurons of different signs are at the distance
+        (||w||^2 + ||w'||^2)^{1/2}, as if neither had a partner.
+        """
+        (P, p), (Q, q) = ((np.column_stack([f.W, f.b]) * np.abs(f.a)[:, None], np.sign(f.a)) for f in (self, other))
+        alone = np.sum(P**2, axis=1)[:, None] + np.sum(Q**2, axis=1)
+        cost = np.where(p[:, None] == q, cdist(P, Q, "sqeuclidean"), alone)
+        rows, columns = linear_sum_assignment(cost - alone)
+        left = np.sum(np.delete(P, rows, axis=0) ** 2) + np.sum(np.delete(Q, columns, axis=0) ** 2)
+        return float(np.sqrt(cost[rows, columns].sum() + left))
+
+
+def initialize(rng: Rng, networks: int, neurons: int, p: int, dtype: type[np.floating] = np.float32) -> Array:
+    """Theta whose w, b are uniform on +-1/sqrt(p) and a on +-1/sqrt(r), each network with draws of its own.
+
+    P3 does not say how it starts; these are the defaults of PyTorch, which it cites.
+    """
+    theta = rng.uniform(-1.0, 1.0, (networks * neurons, p + 2))
+    theta[:, :-1] /= np.sqrt(p)
+    theta[:, -1] /= np.sqrt(neurons)
+    return theta.astype(dtype)
+
+
+def network(theta: Array, i: int, neurons: int) -> SparseNetwork:
+    """Network i of theta, in float64 and memory of its own."""
+    rows = theta[i * neurons : (i + 1) * neurons].astype(np.float64)
+    return SparseNetwork(rows[:, :-2], rows[:, -2], rows[:, -1])
+
+
+class Networks:
+    """The mean squared errors of B networks of r neurons on one data set, and their gradients, without allocating.
+
+    X (n, p), y (n,). The ReLU has derivative 0 at 0.
+    """
+
+    def __init__(self, X: Array, y: Array, networks: int, neurons: int, dtype: type[np.floating] = np.float32) -> None:
+        n = len(X)
+        self.shape = (networks, neurons, n)
+        self.rows = np.ones((n, X.shape[1] + 1), dtype)  # a last column of ones carries the bias
+        self.rows[:, :-1] = X
+        self.columns = np.ascontiguousarray(self.rows.T)
+        self.y = y.astype(dtype)
+        self.Z, self.G = np.empty((2, networks * neurons, n), dtype)
+        self.active = np.empty((networks * neurons, n), np.bool_)
+        self.residual = np.empty((networks, 1, n), dtype)
+
+    def errors(self, theta: Array) -> Array:
+        """(1/n) ||f_i(X) - y||^2 of every network i, shape (B,)."""
+        B, r, n = self.shape
+        np.matmul(theta[:, :-1], self.columns, out=self.Z)
+        np.greater(self.Z, 0.0, out=self.active)
+        self.Z *= self.active  # half the time of np.maximum
+        np.matmul(theta[:, -1].reshape(B, 1, r), self.Z.reshape(B, r, n), out=self.residual)
+        self.residual -= self.y
+        return np.einsum("bij,bij->b", self.residual, self.residual) / n
+
+    def gradient(self, theta: Array, out: Array) -> Array:
+        """The errors; the gradient of network i's error in its own rows is written into those of `out`.
+
+        With R = (2/n) (f_i(X) - y): da = Z R, dw = a o (1[Z > 0] o R) X, and db likewise.
+        """
+        B, r, n = self.shape
+        errors = self.errors(theta)
+        self.residual *= 2.0 / n
+        out[:, -1] = np.matmul(self.Z.reshape(B, r, n), self.residual.reshape(B, n, 1)).ravel()
+        np.multiply(self.active.reshape(B, r, n), self.residual, out=self.G.reshape(B, r, n))
+        np.matmul(self.G, self.rows, out=out[:, :-1])
+        out[:, :-1] *= theta[:, -1:]
+        return errors

@@ -1,0 +1,125 @@
+"""From rows to the importance of each variable, the chosen variables, and a prediction."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from recovery.errors import DataError
+from recovery.selection.baselines import fit_baseline
+from recovery.selection.cutoffs import CLUSTERINGS, Cutoff, cut
+from recovery.selection.extra import require
+from recovery.selection.grid import Grid, Shrinkage, choose
+from recovery.selection.networks import SparseNetwork
+from recovery.types import Array, Mask, Rng
+
+SelectorName = Literal["network", "lasso", "omp", "forest", "boosting"]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """x -> (x - mean) / size, column by column; the size of a constant column is 1."""
+
+    mean: Array
+    size: Array
+
+    @classmethod
+    def of(cls, values: Array) -> "Scale":
+        """Mean and standard deviation over the rows; a deviation that is rounding of the values counts as none."""
+        size = values.std(axis=0)
+        rounding = 1e-14 * np.abs(values).max(axis=0)
+        return cls(values.mean(axis=0), np.where(size > rounding, size, 1.0))
+
+    def __call__(self, values: Array) -> Array:
+        return (values - self.mean) / self.size
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a selector found: importances (p,), chosen (p,), a prediction X (m, p) -> (m,), and how it came about.
+
+    hyperparameters: those that validation chose. network: the sparse network, in the units of X and y.
+    """
+
+    importances: Array
+    chosen: Mask
+    predict: Callable[[Array], Array]
+    hyperparameters: Mapping[str, float] = field(default_factory=dict)
+    network: SparseNetwork | None = None
+
+
+@dataclass(frozen=True)
+class Selector:
+    """One way to select variables, as a value.
+
+    grid, folds, cross, refit, shrinkage: how the network is trained and chosen, see `choose`.
+    cutoff, count: see `cut`.
+    standardize: X and y are centred and divided by their standard deviations first, so that importances and penalties
+    have no units. P3 does not say whether its code does; at large noise its errors need it.
+    """
+
+    name: SelectorName = "network"
+    grid: Grid = Grid()
+    folds: int = 5
+    cross: bool = False
+    refit: bool = False
+    shrinkage: Shrinkage = "subgradient"
+    cutoff: Cutoff = "mixture"
+    count: int | None = None
+    standardize: bool = True
+
+    def check(self) -> None:
+        """Raises `ParameterError` where scikit-learn is needed and missing."""
+        if self.name != "network":
+            require(f"selector: {self.name}")
+        if self.cutoff in CLUSTERINGS:
+            require(f"cutoff: {self.cutoff}")
+
+    def __call__(self, rng: Rng, X: Array, y: Array) -> Selection:
+        """Select among the columns of X (n, p) by y (n,). Raises `DataError` for what cannot be fitted."""
+        self.check()
+        if not (np.isfinite(X).all() and np.isfinite(y).all()):
+            raise DataError("X or y contains NaN or infinity; selection needs finite numbers")
+        if np.ptp(y) == 0:
+            raise DataError(f"every label is {y[0]:g}: no variable can explain what does not vary")
+        inputs, labels = (Scale.of(X), Scale.of(y)) if self.standardize else (_unscaled(X), _unscaled(y))
+        fitting, cutting = rng.spawn(2)
+        if self.name == "network":
+            found = self._network(fitting, inputs, labels, X, y)
+        else:
+            predict, importances = fit_baseline(self.name, fitting, inputs(X), labels(y))
+            found = Selection(
+                importances,
+                importances > 0,
+                lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))),
+            )
+        chosen = cut(found.importances, self.cutoff, cutting, self.count)
+        return Selection(found.importances, chosen, found.predict, found.hyperparameters, found.network)
+
+    def _network(self, rng: Rng, inputs: Scale, labels: Scale, X: Array, y: Array) -> Selection:
+        fit = choose(
+            rng,
+            inputs(X),
+            labels(y),
+            self.grid,
+            folds=self.folds,
+            cross=self.cross,
+            refit=self.refit,
+            shrinkage=self.shrinkage,
+        )
+        scaled = fit.network
+        W = scaled.W / inputs.size
+        network = SparseNetwork(W, scaled.b - W @ inputs.mean, scaled.a * labels.size, float(labels.mean))
+        error = fit.error * float(labels.size) ** 2
+        return Selection(
+            scaled.importances(),
+            scaled.importances() > 0,
+            network.predict,
+            {**vars(fit.point), "validation_mse": error},
+            network,
+        )
+
+
+def _unscaled(values: Array) -> Scale:
+    return Scale(np.zeros(values.shape[1:]), np.ones(values.shape[1:]))

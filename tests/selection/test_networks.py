@@ -1,0 +1,148 @@
+"""Networks side by side: gradients against finite differences, batches against single fits, Adam literally."""
+
+import math
+
+import numpy as np
+import pytest
+
+from recovery.selection.grid import Descent, Grid, choose, run_grid
+from recovery.selection.networks import Networks, SparseNetwork, initialize, network
+from recovery.training.models import NETWORKS, Empirical, Parameters
+
+B, R, N, P = 3, 5, 17, 4
+
+
+def problem(dtype=np.float64):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((N, P)), rng.standard_normal(N)
+    return X, y, initialize(rng, B, R, P, dtype)
+
+
+def test_errors_are_those_of_each_network():
+    X, y, theta = problem()
+    found = Networks(X, y, B, R, np.float64).errors(theta)
+    expected = [np.mean((network(theta, i, R).predict(X) - y) ** 2) for i in range(B)]
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_gradients_are_finite_differences():
+    X, y, theta = problem()
+    networks, gradient = Networks(X, y, B, R, np.float64), np.empty_like(theta)
+    networks.gradient(theta, gradient)
+    step = 1e-6
+    for row in range(B * R):
+        for column in range(P + 2):
+            moved = theta.copy()
+            moved[row, column] += step
+            up = networks.errors(moved)[row // R]
+            moved[row, column] -= 2 * step
+            slope = (up - networks.errors(moved)[row // R]) / (2 * step)
+            assert gradient[row, column] == pytest.approx(slope, abs=1e-8)
+
+
+def test_gradients_are_those_of_the_training_room():
+    """`Empirical` has no bias: a column of ones in X carries it."""
+    X, y, theta = problem()
+    networks, gradient = Networks(X, y, 1, R, np.float64), np.empty((R, P + 2))
+    networks.gradient(theta[:R], gradient)
+    parameters = Parameters.empty(NETWORKS["relu"], R, P + 1, 1, np.float64)
+    parameters["W"][...], parameters["V"][...] = theta[:R, :-1], theta[:R, -1:]
+    slope = parameters.like()
+    Empirical(np.column_stack([X, np.ones(N)]), y[:, None], R, 1.0 / N)(parameters, slope)
+    np.testing.assert_allclose(gradient, np.hstack([slope["W"], slope["V"]]), rtol=1e-12, atol=1e-14)
+
+
+def literal_adam(X, y, theta, penalty, rate, steps):
+    """Algorithm 1 of Kingma and Ba on (1/n) ||f - y||^2 + penalty ||W||_1, entry by entry."""
+    theta, first, second = theta.copy(), np.zeros_like(theta), np.zeros_like(theta)
+    for t in range(1, steps + 1):
+        Z = X @ theta[:, :-2].T + theta[:, -2]
+        residual = np.maximum(Z, 0) @ theta[:, -1] - y
+        gradient = np.zeros_like(theta)
+        for j in range(len(theta)):
+            for i in range(len(X)):
+                on = 2 * residual[i] / len(X) * (Z[i, j] > 0)
+                gradient[j, :-2] += on * theta[j, -1] * X[i]
+                gradient[j, -2] += on * theta[j, -1]
+                gradient[j, -1] += on * Z[i, j]
+            gradient[j, :-2] += penalty * np.sign(theta[j, :-2])
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        theta -= rate * (first / (1 - 0.9**t)) / (np.sqrt(second / (1 - 0.999**t)) + 1e-8)
+    return theta
+
+
+def test_a_batch_is_single_fits_by_the_letter():
+    X, y, theta = problem()
+    start, pairs = theta.copy(), [(0.1, 0.05), (0.01, 0.02), (0.3, 0.005)]
+    Descent(theta, Networks(X, y, B, R, np.float64), *np.array(pairs).T).run(30)
+    for i, (penalty, rate) in enumerate(pairs):
+        rows = slice(i * R, (i + 1) * R)
+        np.testing.assert_allclose(theta[rows], literal_adam(X, y, start[rows], penalty, rate, 30), rtol=1e-9)
+
+
+def test_checkpoints_are_runs_of_their_own():
+    X, y, _ = problem()
+    grid = Grid((0.1, 0.01), (0.05,), (R,), (7, 3))
+    seen = {epochs: theta.copy() for _, epochs, theta in run_grid(np.random.default_rng(1), X, y, grid)}
+    for epochs in (3, 7):
+        alone = Grid((0.1, 0.01), (0.05,), (R,), (epochs,))
+        ((_, _, theta),) = run_grid(np.random.default_rng(1), X, y, alone)
+        np.testing.assert_array_equal(theta, seen[epochs])
+
+
+def test_proximal_steps_end_at_zeros_and_at_the_optimality_conditions():
+    """|dE/dw| <= penalty where w = 0, and dE/dw = -penalty sign(w) where it is not."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60, 8))
+    y = np.maximum(X[:, 0] + 0.5, 0) - np.maximum(X[:, 1], 0)
+    theta = initialize(rng, 1, 6, 8, np.float64)
+    networks, penalty = Networks(X, y, 1, 6, np.float64), 0.1
+    # the outer weights have no penalty and would grow for ever, as W shrinks: hold them
+    theta[:, -1] = np.sign(theta[:, -1])
+    for rate in (1e-2, 1e-3, 1e-4, 1e-5):
+        descent = Descent(theta, networks, np.array([penalty]), np.array([rate]), "proximal")
+        for _ in range(1500):
+            outer = theta[:, -1].copy()
+            descent.run(1)
+            theta[:, -1] = outer
+    networks.gradient(theta, descent.gradient)
+    W, slope = theta[:, :-2], descent.gradient[:, :-2]
+    assert (W == 0).mean() > 0.5
+    assert np.abs(slope[W == 0]).max() <= penalty * (1 + 1e-3)
+    np.testing.assert_allclose(slope[W != 0], -penalty * np.sign(W[W != 0]), atol=1e-3 * penalty)
+
+
+def test_the_subgradient_leaves_no_zeros():
+    X, y, _ = problem()
+    fit = choose(np.random.default_rng(0), X, y, Grid((1.0,), (0.01,), (5,), (100,)), folds=2)
+    assert np.all(fit.network.W != 0)
+    fit = choose(np.random.default_rng(0), X, y, Grid((1.0,), (0.01,), (5,), (100,)), folds=2, shrinkage="proximal")
+    assert np.any(fit.network.W == 0)
+
+
+def planted(rng, r, p):
+    return SparseNetwork(rng.standard_normal((r, p)), rng.standard_normal(r), rng.choice([-1.0, 1.0], r))
+
+
+def test_the_distance_ignores_order_scaling_and_nothing_else():
+    rng = np.random.default_rng(3)
+    f = planted(rng, 4, 3)
+    order, scale = [2, 0, 3, 1], np.array([1.0, 2.0, 0.5, 3.0])[:, None]
+    same = SparseNetwork((f.W / scale)[order], (f.b / scale[:, 0])[order], (f.a * scale[:, 0])[order])
+    assert f.distance(same) == pytest.approx(0.0, abs=1e-7)
+    moved = SparseNetwork(f.W + 0.01, f.b, f.a)
+    assert f.distance(moved) == pytest.approx(0.01 * math.sqrt(12))
+    flipped = SparseNetwork(f.W, f.b, -np.abs(f.a))
+    positive = SparseNetwork(f.W, f.b, np.abs(f.a))
+    norms = np.sum(f.W**2) + np.sum(f.b**2)
+    assert positive.distance(flipped) == pytest.approx(math.sqrt(2 * norms))
+
+
+def test_the_distance_of_networks_of_different_sizes_counts_the_neurons_left_over():
+    rng = np.random.default_rng(4)
+    f = planted(rng, 5, 3)
+    less = SparseNetwork(f.W[:3], f.b[:3], f.a[:3])
+    left = math.sqrt(np.sum(f.W[3:] ** 2) + np.sum(f.b[3:] ** 2))
+    assert f.distance(less) == pytest.approx(left)
+    assert less.distance(f) == pytest.approx(left)

@@ -1,0 +1,155 @@
+"""Choice by validation, cutoffs, baselines: what is found where the answer is known, and what is refused."""
+
+import numpy as np
+import pytest
+
+from recovery.errors import DataError, ParameterError
+from recovery.selection import extra
+from recovery.selection.cutoffs import cut
+from recovery.selection.grid import Grid, choose
+from recovery.selection.selectors import Selector
+
+SMALL = Grid((0.1, 0.01), (0.02,), (10,), (100, 300))
+NAMES = ["network", "lasso", "omp", "forest", "boosting"]
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def table(n=120, p=12, sigma=0.1, seed=0):
+    draws = rng(seed)
+    X = draws.standard_normal((n, p))
+    return X, 3 * X[:, 0] - 2 * X[:, 3] + 2 * np.maximum(X[:, 5], 0) + sigma * draws.standard_normal(n)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_selector_ranks_the_variables_that_matter_first(name):
+    X, y = table()
+    found = Selector(name, SMALL)(rng(), X, y)
+    assert set(np.argsort(-found.importances)[:3]) == {0, 3, 5}
+    assert np.mean((found.predict(X) - y) ** 2) < 0.25 * y.var()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_selection_has_no_units(name):
+    X, y = table(n=60, p=6)
+    plain = Selector(name, SMALL, cutoff="count", count=3)(rng(), X, y)
+    scaled = Selector(name, SMALL, cutoff="count", count=3)(rng(), 1024.0 * X, 2.0**-20 * y)
+    np.testing.assert_array_equal(scaled.importances, plain.importances)
+    np.testing.assert_array_equal(scaled.chosen, plain.chosen)
+
+
+def test_a_linear_refit_is_predicted_in_the_units_of_the_table():
+    X, y = table(sigma=0)
+    found = Selector("lasso")(rng(), 10 * X + 5, 100 * y + 7)
+    assert np.mean((found.predict(10 * X + 5) - 100 * y - 7) ** 2) < 0.1 * np.var(100 * y)
+
+
+def test_a_network_is_given_in_the_units_of_the_table():
+    X, y = table()
+    found = Selector("network", SMALL)(rng(), 10 * X + 5, y)
+    assert found.network is not None
+    np.testing.assert_allclose(found.network.predict(10 * X + 5), found.predict(10 * X + 5))
+    assert found.hyperparameters["validation_mse"] < y.var()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_integers_constant_and_repeated_columns_and_rows(name):
+    X = rng().integers(-3, 4, (80, 5))
+    X[:, 1], X[:, 4] = 7, X[:, 0]
+    X[40:] = X[:40]
+    found = Selector(name, SMALL)(rng(), X, 2 * X[:, 2] + 1)
+    assert found.chosen[2]
+    assert not found.chosen[1]
+    assert np.isfinite(found.importances).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_that_do_not_vary_are_refused(name):
+    X, _ = table(n=30, p=6)
+    with pytest.raises(DataError, match="every label is 5"):
+        Selector(name, SMALL)(rng(), X, np.full(30, 5.0))
+
+
+def test_one_variable_is_enough():
+    X, _ = table(p=6)
+    found = Selector("lasso")(rng(), X[:, :1], X[:, 0])
+    assert found.chosen.tolist() == [True]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_are_refused(bad):
+    X, y = table()
+    X[3, 2] = bad
+    for name in NAMES:
+        with pytest.raises(DataError, match="NaN or infinity"):
+            Selector(name, SMALL)(rng(), X, y)
+    with pytest.raises(DataError, match="NaN or infinity"):
+        choose(rng(), X, y, SMALL)
+
+
+def test_too_few_rows_and_overflow_are_said():
+    X, y = table()
+    with pytest.raises(DataError, match="3 rows are too few"):
+        choose(rng(), X[:3], y[:3], SMALL)
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(DataError, match="overflowed"):
+        choose(rng(), X, 1e30 * y, Grid((0.1,), (0.01,), (5,), (10,)))
+
+
+def test_an_empty_or_negative_grid_is_refused():
+    with pytest.raises(ParameterError, match="penalties must be positive"):
+        Grid(penalties=())
+    with pytest.raises(ParameterError, match="epochs must be positive"):
+        Grid(epochs=(200, 0))
+
+
+def test_the_choice_is_the_smallest_validation_error():
+    """Cross-validation of one point is its error over all parts, computed here by hand."""
+    X, y = table(n=40, p=6)
+    one, two = Grid((0.1,), (0.02,), (5,), (50,)), Grid((0.1, 10.0), (0.02,), (5,), (50,))
+    assert choose(rng(), X, y, two).point.penalty == 0.1
+    kept = choose(rng(), X, y, one)
+    held = np.array_split(rng().permutation(40), 5)[0]
+    assert kept.error == pytest.approx(np.mean((kept.network.predict(X[held]) - y[held]) ** 2), rel=1e-4)
+    again = choose(rng(), X, y, one, refit=True)
+    assert again.error == kept.error
+    assert np.mean((again.network.predict(X) - kept.network.predict(X)) ** 2) > 0
+    crossed = choose(rng(), X, y, two, cross=True)
+    assert crossed.point.penalty == 0.1
+
+
+def test_clusterings_separate_two_groups():
+    values = np.concatenate([np.linspace(0.9, 1.1, 5), np.linspace(0.0, 0.05, 20)])
+    for cutoff in ("mixture", "kmeans"):
+        np.testing.assert_array_equal(cut(values, cutoff, rng()), values > 0.5)
+        np.testing.assert_array_equal(cut(1e-9 * values, cutoff, rng()), values > 0.5)
+
+
+def test_a_wide_upper_component_claims_nothing_below_the_lower_one():
+    values = np.concatenate([[0.0], np.linspace(0.5, 0.501, 40), [0.6, 1.0, 3.0]])
+    assert not cut(values, "mixture", rng())[0]
+    assert cut(values, "mixture", rng())[-1]
+
+
+def test_counts_and_zeros():
+    values = np.array([0.0, 2.0, 1.0, 2.0, 0.0])
+    assert np.flatnonzero(cut(values, "count", rng(), 2)).tolist() == [1, 3]
+    assert np.flatnonzero(cut(values, "count", rng(), 5)).tolist() == [1, 2, 3]
+    assert np.flatnonzero(cut(values, "none", rng())).tolist() == [1, 2, 3]
+    with pytest.raises(ParameterError, match="needs `count`"):
+        cut(values, "count", rng())
+
+
+@pytest.mark.parametrize("cutoff", ["mixture", "kmeans"])
+def test_equal_importances_cannot_be_separated(cutoff):
+    assert not cut(np.zeros(4), cutoff, rng()).any()
+    assert cut(np.ones(4), cutoff, rng()).all()
+
+
+def test_a_missing_extra_is_said_before_anything_runs(monkeypatch):
+    monkeypatch.setattr(extra, "find_spec", lambda name: None)
+    for selector in (Selector("lasso", cutoff="none"), Selector("network"), Selector("forest", cutoff="none")):
+        with pytest.raises(ParameterError, match=r"pip install 'recover\[selection\]'"):
+            selector.check()
+    Selector("network", cutoff="none").check()
