@@ -1,0 +1,223 @@
+"""Hermite moments T_k = E[y He_k(x)], x ~ N(0, I): in one pass over samples, or exact for a known network (P4, section 3).
+
+Jennrich's algorithm of order l needs T_0 .. T_2l whole, and of T_{2l+1}, T_{2l+2} contractions to d^l x d^l matrices
+only. With He_k(x)[g] and He_k(x)[g, h] for k tensors contracted in their last slots, and Sym the average over slots,
+    He_{k+1}[g]    = (g.x) He_k - k Sym(g (x) He_{k-1}),
+    He_{k+2}[g, h] = (g.x)(h.x) He_k - (g.h) He_k - 2k Sym(G . He_k) - k(k-1) Sym(G (x) He_{k-2}),
+G = (g h^T + h g^T) / 2, in expectation, where G . He_k contracts the first slot. So all of them are linear in the
+sums of w(x) x^alpha, |alpha| <= 2l, for the weights w = y, y (g.x), y (g.x)(h.x): one matrix product a block of
+samples, of (1 + K + K(K+1)/2) x C(d + 2l, 2l) sums for K directions g. No tensor of order above 2l is formed.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, permutations
+from math import comb, factorial
+
+import numpy as np
+from scipy.special import eval_hermitenorm, ndtr
+
+from recovery.errors import ParameterError
+from recovery.programs.relu_network import ReluNetwork
+from recovery.types import Array, Index
+
+BLOCK = 4096
+"""Samples a block: the monomials of a block (C(d + 2l, 2l) x 4096 numbers) stay in the cache for small d."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """T_0 .. T_2l, and T_{2l+1}, T_{2l+2} contracted with directions.
+
+    whole: T_k, shape (d,) * k. directions (K, d). odd (K, d^l, d^l): T_{2l+1}[g_i]. even (P, d^l, d^l):
+    T_{2l+2}[g_i, g_j] for the P = K(K+1)/2 pairs i <= j, in the order of `pairs`.
+    """
+
+    order: int
+    directions: Array
+    whole: tuple[Array, ...]
+    odd: Array
+    even: Array
+
+    @property
+    def base(self) -> Array:
+        """T_2l as a d^l x d^l matrix."""
+        side = self.odd.shape[1]
+        return self.whole[2 * self.order].reshape(side, side)
+
+    @property
+    def pairs(self) -> tuple[Index, Index]:
+        """The directions i <= j of each matrix of `even`."""
+        return np.triu_indices(len(self.directions))
+
+    def responses(self, W: Array) -> tuple[Array, Array]:
+        """What the rank-one terms of unit weights W (m, d) are multiplied with: w.g_i (K, m), (w.g_i)(w.g_j) (P, m)."""
+        along = self.directions @ W.T
+        i, j = self.pairs
+        return along, along[i] * along[j]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Moments from samples, with half the difference of two halves of them: a draw of what sampling adds.
+
+    `samples` is None, and `error` zero, for exact moments.
+    """
+
+    moments: Moments
+    error: Moments
+    samples: int | None = None
+
+
+class Monomials:
+    """All monomials of x in R^d of degree <= p, numbered by degree; C(d + p, p) in all."""
+
+    def __init__(self, d: int, degree: int) -> None:
+        self.d = d
+        members = [list(combinations_with_replacement(range(d), q)) for q in range(degree + 1)]
+        self.starts = np.cumsum([0, *map(len, members)])
+        number = [{member: i for i, member in enumerate(level)} for level in members]
+        self._last = [np.array([m[-1] for m in level]) for level in members[1:]]
+        self._rest = [
+            np.array([number[q][m[:-1]] for m in level]) + self.starts[q] for q, level in enumerate(members[1:])
+        ]
+        self._where = [self._index(q, number[q]) for q in range(degree + 1)]
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def _index(self, q: int, number: dict[tuple[int, ...], int]) -> Index:
+        slots = np.sort(np.indices((self.d,) * q).reshape(q, self.d**q), axis=0).T
+        return np.array([number[tuple(map(int, row))] for row in slots], dtype=np.intp).reshape((self.d,) * q)
+
+    def evaluate(self, X: Array, out: Array) -> Array:
+        """The monomials of the rows of X (n, d), written into the first n columns of `out`; shape (len(self), n)."""
+        Z, columns = out[:, : len(X)], np.ascontiguousarray(X.T)
+        Z[0] = 1.0
+        for q, (rest, last) in enumerate(zip(self._rest, self._last, strict=True)):
+            np.multiply(Z[rest], columns[last], out=Z[self.starts[q + 1] : self.starts[q + 2]])
+        return Z
+
+    def tensor(self, sums: Array, q: int) -> Array:
+        """The symmetric tensors of degree q in sums (..., len(self)); shape (...,) + (d,) * q."""
+        return sums[..., self.starts[q] : self.starts[q + 1]][..., self._where[q]]
+
+
+def estimate(blocks: Iterable[tuple[Array, Array]], order: int, directions: Array) -> Estimate:
+    """Moments from blocks (X (n, d), y (n,)) of samples with x ~ N(0, I), read once.
+
+    Time 2 N (1 + K + K(K+1)/2) C(d + 2l, 2l) operations for K directions, memory that of one block of `BLOCK` rows
+    and the sums, whatever N is. Raises `ParameterError` for fewer than two samples or shapes that do not fit.
+    """
+    d = directions.shape[1]
+    monomials, (i, j) = Monomials(d, 2 * order), np.triu_indices(len(directions))
+    sums, counts = np.zeros((2, 1 + len(directions) + len(i), len(monomials))), [0, 0]
+    scratch = np.empty((len(monomials), BLOCK))
+    for X, y in blocks:
+        if X.ndim != 2 or X.shape[1] != d or y.shape != X.shape[:1]:
+            raise ParameterError(f"a block needs X (n, {d}) and y (n,), found shapes {X.shape} and {y.shape}")
+        for start in range(0, len(X), BLOCK):
+            rows, labels = X[start : start + BLOCK], y[start : start + BLOCK]
+            Z, along = monomials.evaluate(rows, scratch), directions @ rows.T
+            weights = labels * np.vstack([np.ones((1, len(rows))), along, along[i] * along[j]])
+            # alternate which half an odd row goes to, so that halves of equal size come out
+            cut = (len(rows) + (counts[0] <= counts[1])) // 2
+            for half, part in enumerate((slice(None, cut), slice(cut, None))):
+                sums[half] += weights[:, part] @ Z[:, part].T
+            counts[0] += cut
+            counts[1] += len(rows) - cut
+    if min(counts) == 0:
+        raise ParameterError(f"moments need at least 2 samples, found {sum(counts)}")
+    mean = (sums[0] + sums[1]) / sum(counts)
+    difference = 0.5 * (sums[0] / counts[0] - sums[1] / counts[1])
+    return Estimate(
+        _from_sums(monomials, mean, order, directions), _from_sums(monomials, difference, order, directions), sum(counts)
+    )
+
+
+def from_samples(X: Array, y: Array, order: int, directions: Array) -> Estimate:
+    """`estimate` of one matrix X (N, d) and labels y (N,)."""
+    return estimate([(X, y)], order, directions)
+
+
+def exact(network: ReluNetwork, order: int, directions: Array) -> Estimate:
+    """The moments of a known network (P4, Lemma 3.5): T_k = sum_i zeta_k(i) w_i^{(x)k} at ||w_i|| = 1."""
+    unit, d = network.unit(), directions.shape[1]
+    along = directions @ unit.W.T
+    i, j = np.triu_indices(len(directions))
+    columns = powers(unit.W, order)
+    whole = tuple(powers(unit.W, k) @ coefficients(unit, k) for k in range(2 * order + 1))
+
+    def matrices(values: Array) -> Array:
+        return np.einsum("am,km,bm->kab", columns, values, columns)
+
+    moments = Moments(
+        order,
+        directions,
+        tuple(T.reshape((d,) * k) for k, T in enumerate(whole)),
+        matrices(coefficients(unit, 2 * order + 1) * along),
+        matrices(coefficients(unit, 2 * order + 2) * along[i] * along[j]),
+    )
+    zero = Moments(order, directions, tuple(map(np.zeros_like, moments.whole)), 0 * moments.odd, 0 * moments.even)
+    return Estimate(moments, zero)
+
+
+def coefficients(unit: ReluNetwork, k: int) -> Array:
+    """zeta_k(i) of a network with unit weights: a [b Phi(b) + phi(b)], a Phi(b), (-1)^k a He_{k-2}(b) phi(b)."""
+    a, b = unit.a, unit.b
+    phi = np.exp(-0.5 * b * b) / np.sqrt(2.0 * np.pi)
+    if k < 2:
+        return a * ndtr(b) if k else a * (b * ndtr(b) + phi)
+    return (-1) ** k * a * eval_hermitenorm(k - 2, b) * phi
+
+
+def powers(W: Array, k: int) -> Array:
+    """Columns w_i^{(x)k} of the rows of W (m, d); shape (d^k, m)."""
+    columns = np.ones((1, len(W)))
+    for _ in range(k):
+        columns = np.einsum("am,bm->abm", columns, W.T).reshape(-1, len(W))
+    return columns
+
+
+def _from_sums(monomials: Monomials, sums: Array, order: int, directions: Array) -> Moments:
+    """Moments from the averages of weight times monomial, rows in the order of the weights of `estimate`."""
+    K, d = directions.shape
+    top, side = 2 * order, d**order
+    raw = [monomials.tensor(sums, q) for q in range(top + 1)]
+    plain = [_hermite([tensor[0] for tensor in raw], k) for k in range(top + 1)]
+    odd, even = np.empty((K, side, side)), np.empty((K * (K + 1) // 2, side, side))
+    for n, g in enumerate(directions):
+        weighted = _hermite([tensor[1 + n] for tensor in raw], top)
+        lower = _symmetric(np.multiply.outer(g, plain[top - 1]))
+        odd[n] = (weighted - top * lower).reshape(side, side)
+    for n, (i, j) in enumerate(zip(*np.triu_indices(K), strict=True)):
+        g, h = directions[i], directions[j]
+        G = 0.5 * (np.outer(g, h) + np.outer(h, g))
+        weighted = _hermite([tensor[1 + K + n] for tensor in raw], top) - (g @ h) * plain[top]
+        middle = _symmetric(np.tensordot(G, plain[top], axes=1))
+        lower = _symmetric(np.multiply.outer(G, plain[top - 2]))
+        even[n] = (weighted - 2 * top * middle - top * (top - 1) * lower).reshape(side, side)
+    return Moments(order, directions, tuple(plain), odd, even)
+
+
+def _hermite(raw: Sequence[Array], k: int) -> Array:
+    """E[w He_k(x)] from E[w x^{(x)q}]: sum_j (-1)^j k! / (2^j j! (k - 2j)!) Sym(I^{(x)j} (x) E[w x^{(x)(k-2j)}])."""
+    total, identity = np.zeros(raw[k].shape), np.eye(raw[1].shape[0])
+    for j in range(k // 2 + 1):
+        term = raw[k - 2 * j]
+        for _ in range(j):
+            term = np.multiply.outer(identity, term)
+        scale = factorial(k) / (2**j * factorial(j) * factorial(k - 2 * j))
+        total += (-1) ** j * scale * (term if j == 0 else _symmetric(term))
+    return total
+
+
+def _symmetric(tensor: Array) -> Array:
+    """The average over all orders of the slots."""
+    orders = list(permutations(range(tensor.ndim)))
+    return sum(np.transpose(tensor, order) for order in orders) / len(orders)
+
+
+def count_operations(d: int, directions: int, order: int) -> int:
+    """Floating-point operations a sample that `estimate` needs in its matrix product."""
+    return 2 * (1 + directions + directions * (directions + 1) // 2) * comb(d + 2 * order, 2 * order)

@@ -1,0 +1,249 @@
+"""A network from its Hermite moments: weights, scalars, signs, and the rest of the function by regression (P4, 1 to 6).
+
+Orders: l = 1 needs linearly independent weights, m <= d; l = 2 independent w_i (x) w_i, m <= d (d + 1) / 2.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from math import factorial
+
+import numpy as np
+from scipy.optimize import lsq_linear
+from scipy.spatial import KDTree
+from scipy.special import eval_hermitenorm, ndtr
+
+from recovery.programs.relu_network import ReluNetwork, affine
+from recovery.tensors.hermite import Estimate, Moments, powers
+from recovery.tensors.jennrich import Terms, decompose, fit, rank_above, singular_values
+from recovery.types import Array, Mask, Rng
+
+ROUNDING = 1e-10
+"""Exact moments have rounding for noise: singular values below this fraction of the largest are none."""
+LARGEST_BIAS = 8.0
+"""A unit with |b| > 8 enters the moments with e^{-b^2/2} < 1e-13: rounding hides it, so no larger bias is believed."""
+NEAREST, FARTHEST = 1e-3, 0.5
+"""Two unit vectors nearer than this are one whatever the noise; vectors farther apart than this never are (30 degrees)."""
+UNEXPLAINED = 2.0
+"""Terms do not explain moments whose residual is above this multiple of the sampling noise."""
+LINEAR = 0.1
+"""From samples, a linear part is worth naming above this fraction of the labels' size; exact moments show all of it."""
+
+MOST_ENUMERATED = 24
+"""Signs of so many units are decided over all 2^m choices, as pairs of 2^{m/2} sums: some 0.1 s at 24."""
+DECISIVE = 3.0
+"""The best choice of signs is sure when the second leaves this many times as much."""
+
+
+class Status(Enum):
+    """What the moments say about the units; `meaning` is a sentence for people."""
+
+    IDENTIFIED = "identified", "as many units as asked for stand above the noise, and explain the moments"
+    SIGNS_OPEN = "signs_open", "known up to sign: other signs fit as well, as dependent weights allow (P4, Claim 4.8)"
+    LINEAR_UNIT = "linear_unit", "a unit is missing and a linear part is left: a large positive bias makes a unit linear"
+    HIDDEN_UNIT = "hidden_unit", "a unit is missing and nothing is left of it: its outer weight or e^{-b^2/2} is zero"
+    DEPENDENT = "dependent", "independent weights do not explain the moments: they are dependent; take a larger order"
+    TOO_FEW_SAMPLES = "too_few_samples", "fewer units than asked for stand above the sampling noise: more samples"
+
+    def __init__(self, label: str, meaning: str) -> None:
+        self.label = label
+        self.meaning = meaning
+
+
+@dataclass(frozen=True)
+class Learned:
+    """`units`, the neurons that were found; `network`, these with the linear part that is left as two more (Alg. 5).
+
+    rank: units above the noise. residual: of the moments, relative. noise: what sampling would leave of them,
+    relative.
+    """
+
+    units: ReluNetwork
+    network: ReluNetwork
+    rank: int
+    residual: float
+    noise: float
+    status: Status
+
+
+def learn(
+    estimate: Estimate,
+    neurons: int,
+    rng: Rng,
+    joint: bool = True,
+    data: tuple[Array, Array] | None = None,
+    trust: bool = False,
+) -> Learned:
+    """Units, signs and the network of at most `neurons` + 2 units, from moments and, for the function, `data` (X, y).
+
+    joint: weights from all orders at once (`joint_weights`) rather than from two of them (`paired_weights`, P4).
+    trust: take `neurons` weights even where fewer stand above the noise. P4 splits the sample for its proof; here
+    moments and regression see all of it.
+    """
+    moments, error = estimate.moments, estimate.error
+    scaled, noise = weighted(moments), weighted(error)
+    rank = rank_above(scaled, threshold(noise, scaled), neurons)
+    taken = neurons if trust and estimate.samples is not None else rank
+    W = joint_weights(scaled, taken, moments, rng) if joint else paired_weights(moments, error, taken, trust, rng)
+    left = fit(scaled, powers(W, moments.order)).residual
+    size = float(np.linalg.norm(scaled))
+    level = float(np.linalg.norm(noise)) / size if size > 0 else 0.0
+    b, a = scalars(moments, W)
+    if data is None:
+        v, c = linear_rest(moments, W, b, a)
+    else:
+        a, v, c = regress(*data, W, b)
+    flipped, sure = signs(W, b, a, v, c)
+    v, c = v + (a * flipped) @ W, c + float((a * flipped) @ b)
+    turn = np.where(flipped, -1.0, 1.0)
+    units = ReluNetwork(W * turn[:, None], b * turn, a)
+    rest = float(np.hypot(np.linalg.norm(v), c))
+    labels = size if data is None else float(np.sqrt(np.mean(data[1] ** 2)))
+    linear = rest > (LINEAR if estimate.samples else 1e-6) * labels
+    status = judge(rank, neurons, left > UNEXPLAINED * level + 1e-6, sure, linear, estimate.samples is None)
+    return Learned(units, units + affine(v, c) if rest > ROUNDING * labels else units, rank, left, level, status)
+
+
+def judge(rank: int, neurons: int, unexplained: bool, sure: bool, linear: bool, exact: bool) -> Status:
+    """The first status that applies, the gravest first."""
+    missing = rank < neurons
+    found = [
+        (unexplained, Status.DEPENDENT),
+        (missing and linear, Status.LINEAR_UNIT),
+        (missing and exact, Status.HIDDEN_UNIT),
+        (missing, Status.TOO_FEW_SAMPLES),
+        (not sure, Status.SIGNS_OPEN),
+    ]
+    return next((status for applies, status in found if applies), Status.IDENTIFIED)
+
+
+def weighted(moments: Moments) -> Array:
+    """All d^l x d^l matrices, each order over sqrt(k!): ||.||_F^2 is then its part of E[f^2] (P4, Proposition B.1)."""
+    l, (i, j) = moments.order, moments.pairs
+    twice = np.where(i == j, 1.0, np.sqrt(2.0))[:, None, None]
+    parts = [moments.base[None], moments.odd, moments.even * twice]
+    return np.concatenate([part / np.sqrt(factorial(2 * l + q)) for q, part in enumerate(parts)])
+
+
+def threshold(noise: Array, scaled: Array) -> float:
+    """eta_1: the largest singular value of the noise, or of the rounding of all moments."""
+    return max(float(singular_values(noise)[0]), ROUNDING * float(singular_values(scaled)[0]))
+
+
+def joint_weights(scaled: Array, rank: int, moments: Moments, rng: Rng) -> Array:
+    """Unit weights (rank, d) from the joint diagonalisation of T_2l, T_{2l+1} and T_{2l+2}."""
+    return _vectors(decompose(scaled, rank, rng), moments.order)
+
+
+def paired_weights(moments: Moments, error: Moments, most: int, trust: bool, rng: Rng) -> Array:
+    """Unit weights (at most `most`, d) from T_{2l+1} and T_{2l+2} by plain Jennrich, duplicates merged (P4, Alg. 4).
+
+    Two orders are needed: He_{k-2}(b) can vanish (b = 0 hides from T_3), but never for two k in a row. Terms come in
+    the order of their coefficient over the noise of their tensor; a term within eta_3, four times that ratio's
+    inverse, of one before it up to sign is a duplicate.
+    """
+    candidates, clearness = [], []
+    responses, scaled = moments.responses, weighted(moments)
+    for which, (matrices, noise) in enumerate([(moments.odd, error.odd), (moments.even, error.even)]):
+        eta1 = threshold(noise, scaled)
+        rank = most if trust else rank_above(matrices, eta1, most)
+        terms = decompose(matrices, rank, rng, joint=False)
+        W = _vectors(terms, moments.order)
+        along = responses(W)[which]
+        strength = np.abs(np.sum(terms.coefficients * along, axis=0)) / np.maximum(np.sum(along**2, axis=0), ROUNDING)
+        candidates.append(W)
+        clearness.append(strength / eta1 if eta1 > 0 else np.zeros(len(W)))
+    W, ratio = np.vstack(candidates), np.concatenate(clearness)
+    kept: list[int] = []
+    for i in np.argsort(-ratio):
+        near = np.clip(4.0 / max(float(ratio[i]), ROUNDING), NEAREST, FARTHEST)
+        distances = [min(np.linalg.norm(W[i] - W[k]), np.linalg.norm(W[i] + W[k])) for k in kept]
+        if len(kept) < most and (trust or ratio[i] > 1.0) and min(distances, default=np.inf) > near:
+            kept.append(int(i))
+    return W[kept]
+
+
+def scalars(moments: Moments, W: Array) -> tuple[Array, Array]:
+    """Biases and outer weights of unit weights W (m, d) known up to sign (P4, Algorithm 2, Lemma 4.5): b (m,), a (m,).
+
+    zeta_j(i) = (-1)^j a_i He_{j-2}(b_i) phi(b_i). l = 1: b = -zeta_3 / zeta_2. l >= 2, with gamma_{j-2} = zeta_j and
+    q the index in {k+1, k+2} of the larger |gamma_q|, k = l - 2: b = -(gamma_{q+1} + q gamma_{q-1}) / gamma_q.
+    """
+    l, m = moments.order, np.arange(len(W))
+    if l == 1:
+        gamma, q = np.array([zeta(moments, W, 2), zeta(moments, W, 3)]), np.zeros(len(W), np.intp)
+        above, below = gamma[1], np.zeros(len(W))
+    else:
+        k = l - 2
+        gamma = np.array([zeta(moments, W, j) for j in range(2, l + 4)])
+        q = np.where(np.abs(gamma[k + 1]) >= np.abs(gamma[k + 2]), k + 1, k + 2)
+        above, below = gamma[q + 1, m], q * gamma[q - 1, m]
+    top = gamma[q, m]
+    b = np.divide(-(above + below), top, out=np.zeros(len(W)), where=top != 0)
+    b = np.clip(b, -LARGEST_BIAS, LARGEST_BIAS)
+    he = (-1.0) ** q * eval_hermitenorm(q, b)
+    scale = np.sqrt(2.0 * np.pi) * np.exp(0.5 * b * b)
+    return b, np.divide(scale * top, he, out=np.zeros(len(W)), where=he != 0)
+
+
+def zeta(moments: Moments, W: Array, j: int) -> Array:
+    """The coefficients of T_j = sum_i zeta_j(i) w_i^{(x)j}, j <= 2l + 1, by least squares; shape (m,)."""
+    if j <= 2 * moments.order:
+        return np.linalg.lstsq(powers(W, j), moments.whole[j].ravel(), rcond=None)[0]
+    along = moments.responses(W)[0]
+    square = powers(W, 2 * moments.order)
+    design = np.einsum("km,am->kam", along, square).reshape(moments.odd.size, len(W))
+    return np.linalg.lstsq(design, moments.odd.ravel(), rcond=None)[0]
+
+
+def linear_rest(moments: Moments, W: Array, b: Array, a: Array) -> tuple[Array, float]:
+    """v (d,) and c of the linear function that T_1 and T_0 have beyond the units."""
+    phi = np.exp(-0.5 * b * b) / np.sqrt(2.0 * np.pi)
+    return moments.whole[1] - (a * ndtr(b)) @ W, float(moments.whole[0] - a @ (b * ndtr(b) + phi))
+
+
+def regress(X: Array, y: Array, W: Array, b: Array) -> tuple[Array, Array, float]:
+    """a (m,), v (d,) and c of least squares on (w_i.x + b_i)_+, x and 1 (P4, Algorithm 5 and Claim D.14).
+
+    (-z)_+ = z_+ - z, so the features of the other sign are in the span of these.
+    """
+    m = len(W)
+    design = np.hstack([np.maximum(X @ W.T + b, 0.0), X, np.ones((len(X), 1))])
+    solution = np.linalg.lstsq(design, y, rcond=None)[0]
+    return solution[:m], solution[m:-1], float(solution[-1])
+
+
+def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]:
+    """Which units have the wrong sign, given the linear part v.x + c beyond them, and whether no other choice does.
+
+    a (-z)_+ = a z_+ - a z, so wrong signs leave v.x + c = -sum_{wrong} a_i (w_i.x + b_i): the nearest of the 2^m
+    sums, and the second nearest, which is as near where signs are ambiguous (P4, Claim 4.8). Independent weights
+    determine the signs (P4, Algorithm 3, which asks for the sign of a number that is Phi(b_i) or Phi(b_i) - 1: for
+    b_i << 0 it lies next to 0); dependent ones with general b and a do as well.
+    """
+    A, target = a[:, None] * np.column_stack([W, b]), -np.append(v, c)
+    if len(A) > MOST_ENUMERATED:
+        wrong = lsq_linear(A.T, target, (0.0, 1.0), method="bvls").x > 0.5
+        return wrong, bool(np.linalg.matrix_rank(A) == len(A))
+    half = (len(A) + 1) // 2
+    (left, first), (right, second) = _subsets(A[:half]), _subsets(A[half:])
+    distances, nearest = KDTree(first).query(target - second, k=min(2, len(first)))
+    distances, nearest = distances.reshape(len(second), -1), nearest.reshape(len(second), -1)
+    best, runner_up = (*np.sort(distances, axis=None), np.inf)[:2]
+    row, column = np.unravel_index(np.argmin(distances), distances.shape)
+    wrong = np.concatenate([left[nearest[row, column]], right[row]])
+    return wrong, bool(runner_up > DECISIVE * best + ROUNDING * np.abs(A).sum())
+
+
+def _subsets(A: Array) -> tuple[Mask, Array]:
+    """All subsets of the rows of A (m, p), shape (2^m, m), and their sums, (2^m, p)."""
+    chosen = (np.arange(2 ** len(A))[:, None] >> np.arange(len(A))) % 2 == 1
+    return chosen, chosen @ A
+
+
+def _vectors(terms: Terms, order: int) -> Array:
+    """The unit w (r, d) of columns that are near w^{(x)l}: leading left singular vectors of d x d^{l-1}."""
+    if order == 1:
+        return np.ascontiguousarray(terms.V.T)
+    d = round(terms.V.shape[0] ** (1.0 / order))
+    folded = terms.V.T.reshape(-1, d, d ** (order - 1))
+    return np.linalg.svd(folded)[0][:, :, 0]
