@@ -1,4 +1,4 @@
-"""Finite ReLU networks with biases, f(x) = sum_i a_i (w_i.x + b_i)_+, and their exact distances over x ~ N(0, I) (P4)."""
+"""ReLU networks with biases, f(x) = sum_i a_i (w_i.x + b_i)_+, and their exact distances over x ~ N(0, I) (P4)."""
 
 from dataclasses import dataclass
 

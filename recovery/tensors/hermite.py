@@ -1,4 +1,4 @@
-"""Hermite moments T_k = E[y He_k(x)], x ~ N(0, I): in one pass over samples, or exact for a known network (P4, section 3).
+"""Hermite moments T_k = E[y He_k(x)], x ~ N(0, I): in one pass over samples, or exact for a known network (P4).
 
 Jennrich's algorithm of order l needs T_0 .. T_2l whole, and of T_{2l+1}, T_{2l+2} contractions to d^l x d^l matrices
 only. With He_k(x)[g] and He_k(x)[g, h] for k tensors contracted in their last slots, and Sym the average over slots,
@@ -131,7 +131,9 @@ def estimate(blocks: Iterable[tuple[Array, Array]], order: int, directions: Arra
     mean = (sums[0] + sums[1]) / sum(counts)
     difference = 0.5 * (sums[0] / counts[0] - sums[1] / counts[1])
     return Estimate(
-        _from_sums(monomials, mean, order, directions), _from_sums(monomials, difference, order, directions), sum(counts)
+        _from_sums(monomials, mean, order, directions),
+        _from_sums(monomials, difference, order, directions),
+        sum(counts),
     )
 
 
@@ -175,7 +177,7 @@ def powers(W: Array, k: int) -> Array:
     """Columns w_i^{(x)k} of the rows of W (m, d); shape (d^k, m)."""
     columns = np.ones((1, len(W)))
     for _ in range(k):
-        columns = np.einsum("am,bm->abm", columns, W.T).reshape(-1, len(W))
+        columns = np.einsum("am,bm->abm", columns, W.T).reshape(columns.shape[0] * W.shape[1], len(W))
     return columns
 
 
@@ -215,7 +217,10 @@ def _hermite(raw: Sequence[Array], k: int) -> Array:
 def _symmetric(tensor: Array) -> Array:
     """The average over all orders of the slots."""
     orders = list(permutations(range(tensor.ndim)))
-    return sum(np.transpose(tensor, order) for order in orders) / len(orders)
+    total = np.zeros(tensor.shape)
+    for order in orders:
+        total += np.transpose(tensor, order)
+    return total / len(orders)
 
 
 def count_operations(d: int, directions: int, order: int) -> int:

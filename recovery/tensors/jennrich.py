@@ -1,4 +1,4 @@
-"""Rank-one terms v_i v_i^T shared by symmetric matrices M_k ~ sum_i c_ki v_i v_i^T (Jennrich's algorithm; P4, Claim 4.4).
+"""Rank-one terms v_i v_i^T shared by symmetric matrices M_k ~ sum_i c_ki v_i v_i^T (Jennrich; P4, Claim 4.4).
 
 The plain algorithm takes two random combinations A, B of the M_k: A x = t B x has x_i orthogonal to all v_j but v_i,
 and B x_i is parallel to v_i. `refine` diagonalises all M_k at once from there, by congruence.

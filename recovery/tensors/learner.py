@@ -22,12 +22,14 @@ ROUNDING = 1e-10
 LARGEST_BIAS = 8.0
 """A unit with |b| > 8 enters the moments with e^{-b^2/2} < 1e-13: rounding hides it, so no larger bias is believed."""
 NEAREST, FARTHEST = 1e-3, 0.5
-"""Two unit vectors nearer than this are one whatever the noise; vectors farther apart than this never are (30 degrees)."""
+"""Two unit vectors nearer than this are one whatever the noise; those farther apart (30 degrees) never are."""
+CLEAR = 2.0
+"""eta_1 over the largest singular value of the noise: half the difference of two halves is one draw of it."""
 UNEXPLAINED = 2.0
 """Terms do not explain moments whose residual is above this multiple of the sampling noise."""
-LINEAR = 0.1
-"""From samples, a linear part is worth naming above this fraction of the labels' size; exact moments show all of it."""
-
+SEEN = 20.0
+"""A unit with |b| <= 1 has a singular value of a phi(1) / sqrt(2!) = a / 6 or more: where a linear part of 20 eta_1 is
+left, a unit of its size would have been seen three times over, if it were not linear."""
 MOST_ENUMERATED = 24
 """Signs of so many units are decided over all 2^m choices, as pairs of 2^{m/2} sums: some 0.1 s at 24."""
 DECISIVE = 3.0
@@ -39,7 +41,10 @@ class Status(Enum):
 
     IDENTIFIED = "identified", "as many units as asked for stand above the noise, and explain the moments"
     SIGNS_OPEN = "signs_open", "known up to sign: other signs fit as well, as dependent weights allow (P4, Claim 4.8)"
-    LINEAR_UNIT = "linear_unit", "a unit is missing and a linear part is left: a large positive bias makes a unit linear"
+    LINEAR_UNIT = (
+        "linear_unit",
+        "a unit is missing and a linear part is left: a large positive bias makes a unit linear",
+    )
     HIDDEN_UNIT = "hidden_unit", "a unit is missing and nothing is left of it: its outer weight or e^{-b^2/2} is zero"
     DEPENDENT = "dependent", "independent weights do not explain the moments: they are dependent; take a larger order"
     TOO_FEW_SAMPLES = "too_few_samples", "fewer units than asked for stand above the sampling noise: more samples"
@@ -81,7 +86,8 @@ def learn(
     """
     moments, error = estimate.moments, estimate.error
     scaled, noise = weighted(moments), weighted(error)
-    rank = rank_above(scaled, threshold(noise, scaled), neurons)
+    eta1 = threshold(noise, scaled)
+    rank = rank_above(scaled, eta1, neurons)
     taken = neurons if trust and estimate.samples is not None else rank
     W = joint_weights(scaled, taken, moments, rng) if joint else paired_weights(moments, error, taken, trust, rng)
     left = fit(scaled, powers(W, moments.order)).residual
@@ -98,8 +104,8 @@ def learn(
     units = ReluNetwork(W * turn[:, None], b * turn, a)
     rest = float(np.hypot(np.linalg.norm(v), c))
     labels = size if data is None else float(np.sqrt(np.mean(data[1] ** 2)))
-    linear = rest > (LINEAR if estimate.samples else 1e-6) * labels
-    status = judge(rank, neurons, left > UNEXPLAINED * level + 1e-6, sure, linear, estimate.samples is None)
+    unexplained = left > UNEXPLAINED * level + 1e-6
+    status = judge(rank, neurons, unexplained, sure, rest > SEEN * eta1, estimate.samples is None)
     return Learned(units, units + affine(v, c) if rest > ROUNDING * labels else units, rank, left, level, status)
 
 
@@ -118,15 +124,15 @@ def judge(rank: int, neurons: int, unexplained: bool, sure: bool, linear: bool, 
 
 def weighted(moments: Moments) -> Array:
     """All d^l x d^l matrices, each order over sqrt(k!): ||.||_F^2 is then its part of E[f^2] (P4, Proposition B.1)."""
-    l, (i, j) = moments.order, moments.pairs
+    order, (i, j) = moments.order, moments.pairs
     twice = np.where(i == j, 1.0, np.sqrt(2.0))[:, None, None]
     parts = [moments.base[None], moments.odd, moments.even * twice]
-    return np.concatenate([part / np.sqrt(factorial(2 * l + q)) for q, part in enumerate(parts)])
+    return np.concatenate([part / np.sqrt(factorial(2 * order + q)) for q, part in enumerate(parts)])
 
 
 def threshold(noise: Array, scaled: Array) -> float:
-    """eta_1: the largest singular value of the noise, or of the rounding of all moments."""
-    return max(float(singular_values(noise)[0]), ROUNDING * float(singular_values(scaled)[0]))
+    """eta_1: above the largest singular value of the noise, or of the rounding of all moments."""
+    return max(CLEAR * float(singular_values(noise)[0]), ROUNDING * float(singular_values(scaled)[0]))
 
 
 def joint_weights(scaled: Array, rank: int, moments: Moments, rng: Rng) -> Array:
@@ -168,13 +174,13 @@ def scalars(moments: Moments, W: Array) -> tuple[Array, Array]:
     zeta_j(i) = (-1)^j a_i He_{j-2}(b_i) phi(b_i). l = 1: b = -zeta_3 / zeta_2. l >= 2, with gamma_{j-2} = zeta_j and
     q the index in {k+1, k+2} of the larger |gamma_q|, k = l - 2: b = -(gamma_{q+1} + q gamma_{q-1}) / gamma_q.
     """
-    l, m = moments.order, np.arange(len(W))
-    if l == 1:
+    order, m = moments.order, np.arange(len(W))
+    if order == 1:
         gamma, q = np.array([zeta(moments, W, 2), zeta(moments, W, 3)]), np.zeros(len(W), np.intp)
         above, below = gamma[1], np.zeros(len(W))
     else:
-        k = l - 2
-        gamma = np.array([zeta(moments, W, j) for j in range(2, l + 4)])
+        k = order - 2
+        gamma = np.array([zeta(moments, W, j) for j in range(2, order + 4)])
         q = np.where(np.abs(gamma[k + 1]) >= np.abs(gamma[k + 2]), k + 1, k + 2)
         above, below = gamma[q + 1, m], q * gamma[q - 1, m]
     top = gamma[q, m]
@@ -226,8 +232,8 @@ def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]
         return wrong, bool(np.linalg.matrix_rank(A) == len(A))
     half = (len(A) + 1) // 2
     (left, first), (right, second) = _subsets(A[:half]), _subsets(A[half:])
-    distances, nearest = KDTree(first).query(target - second, k=min(2, len(first)))
-    distances, nearest = distances.reshape(len(second), -1), nearest.reshape(len(second), -1)
+    found = KDTree(first).query(target - second, k=range(1, 1 + min(2, len(first))))
+    distances, nearest = np.asarray(found[0]), np.asarray(found[1])
     best, runner_up = (*np.sort(distances, axis=None), np.inf)[:2]
     row, column = np.unravel_index(np.argmin(distances), distances.shape)
     wrong = np.concatenate([left[nearest[row, column]], right[row]])

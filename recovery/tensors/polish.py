@@ -11,7 +11,7 @@ from recovery.tensors.learner import regress
 from recovery.types import Array, Rng
 
 EXACT = 1e-8
-"""A fit is exact when its residual is below this fraction of the labels' size: rounding, after quadratic convergence."""
+"""A fit is exact when its residual is below this fraction of the labels' size: rounding."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,17 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
     theta = flatten(start)
     if n < len(theta):
         raise ParameterError(f"a polish of {len(start.a)} units needs at least {len(theta)} rows, found {n}")
+
+    def distance(theta: Array) -> Array:
+        return residuals(X, y, unflatten(theta, d))
+
+    def slopes(theta: Array) -> Array:
+        return jacobian(X, unflatten(theta, d))
+
     found = least_squares(
-        lambda t: residuals(X, y, unflatten(t, d)),
+        distance,
         theta,
-        lambda t: jacobian(X, unflatten(t, d)),
+        slopes,
         method="lm",
         max_nfev=evaluations,
         xtol=1e-15,

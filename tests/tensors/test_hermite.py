@@ -1,0 +1,109 @@
+"""Streaming moments against tensors formed entry by entry, exact ones against samples."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.polynomial.hermite_e import hermeval
+
+from recovery.errors import ParameterError
+from recovery.programs.relu_network import ReluNetwork
+from recovery.tensors.hermite import BLOCK, Estimate, estimate, exact, from_samples
+from tests.tensors.networks import draw_network
+
+
+def formed(X: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
+    """(1/N) sum y He_k(x), each entry as a product of one-dimensional Hermite polynomials."""
+    d = X.shape[1]
+    tensor = np.empty((d,) * k)
+    for index in product(range(d), repeat=k):
+        values = y.copy()
+        for t in range(d):
+            values *= hermeval(X[:, t], [0.0] * index.count(t) + [1.0])
+        tensor[index] = values.mean()
+    return tensor
+
+
+def sample(n: int, d: int, directions: int) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(n)
+    return rng.standard_normal((n, d)), rng.standard_normal(n), rng.standard_normal((directions, d))
+
+
+@pytest.mark.parametrize(("d", "order", "directions"), [(1, 1, 1), (4, 1, 3), (3, 2, 2)])
+def test_moments_agree_with_formed_tensors(d, order, directions):
+    X, y, G = sample(40, d, directions)
+    moments = from_samples(X, y, order, G).moments
+    for k, T in enumerate(moments.whole):
+        np.testing.assert_allclose(T, formed(X, y, k), atol=1e-13)
+    odd, even = formed(X, y, 2 * order + 1), formed(X, y, 2 * order + 2)
+    side = d**order
+    for g, matrix in zip(G, moments.odd, strict=True):
+        np.testing.assert_allclose(matrix, np.einsum("...a,a", odd, g).reshape(side, side), atol=1e-11)
+    for i, j, matrix in zip(*moments.pairs, moments.even, strict=True):
+        contracted = np.einsum("...ab,a,b", even, G[i], G[j]).reshape(side, side)
+        np.testing.assert_allclose(matrix, contracted, atol=1e-11)
+
+
+def test_contraction_of_order_four_is_the_formula_of_the_paper():
+    """He_4(x)[., ., G] = (x.Gx - tr G)(x x^T - I) - 2 (G x x^T + x x^T G) + 2 G for symmetric G."""
+    X, y, G = sample(1 + BLOCK, 5, 1)
+    (g,) = G
+    moments = from_samples(X, y, 1, G).moments
+    M = np.outer(g, g)
+    weight = y * ((X @ g) ** 2 - g @ g)
+    T2, mean = (X.T * y) @ X / len(X), y.mean()
+    expected = (X.T * weight) @ X / len(X) - weight.mean() * np.eye(5) - 2 * (M @ T2 + T2 @ M) + 2 * M * mean
+    np.testing.assert_allclose(moments.even[0], expected, atol=1e-12)
+
+
+def flatten(estimated: Estimate) -> np.ndarray:
+    parts = [estimated.moments, estimated.error]
+    return np.concatenate([np.concatenate([*map(np.ravel, m.whole), m.odd.ravel(), m.even.ravel()]) for m in parts])
+
+
+def test_blocks_do_not_matter():
+    X, y, G = sample(2 * BLOCK, 3, 2)
+    whole = from_samples(X, y, 1, G)
+    cut = estimate(((X[i : i + BLOCK], y[i : i + BLOCK]) for i in range(0, len(X), BLOCK)), 1, G)
+    np.testing.assert_allclose(flatten(cut), flatten(whole), atol=1e-13)
+    ragged = estimate([(X[:7], y[:7]), (X[7:8], y[7:8]), (X[8:], y[8:])], 1, G)
+    np.testing.assert_allclose(ragged.moments.odd, whole.moments.odd, atol=1e-13)
+    assert ragged.samples == 2 * BLOCK
+
+
+def test_the_error_is_half_the_difference_of_two_halves():
+    X, y, G = sample(100, 3, 2)
+    first, second = from_samples(X[:50], y[:50], 1, G), from_samples(X[50:], y[50:], 1, G)
+    error = from_samples(X, y, 1, G).error
+    np.testing.assert_allclose(error.odd, 0.5 * (first.moments.odd - second.moments.odd), atol=1e-13)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_samples_approach_the_exact_moments(order):
+    """Each entry within 5 standard errors: about 200 entries, false alarm below 2e-4. Fixed seed."""
+    network, rng = draw_network(0, 3, 2), np.random.default_rng(1)
+    G = rng.standard_normal((2, 3))
+    known = exact(network, order, G).moments
+    parts = []
+    for _ in range(40):
+        X = rng.standard_normal((5000, 3))
+        moments = from_samples(X, network(X), order, G).moments
+        parts.append(np.concatenate([*map(np.ravel, moments.whole), moments.odd.ravel(), moments.even.ravel()]))
+    expected = np.concatenate([*map(np.ravel, known.whole), known.odd.ravel(), known.even.ravel()])
+    error = np.std(parts, axis=0, ddof=1) / np.sqrt(len(parts))
+    assert np.all(np.abs(np.mean(parts, axis=0) - expected) < 5 * error)
+
+
+def test_scaled_weights_are_the_same_function_and_moments():
+    network = draw_network(4, 4, 3)
+    scaled = ReluNetwork(3.0 * network.W, 3.0 * network.b, network.a / 3.0)
+    G = np.eye(4)
+    np.testing.assert_allclose(flatten(exact(scaled, 1, G)), flatten(exact(network, 1, G)), atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("X", "y"), [(np.ones((1, 3)), np.ones(1)), (np.ones((4, 2)), np.ones(4)), (np.ones((4, 3)), np.ones(5))]
+)
+def test_too_few_samples_and_wrong_shapes_are_refused(X, y):
+    with pytest.raises(ParameterError):
+        from_samples(X, y, 1, np.eye(3))

@@ -1,0 +1,157 @@
+"""Parameters back from exact moments, and an honest status where they cannot be had."""
+
+import numpy as np
+import pytest
+
+from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
+from recovery.tensors.hermite import exact, from_samples
+from recovery.tensors.learner import Learned, Status, learn, scalars, signs
+from tests.tensors.networks import draw_network
+
+
+def from_exact(network: ReluNetwork, order: int, neurons: int | None = None, joint: bool = True) -> Learned:
+    d = network.W.shape[1]
+    estimate = exact(network, order, np.eye(d))
+    return learn(estimate, neurons or len(network.a), np.random.default_rng(0), joint)
+
+
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize(
+    ("d", "m", "order", "bias"),
+    [
+        (10, 5, 1, 1.0),
+        (10, 10, 1, 1.0),
+        (10, 5, 1, 0.0),
+        (5, 3, 2, 1.0),
+        (5, 9, 2, 1.0),
+        (5, 15, 2, 1.0),
+        (5, 9, 2, 0.0),
+    ],
+)
+def test_exact_moments_give_every_parameter(d, m, order, bias, joint):
+    for seed in range(4):
+        network = draw_network(seed, d, m, bias)
+        learned = from_exact(network, order, joint=joint)
+        assert learned.status is Status.IDENTIFIED
+        assert learned.rank == m
+        assert parameter_error(learned.units, network) < 1e-8
+        assert function_error(learned.network, network) < 1e-7
+
+
+def test_few_directions_are_enough():
+    network = draw_network(0, 8, 8)
+    estimate = exact(network, 1, np.random.default_rng(0).standard_normal((2, 8)))
+    assert parameter_error(learn(estimate, 8, np.random.default_rng(0)).units, network) < 1e-7
+
+
+def test_one_more_neuron_than_there_are_is_hidden():
+    learned = from_exact(draw_network(1, 6, 3), 1, neurons=5)
+    assert (learned.rank, learned.status) == (3, Status.HIDDEN_UNIT)
+    assert parameter_error(learned.units, draw_network(1, 6, 3)) < 1e-10
+
+
+def claim48(seed: int, d: int, m: int) -> ReluNetwork:
+    """Dependent weights, zero biases and outer weights that are their null vector."""
+    W = draw_network(seed, d, m).W
+    return ReluNetwork(W, np.zeros(m), np.linalg.svd(W.T)[2][-1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ambiguous_signs_of_claim_48_are_reported(seed):
+    network = claim48(seed, 4, 6)
+    X = np.random.default_rng(seed).standard_normal((50, 4))
+    turned = ReluNetwork(-network.W, network.b, network.a)
+    np.testing.assert_allclose(turned(X), network(X), atol=1e-13)  # the claim itself
+    learned = from_exact(network, 2)
+    assert learned.status is Status.SIGNS_OPEN
+    assert parameter_error(learned.units, network, up_to_sign=True) < 1e-8
+    assert function_error(learned.network, network) < 1e-7
+
+
+def test_dependent_weights_need_a_larger_order():
+    network = draw_network(5, 6, 4)
+    W = network.W.copy()
+    W[0] = (W[1] - W[2]) / np.linalg.norm(W[1] - W[2])
+    dependent = ReluNetwork(W, network.b, network.a)
+    assert from_exact(dependent, 1).status is Status.DEPENDENT
+    learned = from_exact(dependent, 2)
+    assert learned.status is Status.IDENTIFIED
+    assert parameter_error(learned.units, dependent) < 1e-8
+
+
+def test_equal_biases_hide_nothing():
+    network = draw_network(6, 6, 5)
+    equal = ReluNetwork(network.W, np.full(5, 0.4), network.a)
+    learned = from_exact(equal, 1)
+    assert learned.status is Status.IDENTIFIED
+    assert parameter_error(learned.units, equal) < 1e-10
+
+
+@pytest.mark.parametrize(("bias", "status"), [(12.0, Status.LINEAR_UNIT), (-12.0, Status.HIDDEN_UNIT)])
+def test_a_huge_bias_is_named_and_the_function_still_learned(bias, status):
+    network = draw_network(7, 6, 4)
+    b = network.b.copy()
+    b[0] = bias
+    huge = ReluNetwork(network.W, b, network.a)
+    learned = from_exact(huge, 1)
+    assert (learned.rank, learned.status) == (3, status)
+    assert len(learned.network.a) <= 4 + 2
+    assert function_error(learned.network, huge) < 1e-7
+
+
+def test_status_from_samples():
+    network, rng = draw_network(8, 4, 2), np.random.default_rng(0)
+    X = rng.standard_normal((100_000, 4))
+    many = learn(from_samples(X, network(X), 1, np.eye(4)), 2, rng, data=(X, network(X)))
+    assert many.status is Status.IDENTIFIED
+    assert parameter_error(many.units, network) < 0.1
+    few, labels = X[:40], network(X[:40])
+    assert learn(from_samples(few, labels, 1, np.eye(4)), 2, rng).status is Status.TOO_FEW_SAMPLES
+    noisy = network(X) + 100.0 * rng.standard_normal(len(X))
+    assert learn(from_samples(X, noisy, 1, np.eye(4)), 2, rng).status is Status.TOO_FEW_SAMPLES
+
+
+def test_labels_that_are_zero_give_no_unit():
+    X = np.random.default_rng(0).standard_normal((100, 3))
+    learned = learn(from_samples(X, np.zeros(100), 1, np.eye(3)), 2, np.random.default_rng(0), data=(X, np.zeros(100)))
+    assert learned.rank == 0
+    assert np.all(learned.network(X) == 0.0)
+
+
+def test_scalars_are_those_of_lemma_45_at_the_roots_of_hermite_polynomials():
+    network = draw_network(9, 5, 3)
+    for order, biases in [(1, [0.0, 1.0, -1.0]), (2, [0.0, 1.0, -np.sqrt(3.0)])]:
+        rooted = ReluNetwork(network.W, np.array(biases), network.a)
+        moments = exact(rooted, order, np.eye(5)).moments
+        for turn in (1.0, -1.0):
+            b, a = scalars(moments, turn * rooted.W)
+            np.testing.assert_allclose(b, turn * rooted.b, atol=1e-10)
+            np.testing.assert_allclose(a, rooted.a, rtol=1e-10)
+
+
+@pytest.mark.parametrize("m", [3, 8, 30])
+def test_signs_are_the_nearest_of_all_choices(m):
+    """Up to 24 units by enumeration, above it by bounded least squares."""
+    rng = np.random.default_rng(m)
+    W, b, a = rng.standard_normal((m, 40)), rng.standard_normal(m), rng.standard_normal(m)
+    wrong = rng.integers(0, 2, m) == 1
+    found, sure = signs(W, b, a, -(a * wrong) @ W, -float((a * wrong) @ b))
+    assert sure
+    assert np.array_equal(found, wrong)
+
+
+def test_rotated_inputs_give_rotated_weights():
+    network = draw_network(10, 5, 3)
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    rotated = ReluNetwork(network.W @ Q, network.b, network.a)
+    assert parameter_error(from_exact(rotated, 1).units, rotated) < 1e-10
+
+
+def test_noise_alone_gives_no_unit():
+    """60 draws of pure noise: at most 6 show a unit above it (a false one in 2 % would pass with 0.9995)."""
+    found = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((400, 5)), rng.standard_normal(400)
+        found.append(learn(from_samples(X, y, 1, np.eye(5)), 3, rng).rank)
+    assert np.count_nonzero(found) <= 6

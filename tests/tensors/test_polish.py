@@ -1,0 +1,56 @@
+"""The Jacobian against finite differences, and exact fits from near and random starts."""
+
+import numpy as np
+import pytest
+
+from recovery.errors import ParameterError
+from recovery.programs.relu_network import ReluNetwork, parameter_error
+from recovery.tensors.polish import EXACT, flatten, from_random_starts, jacobian, polish, residuals, unflatten
+from tests.tensors.networks import draw_network
+
+
+def test_jacobian_matches_finite_differences():
+    network, X = draw_network(0, 3, 4), np.random.default_rng(1).standard_normal((11, 3))
+    theta, step = flatten(network), 1e-6
+    columns = []
+    for i in range(len(theta)):
+        ends = [residuals(X, np.zeros(11), unflatten(theta + s * step * np.eye(len(theta))[i], 3)) for s in (1, -1)]
+        columns.append((ends[0] - ends[1]) / (2 * step))
+    expected = np.column_stack(columns)
+    assert np.all(np.abs(expected).max(axis=0) > 0)  # no parameter is out of play
+    np.testing.assert_allclose(jacobian(X, network), expected, atol=1e-8)
+
+
+def test_flatten_and_back():
+    network = draw_network(1, 3, 4)
+    back = unflatten(flatten(network), 3)
+    assert all(
+        np.array_equal(u, v) for u, v in zip((back.W, back.b, back.a), (network.W, network.b, network.a), strict=True)
+    )
+
+
+def test_a_near_start_is_polished_to_the_exact_parameters():
+    network, rng = draw_network(2, 5, 3), np.random.default_rng(0)
+    X = rng.standard_normal((300, 5))
+    start = ReluNetwork(network.W + 0.05 * rng.standard_normal((3, 5)), network.b + 0.05, 1.1 * network.a)
+    polished = polish(X, network(X), start)
+    assert polished.residual < EXACT
+    assert parameter_error(polished.network, network) < 1e-6
+
+
+def test_random_starts_end_at_an_exact_fit_and_keep_to_their_budget():
+    network, rng = draw_network(3, 3, 1), np.random.default_rng(0)
+    X = rng.standard_normal((100, 3))
+    found = from_random_starts(X, network(X), 1, rng, 300)
+    assert found.residual < EXACT
+    noisy = from_random_starts(X, network(X) + rng.standard_normal(100), 1, rng, 40)
+    assert noisy.evaluations <= 41
+    assert noisy.starts >= 1
+
+
+def test_too_few_rows_and_no_evaluations_are_refused():
+    network, X = draw_network(4, 3, 2), np.ones((9, 3))
+    with pytest.raises(ParameterError, match="at least 10 rows, found 9"):
+        polish(X, network(X), network)
+    with pytest.raises(ParameterError, match="at least 1 evaluation"):
+        from_random_starts(X, network(X), 1, np.random.default_rng(0), 0)
