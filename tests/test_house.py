@@ -11,7 +11,7 @@ FLOORS = [
     {"report"},
     {"runner"},
     {"methods", "store", "config"},
-    {"instances", "selection", "solvers", "training"},
+    {"instances", "selection", "solvers", "tensors", "training"},
     {"programs", "sampling", "theory"},
     {"errors", "text", "types"},
 ]
