@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from recovery.report.statistics.likelihood import Counts
-from recovery.report.statistics.threshold import fit
+from recovery.report.statistics import Counts, fit
 from recovery.theory import CURVES
 
 

@@ -17,10 +17,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binomtest
 
-from recovery.report.diagram.diagram import Diagram
-from recovery.report.statistics.likelihood import Counts
-from recovery.report.statistics.threshold import Threshold, fit
-from recovery.report.statistics.transition import slices
+from recovery.report.diagram import Diagram
+from recovery.report.statistics import Counts, Threshold, fit, slices
 from recovery.sampling.placement import Slice, place
 from recovery.sampling.transition import covariance
 from recovery.store import read

@@ -27,5 +27,5 @@ def command(
     from recovery.report.command import report
 
     analyses = report(results, kind, value, out)
-    if check_claims and any(finding.verdict == "contradicted" for a in analyses for finding in a.findings):
+    if check_claims and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):
         raise SystemExit(1)

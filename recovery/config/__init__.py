@@ -1,6 +1,7 @@
 """From YAML to a validated sweep to trials."""
 
 from recovery.config import seeds
+from recovery.config.header import Claim, CurveClaim, NamedCurve, OrderClaim, RatioCurve, Statement, ThresholdClaim
 from recovery.config.load import find, from_document, load, shipped
 from recovery.config.problems import ConfigError, Problem
 from recovery.config.sampling import Boundary
@@ -9,9 +10,16 @@ from recovery.config.sweep import Cell, Sweep, Trial
 __all__ = [
     "Boundary",
     "Cell",
+    "Claim",
     "ConfigError",
+    "CurveClaim",
+    "NamedCurve",
+    "OrderClaim",
     "Problem",
+    "RatioCurve",
+    "Statement",
     "Sweep",
+    "ThresholdClaim",
     "Trial",
     "find",
     "from_document",

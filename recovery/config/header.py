@@ -14,8 +14,8 @@ from recovery.config.problems import Path, did_you_mean, found
 from recovery.errors import ParameterError
 from recovery.methods.columns import Columns
 
-Value = bool | int | float | str | None
-Where = Annotated[Mapping[str, Value], Field(description="a mapping of coordinates to values")]
+Coordinate = bool | int | float | str | None
+Where = Annotated[Mapping[str, Coordinate], Field(description="a mapping of coordinates to values")]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Threshold:
+class ThresholdClaim:
     """The success probability of column `of` crosses 1/2 where `ratio` is `value`, to within `tolerance`."""
 
     of: str
@@ -49,7 +49,7 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class OnCurve:
+class CurveClaim:
     """The frequency of column `of` agrees with the theory curve `curve` at significance level `level`."""
 
     of: str
@@ -60,13 +60,13 @@ class OnCurve:
 
 
 @dataclass(frozen=True)
-class Order:
+class OrderClaim:
     """Column `of` succeeds sooner under each of the `values` of `axis` than under the next, at level `level`; values
     that stand in a list of their own are not compared with each other."""
 
     of: str
     axis: str
-    values: Annotated[tuple[Value | tuple[Value, ...], ...], MinLen(2)]
+    values: Annotated[tuple[Coordinate | tuple[Coordinate, ...], ...], MinLen(2)]
     level: Annotated[float, Interval(gt=0, lt=1)] = 1e-3
     where: Where = field(default_factory=dict)
     source: str = ""
@@ -81,12 +81,17 @@ class Statement:
     source: str = ""
 
 
-Claim = Threshold | OnCurve | Order | Statement
+Claim = ThresholdClaim | CurveClaim | OrderClaim | Statement
 
 FIXED = ("n", "d", "noise", "ensemble", "planted", "architecture", "method")
 """The coordinates that every row has; the axes follow."""
 
-CLAIMS: dict[str, type[Any]] = {"threshold": Threshold, "curve": OnCurve, "order": Order, "statement": Statement}
+CLAIMS: dict[str, type[Any]] = {
+    "threshold": ThresholdClaim,
+    "curve": CurveClaim,
+    "order": OrderClaim,
+    "statement": Statement,
+}
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class ReportSpec:
     value: a measured column, or an event such as max_deviation<=1e-4; without it the first usual one that the methods
     measure, such as recovered. x, y: without them, n across and d up as far as
     they vary. Without `panel`, a panel for each combination of the remaining axes. curves: drawn into the diagram,
-    {ratio: 2.0} or a theory curve's name. limits: the ends of the colour scale.
+    {ratio: 2.0} or a theory curve's name. scale, limits: of the colours; without `scale`, by the value's kind.
     """
 
     value: str | None = None
@@ -124,7 +129,7 @@ class ReportSpec:
     y: str | None = None
     panel: str | None = None
     curves: tuple[CurveSpec, ...] = ()
-    scale: Literal["linear", "log"] = "linear"
+    scale: Literal["linear", "log"] | None = None
     limits: tuple[float, float] | None = None
 
     @property
@@ -132,9 +137,12 @@ class ReportSpec:
         """What a boundary is followed of."""
         return self.value or "recovered"
 
+    @property
+    def lines(self) -> tuple[NamedCurve | RatioCurve, ...]:
+        """The curves, a bare name as {name}."""
+        return tuple(NamedCurve(curve) if isinstance(curve, str) else curve for curve in self.curves)
+
     def __post_init__(self) -> None:
-        curves = tuple(NamedCurve(curve) if isinstance(curve, str) else curve for curve in self.curves)
-        object.__setattr__(self, "curves", curves)
         if self.limits is not None and not self.limits[0] < self.limits[1]:
             raise ParameterError(f"limits are [low, high] with low < high, found {list(self.limits)}")
 
@@ -171,9 +179,9 @@ def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str]
         at: Path = ("claims", i)
         if not isinstance(claim, Statement):
             yield from _unknown((*at, "of"), column_of(claim.of), measured, "a measured column")
-        if isinstance(claim, OnCurve):
+        if isinstance(claim, CurveClaim):
             yield from _unknown((*at, "curve"), claim.curve, curve_names(), "a theory curve")
-        if isinstance(claim, Order):
+        if isinstance(claim, OrderClaim):
             yield from _unknown((*at, "axis"), claim.axis, coordinates, "a coordinate")
         for name in claim.where:
             yield from _unknown((*at, "where", name), name, coordinates, "a coordinate", key=True)
@@ -183,7 +191,7 @@ def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str]
         name = getattr(report, key)
         if name is not None:
             yield from _unknown(("report", key), name, coordinates, "a coordinate")
-    for i, curve in enumerate(report.curves):
+    for i, curve in enumerate(report.lines):
         if isinstance(curve, NamedCurve):
             yield from _unknown(("report", "curves", i), curve.name, curve_names(), "a theory curve")
 

@@ -1,6 +1,8 @@
 """Coordinates: the flat, short values by which rows name their cell."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 from recovery.config.components import COMPONENTS, Built, Choice
@@ -39,6 +41,70 @@ class Labels:
                 label = part.tag
             columns[path] = _flat(_inside(parts, path)) if label is None else label
         return columns
+
+
+TAGGED = {"ensemble": "data", "planted": "planted", "method": "method"}
+"""Fixed columns that hold the tag of a component."""
+
+
+def combinations(
+    blocks: Sequence[Block], document: Mapping[str, Any], names: Sequence[str]
+) -> list[tuple[Scalar, ...]]:
+    """The values that these coordinates take together, in the order of the config; no cell is composed for it.
+
+    A block in which one of them is neither an axis nor given by the document says nothing.
+    """
+    text = {path: _mapping_labels(path, blocks) for block in blocks for path in block.paths}
+    found: dict[tuple[Scalar, ...], None] = {}
+    for block in blocks:
+        part = _without_others(block, [path for name in names for path in (name, _tag_path(name), TAGGED.get(name))])
+        try:
+            readers = [_reader(part, document, name, text) for name in names]
+        except KeyError:
+            continue
+        found |= dict.fromkeys(tuple(read(point) for read in readers) for point in part.points())
+    return list(found)
+
+
+def _tag_path(name: str) -> str | None:
+    """`data.ensemble` for the column `ensemble`: the path of the tag that a fixed column holds."""
+    kind = COMPONENTS.get(TAGGED.get(name, ""))
+    return f"{TAGGED[name]}.{kind.tag}" if isinstance(kind, Choice) else None
+
+
+def _without_others(block: Block, paths: Sequence[str | None]) -> Block:
+    """The block with the axes of these paths alone, where nothing ties them to the others."""
+    if block.derived or block.include or block.exclude:
+        return block
+    ends = list(accumulate(len(rows[0]) for rows in block.dimensions))
+    groups = [block.paths[end - len(rows[0]) : end] for rows, end in zip(block.dimensions, ends, strict=True)]
+    kept = [i for i, group in enumerate(groups) if not set(group).isdisjoint(paths)]
+    return replace(
+        block,
+        paths=tuple(path for i in kept for path in groups[i]),
+        dimensions=tuple(block.dimensions[i] for i in kept),
+    )
+
+
+def _reader(
+    block: Block, document: Mapping[str, Any], name: str, text: Mapping[str, Mapping[object, str]]
+) -> Callable[[Point], Scalar]:
+    """What reads a coordinate off the points of a block. Raises `KeyError` if only the composed cell has it."""
+    for path in (name, _tag_path(name)):
+        if path in block.paths:
+            labels, at = text[path], block.paths.index(path)
+            return lambda point: labels.get(same_as(point[at].value)) or _flat(point[at].value)
+    root, tag = TAGGED.get(name), (_tag_path(name) or ".").split(".")[1]
+    if root in block.paths:
+        whole = block.paths.index(root)
+        return lambda point: _flat(point[whole].value[tag])
+    value: Any = document
+    for key in (_tag_path(name) or name).split("."):
+        if not isinstance(value, Mapping):
+            raise KeyError(name)
+        value = value[key]
+    fixed = _flat(value)
+    return lambda point: fixed
 
 
 def _inside(parts: dict[str, Built], path: str) -> Any:

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import asdict, fields
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from recovery.config.build import Fault, Invalid, build
 from recovery.config.components import COMPONENTS, DEFAULTS, Context
 from recovery.config.compose import Composer
 from recovery.config.header import Header, ReportSpec, build_claims, name_faults
+from recovery.config.labels import combinations
 from recovery.config.overrides import HEADER, override
 from recovery.config.points import Block
 from recovery.config.problems import ConfigError, Place, Problem, did_you_mean
@@ -127,6 +129,7 @@ def _assemble(header: Parts, blocks: list[Block], document: dict[str, Any], comp
         report,
         _axes(blocks),
         document,
+        partial(combinations, tuple(blocks), document),
         compose,
     )
 

@@ -1,6 +1,6 @@
 """Cells, trials and sweeps: what a config comes to."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -64,7 +64,8 @@ class Sweep:
     """A validated config. `document` is the config as plain data, all that `from_document` needs to build it again.
 
     axes: the dotted paths of its axes; each is a column of every cell's coordinates. backend: where trials run
-    unless the command line says otherwise; it is no part of the document.
+    unless the command line says otherwise; it is no part of the document. combinations: the values that the
+    coordinates of these names take together, in the config's order, without composing any cell.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Sweep:
     report: ReportSpec
     axes: tuple[str, ...]
     document: dict[str, Any] = field(repr=False)
+    combinations: Callable[[Sequence[str]], list[tuple[Scalar, ...]]] = field(repr=False)
     compose: Callable[[], tuple[Cell, ...]] = field(repr=False)
 
     @cached_property

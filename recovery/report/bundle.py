@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.figures.extras import extra_figures
 from recovery.report.figures.figure import render
 from recovery.report.figures.picture import picture
@@ -28,7 +28,7 @@ def bundle(analysis: Analysis) -> bytes:
         part = write_part(Path(folder), diagram.grid.table)
         rows = part.read_bytes()
     drawn = {"figure": picture(analysis), **{name: extra.draw() for name, extra in extra_figures(analysis).items()}}
-    document = json.dumps(dict(diagram.document), indent=2, ensure_ascii=False, default=str)
+    document = json.dumps(diagram.sweep.document, indent=2, ensure_ascii=False, default=str)
     contents: dict[str, bytes] = {
         "sweep.json": json.dumps(dict(diagram.grid.sweep), indent=2, default=str).encode(),
         f"trials/{part.name}": rows,
@@ -68,8 +68,8 @@ def citation(analysis: Analysis) -> str:
         "      - name: the authors of recover",
         f"    version: {json.dumps(version('recover'))}",
     ]
-    if diagram.document.get("source"):
-        lines.append(f"notes: {json.dumps('Reproduces ' + str(diagram.document['source']), ensure_ascii=False)}")
+    if diagram.sweep.source:
+        lines.append(f"notes: {json.dumps('Reproduces ' + diagram.sweep.source, ensure_ascii=False)}")
     return "\n".join(lines) + "\n"
 
 

@@ -10,15 +10,15 @@ from rich.console import Console
 
 from recovery.errors import ReportError
 from recovery.report.bundle import bundle
-from recovery.report.claims.analysis import Analysis
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.claims import Analysis
+from recovery.report.diagram import Diagram
 from recovery.report.figures.difference import draw_difference
 from recovery.report.figures.extras import extra_figures
 from recovery.report.figures.figure import render
 from recovery.report.figures.picture import picture
 from recovery.report.pages.difference_page import as_html as comparison_page
 from recovery.report.pages.page import as_html
-from recovery.report.statistics.compare import compare, in_words
+from recovery.report.statistics import compare, in_words
 from recovery.report.texts.tables import as_csv, as_json
 from recovery.report.texts.terminal import print_diagram
 from recovery.store import read

@@ -6,11 +6,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from recovery.report.claims.analysis import Analysis
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.claims import Analysis
+from recovery.report.diagram import Diagram
 from recovery.report.figures.figure import render
 from recovery.report.figures.picture import picture
-from recovery.report.texts.terminal import summary
 from recovery.store import Grid
 from recovery.store import read as read_grid
 
@@ -45,7 +44,7 @@ class Results:
 
     def claims(self) -> pd.DataFrame:
         """The config's claims beside what the grid says."""
-        return pd.DataFrame([vars(finding) for finding in self.analysis().findings])
+        return pd.DataFrame([vars(claim) for claim in self.analysis().claims])
 
     def plot(self, value: str | None = None) -> Figure:
         """The diagram as a matplotlib figure, which a notebook shows."""
@@ -56,7 +55,7 @@ class Results:
 
     def __repr__(self) -> str:
         return (
-            f"{self.grid.path}: {summary(self.analysis().diagram)}"
+            f"{self.grid.path}: {self.analysis().diagram.summary()}"
             if len(self.grid.table)
             else f"{self.grid.path}: empty"
         )

@@ -62,11 +62,10 @@ def fail(rows: pd.DataFrame, which: Any, message: str = "the solver broke down")
 
 def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | None = None, **document: Any) -> Grid:
     """A stored grid of these rows; `document` overrides keys of its config."""
-    most = int(rows.groupby(["n", "d"]).size().max()) if len(rows) else 0
     config = {
         "name": "drawn",
         "title": "Drawn from the law",
-        "replicates": rows["replicate"].nunique() or most,
+        "replicates": max(rows["replicate"].nunique(), 1),
         "axes": {},
     }
     config |= {"report": {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}]}} | document

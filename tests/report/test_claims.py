@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.report.claims.claims import findings
-from recovery.report.claims.finding import Finding
+from recovery.report.claims.claims import results
+from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.statistics.estimates import Estimates
 from recovery.theory import CURVES
@@ -24,8 +24,8 @@ def rows() -> pd.DataFrame:
     return made
 
 
-def judge(rows: pd.DataFrame, claim: dict[str, Any]) -> Finding:
-    return findings(Estimates(Diagram.of(grid(rows, claims=[claim]))))[0]
+def judge(rows: pd.DataFrame, claim: dict[str, Any]) -> ClaimResult:
+    return results(Estimates(Diagram.of(grid(rows, claims=[claim]))))[0]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ def make(name: str = HOSTILE) -> Comparison:
     first = wendel_rows(n=[40, 60, 80], d=[20, 30], replicates=30, noise=[0.0, 0.1])
     second = first.copy()
     second.loc[second["d"] == 30, "recovered"] = True
-    diagrams = (Diagram.of(grid(rows, "results/it's", name=n, seed=1)) for rows, n in ((first, "a"), (second, name)))
-    return compare(*diagrams)
+    one, other = (Diagram.of(grid(rows, "results/it's", name="a", seed=1)) for rows in (first, second))
+    # no config may have such a name; a page does not rely on it
+    return compare(one, replace(other, sweep=replace(other.sweep, name=name)))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.pages.html import pictures
 from recovery.report.pages.page import as_html
-from recovery.report.statistics.intervals import wilson
+from recovery.report.statistics.proportions import wilson
 
 from .conftest import visit
 from .grids import fail, grid, wendel_rows

@@ -44,7 +44,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
         lambda: wendel_rows(n=[60], d=[30], noise=np.linspace(0, 1, 5)),
         {"report": {"value": "absolute_distance", "x": None, "y": None}},
     ),
-    "no report section": (wendel_rows, {"report": None}),
+    "no report section": (wendel_rows, {"report": {}}),
     "many panels": (lambda: wendel_rows(n=[20, 60], d=[10, 20], noise=np.arange(12.0), replicates=1), {}),
     "sparse": (lambda: wendel_rows()[lambda rows: (rows["n"] // 10 + rows["d"] // 5) % 2 == 0], {}),
 }

@@ -4,8 +4,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import binomtest, chi2, norm
 
-from recovery.report.statistics.intervals import wilson
 from recovery.report.statistics.likelihood import Counts
+from recovery.report.statistics.proportions import wilson
 from recovery.report.statistics.threshold import Threshold, fit, goodness, slope_interval, theta_deviance
 from recovery.theory import CURVES
 

@@ -5,7 +5,7 @@ from scipy.stats import norm
 
 from recovery.report.claims.analysis import Analysis, brief, in_words
 from recovery.report.diagram.diagram import Diagram, Panel
-from recovery.report.statistics.sensitivity import sensitivity
+from recovery.report.statistics.estimates import sensitivity
 from recovery.report.statistics.transition import collapse, monotone, pooled, slices
 
 from .grids import fail, grid, wendel_rows

@@ -14,9 +14,8 @@ from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures.figure import draw, render
 from recovery.report.pages.page import as_html
-from recovery.report.statistics.intervals import wilson
+from recovery.report.statistics.proportions import wilson
 from recovery.report.texts.tables import cell_table
-from recovery.report.texts.terminal import summary
 from recovery.store import Grid, read
 from recovery.store.rounds import counts
 
@@ -57,7 +56,7 @@ def test_a_cell_s_interval_is_wilson_s_of_its_own_trials(unequal: Grid) -> None:
 def test_every_renderer_takes_them_and_says_how_they_were_placed(unequal: Grid) -> None:
     analysis = Analysis(Diagram.of(unequal))
     words = "placed by outcome in 2 rounds: 4 to 2000 a cell, most where recovered is in doubt along n"
-    assert words in summary(analysis.diagram)
+    assert words in analysis.diagram.summary()
     assert words in as_html([analysis])
     assert render(draw(analysis), "svg")
 

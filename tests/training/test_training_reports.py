@@ -12,8 +12,9 @@ from recovery.report.command import report
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures.extras import extra_figures
 from recovery.report.figures.figure import render
-from recovery.report.figures.paired import Pairs, draw_paired, mcnemar
+from recovery.report.figures.paired import draw_paired
 from recovery.report.figures.trajectories import figures, firsts, runs_of
+from recovery.report.statistics import Pairs, mcnemar
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.sweep import Options, run
@@ -87,15 +88,15 @@ def test_records_are_found_again_by_cell_and_replicate(tmp_path):
 
 
 def test_two_fixed_signs_have_paths_and_a_landscape_and_several_outputs_have_pairs(tmp_path):
-    assert set(figures(stored(tmp_path, TRAINED))) == {"loss", "paths", "landscape"}
+    assert set(figures(Diagram.of(stored(tmp_path, TRAINED)))) == {"loss", "paths", "landscape"}
     other = tmp_path / "several"
     other.mkdir()
-    assert set(figures(stored(other, SEVERAL))) == {"loss", "pairing"}
+    assert set(figures(Diagram.of(stored(other, SEVERAL)))) == {"loss", "pairing"}
 
 
 def test_a_path_ends_where_the_neuron_does(tmp_path):
     grid = stored(tmp_path, TRAINED)
-    ax = figures(grid)["paths"]().axes[0]
+    ax = figures(Diagram.of(grid))["paths"]().axes[0]
     ends = {tuple(np.round(line.get_xydata()[0], 12)) for line in ax.lines if line.get_marker() == "o"}
     inner = runs_of(grid)[0].record["inner"][-1]
     assert ends == {tuple(np.round(point, 12)) for point in inner}
@@ -152,6 +153,6 @@ def test_the_paired_figure_shows_the_difference_of_each_cell(tmp_path):
 def test_a_run_that_diverged_can_be_drawn(tmp_path):
     grid = stored(tmp_path, TRAINED.replace("learning_rate: 0.1", "learning_rate: 50"))
     assert set(grid.frame["stopped"]) == {"diverged"}
-    for draw in figures(grid).values():
+    for draw in figures(Diagram.of(grid)).values():
         figure = draw()
         render(figure, "svg")

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from recovery.report.claims.claims import findings
-from recovery.report.claims.finding import Finding
-from recovery.report.statistics.estimates import Estimates
-from recovery.report.statistics.transition import Pooled
+from recovery.report.claims.claims import results
+from recovery.report.claims.result import ClaimResult
+from recovery.report.statistics import Estimates, Pooled
 
 
 @dataclass(frozen=True)
@@ -17,9 +16,9 @@ class Analysis(Estimates):
     """The estimates of a diagram, and its config's claims."""
 
     @cached_property
-    def findings(self) -> list[Finding]:
+    def claims(self) -> list[ClaimResult]:
         """The config's claims, tested."""
-        return findings(self)
+        return results(self)
 
     def thresholds(self) -> list[dict[str, Any]]:
         """One plain record a panel, for tables; numbers that do not exist are NaN."""

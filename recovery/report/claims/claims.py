@@ -1,43 +1,41 @@
 """What a config claims, tested on its grid: stated, measured with its interval, and a verdict."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+from recovery.config import Claim, CurveClaim, OrderClaim, Statement, ThresholdClaim
 from recovery.errors import ReportError
-from recovery.report.claims.claim_curve import judge_curve, state_curve
-from recovery.report.claims.claim_order import judge_order, state_order
-from recovery.report.claims.claim_threshold import judge_threshold, state_threshold
-from recovery.report.claims.finding import Finding, Verdict
-from recovery.report.diagram.diagram import describe
-from recovery.report.diagram.selection import panels_where
-from recovery.report.statistics.estimates import Estimates
+from recovery.report.claims.curve import judge_curve, state_curve
+from recovery.report.claims.order import judge_order, state_order
+from recovery.report.claims.result import ClaimResult, Judgement
+from recovery.report.claims.threshold import judge_threshold, state_threshold
+from recovery.report.diagram import describe
+from recovery.report.statistics import Estimates
 
-Judge = Callable[[Estimates, list[int], Mapping[str, Any]], tuple[str, Verdict]]
-TESTS: dict[str, tuple[Callable[[Mapping[str, Any]], str], Judge]] = {
-    "threshold": (state_threshold, judge_threshold),
-    "curve": (state_curve, judge_curve),
-    "order": (state_order, judge_order),
+Judge = Callable[[Estimates, list[int], Any], tuple[str, Judgement]]
+KINDS: dict[type[Any], tuple[Callable[[Any], str], Judge]] = {
+    ThresholdClaim: (state_threshold, judge_threshold),
+    CurveClaim: (state_curve, judge_curve),
+    OrderClaim: (state_order, judge_order),
 }
-"""Kind of claim -> how it is worded, and how the panels of these numbers judge it. Other kinds are not tested."""
+"""Kind of claim -> how it is worded, and how the panels of these numbers judge it. Statements are not tested."""
 
 
-def findings(estimates: Estimates) -> list[Finding]:
+def results(estimates: Estimates) -> list[ClaimResult]:
     """Every claim of the grid's config, in order."""
-    return [_finding(estimates, claim) for claim in estimates.diagram.document.get("claims") or []]
+    return [_result(estimates, claim) for claim in estimates.diagram.sweep.claims]
 
 
-def _finding(estimates: Estimates, claim: Mapping[str, Any]) -> Finding:
-    kind, source = str(claim.get("kind")), str(claim.get("source") or "")
-    if kind not in TESTS:
-        return Finding(str(claim.get("text", kind)), "left to the reader", "not tested", source)
-    where = claim.get("where") or {}
-    stated, judge = TESTS[kind]
-    words = stated(claim) + (f" ({describe(where)})" if where else "")
+def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
+    if isinstance(claim, Statement):
+        return ClaimResult(claim.text, "left to the reader", "not tested", claim.source)
+    state, judge = KINDS[type(claim)]
+    stated = state(claim) + (f" ({describe(claim.where)})" if claim.where else "")
     try:
-        shown = estimates.showing(str(claim["of"]))
-        panels = panels_where(shown.diagram, where)
+        shown = estimates.showing(claim.of)
+        panels = shown.diagram.panels_where(claim.where)
         if not panels:
-            return Finding(words, "no such cells in the grid", "cannot tell", source)
-        return Finding(words, *judge(shown, panels, claim), source)
+            return ClaimResult(stated, "no such cells in the grid", "cannot tell", claim.source)
+        return ClaimResult(stated, *judge(shown, panels, claim), claim.source)
     except ReportError as error:
-        return Finding(words, str(error), "cannot tell", source)
+        return ClaimResult(stated, str(error), "cannot tell", claim.source)

@@ -1,1 +1,27 @@
 """A phase diagram as data: cells, layout, the quantity shown, its scale, and the theory in its plane."""
+
+from recovery.report.diagram.cells import Cells
+from recovery.report.diagram.curves import Line, lines
+from recovery.report.diagram.diagram import Diagram, Panel, describe
+from recovery.report.diagram.layout import Layout, coordinates, is_number
+from recovery.report.diagram.quantity import Quantity, as_numbers, default_quantity, finished, is_measured
+from recovery.report.diagram.scale import Scale, scale_of
+
+__all__ = [
+    "Cells",
+    "Diagram",
+    "Layout",
+    "Line",
+    "Panel",
+    "Quantity",
+    "Scale",
+    "as_numbers",
+    "coordinates",
+    "default_quantity",
+    "describe",
+    "finished",
+    "is_measured",
+    "is_number",
+    "lines",
+    "scale_of",
+]

@@ -1,12 +1,12 @@
 """Theory in the plane of a diagram: a config's `curves` as lines with a label, over whichever way n and d run."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from contourpy import contour_generator
 
+from recovery.config import NamedCurve, RatioCurve
 from recovery.errors import ReportError
 from recovery.report.diagram.diagram import Diagram
 from recovery.theory import CURVES
@@ -33,7 +33,7 @@ def lines(diagram: Diagram) -> list[Line]:
     panel = diagram.panels[0]
     n, d = (panel.x, panel.y) if layout.x == "n" else (panel.y, panel.x)
     result: list[Line] = []
-    for spec in (diagram.document.get("report") or {}).get("curves") or []:
+    for spec in diagram.sweep.report.lines:
         result += _traced(spec, _reach(n), _reach(d))
     if layout.x == "d":
         result = [Line(line.label, line.points[:, ::-1], line.secondary) for line in result]
@@ -47,26 +47,23 @@ def _reach(values: Any) -> tuple[float, float]:
     return max(low - step / 2, 1e-9), high + step / 2
 
 
-def _traced(spec: Any, n: tuple[float, float], d: tuple[float, float]) -> list[Line]:
-    if isinstance(spec, Mapping) and spec.get("ratio") is not None:
-        ratio = float(spec["ratio"])
-        ends = np.array([[ratio * d[0], d[0]], [ratio * d[1], d[1]]])
-        return [Line("n = d" if ratio == 1 else f"n = {ratio:g}d", ends)]
-    name = spec.get("name") if isinstance(spec, Mapping) else spec
-    if name not in CURVES:
-        raise ReportError(f"report.curves names {name!r}; there are {', '.join(CURVES)}, or {{ratio: NUMBER}}")
-    curve = CURVES[name]
+def _traced(spec: NamedCurve | RatioCurve, n: tuple[float, float], d: tuple[float, float]) -> list[Line]:
+    if isinstance(spec, RatioCurve):
+        ends = np.array([[spec.ratio * d[0], d[0]], [spec.ratio * d[1], d[1]]])
+        return [Line("n = d" if spec.ratio == 1 else f"n = {spec.ratio:g}d", ends)]
+    if spec.name not in CURVES:
+        raise ReportError(f"report.curves names {spec.name!r}; there are {', '.join(CURVES)}, or {{ratio: NUMBER}}")
+    curve = CURVES[spec.name]
     if curve.axes != ("n", "d"):
         return []
-    level = spec.get("level") if isinstance(spec, Mapping) else None
     grid_n, grid_d = np.linspace(*n, MESH), np.linspace(*d, MESH)
     with np.errstate(all="ignore"):
         values = np.asarray(curve.function(grid_n[None, :], grid_d[:, None]), dtype=float)
     contours: Any = contour_generator(grid_n, grid_d, np.ma.masked_invalid(values))
-    main = curve.level if level is None else float(level)
+    main = curve.level if spec.level is None else spec.level
     probability = np.nanmin(values) >= 0 and np.nanmax(values) <= 1
     label = f"{curve.label}, {main * 100:g} %" if probability else curve.label
     found = [Line(label, points) for points in contours.lines(main)]
-    if probability and level is None and main == 0.5:
+    if probability and spec.level is None and main == 0.5:
         found += [Line(f"{curve.label}, 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(q)]
     return found

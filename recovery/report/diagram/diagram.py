@@ -9,12 +9,16 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
+from recovery.config import Sweep, from_document
 from recovery.errors import ReportError
 from recovery.report.diagram.cells import Cells
-from recovery.report.diagram.layout import Layout, axis_values, lay_out, ordered
-from recovery.report.diagram.quantity import Quantity, default_quantity
+from recovery.report.diagram.layout import Layout, lay_out, levels, taken
+from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
 from recovery.store import Grid
-from recovery.types import Array
+from recovery.types import Array, Mask
+
+RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
+"""Measured columns that say how a trial ran; tabulated after what it found."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +36,20 @@ class Panel:
         """Whether trials finished here whose method does not measure the value."""
         return bool(self.cells["undefined"].any())
 
-    def matrix(self, column: str) -> Array:
-        """A column of the cells as (len(y), len(x)) floats; NaN where the grid has no cell."""
+    def matrix(self, values: "str | pd.Series[Any]") -> Array:
+        """A column of the cells, or one value for each, as (len(y), len(x)) floats; NaN where the grid has no cell."""
+        column = self.cells[values] if isinstance(values, str) else values
         result = np.full((len(self.y), len(self.x)), np.nan)
-        result[self.cells["iy"], self.cells["ix"]] = self.cells[column].to_numpy(dtype=float)
+        result[self.cells["iy"], self.cells["ix"]] = column.to_numpy(dtype=float, na_value=np.nan)
         return result
 
 
 @dataclass(frozen=True)
 class Diagram:
-    """A grid, how it is laid out, and the quantity that colours its cells."""
+    """A grid with its config, how it is laid out, and the quantity that colours its cells."""
 
     grid: Grid
+    sweep: Sweep
     frame: pd.DataFrame
     layout: Layout
     quantity: Quantity
@@ -52,34 +58,39 @@ class Diagram:
     @classmethod
     def of(cls, grid: Grid, value: str | None = None) -> "Diagram":
         """Lay a grid out as its config asks; `value` (COLUMN or COLUMN<=NUMBER) overrides what it shows."""
-        document = document_of(grid)
+        sweep = from_document(grid.sweep["config"])
         frame = _measured_something(grid).frame
         if not len(frame):
-            raise ReportError(f"{grid.path} holds no trials yet; run: recover sweep {document.get('name', 'CONFIG')}")
-        layout = lay_out(frame, document, grid.columns)
-        wanted = value if value is not None else (document.get("report") or {}).get("value")
-        quantity = default_quantity(frame, wanted, grid.columns)
-        return cls(grid, frame, layout, quantity, Cells.of(frame, layout.keys, document.get("replicates")))
-
-    @property
-    def document(self) -> Mapping[str, Any]:
-        """The resolved config."""
-        return document_of(self.grid)
+            raise ReportError(f"{grid.path} holds no trials yet; run: recover sweep {sweep.name}")
+        layout = lay_out(frame, sweep, grid.columns)
+        quantity = default_quantity(frame, value if value is not None else sweep.report.value, grid.columns)
+        return cls(grid, sweep, frame, layout, quantity, Cells.of(frame, layout.keys, sweep.replicates))
 
     @property
     def name(self) -> str:
         """The sweep's name."""
-        return str(self.document.get("name", self.grid.path.name))
+        return self.sweep.name
 
     @property
     def title(self) -> str:
         """The sweep's title, or its name."""
-        return str(self.document.get("title") or self.name)
+        return self.sweep.title or self.name
 
     @property
     def proportion(self) -> bool:
         """Whether cells show a fraction of trials."""
         return self.quantity.proportion(self.frame)
+
+    @property
+    def measured(self) -> list[Quantity]:
+        """The shown quantity, then every other column that some trial measured."""
+        names = [
+            name
+            for name in self.frame.columns
+            if name not in self.layout.keys and is_measured(self.frame, name, self.grid.columns)
+        ]
+        names.sort(key=lambda name: name in RUNNING)
+        return [self.quantity, *(q for q in map(Quantity, names) if q != self.quantity)]
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -102,27 +113,31 @@ class Diagram:
 
     @cached_property
     def panels(self) -> list[Panel]:
-        """The panels in the config's order, on common axes."""
-        table, layout = self.table, self.layout
-        axes = axis_values(self.document)
-        x = ordered(table[layout.x], None)
-        y = [None] if layout.y is None else ordered(table[layout.y], None)
-        table = table.assign(ix=_position(table[layout.x], x), iy=0)
+        """The panels in the config's order, on common axes; those that no trial has reached yet are empty."""
+        layout, names = self.layout, self.layout.panels
+        x, y = (levels(self.frame, self.sweep, name) for name in (layout.x, layout.y))
+        table = self.table.assign(ix=_position(self.table[layout.x], x), iy=0)
         if layout.y is not None:
             table["iy"] = _position(table[layout.y], y)
-        if not layout.panels:
+        if not names:
             return [Panel("", {}, table, x, y)]
-        ranks = [
-            _position(table[name], ordered(table[name], axes.get(name, axes.get(_path(name)))))
-            for name in layout.panels
+        found = taken(self.frame, self.sweep, names)
+        keys = table[list(names)].astype(object)
+        rank = _position(pd.Series(list(keys.where(keys.notna(), None).itertuples(index=False, name=None))), found)
+        wheres = [dict(zip(names, values, strict=True)) for values in found]
+        return [Panel(describe(where), where, table[rank == i], x, y) for i, where in enumerate(wheres)]
+
+    def panels_where(self, where: Mapping[str, Any]) -> list[int]:
+        """The numbers of the panels in which every row has these coordinates."""
+        wanted = np.ones(len(self.frame), dtype=np.bool_)
+        for name, value in where.items():
+            wanted &= has(self.frame, name, value)
+        strange = self.cells.count(~wanted) > 0
+        return [
+            i
+            for i, panel in enumerate(self.panels)
+            if (not strange[panel.cells.index].any() if len(panel.cells) else _agrees(panel.where, where))
         ]
-        rank = pd.MultiIndex.from_arrays(ranks)
-        panels = []
-        for key in sorted(set(rank)):
-            part = table[rank == key]
-            where = {name: part[name].iloc[0] for name in layout.panels}
-            panels.append(Panel(describe(where), where, part, x, y))
-        return panels
 
     @cached_property
     def totals(self) -> dict[str, int]:
@@ -132,6 +147,21 @@ class Diagram:
         totals["missing"] = max(totals["missing"], int(self.grid.sweep.get("trials", 0)) - totals["trials"])
         return totals
 
+    def summary(self) -> str:
+        """The counts in one line: what finished, what failed, what is missing, what stayed undecided."""
+        totals = self.totals
+        parts = [f"{totals['trials']} trials in {len(self.table)} cells", f"{totals['ok']} finished"]
+        parts += [f"{totals[name]} {name}" for name in ("failed", "missing", "undecided") if totals[name]]
+        if self.proportion:
+            yes, no = int(self.table["yes"].sum()), int(self.table["no"].sum())
+            parts.append(f"{self.quantity.label}: {yes} of {yes + no}")
+        if self.grid.rounds:
+            least, most = self.table["trials"].min(), self.table["trials"].max()
+            last = self.grid.rounds[-1]
+            placed = f"placed by outcome in {last['round']} rounds: {least} to {most} a cell"
+            parts.append(f"{placed}, most where {last['value']} is in doubt along n")
+        return ", ".join(parts)
+
 
 def _measured_something(grid: Grid) -> Grid:
     """The grid without the columns that no trial measured, which are most of them; all, where nothing finished."""
@@ -140,11 +170,6 @@ def _measured_something(grid: Grid) -> Grid:
         empty = [name for name in grid.columns if name in table.column_names and table[name].null_count == len(table)]
         table = table.drop_columns(empty)
     return replace(grid, table=table)
-
-
-def document_of(grid: Grid) -> Mapping[str, Any]:
-    """The resolved config of a grid."""
-    return grid.sweep.get("config") or {}
 
 
 def describe(where: Mapping[str, Any]) -> str:
@@ -160,10 +185,32 @@ def _words(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")
 
 
-def _path(name: str) -> str:
-    return {"ensemble": "data.ensemble", "planted": "planted.kind", "method": "method.kind"}.get(name, name)
+def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:
+    """Which rows have a coordinate's value; an axis path or its last part names the column."""
+    name = next((name for name in (path, path.split(".")[-1]) if name in frame), None)
+    if name is None:
+        return np.zeros(len(frame), dtype=np.bool_)
+    same = [value for value in frame[name].unique() if _same(value, wanted)]
+    result: Mask = frame[name].isin(same).to_numpy(dtype=np.bool_)
+    return result
+
+
+def _agrees(panel: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+    """Whether the coordinates of a panel without rows are the wanted ones, as far as they go."""
+    short = {name.split(".")[-1]: value for name, value in panel.items()}
+    pairs = [(short.get(name.split(".")[-1], value), value) for name, value in where.items()]
+    return all(_same(value, wanted) for value, wanted in pairs)
+
+
+def _same(value: Any, wanted: Any) -> bool:
+    if str(value) == str(wanted):
+        return True
+    try:
+        return float(value) == float(wanted)
+    except (TypeError, ValueError):
+        return False
 
 
 def _position(values: "pd.Series[Any]", order: Sequence[Any]) -> Any:
     codes = {value: i for i, value in enumerate(order)}
-    return np.array([codes[None if pd.isna(value) else value] for value in values], dtype=int)
+    return np.array([codes[None if pd.api.types.is_scalar(value) and pd.isna(value) else value] for value in values])

@@ -1,12 +1,12 @@
-"""Which axis of a grid goes across, which goes up, and which combinations of the others make the panels."""
+"""Which coordinate goes across, which goes up, which tell panels apart, and the values that each takes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from recovery.config import Sweep
 from recovery.errors import ReportError
 from recovery.methods.columns import Columns
 from recovery.store.schema import CIRCUMSTANCE, IDENTITY
@@ -31,40 +31,28 @@ def coordinates(frame: pd.DataFrame, columns: Columns) -> list[str]:
     return [name for name in frame.columns if name not in IDENTITY and name not in CIRCUMSTANCE and name not in columns]
 
 
-def axis_values(document: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """The axes of a resolved config that are plain lists, by dotted path: they give panels their order."""
-    axes = document.get("axes") or {}
-    if not isinstance(axes, Mapping):
-        return {}
-    return {str(path): values for path, values in axes.items() if isinstance(values, Sequence)}
-
-
-def lay_out(frame: pd.DataFrame, document: Mapping[str, Any], columns: Columns) -> Layout:
-    """Follow the config's `report` section; without one, n across and d up as far as they vary."""
-    spec = document.get("report") or {}
-    names = coordinates(frame, columns)
+def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
+    """Follow the config's `report` section; without one, n across and d up as far as they vary in config or rows."""
+    spec, names = sweep.report, coordinates(frame, columns)
     if not names:
         raise ReportError(f"the rows have no coordinate columns; found: {', '.join(map(str, frame.columns)) or 'none'}")
-    varying = [name for name in names if frame[name].nunique(dropna=False) > 1]
-    for axis in ("x", "y"):
-        if spec.get(axis) is not None and spec[axis] not in names:
-            raise ReportError(f"report.{axis} is {spec[axis]!r}; the grid's coordinates are {', '.join(names)}")
-    x, y = spec.get("x"), spec.get("y")
+    varying = [name for name in names if len(taken(frame, sweep, (name,))) > 1]
+    for axis, wanted in (("x", spec.x), ("y", spec.y)):
+        if wanted is not None and wanted not in names:
+            raise ReportError(f"report.{axis} is {wanted!r}; the grid's coordinates are {', '.join(names)}")
+    x, y = spec.x, spec.y
     free: list[str] = [name for name in ("n", "d") if name in varying]
-    free += [name for name in varying if name not in free and pd.api.types.is_numeric_dtype(frame[name].dtype)]
+    free += [name for name in varying if name not in free and is_number(frame[name])]
     if x is None:
         x = next(name for name in [*free, *varying, *names] if name != y)
     if y is None:
-        panel = spec.get("panel")
-        kept = [panel] if isinstance(panel, str) else panel or []
-        y = next((name for name in free if name != x and name not in kept), None)
-    panels = _distinguishing(frame, [name for name in varying if name not in (x, y)])
-    return Layout(str(x), None if y is None else str(y), panels)
+        y = next((name for name in free if name not in (x, spec.panel)), None)
+    return Layout(x, y, _distinguishing(frame, sweep, [name for name in varying if name not in (x, y)]))
 
 
-def _distinguishing(frame: pd.DataFrame, names: list[str]) -> tuple[str, ...]:
+def _distinguishing(frame: pd.DataFrame, sweep: Sweep, names: list[str]) -> tuple[str, ...]:
     """The fewest of the names, in their order, that tell apart what all of them tell apart."""
-    distinct = frame[names].drop_duplicates() if names else frame.iloc[:1, :0]
+    distinct = pd.DataFrame(taken(frame, sweep, names), columns=pd.Index(names), dtype=object)
     kept = list(names)
     for name in reversed(names):
         others = [other for other in kept if other != name]
@@ -73,25 +61,34 @@ def _distinguishing(frame: pd.DataFrame, names: list[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def ordered(values: "pd.Series[Any]", config_order: Sequence[Any] | None) -> list[Any]:
-    """The distinct values as the config lists them, or else sorted; nulls last."""
-    present = list(values.dropna().unique())
-    listed = list(config_order or ())
+def taken(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The values that these coordinates take together: the last changing fastest. Each in the config's order, and
+    then what only the rows have."""
+    texts = [not is_number(frame[name]) for name in names]
+    planned = [
+        tuple(str(value) if text and value is not None else value for value, text in zip(values, texts, strict=True))
+        for values in sweep.combinations(names)
+    ]
+    stored = frame[list(names)].drop_duplicates().sort_values(list(names), key=_sortable)
+    rows = stored.astype(object).where(stored.notna(), None).itertuples(index=False, name=None)
+    found = list(dict.fromkeys([*planned, *rows]))
+    ranks = [{value: i for i, value in enumerate(dict.fromkeys(values))} for values in zip(*found, strict=True)]
+    return sorted(found, key=lambda values: [rank[value] for rank, value in zip(ranks, values, strict=True)])
 
-    def rank(value: Any) -> int:
-        return next((i for i, item in enumerate(listed) if _names(item, value)), len(listed))
 
-    try:
-        present.sort(key=lambda v: (rank(v), v))
-    except TypeError:
-        present.sort(key=lambda v: (rank(v), str(v)))
-    return present + ([None] if values.isna().any() else [])
+def _sortable(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    return column if is_number(column) else column.astype(str)
 
 
-def _names(item: Any, value: Any) -> bool:
-    """Whether a config's axis value is that of the rows: 0 is 0.0, and a mapping is labelled by some of its entries."""
-    if isinstance(item, Mapping):
-        words = {str(entry) for entry in item.values()} | {f"{key}={entry}" for key, entry in item.items()}
-        return set(str(value).split()) <= words
-    numbers = isinstance(item, (int, float)) and isinstance(value, (int, float, np.number))
-    return float(item) == float(value) if numbers else str(item) == str(value)
+def is_number(column: "pd.Series[Any]") -> bool:
+    """Whether a coordinate's values are numbers, truth values among them."""
+    return bool(pd.api.types.is_numeric_dtype(column.dtype))
+
+
+def levels(frame: pd.DataFrame, sweep: Sweep, name: str | None) -> list[Any]:
+    """The values along one axis of a diagram: numbers rising, words in the config's order; [None] without an axis."""
+    if name is None:
+        return [None]
+    values = [value for (value,) in taken(frame, sweep, (name,))]
+    there = [value for value in values if value is not None]
+    return [*(sorted(there) if is_number(frame[name]) else there), *([None] if len(there) < len(values) else [])]

@@ -37,21 +37,21 @@ class Scale:
 
 def scale_of(diagram: Diagram) -> Scale:
     """The scale of a diagram, from the config's `report.scale` and `report.limits` where they are given."""
-    spec = diagram.document.get("report") or {}
+    spec = diagram.sweep.report
     if diagram.proportion:
         return Scale((0.0, 1.0), False, f"fraction {diagram.quantity.label}")
     values = diagram.table["value"].to_numpy(dtype=float)
     values = values[np.isfinite(values)]
-    own = str(diagram.quantity) == str(spec.get("value", diagram.quantity))
+    own = str(diagram.quantity) == (spec.value or str(diagram.quantity))
     positive = values[values > 0]
-    wanted = spec.get("scale") if own else None
+    wanted = spec.scale if own else None
     logarithmic = wanted == "log" if wanted else diagram.quantity.logarithmic and len(positive) > 0
     kept = positive if logarithmic else values
     low, high = (float(kept.min()), float(kept.max())) if len(kept) else (0.1 if logarithmic else 0.0, 1.0)
     if logarithmic:
         low = max(low, high / DECADES)
-    if own and spec.get("limits"):
-        low, high = (float(limit) for limit in spec["limits"])
+    if own and spec.limits:
+        low, high = (float(limit) for limit in spec.limits)
         if logarithmic and low <= 0:
             raise ReportError(f"report.limits starts at {low:g}, which a log scale cannot show; start above 0")
     if high <= low:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.figures.figure import axis_label
 from recovery.report.figures.paired import can_pair, draw_paired
 from recovery.report.figures.profile import draw_profile, is_profile
@@ -46,7 +46,7 @@ WORDS: Mapping[str, str] = {
 
 
 def _recorded(analysis: Analysis) -> dict[str, Extra]:
-    return {name: Extra(WORDS[name], draw) for name, draw in figures(analysis.diagram.grid).items()}
+    return {name: Extra(WORDS[name], draw) for name, draw in figures(analysis.diagram).items()}
 
 
 KINDS: tuple[Callable[[Analysis], dict[str, Extra]], ...] = (_profile, _ratios, _paired, _recorded)

@@ -17,12 +17,10 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import Normal, Stroke
 
-from recovery.report.claims.analysis import Analysis, brief
-from recovery.report.diagram.curves import lines
-from recovery.report.diagram.diagram import Diagram, Panel
-from recovery.report.diagram.scale import Scale, scale_of
+from recovery.report.claims import Analysis, brief
+from recovery.report.diagram import Diagram, Panel, Scale, lines, scale_of
 from recovery.report.figures.style import COLOURS, CURVES, DASHES, ONE_COLUMN, RC, TWO_COLUMNS, WIDTHS
-from recovery.report.statistics.transition import sizes_in_words
+from recovery.report.statistics import sizes_in_words
 from recovery.types import Array
 
 CHARACTERS = 15

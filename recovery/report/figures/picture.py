@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.figures.figure import draw
 from recovery.report.figures.profile import draw_profile, is_profile
 from recovery.report.figures.ratios import draw_ratios, is_ragged

@@ -15,11 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from recovery.report.diagram.diagram import Diagram, Panel
-from recovery.report.diagram.scale import scale_of
+from recovery.config import NamedCurve
+from recovery.report.diagram import Diagram, Panel, scale_of
 from recovery.report.figures.figure import axis_label, heading, legend_columns, letters, plain, positions
 from recovery.report.figures.style import DASHES, LINES, ONE_COLUMN, RC, TWO_COLUMNS
-from recovery.report.statistics.intervals import wilson
+from recovery.report.statistics import wilson
 from recovery.theory import CURVES
 from recovery.theory.curve import Curve
 from recovery.types import Array
@@ -133,7 +133,7 @@ def _along(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> tupl
         if axis == diagram.layout.x:
             arguments.append(x)
             continue
-        found = rows[axis].unique() if axis in rows else [_given(diagram.document, axis)]
+        found = rows[axis].unique() if axis in rows else [_given(diagram.sweep.document, axis)]
         if len(found) != 1 or found[0] is None:
             return None
         arguments.append(float(found[0]))
@@ -148,6 +148,5 @@ def _given(document: Mapping[str, Any], path: str) -> Any:
 
 
 def _curves(diagram: Diagram) -> list[Curve]:
-    specs = (diagram.document.get("report") or {}).get("curves") or []
-    names = [spec.get("name") if isinstance(spec, Mapping) else spec for spec in specs]
+    names = [spec.name for spec in diagram.sweep.report.lines if isinstance(spec, NamedCurve)]
     return [CURVES[name] for name in names if name in CURVES]

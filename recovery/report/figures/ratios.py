@@ -8,12 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from recovery.report.claims.analysis import Analysis, brief
-from recovery.report.diagram.diagram import Diagram
+from recovery.report.claims import Analysis, brief
+from recovery.report.diagram import Diagram
 from recovery.report.figures.figure import heading, legend_columns, letters, name_panel
 from recovery.report.figures.style import LINES, ONE_COLUMN, RC, TWO_COLUMNS
-from recovery.report.statistics.intervals import wilson
-from recovery.report.statistics.transition import poolable
+from recovery.report.statistics import poolable, wilson
 
 FULL = 0.6
 """Of a map's rectangle of n and d, the least part that its cells should fill."""

@@ -16,8 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from recovery.report.diagram.diagram import describe, document_of
-from recovery.report.diagram.layout import coordinates
+from recovery.report.diagram import Diagram, coordinates, describe
 from recovery.report.figures.figure import plain
 from recovery.report.figures.style import COLOURS, CURVES, DASHES, ONE_COLUMN, RC, TWO_COLUMNS
 from recovery.report.figures.surface import draw_surface
@@ -258,9 +257,8 @@ FIGURES: dict[str, tuple[Callable[[Sequence[Run], str], Figure], Callable[[Run],
 """Figure name -> (what draws it, which runs it is for)."""
 
 
-def figures(grid: Grid) -> dict[str, Callable[[], Figure]]:
+def figures(diagram: Diagram) -> dict[str, Callable[[], Figure]]:
     """What draws the figures that a grid's records allow, by name; none if nothing was recorded."""
-    runs, document = runs_of(grid), document_of(grid)
-    title = str(document.get("title") or document.get("name", grid.path.name))
+    runs, title = runs_of(diagram.grid), diagram.title
     chosen = {name: [run for run in runs if fits(run)] for name, (_, fits) in FIGURES.items()}
     return {name: partial(FIGURES[name][0], some, title) for name, some in chosen.items() if some}

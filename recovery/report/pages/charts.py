@@ -7,9 +7,8 @@ from html import escape
 import numpy as np
 from scipy.stats import norm
 
-from recovery.report.claims.analysis import Analysis
-from recovery.report.statistics.intervals import wilson
-from recovery.report.statistics.sensitivity import sensitivity
+from recovery.report.claims import Analysis
+from recovery.report.statistics import sensitivity, wilson
 from recovery.types import Array
 
 WIDTH, HEIGHT = 460, 270

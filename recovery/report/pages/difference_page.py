@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.report.diagram.diagram import describe
-from recovery.report.diagram.layout import ordered
 from recovery.report.figures.difference import DIFFERENCES
 from recovery.report.figures.figure import letters
 from recovery.report.pages.html import document, shades, table
 from recovery.report.pages.page import MAPS
 from recovery.report.pages.payload import plain_values
-from recovery.report.statistics.compare import FDR, Comparison, in_words
+from recovery.report.statistics import FDR, Comparison, in_words
 
 MOST_ROWS = 1000
 """Cells in the page's table; the CSV has all."""
@@ -44,28 +42,20 @@ def as_html(found: Comparison) -> str:
 
 def payload(found: Comparison) -> dict[str, Any]:
     """The cells as the page's script wants them."""
-    layout = found.first.layout
-    up = layout.y if layout.y in found.cells else None
-    others = [name for name in found.keys if name not in (layout.x, up)]
-    groups: list[tuple[Any, pd.DataFrame]] = [((), found.cells)]
-    if others:
-        groups = list(found.cells.groupby(others, dropna=False))
-    cells = pd.concat([part for _, part in groups])
-    x = ordered(found.cells[layout.x], None)
-    y = ordered(found.cells[up], None) if up else [None]
+    panels, layout = found.panels, found.first.layout
+    cells = pd.concat([panel.cells for panel in panels])
     reach = float(np.abs(cells["difference"]).max()) or 1.0
-    titles = [describe(dict(zip(others, key, strict=True))) for key, _ in groups]
     return {
         "name": f"{found.second.name} less {found.first.name}",
         "path": "",
-        "x": {"name": layout.x, "values": plain_values(x)},
-        "y": {"name": up or "", "values": plain_values(y)},
+        "x": {"name": layout.x, "values": plain_values(panels[0].x)},
+        "y": {"name": (layout.y or "") if panels[0].y != [None] else "", "values": plain_values(panels[0].y)},
         "panels": [
-            {"title": f"({letters(i)}) {title}" if title else "", "cells": len(part), "half": []}
-            for i, (title, (_, part)) in enumerate(zip(titles, groups, strict=True))
+            {"title": f"({letters(i)}) {panel.title}" if panel.title else "", "cells": len(panel.cells), "half": []}
+            for i, panel in enumerate(panels)
         ],
-        "ix": [x.index(value) for value in cells[layout.x]],
-        "iy": [y.index(value) for value in cells[up]] if up else [0] * len(cells),
+        "ix": cells["ix"].tolist(),
+        "iy": cells["iy"].tolist(),
         "ring": (cells["q"] <= FDR).tolist(),
         "facts": [[name, [_short(value) for value in cells[column]]] for name, column in _facts(found)],
         "quantities": [
@@ -116,7 +106,7 @@ def _short(value: Any) -> str:
 
 def _grids(found: Comparison) -> str:
     rows = [
-        [escape(which), escape(d.name), escape(d.title), escape(str(d.document.get("seed"))), str(d.totals["ok"])]
+        [escape(which), escape(d.name), escape(d.title), escape(str(d.sweep.seed)), str(d.totals["ok"])]
         for which, d in (("first", found.first), ("second", found.second))
     ]
     folders = " ".join(shlex.quote(d.grid.path.as_posix()) for d in (found.first, found.second))

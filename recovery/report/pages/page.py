@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.report.claims.analysis import Analysis, in_words
+from recovery.report.claims import Analysis, in_words
 from recovery.report.figures.extras import extra_figures
 from recovery.report.figures.figure import render
 from recovery.report.pages.charts import collapse_chart, sensitivity_chart
 from recovery.report.pages.html import document, pictures, table
 from recovery.report.pages.payload import payload
-from recovery.report.statistics.transition import FINE, sizes_in_words
-from recovery.report.texts.terminal import summary
+from recovery.report.statistics import FINE, sizes_in_words
 
 MOST_FAILURES = 200
 
@@ -82,8 +81,8 @@ TABLE = """<details id="cell-table"><summary>The cells as a table</summary>
 
 def _heading(analysis: Analysis) -> str:
     diagram = analysis.diagram
-    source = diagram.document.get("source")
-    parts = [f"<h1>{escape(diagram.title)}</h1>", f"<p>{escape(summary(diagram))}."]
+    source = diagram.sweep.source
+    parts = [f"<h1>{escape(diagram.title)}</h1>", f"<p>{escape(diagram.summary())}."]
     if source:
         parts.append(f' <span class="soft">{escape(str(source))}</span>')
     return "".join(parts) + "</p>"
@@ -92,13 +91,13 @@ def _heading(analysis: Analysis) -> str:
 def _claims(analyses: list[Analysis]) -> str:
     rows = [
         [
-            f'<td class="verdict {finding.verdict.split()[0]}">{finding.verdict}</td>',
-            escape(finding.stated),
-            escape(finding.measured),
-            escape(finding.source),
+            f'<td class="verdict {claim.verdict.split()[0]}">{claim.verdict}</td>',
+            escape(claim.stated),
+            escape(claim.measured),
+            escape(claim.source),
         ]
         for analysis in analyses
-        for finding in analysis.findings
+        for claim in analysis.claims
     ]
     return table(["verdict", "stated", "measured", "source"], rows) if rows else "<p>The configs claim nothing.</p>"
 
@@ -197,7 +196,7 @@ def _provenance(analysis: Analysis) -> str:
     diagram = analysis.diagram
     sweep = {key: value for key, value in diagram.grid.sweep.items() if key != "config"}
     rows = [[escape(key), escape(value)] for key, value in _flat(sweep)]
-    config = json.dumps(dict(diagram.document), indent=2, ensure_ascii=False, default=str)
+    config = json.dumps(diagram.sweep.document, indent=2, ensure_ascii=False, default=str)
     folder = shlex.quote(diagram.grid.path.as_posix())
     commands = (
         f"recover sweep {shlex.quote(diagram.name + '.json')} --out {folder}\nrecover report {folder} --format html"

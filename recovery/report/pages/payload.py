@@ -5,15 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.report.claims.analysis import Analysis
-from recovery.report.diagram.cells import Cells
-from recovery.report.diagram.curves import lines
-from recovery.report.diagram.diagram import Diagram
-from recovery.report.diagram.quantity import Quantity
-from recovery.report.diagram.scale import scale_of
-from recovery.report.statistics.sensitivity import COLUMNS, TOLERANCES
-from recovery.report.statistics.transition import FINE, sizes_in_words
-from recovery.report.texts.tables import measured
+from recovery.report.claims import Analysis
+from recovery.report.diagram import Cells, Diagram, Quantity, lines, scale_of
+from recovery.report.statistics import COLUMNS, FINE, TOLERANCES, sizes_in_words
 from recovery.types import Array
 
 MOST_IDS = 50_000
@@ -40,7 +34,7 @@ def payload(analysis: Analysis) -> dict[str, Any]:
         "iy": np.concatenate([panel.cells["iy"].to_numpy() for panel in diagram.panels]).tolist(),
         **{name: column(counts[name]) for name in ("trials", "ok", "failed", "missing")},
         "quantities": [
-            _quantity(diagram, quantity, column, fine) for quantity in measured(diagram)[: 4 if fine else None]
+            _quantity(diagram, quantity, column, fine) for quantity in diagram.measured[: 4 if fine else None]
         ],
         "sizes": sizes_in_words(diagram.panels[0]) if analysis.slices else "",
         "certificates": _certificates(diagram, column),

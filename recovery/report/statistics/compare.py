@@ -1,14 +1,16 @@
 """Two grids cell by cell: paired where trials share their draws, exact tests, false discoveries controlled."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest, false_discovery_control, fisher_exact, wilcoxon
+from scipy.stats import false_discovery_control, fisher_exact, wilcoxon
 
 from recovery.errors import ReportError
-from recovery.report.diagram.diagram import Diagram
-from recovery.report.diagram.layout import coordinates
+from recovery.report.diagram import Diagram, Panel, coordinates, describe
+from recovery.report.statistics.proportions import mcnemar
 
 FDR = 0.05
 DRAWN = ("n", "d", "ensemble")
@@ -38,7 +40,20 @@ class Comparison:
         if not self.paired:
             return None
         gained, lost = int(self.cells["gained"].sum()), int(self.cells["lost"].sum())
-        return gained, lost, _mcnemar(gained, lost)
+        return gained, lost, mcnemar(gained, lost)
+
+    @cached_property
+    def panels(self) -> list[Panel]:
+        """The common cells as panels: a combination of the coordinates that go neither across nor up."""
+        layout = self.first.layout
+        up = layout.y if layout.y in self.cells else None
+        others = [name for name in self.keys if name not in (layout.x, up)]
+        x = sorted(self.cells[layout.x].unique())
+        y = sorted(self.cells[up].unique()) if up else [None]
+        cells = self.cells.assign(ix=self.cells[layout.x].map(x.index), iy=self.cells[up].map(y.index) if up else 0)
+        groups: list[tuple[Any, pd.DataFrame]] = list(cells.groupby(others, dropna=False)) if others else [((), cells)]
+        wheres = [(dict(zip(others, key, strict=True)), part) for key, part in groups]
+        return [Panel(describe(where), where, part, x, y) for where, part in wheres]
 
     @property
     def different(self) -> pd.DataFrame:
@@ -60,7 +75,7 @@ def compare(first: Diagram, second: Diagram) -> Comparison:
     fixed = _told_apart(first, second, keys)
     left, right = _values(first, keys), _values(second, keys)
     paired = (
-        first.document.get("seed") == second.document.get("seed")
+        first.sweep.seed == second.sweep.seed
         and not any(name in DRAWN or name.startswith("data.") for name in fixed)
         and _unique(left, keys)
         and _unique(right, keys)
@@ -109,7 +124,9 @@ def _paired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proportion
     cells = cells.reset_index()
     cells["difference"] = cells["second"] - cells["first"]
     if proportion:
-        cells["p"] = [_mcnemar(gained, lost) for gained, lost in zip(cells["gained"], cells["lost"], strict=True)]
+        cells["p"] = [
+            mcnemar(int(gained), int(lost)) for gained, lost in zip(cells["gained"], cells["lost"], strict=True)
+        ]
         return cells
     tests = both.groupby(keys, dropna=False).apply(lambda c: _signed_ranks(c["value_second"] - c["value_first"]))
     cells["p"] = tests.to_numpy(dtype=float)
@@ -126,11 +143,6 @@ def _unpaired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proporti
     counts = cells[["sum_first", "size_first", "sum_second", "size_second"]].to_numpy()
     cells["p"] = [_fisher(*row) for row in counts] if proportion else np.nan
     return cells.drop(columns=["size_first", "sum_first", "size_second", "sum_second"])
-
-
-def _mcnemar(gained: int, lost: int) -> float:
-    """Exact: under no difference the discordant pairs split evenly."""
-    return float(binomtest(int(gained), int(gained + lost)).pvalue) if gained + lost else 1.0
 
 
 def _fisher(yes: float, total: float, other_yes: float, other_total: float) -> float:

@@ -10,7 +10,7 @@ from scipy.optimize import brentq, isotonic_regression, minimize_scalar
 from scipy.special import xlogy
 from scipy.stats import chi2, norm
 
-from recovery.report.diagram.diagram import Diagram, Panel
+from recovery.report.diagram import Diagram, Panel
 from recovery.report.statistics.likelihood import Counts
 from recovery.report.statistics.threshold import Threshold, fit, goodness, slope_interval
 from recovery.types import Array

@@ -8,33 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.report.claims.analysis import Analysis
-from recovery.report.diagram.diagram import Diagram
-from recovery.report.diagram.quantity import Quantity, is_measured
-from recovery.report.statistics.intervals import wilson
+from recovery.report.claims import Analysis
+from recovery.report.diagram import Diagram
+from recovery.report.statistics import wilson
 from recovery.report.texts.text import csv_text, json_columns
-
-RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
-"""Measured columns that say how a trial ran; tabulated after what it found."""
-
-
-def measured(diagram: Diagram) -> list[Quantity]:
-    """The shown quantity, then every other column that some trial measured."""
-    frame = diagram.frame
-    names = [
-        name
-        for name in frame.columns
-        if name not in diagram.layout.keys and is_measured(frame, name, diagram.grid.columns)
-    ]
-    names.sort(key=lambda name: name in RUNNING)
-    return [diagram.quantity, *(q for q in map(Quantity, names) if q != diagram.quantity)]
 
 
 def cell_table(diagram: Diagram) -> pd.DataFrame:
     """One row a cell: coordinates, counts; for each proportion its counts, fraction, 95 % Wilson interval and the
     bracket of unfinished trials; for each number its count, mean, median and range."""
     blocks = [diagram.cells.keys, diagram.cells.counts()]
-    for quantity in measured(diagram):
+    for quantity in diagram.measured:
         tally = diagram.tally(quantity).drop(columns=["value", "undefined"])
         if quantity.proportion(diagram.frame):
             with np.errstate(invalid="ignore"):
@@ -75,7 +59,7 @@ def _document(analysis: Analysis) -> str:
         "panels": list(layout.panels),
         "totals": diagram.totals,
         "thresholds": records(pd.DataFrame(analysis.thresholds())),
-        "claims": [asdict(finding) for finding in analysis.findings],
+        "claims": [asdict(claim) for claim in analysis.claims],
         "sizes": records(pd.DataFrame(analysis.sizes())),
         "sweep_json": dict(diagram.grid.sweep),
     }

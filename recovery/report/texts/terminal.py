@@ -9,9 +9,8 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from recovery.report.claims.analysis import Analysis, in_words
-from recovery.report.diagram.diagram import Diagram, Panel
-from recovery.report.diagram.scale import Scale, scale_of
+from recovery.report.claims import Analysis, in_words
+from recovery.report.diagram import Diagram, Panel, Scale, scale_of
 from recovery.report.figures.style import COLOURS
 from recovery.types import Array
 
@@ -36,31 +35,11 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
         for line in _map(panel, diagram, scale, console):
             console.print(line, no_wrap=True, overflow="crop", crop=True)
     console.print(_key(scale, console))
-    console.print(Text(summary(diagram)))
+    console.print(Text(diagram.summary()))
     for found in analysis.pooled:
         console.print(Text((f"{found.panel.title}: " if found.panel.title else "") + in_words(found)))
-    for finding in analysis.findings:
-        console.print(
-            Text.assemble((finding.verdict, STYLES[finding.verdict]), f": {finding.stated}: {finding.measured}")
-        )
-
-
-def summary(diagram: Diagram) -> str:
-    """The counts in one line: what finished, what failed, what is missing, what stayed undecided."""
-    totals = diagram.totals
-    parts = [f"{totals['trials']} trials in {len(diagram.table)} cells", f"{totals['ok']} finished"]
-    parts += [f"{totals[name]} {name}" for name in ("failed", "missing", "undecided") if totals[name]]
-    if diagram.proportion:
-        yes, no = int(diagram.table["yes"].sum()), int(diagram.table["no"].sum())
-        parts.append(f"{diagram.quantity.label}: {yes} of {yes + no}")
-    if diagram.grid.rounds:
-        least, most = diagram.table["trials"].min(), diagram.table["trials"].max()
-        last = diagram.grid.rounds[-1]
-        parts.append(
-            f"placed by outcome in {last['round']} rounds: {least} to {most} a cell, most where {last['value']}"
-        )
-        parts[-1] += " is in doubt along n"
-    return ", ".join(parts)
+    for claim in analysis.claims:
+        console.print(Text.assemble((claim.verdict, STYLES[claim.verdict]), f": {claim.stated}: {claim.measured}"))
 
 
 def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list[Text]:

@@ -1,18 +1,17 @@
 """Claims that a frequency follows a theory curve: a likelihood-ratio test of all cells, and the curve's best shift."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import xlogy
 from scipy.stats import chi2
 
+from recovery.config import CurveClaim
 from recovery.errors import ReportError
-from recovery.report.claims.finding import Verdict, worst
-from recovery.report.diagram.diagram import Panel
-from recovery.report.statistics.estimates import Estimates
-from recovery.report.statistics.transition import poolable
+from recovery.report.claims.result import Judgement, worst
+from recovery.report.diagram import Panel
+from recovery.report.statistics import Estimates, poolable
 from recovery.theory import CURVES
 from recovery.types import Array
 
@@ -21,26 +20,26 @@ SHIFT = 0.05
 """A curve holds only if the grid pins it down along n to 5 %."""
 
 
-def state_curve(claim: Mapping[str, Any]) -> str:
-    curve = CURVES.get(str(claim["curve"]))
-    label = curve.label if curve else str(claim["curve"])
-    return f"the frequency of {claim['of']} follows {label} (level {claim.get('level', 1e-3):g})"
+def state_curve(claim: CurveClaim) -> str:
+    curve = CURVES.get(claim.curve)
+    label = curve.label if curve else claim.curve
+    return f"the frequency of {claim.of} follows {label} (level {claim.level:g})"
 
 
-def judge_curve(estimates: Estimates, panels: list[int], claim: Mapping[str, Any]) -> tuple[str, Verdict]:
+def judge_curve(estimates: Estimates, panels: list[int], claim: CurveClaim) -> tuple[str, Judgement]:
     """Each panel on its own; the claim is about all of them, and they share its level (they may share X)."""
     diagram = estimates.diagram
     if not poolable(diagram):
         raise ReportError(f"{diagram.quantity} is no proportion over n and d")
-    if claim["curve"] not in CURVES or CURVES[claim["curve"]].axes != ("n", "d"):
-        raise ReportError(f"there is no theory curve {claim['curve']} over n and d")
+    if claim.curve not in CURVES or CURVES[claim.curve].axes != ("n", "d"):
+        raise ReportError(f"there is no theory curve {claim.curve} over n and d")
     results = [_judge(diagram.panels[i], claim, len(panels)) for i in panels]
     titles = [f"{diagram.panels[i].title}: " if len(panels) > 1 else "" for i in panels]
     texts = [title + text for title, (text, _) in zip(titles, results, strict=True)]
     return "; ".join(texts), worst([verdict for _, verdict in results])
 
 
-def _judge(panel: Panel, claim: Mapping[str, Any], tests: int) -> tuple[str, Verdict]:
+def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]:
     """Contradicted if the likelihood ratio of all cells (its law drawn from the curve) or the best shift of the curve
     along n departs at the level, which is shared among both and among the panels (Bonferroni).
     Holds if the shift's interval lies within 5 %."""
@@ -48,9 +47,9 @@ def _judge(panel: Panel, claim: Mapping[str, Any], tests: int) -> tuple[str, Ver
     if not len(cells):
         return "nothing finished", "cannot tell"
     n, d, yes, no = (cells[name].to_numpy(dtype=float) for name in ("n", "d", "yes", "no"))
-    function = CURVES[claim["curve"]].function
+    function = CURVES[claim.curve].function
     expected = np.clip(function(n, d), 0.0, 1.0)
-    level = float(claim.get("level", 1e-3)) / (2 * tests)
+    level = claim.level / (2 * tests)
     draws = int(np.clip(4e8 / len(cells), 999, DRAWS))
     null = _simulated(np.random.default_rng(0), yes + no, expected, draws)
     observed = float(_ratio(yes, yes + no, expected))

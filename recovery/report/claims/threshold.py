@@ -1,32 +1,29 @@
 """Claims of the form "recovered reaches 50 % at n/d = 2", tested by intervals."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
+from recovery.config import ThresholdClaim
 from recovery.errors import ReportError
-from recovery.report.claims.finding import Verdict, worst
-from recovery.report.statistics.estimates import Estimates
-from recovery.report.statistics.transition import Pooled, by_size, poolable, pooled
+from recovery.report.claims.result import Judgement, worst
+from recovery.report.statistics import Estimates, Pooled, by_size, poolable, pooled
 
 
-def state_threshold(claim: Mapping[str, Any]) -> str:
-    return f"{claim['of']} reaches 50 % at n/d = {claim['value']:g} ± {claim['tolerance']:g}"
+def state_threshold(claim: ThresholdClaim) -> str:
+    return f"{claim.of} reaches 50 % at n/d = {claim.value:g} ± {claim.tolerance:g}"
 
 
-def judge_threshold(estimates: Estimates, panels: list[int], claim: Mapping[str, Any]) -> tuple[str, Verdict]:
+def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdClaim) -> tuple[str, Judgement]:
     """Each panel on its own; the claim is about all of them."""
     if not poolable(estimates.diagram):
         raise ReportError(f"{estimates.diagram.quantity} is no proportion over n and d")
-    least, most = claim["value"] - claim["tolerance"], claim["value"] + claim["tolerance"]
+    least, most = claim.value - claim.tolerance, claim.value + claim.tolerance
     results = [_judge(estimates.pooled[i], least, most) for i in panels]
     titles = [f"{estimates.diagram.panels[i].title}: " if len(panels) > 1 else "" for i in panels]
     texts = [title + text for title, (text, _) in zip(titles, results, strict=True)]
     return "; ".join(texts), worst([verdict for _, verdict in results])
 
 
-def _judge(found: Pooled, least: float, most: float) -> tuple[str, Verdict]:
+def _judge(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
     """Holds if the 95 % interval, widened to what unfinished trials could make of the estimate, lies within the
     tolerance; contradicted if it lies outside.
 
@@ -56,7 +53,7 @@ def _widened(found: Pooled) -> tuple[float, float]:
     return min(found.ratio.low, *found.bracket), max(found.ratio.high, *found.bracket)
 
 
-def _against(found: Pooled, least: float, most: float) -> Verdict:
+def _against(found: Pooled, least: float, most: float) -> Judgement:
     low, high = _widened(found)
     if least <= low and high <= most:
         return "holds"

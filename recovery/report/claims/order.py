@@ -4,7 +4,6 @@ Trials of two values pair by cell and replicate. If either value were as good as
 them succeeds would fall to either side with probability 1/2: an exact test, whether the pairs share draws or not.
 """
 
-from collections.abc import Mapping
 from itertools import pairwise, product
 from typing import Any
 
@@ -12,37 +11,34 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
+from recovery.config import OrderClaim
 from recovery.errors import ReportError
-from recovery.report.claims.finding import Verdict, worst
-from recovery.report.diagram.selection import panels_where
-from recovery.report.statistics.estimates import Estimates
-from recovery.report.statistics.transition import poolable
-
-LEVEL = 1e-3
+from recovery.report.claims.result import Judgement, worst
+from recovery.report.statistics import Estimates, poolable
 
 
-def state_order(claim: Mapping[str, Any]) -> str:
+def state_order(claim: OrderClaim) -> str:
     steps = [", ".join(str(value).replace("_", " ") for value in group) for group in _groups(claim)]
-    return f"{claim['of']} comes first under {', then '.join(steps)} (level {claim.get('level', LEVEL):g})"
+    return f"{claim.of} comes first under {', then '.join(steps)} (level {claim.level:g})"
 
 
-def judge_order(estimates: Estimates, panels: list[int], claim: Mapping[str, Any]) -> tuple[str, Verdict]:
+def judge_order(estimates: Estimates, panels: list[int], claim: OrderClaim) -> tuple[str, Judgement]:
     """Holds if every value of a group comes before every value of the next; see `_judge_pair`."""
     diagram = estimates.diagram
     if not diagram.proportion:
         raise ReportError(f"{diagram.quantity} is no proportion")
     found: dict[Any, int] = {}
     for value in (value for group in _groups(claim) for value in group):
-        matching = [i for i in panels_where(diagram, {str(claim["axis"]): value}) if i in panels]
+        matching = [i for i in diagram.panels_where({claim.axis: value}) if i in panels]
         if len(matching) != 1:
             number = "no panel" if not matching else f"{len(matching)} panels"
-            raise ReportError(f"{number} with {claim['axis']} = {value}; `where` names other coordinates")
+            raise ReportError(f"{number} with {claim.axis} = {value}; `where` names other coordinates")
         found[value] = matching[0]
     names = _short([str(value) for value in found])
     named = dict(zip(found, names, strict=True))
     pairs = [pair for a, b in pairwise(_groups(claim)) for pair in product(a, b)]
-    level = float(claim.get("level", LEVEL)) / len(pairs)
-    texts, verdicts = [_thresholds(estimates, [found[value] for value in found], names)], list[Verdict]()
+    level = claim.level / len(pairs)
+    texts, verdicts = [_thresholds(estimates, [found[value] for value in found], names)], list[Judgement]()
     for first, second in pairs:
         text, verdict = _judge_pair(_outcomes(estimates, found[first], found[second]), level)
         texts.append(f"{named[first]} before {named[second]}: {text}")
@@ -50,7 +46,7 @@ def judge_order(estimates: Estimates, panels: list[int], claim: Mapping[str, Any
     return "; ".join(filter(None, texts)), worst(verdicts)
 
 
-def _judge_pair(rows: pd.DataFrame, level: float) -> tuple[str, Verdict]:
+def _judge_pair(rows: pd.DataFrame, level: float) -> tuple[str, Judgement]:
     """Holds if pairs in which the first alone succeeds prevail, even if all that is open spoke against them, and at
     no size d the others do; contradicted if the others prevail, overall and in spite of what is open, or at a size."""
     first, second = rows["first"], rows["second"]
@@ -68,9 +64,9 @@ def _judge_pair(rows: pd.DataFrame, level: float) -> tuple[str, Verdict]:
     return text, "holds" if against[0] > against[1] and _tail(*against) < level else "cannot tell"
 
 
-def _groups(claim: Mapping[str, Any]) -> list[list[Any]]:
-    """The values in order; a list among them is a group whose members are not compared."""
-    return [list(value) if isinstance(value, list) else [value] for value in claim["values"]]
+def _groups(claim: OrderClaim) -> list[tuple[Any, ...]]:
+    """The values in order; a tuple among them is a group whose members are not compared."""
+    return [value if isinstance(value, tuple) else (value,) for value in claim.values]
 
 
 def _outcomes(estimates: Estimates, first: int, second: int) -> pd.DataFrame:

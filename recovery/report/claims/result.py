@@ -3,20 +3,20 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["holds", "contradicted", "cannot tell", "not tested"]
+Judgement = Literal["holds", "contradicted", "cannot tell", "not tested"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimResult:
     """One claim beside what the grid says."""
 
     stated: str
     measured: str
-    verdict: Verdict
+    verdict: Judgement
     source: str
 
 
-def worst(verdicts: list[Verdict]) -> Verdict:
+def worst(verdicts: list[Judgement]) -> Judgement:
     """What several verdicts come to for a claim about all of them."""
-    order: list[Verdict] = ["contradicted", "cannot tell", "holds"]
+    order: list[Judgement] = ["contradicted", "cannot tell", "holds"]
     return next(verdict for verdict in order if verdict in verdicts)
