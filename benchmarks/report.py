@@ -110,7 +110,7 @@ def make(shape: Shape, path: Path) -> None:
     cells = pd.MultiIndex.from_product([values, values, range(shape.replicates)], names=["n", "d", "replicate"])
     rows = cells.to_frame(index=False).sample(frac=1.0, random_state=0, ignore_index=True)  # in no order, as stored
     folder = Folder(path)
-    folder.create({"format": 1, "trials": len(rows), "config": config(shape), "provenance": {}})
+    folder.create({"name": "drawn", "digest": "0", "trials": len(rows), "config": config(shape), "provenance": {}})
     for first in range(0, len(rows), PART):
         folder.write(outcomes(rows.iloc[first : first + PART].reset_index(drop=True), first, rng))
 

@@ -5,29 +5,37 @@ from pathlib import Path
 
 import click
 
+from .options import trust
+
 
 @click.command()
 @click.argument("results", type=click.Path(path_type=Path))
 @click.argument("trial_id")
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.npz", help="Save the instance.")
-def command(results: Path, trial_id: str, save: Path | None) -> None:
+@click.option("--traceback", "show_traceback", is_flag=True, help="Show where a failed trial failed.")
+@trust
+def command(results: Path, trial_id: str, save: Path | None, show_traceback: bool, trust: bool) -> None:
     """Run the trial TRIAL_ID of RESULTS again and compare with its row; any unique beginning of the id will do.
 
     With --save, also write what was drawn: X, y, noise, patterns, planted neurons and X_test. Exit status: 0 if the
     rows agree up to rounding, 1 if they differ.
     """
     from recovery.runner.replay import differences, find_trial, save_instance, stored_row
-    from recovery.runner.trial import TRACEBACK, measure
+    from recovery.runner.trial import TRACEBACK, TRAJECTORY
+    from recovery.runner.workers import Engine
     from recovery.store import read
 
     grid = read(results)
-    trial = find_trial(grid, trial_id)
-    stored, again = stored_row(grid, trial), measure(trial)
+    trial = find_trial(grid, trial_id, trust=trust)
+    ((again,),) = Engine(1).run([trial])
+    stored, where = stored_row(grid, trial), again.pop(TRACEBACK, "")
     places = ", ".join(f"{name} = {value}" for name, value in trial.cell.coordinates.items())
     click.echo(f"{trial.id}: replicate {trial.replicate} of {places}")
     for name, value in again.items():
-        if value is not None and name not in ("trial_id", TRACEBACK):
+        if value is not None and name not in ("trial_id", TRAJECTORY):
             click.echo(f"  {name:<18} {value}")
+    if show_traceback and where:
+        click.echo(where)
     if save is not None:
         save_instance(trial, save)
         click.echo(f"instance saved: {save}")

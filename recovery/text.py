@@ -1,5 +1,14 @@
 """Text that others wrote, made fit to be stored and shown."""
 
+import re
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def is_plain(text: str) -> bool:
+    """Whether text has no control characters but line breaks and tabs, and no half of a character."""
+    return _CONTROL.search(text) is None
+
 
 def printable(text: str) -> str:
     """One line of printable characters: blanks joined, and each control character or lone surrogate as `?`.

@@ -2,7 +2,7 @@
 
 from recovery.config import seeds
 from recovery.config.header import Claim, CurveClaim, NamedCurve, OrderClaim, RatioCurve, Statement, ThresholdClaim
-from recovery.config.load import find, from_document, load, shipped
+from recovery.config.load import find, from_document, load, own_code, shipped
 from recovery.config.problems import ConfigError, Problem
 from recovery.config.sampling import Boundary
 from recovery.config.sweep import Cell, Sweep, Trial
@@ -24,6 +24,7 @@ __all__ = [
     "find",
     "from_document",
     "load",
+    "own_code",
     "seeds",
     "shipped",
 ]

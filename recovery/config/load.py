@@ -1,7 +1,7 @@
 """A config file, or a stored document, to a sweep."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import partial
 from importlib import resources
@@ -53,15 +53,34 @@ def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Sweep:
     return sweep
 
 
-def from_document(document: dict[str, Any]) -> Sweep:
-    """The sweep that a document was stored from; its cells are composed when first asked for. Raises `ConfigError`."""
+def from_document(document: dict[str, Any], *, trust: bool = False) -> Sweep:
+    """The sweep that a document was stored from; its cells are composed when first asked for. Raises `ConfigError`.
+
+    trust: import the user's code that the document names, and run it; without it such a document is refused.
+    """
+    if not trust and (own := own_code(document)):
+        text = f"runs code of {document.get('folder', 'its author')}: {', '.join(sorted(own))}; --trust allows it"
+        raise ConfigError([Problem(Place(0, 0, 0, "the stored sweep"), "", text)])
     tree = Tree({key: value for key, value in document.items() if key not in STORED}, "document")
     context = Context(Path(document.get("folder", ".")), document.get("files", {}))
     header, problems = _header(tree)
     blocks, more = parse(tree)
     if problems or more or header is None:
         raise ConfigError([*problems, *more])
-    return _assemble(header, blocks, document, lambda: _cells(tree, header[0].seed, blocks, context))
+    return _assemble(header, blocks, document, lambda: _cells(tree, header[0].seed, blocks, context, trust))
+
+
+def own_code(document: Mapping[str, Any]) -> set[str]:
+    """The names `module:attribute` of the user's code in a document."""
+
+    def names(value: object) -> Iterator[str]:
+        if isinstance(value, str) and is_user_name(value):
+            yield value
+        elif isinstance(value, Mapping | list):
+            for item in value.values() if isinstance(value, Mapping) else value:
+                yield from names(item)
+
+    return {name for field in (*COMPONENTS, "axes") for name in names(document.get(field))}
 
 
 Parts = tuple[Header, tuple[Any, ...], ReportSpec, Sampling]
@@ -81,8 +100,9 @@ def find(path_or_name: str | Path) -> Path:
     raise ConfigError([Problem(Place(0, 0, 0, str(path_or_name)), "", text + hint)])
 
 
-def _cells(tree: Tree, seed: int, blocks: list[Block], context: Context) -> tuple[Cell, ...]:
-    add_folders([context.folder, Path.cwd()])
+def _cells(tree: Tree, seed: int, blocks: list[Block], context: Context, trust: bool) -> tuple[Cell, ...]:
+    if trust:
+        add_folders([context.folder, Path.cwd()])
     composer = Composer(tree, seed, context)
     cells = composer.cells(blocks)
     if composer.problems:

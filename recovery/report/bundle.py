@@ -16,6 +16,7 @@ from recovery.report.pages.page import as_html
 from recovery.report.texts.tables import as_csv, as_json
 from recovery.store.parts import write_part
 from recovery.store.rounds import ROUNDS, encode_round
+from recovery.store.sweepfile import encode
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """Every entry's date, so that the same results give the same archive."""
@@ -30,7 +31,7 @@ def bundle(analysis: Analysis) -> bytes:
     drawn = {"figure": picture(analysis), **{name: extra.draw() for name, extra in extra_figures(analysis).items()}}
     document = json.dumps(diagram.sweep.document, indent=2, ensure_ascii=False, default=str)
     contents: dict[str, bytes] = {
-        "sweep.json": json.dumps(dict(diagram.grid.sweep), indent=2, default=str).encode(),
+        "sweep.json": encode(diagram.grid.sweep),
         f"trials/{part.name}": rows,
         **{f"{ROUNDS}/{name}": data for name, data in map(encode_round, diagram.grid.rounds)},
         "config.json": document.encode(),

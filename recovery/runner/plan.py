@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from recovery.config import Sweep, Trial, from_document
+from recovery.config import Sweep, Trial, from_document, own_code
 from recovery.errors import StoreError
 from recovery.runner.rounds import next_round
 from recovery.store.folder import Folder, check_continuation
@@ -33,7 +33,7 @@ class Plan:
     @property
     def next_round(self) -> tuple[int, int] | None:
         """Number and trials of the round that is planned when all of `trials` are stored; None if there is none."""
-        return next_round(self.sweep, self.rounds, len(self.trials))
+        return next_round(self.sweep.sampling, self.rounds, len(self.trials))
 
     def missing(self, *, retry_failed: bool = False) -> list[Trial]:
         """The trials without a row; with `retry_failed`, also those whose row is no measurement."""
@@ -62,8 +62,11 @@ def goes_on(plan: Plan) -> bool:
     content = plan.folder.load()
     if content["digest"] == plan.sweep.digest:
         return True
-    before = from_document(content["config"]).trials(counts(plan.rounds))
-    lost = {trial.id for trial in before} - {trial.id for trial in plan.trials}
+    lost: Collection[object] = range(content["trials"])
+    if own_code(content["config"]) <= own_code(plan.sweep.document):  # other code is not run to look at it
+        here = {key: plan.sweep.document[key] for key in ("folder",) if key in plan.sweep.document}
+        before = from_document({**content["config"], **here}, trust=True).trials(counts(plan.rounds))
+        lost = {trial.id for trial in before} - {trial.id for trial in plan.trials}
     check_continuation(plan.folder, content, content_of(plan.sweep, plan.sweep.size), lost)
     if len(plan.trials) > plan.sweep.size:
         raise StoreError(
@@ -76,10 +79,10 @@ def goes_on(plan: Plan) -> bool:
 def content_of(sweep: Sweep, trials: int) -> dict[str, Any]:
     """What `sweep.json` holds of a plan of so many trials."""
     return {
-        "format": 1,
         "name": sweep.name,
         "digest": sweep.digest,
         "trials": trials,
+        "cells": len(sweep.cells),
         "config": sweep.document,
         "columns": columns_document(sweep.columns),
         "provenance": provenance(),

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 from recovery.config import Sweep, Trial
 from recovery.errors import StoreError
 from recovery.runner.trial import TRAJECTORY, Row
-from recovery.store.compact import PROVENANCE
 from recovery.store.folder import Folder
+from recovery.store.parts import PROVENANCE
 from recovery.store.schema import coordinate_types, row_schema
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
@@ -20,13 +20,20 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
 
 
 class Recorder:
-    """While entered, a thread of its own stores what `add` was given, however long the next row takes."""
+    """While entered, a thread of its own stores what `add` was given, however long the next row takes.
 
-    def __init__(self, folder: Folder, sweep: Sweep, metadata: Mapping[str, Any]) -> None:
+    `content`: what sweep.json holds; every part carries it. If rows cannot be stored, `on_failure` hears why at once.
+    """
+
+    def __init__(
+        self, folder: Folder, sweep: Sweep, content: Mapping[str, Any], on_failure: Callable[[str], None]
+    ) -> None:
         self._folder = folder
         self._sweep = sweep
+        self._on_failure = on_failure
         types = coordinate_types(cell.coordinates for cell in sweep.cells)
-        self._schema = row_schema(types, sweep.columns).with_metadata({PROVENANCE: json.dumps([metadata])})
+        made = {**{key: value for key, value in content.items() if key != "provenance"}, **content["provenance"]}
+        self._schema = row_schema(types, sweep.columns).with_metadata({PROVENANCE: json.dumps([made])})
         self._rows: list[tuple[Trial, Row]] = []
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -54,8 +61,9 @@ class Recorder:
         while not self._closing.wait(pause):
             try:
                 self._flush()
-            except StoreError as error:
-                self._failed = error
+            except BaseException as error:
+                self._failed = error if isinstance(error, StoreError) else StoreError(f"rows cannot be stored: {error}")
+                self._on_failure(str(self._failed))
                 return
             pause = min(2 * pause, LONGEST_PAUSE)
 

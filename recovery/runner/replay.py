@@ -39,14 +39,17 @@ class Difference:
         return f"{self.column}: stored {self.stored}, now {self.again}" + (" (rounding)" if self.rounding else "")
 
 
-def planned_trials(grid: Grid) -> Iterator[Trial]:
-    """Every trial that the grid's sweep, and its rounds so far, ask for."""
-    return from_document(grid.sweep["config"]).trials(counts(grid.rounds))
+def planned_trials(grid: Grid, *, trust: bool) -> Iterator[Trial]:
+    """Every trial that the grid's sweep, and its rounds so far, ask for.
+
+    Raises `ConfigError` if they run code of the user's that is not to be trusted.
+    """
+    return from_document(grid.sweep["config"], trust=trust).trials(counts(grid.rounds))
 
 
-def find_trial(grid: Grid, prefix: str) -> Trial:
+def find_trial(grid: Grid, prefix: str, *, trust: bool) -> Trial:
     """The planned trial whose id starts so. Raises `StoreError` if there is none or more than one."""
-    found = [trial for trial in planned_trials(grid) if trial.id.startswith(prefix)]
+    found = [trial for trial in planned_trials(grid, trust=trust) if trial.id.startswith(prefix)]
     if len(found) != 1:
         what = f"{len(found)} trials start" if found else "no trial starts"
         raise StoreError(f"{grid.path}: {what} with {prefix!r}; ids are in the column trial_id")

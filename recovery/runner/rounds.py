@@ -13,23 +13,24 @@ import numpy as np
 
 from recovery.config import Boundary, Cell, Sweep, Trial
 from recovery.config.components import canonical_json
+from recovery.config.sampling import Sampling
 from recovery.errors import StoreError
 from recovery.sampling.placement import Slice, place
 from recovery.store.rounds import Round, counts
 
 
-def next_round(sweep: Sweep, rounds: Sequence[Round], planned: int) -> tuple[int, int] | None:
+def next_round(sampling: Sampling, rounds: Sequence[Round], planned: int) -> tuple[int, int] | None:
     """The number and the trials of the round after `rounds`, which came to `planned` trials; None after the last.
 
     Rounds to come share what is left of the budget equally. A budget that grew after the last is spent in one more.
     """
-    if not isinstance(sweep.sampling, Boundary):
+    if not isinstance(sampling, Boundary):
         return None
     number = rounds[-1]["round"] + 1 if rounds else 2
-    left = sweep.sampling.budget - planned
-    if number <= sweep.sampling.rounds:
-        return number, left // (sweep.sampling.rounds - number + 1)
-    return (number, left) if left > 0 and rounds[-1]["budget"] < sweep.sampling.budget else None
+    left = sampling.budget - planned
+    if number <= sampling.rounds:
+        return number, left // (sampling.rounds - number + 1)
+    return (number, left) if left > 0 and rounds[-1]["budget"] < sampling.budget else None
 
 
 def plan_round(

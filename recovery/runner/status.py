@@ -1,19 +1,21 @@
 """How a stored sweep stands: counts, the rate of late, and the time that is left. Reads only."""
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from recovery.config import from_document
-from recovery.runner.batches import cost
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from recovery.config.sampling import build_sampling
 from recovery.runner.rounds import next_round
-from recovery.store import read
-from recovery.store.rounds import counts
+from recovery.store import Grid, read
 from recovery.store.schema import FAILURES
+from recovery.text import printable
 
 WINDOW = timedelta(minutes=5)
 MOST_ERRORS = 5
+COLUMNS = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message")
 
 
 @dataclass(frozen=True)
@@ -43,44 +45,55 @@ class Standing:
 
 
 def standing(path: Path) -> Standing:
-    """Count what is stored of what is planned. Raises `StoreError`."""
-    grid = read(path)
-    sweep = from_document(grid.sweep["config"])
-    planned = {trial.id: cost(trial) for trial in sweep.trials(counts(grid.rounds))}
-    coming = next_round(sweep, grid.rounds, len(planned))
-    later = sweep.size - len(planned) if coming else 0
-    rows = grid.table.select(["trial_id", "status", "seconds", "started_at", "error_type", "error_message"]).to_pylist()
-    rows = [row for row in rows if row["trial_id"] in planned]
-    stored = {row["trial_id"] for row in rows}
-    last = max((row["started_at"] for row in rows), default=None)
-    recent = [row for row in rows if last is not None and row["started_at"] >= last - WINDOW]
-    rate = seconds_left = None
-    if recent and last is not None:
-        span = max((last - min(row["started_at"] for row in recent)).total_seconds(), *(r["seconds"] for r in recent))
+    """Count what is stored of what is planned, without composing the trials. Raises `StoreError`."""
+    grid = read(path, COLUMNS)
+    planned, coming = _planned(grid)
+    total = grid.sweep["trials"] if coming or not grid.rounds else planned
+    rows, stored = grid.table, len(grid.table)
+    last = pc.max(rows["started_at"]).as_py()
+    rate = None
+    if last is not None:
+        recent = rows.filter(pc.greater_equal(rows["started_at"], pa.scalar(last - WINDOW, rows["started_at"].type)))
+        first = pc.min(recent["started_at"]).as_py()
+        span = max((last - first).total_seconds(), pc.max(recent["seconds"]).as_py() or 0.0)
         rate = len(recent) / max(span, 1e-6)
-        worked = sum(planned[row["trial_id"]] for row in recent)
-        work = sum(cost for trial, cost in planned.items() if trial not in stored)
-        seconds_left = (work + later * sum(planned.values()) / len(planned)) * span / worked
+    statuses = {pair["values"]: pair["counts"] for pair in pc.value_counts(rows["status"]).to_pylist()}
     return Standing(
         path=str(path),
         name=grid.sweep["name"],
-        planned=len(planned) + later,
-        stored=len(rows),
-        statuses=dict(Counter(row["status"] for row in rows)),
+        planned=total,
+        stored=stored,
+        statuses=statuses,
         errors=_errors(rows),
         rate=rate,
-        seconds_left=seconds_left,
+        seconds_left=None if rate is None else (total - stored) / rate,
         last_row=last,
         round=coming[0] - 1 if coming else grid.rounds[-1]["round"] if grid.rounds else None,
-        round_missing=len(planned) - len(rows),
+        round_missing=planned - stored,
     )
 
 
-def _errors(rows: list[dict[str, str]]) -> list[tuple[int, str, str, str]]:
-    failed = [row for row in rows if row["status"] in FAILURES]
-    counts = Counter((row["error_type"], row["error_message"]) for row in failed)
-    example = {(row["error_type"], row["error_message"]): row["trial_id"] for row in failed}
-    return [(count, *kind, example[kind]) for kind, count in counts.most_common(MOST_ERRORS)]
+def _planned(grid: Grid) -> tuple[int, tuple[int, int] | None]:
+    """The trials that are planned so far, and the number and size of the round after them."""
+    config = grid.sweep["config"]
+    if grid.rounds:
+        planned = grid.rounds[-1]["trials"]
+    elif "cells" in grid.sweep and "sampling" in config:
+        planned = grid.sweep["cells"] * config["replicates"]
+    else:
+        return grid.sweep["trials"], None
+    return planned, next_round(build_sampling(config["sampling"]), grid.rounds, planned)
+
+
+def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:
+    failed = rows.filter(pc.is_in(rows["status"], pa.array(FAILURES)))
+    kinds = ["error_type", "error_message"]
+    found = failed.group_by(kinds).aggregate([("trial_id", "count"), ("trial_id", "min")])
+    found = found.sort_by([("trial_id_count", "descending"), ("trial_id_min", "ascending")])[:MOST_ERRORS]
+    return [
+        (row["trial_id_count"], *(printable(row[kind] or "") for kind in kinds), printable(row["trial_id_min"]))
+        for row in found.to_pylist()
+    ]
 
 
 def age(moment: datetime) -> float:

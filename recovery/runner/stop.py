@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import main_thread
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -55,6 +56,11 @@ class Stop:
                 raise StopRequested(self.reason)
 
         return handle
+
+    def request(self, reason: str) -> None:
+        """Ask to stop, from another thread."""
+        self.reason = self.reason or reason
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGUSR1)
 
     @contextmanager
     def held(self) -> Iterator[None]:

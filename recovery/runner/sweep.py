@@ -20,7 +20,6 @@ from recovery.runner.workers import Engine
 from recovery.store.compact import add_columns
 from recovery.store.grid import answers
 from recovery.store.parts import Damaged
-from recovery.store.provenance import provenance
 from recovery.store.schema import FAILURES, coordinate_types
 
 
@@ -84,9 +83,12 @@ def run(plan: Plan, options: Options, progress: Progress, stop: Stop | None = No
         tried: set[str] = set()
         while not (summary.stopped or summary.gave_up):
             plan = up_to_date(plan)
-            if mine := [trial for trial in _mine(plan, options) if trial.id not in tried]:
-                _run_trials(plan, mine, options, progress, stopping, summary)
-                tried.update(trial.id for trial in mine)
+            mine = _mine(plan, options)
+            if untried := [trial for trial in mine if trial.id not in tried]:
+                _run_trials(plan, untried, options, progress, stopping, summary)
+                tried.update(trial.id for trial in untried)
+            elif lost := sum(trial.id not in plan.stored for trial in mine):
+                summary.stopped = f"{lost} trials have run and have no row in the folder"
             elif not _begin_round(plan, summary):
                 break
         plan = up_to_date(plan)
@@ -107,9 +109,7 @@ def _run_trials(
     plan: Plan, trials: list[Trial], options: Options, progress: Progress, stop: Stop, summary: Summary
 ) -> None:
     by_id = {trial.id: trial for trial in trials}
-    recorder = Recorder(
-        plan.folder, plan.sweep, {"digest": plan.sweep.digest, "config": plan.sweep.document, **provenance()}
-    )
+    recorder = Recorder(plan.folder, plan.sweep, content_of(plan.sweep, plan.sweep.size), stop.request)
     results = options.engine.run(trials)
     try:
         with recorder:

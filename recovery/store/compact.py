@@ -14,15 +14,13 @@ from recovery.errors import StoreError
 from recovery.methods.columns import Columns
 from recovery.store.folder import TRIALS, Folder
 from recovery.store.grid import merge
-from recovery.store.parts import list_parts, read_parts
+from recovery.store.parts import PROVENANCE, list_parts, read_parts
 from recovery.store.schema import Coordinate, row_schema
 from recovery.store.trajectories import TRAJECTORIES, merge_records, split_records
 
 ROWS_A_PART = 500_000
 BYTES_A_PART = 64 * 2**20
 """Of trajectories, before compression; a longer record is a part of its own."""
-PROVENANCE = b"recover"
-"""The key of a part's metadata: a JSON list of what produced its rows."""
 
 
 def compact(folder: Folder) -> tuple[int, int]:

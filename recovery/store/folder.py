@@ -21,14 +21,16 @@ from recovery.store.parts import (
     write_part,
 )
 from recovery.store.rounds import ROUNDS, Round, read_rounds, write_round
+from recovery.store.sweepfile import SWEEP_FILE, Content, decode, encode, rebuilt
 from recovery.store.trajectories import TRAJECTORIES, trajectory_table
+from recovery.text import printable
 from recovery.types import Array
 
-SWEEP_FILE = "sweep.json"
 TRIALS = "trials"
 DAMAGED = "damaged"
-FORMAT = 1
 MOST_DIFFERENCES = 12
+LARGEST_BYTES = 64 * 2**20
+"""Of sweep.json; more is cut, and does not match its checksum."""
 
 
 @dataclass(frozen=True)
@@ -54,28 +56,45 @@ class Folder:
         return self.path / ROUNDS
 
     def load(self) -> dict[str, Any]:
-        """The content of sweep.json. Raises `StoreError` if there is none or it is no sweep's."""
+        """The content of sweep.json; where it is damaged, that of the parts. Raises `StoreError` if neither has any."""
+        content, fault = self._read()
+        if fault and (content := rebuilt(self.trials)) is None:
+            raise StoreError(
+                f"{self.sweep_file}: {fault}, and no part says what it was; move the folder away, or take the file "
+                "from a copy"
+            )
+        assert content is not None
+        return content
+
+    def damage(self) -> str | None:
+        """What is wrong with sweep.json, if anything. Raises `StoreError` if there is none."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[Content | None, str | None]:
         try:
-            content = json.loads(self.sweep_file.read_text(encoding="utf-8"))
+            with self.sweep_file.open("rb") as file:
+                return decode(file.read(LARGEST_BYTES)), None
         except FileNotFoundError as error:
             what = "holds no sweep" if self.path.is_dir() else "no such results folder"
             raise StoreError(f"{self.path}: {what} (no {SWEEP_FILE}); run `recover sweep` first") from error
-        except (OSError, ValueError) as error:
-            raise StoreError(f"{self.sweep_file}: cannot be read: {error}") from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise StoreError(f"{self.sweep_file}: is not a sweep that this version of the program can read")
-        return content
+        except OSError as error:
+            raise StoreError(f"{self.sweep_file}: cannot be read: {error.strerror or error}") from error
+        except (ValueError, RecursionError) as error:
+            return None, printable(str(error))
 
     def exists(self) -> bool:
-        return self.sweep_file.exists()
+        """Whether it holds a sweep. A damaged sweep.json without any part is none."""
+        return self.sweep_file.exists() and not (self.damage() and not list_parts(self.trials))
 
     def create(self, content: Mapping[str, Any]) -> bool:
         """Make the folder and its sweep.json; False if another process was first. Raises `StoreError`."""
         try:
             self.trials.mkdir(parents=True, exist_ok=True)
+            if self.sweep_file.exists() and not self.exists():
+                self._set_aside(Damaged(self.sweep_file, ""))
             if list_parts(self.trials):
                 raise StoreError(f"{self.path}: holds rows but no {SWEEP_FILE}; move it away, or give another --out")
-            return write_atomically(self.sweep_file, _encode(content), replace=False)
+            return write_atomically(self.sweep_file, encode(content), replace=False)
         except (FileExistsError, NotADirectoryError) as error:
             file = next(path for path in (self.trials, *self.trials.parents) if path.is_file())
             raise StoreError(f"{file}: a file is in the way; give another --out") from error
@@ -85,7 +104,7 @@ class Folder:
     def update(self, content: Mapping[str, Any]) -> None:
         """Replace sweep.json."""
         try:
-            write_atomically(self.sweep_file, _encode(content))
+            write_atomically(self.sweep_file, encode(content))
         except OSError as error:
             raise self._unwritable(error) from error
 
@@ -108,22 +127,29 @@ class Folder:
         A damaged round goes there, too: it is planned again, or a later one says all that it said.
         """
         moved = []
+        if fault := self.damage():
+            content = self.load()
+            moved += self._set_aside(Damaged(self.sweep_file, f"{fault}; rebuilt from the parts"))
+            self.update(content)
         for directory in (self.trials, self.trajectories, self.rounds):
             rounds = directory == self.rounds
             _, damaged = read_rounds(directory) if rounds else read_parts(directory, columns=["trial_id"])
-            for path, reason in damaged:
-                aside = self.path / DAMAGED / path.name
-                try:
-                    aside.parent.mkdir(exist_ok=True)
-                    path.replace(aside)
-                except FileNotFoundError:  # another process was first
-                    continue
-                except OSError as error:
-                    raise self._unwritable(error) from error
-                moved.append(Damaged(aside, reason))
+            for found in damaged:
+                moved += self._set_aside(found)
             if damaged:
                 sync_folder(directory)
         return moved
+
+    def _set_aside(self, found: Damaged) -> list[Damaged]:
+        aside = self.path / DAMAGED / found.path.name
+        try:
+            aside.parent.mkdir(exist_ok=True)
+            found.path.replace(aside)
+        except FileNotFoundError:  # another process was first
+            return []
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return [Damaged(aside, found.reason)]
 
     def write(self, rows: pa.Table, dataset: str = TRIALS) -> Path:
         """Add one part. Raises `StoreError` (disk full, folder gone), with nothing half-written."""
@@ -186,7 +212,7 @@ class Folder:
 
 
 def check_continuation(
-    folder: Folder, stored: Mapping[str, Any], new: Mapping[str, Any], lost: Collection[str]
+    folder: Folder, stored: Mapping[str, Any], new: Mapping[str, Any], lost: Collection[object]
 ) -> None:
     """Refuse a plan that leaves out trials of the stored one (`lost`), with the fields that differ."""
     if not lost:
@@ -229,7 +255,3 @@ def _short(value: Any) -> str:
         return "(absent)"
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _encode(content: Mapping[str, Any]) -> bytes:
-    return (json.dumps(content, indent=2) + "\n").encode()

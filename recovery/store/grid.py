@@ -46,11 +46,14 @@ class Grid:
         return frame.astype(dict.fromkeys(counts, "Int64"))
 
 
-def read(path: str | Path) -> Grid:
-    """Read a results folder, also while a sweep writes it. Raises `StoreError` for a missing or damaged one."""
+def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
+    """Read a results folder, also while a sweep writes it; of its rows, these columns or all.
+
+    Raises `StoreError` for a missing or damaged one.
+    """
     folder = Folder(Path(path))
     content = folder.load()
-    parts, damaged = read_parts(folder.trials)
+    parts, damaged = read_parts(folder.trials, columns=None if columns is None else list(columns))
     rounds, more = read_rounds(folder.rounds)
     damaged += more
     if damaged:
@@ -71,7 +74,10 @@ def merge(tables: list[pa.Table]) -> pa.Table:
     """Rows of several parts, one a trial: `ok` wins, then the later start, then the earlier part."""
     if not tables:
         return row_schema({}, COLUMNS).empty_table()
-    rows = pa.concat_tables(tables, promote_options="permissive")
+    try:
+        rows = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise StoreError(f"parts disagree about the type of a column: {error}; are they of one sweep?") from error
     if len(pc.unique(rows["trial_id"])) == len(rows):
         return rows
     keyed = pa.table(

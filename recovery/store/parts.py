@@ -4,6 +4,7 @@ and damage is seen. A part is written beside under a temporary name, fsynced, an
 import os
 import re
 import socket
+import stat
 import time
 import uuid
 from hashlib import blake2b
@@ -14,12 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recovery.errors import StoreError
+from recovery.text import printable
 
 SUFFIX = ".parquet"
 _NAME = re.compile(r"part-(?P<digest>[0-9a-f]{32})\.parquet")
 _TEMPORARY = re.compile(r"\.(?P<host>.+)\.(?P<pid>\d+)\.[0-9a-f]{32}\.tmp")
 ABANDONED_AFTER = 86_400.0
 """Seconds after which a temporary file of another host's is taken for abandoned; writing one takes milliseconds."""
+
+
+PROVENANCE = b"recover"
+"""The key of a part's metadata: a JSON list of what produced its rows."""
 
 
 class Damaged(NamedTuple):
@@ -78,16 +84,21 @@ def list_parts(folder: Path) -> list[Path]:
 
 def read_part(path: Path, columns: list[str] | None = None) -> pa.Table | Damaged:
     """The part's table, or what is wrong with it. Raises FileNotFoundError if a compaction has replaced it."""
+    name = _NAME.fullmatch(path.name)
+    if name is None or not stat.S_ISREG(path.stat().st_mode):  # a pipe would wait for ever
+        return Damaged(path, "is not a part that this program wrote")
     with pa.OSFile(str(path)) as file:  # Arrow's own memory: its threads may drop it last, while Python shuts down
         data = file.read_buffer()
-    name = _NAME.fullmatch(path.name)
-    if name is None:
-        return Damaged(path, "is not a part that this program wrote")
     if checksum(data) != name["digest"]:
         return Damaged(path, f"its {len(data)} bytes do not match the checksum in its name")
-    parquet = pq.ParquetFile(pa.BufferReader(data))
-    present = parquet.schema_arrow.names
-    return parquet.read(columns=None if columns is None else [column for column in columns if column in present])
+    try:
+        parquet = pq.ParquetFile(pa.BufferReader(data))
+        present = parquet.schema_arrow
+        if "trial_id" not in present.names or present.field("trial_id").type not in (pa.string(), pa.large_string()):
+            return Damaged(path, "holds no trials")
+        return parquet.read(columns=None if columns is None else [name for name in columns if name in present.names])
+    except pa.ArrowException as error:
+        return Damaged(path, f"is no Parquet file: {printable(str(error))}")
 
 
 def read_parts(folder: Path, columns: list[str] | None = None) -> tuple[list[tuple[Path, pa.Table]], list[Damaged]]:

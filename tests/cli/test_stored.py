@@ -30,7 +30,7 @@ def out(tmp_path: Path) -> Path:
 
 def tamper(out: Path, column: str, add: float) -> str:
     """Change a stored number, checksum and all; returns the trial's id."""
-    (path,) = list_parts(out / "trials")
+    path = list_parts(out / "trials")[0]
     table = pq.read_table(path)
     values = table[column].to_pylist()
     values[0] += add
@@ -42,17 +42,17 @@ def tamper(out: Path, column: str, add: float) -> str:
 
 def test_replay_finds_the_same_row(out: Path) -> None:
     trial = rows(out).index[3]
-    result = recover("replay", out, trial[:8])
+    result = recover("replay", "--trust", out, trial[:8])
     assert result.exit_code == 0, result.output
     assert "the same as its stored row" in result.stdout
 
 
 def test_replay_and_verify_see_a_number_that_was_changed(out: Path) -> None:
     trial = tamper(out, "objective", 0.125)
-    result = recover("replay", out, trial)
+    result = recover("replay", "--trust", out, trial)
     assert result.exit_code == 1
     assert "differs in objective" in result.stdout
-    result = recover("verify", out, "--sample", 24)
+    result = recover("verify", "--trust", out, "--sample", 24)
     assert result.exit_code == 1
     assert "23 the same, 1 different" in result.stdout
     assert f"{trial} differs in objective" in result.stdout
@@ -60,14 +60,14 @@ def test_replay_and_verify_see_a_number_that_was_changed(out: Path) -> None:
 
 def test_rounding_is_no_difference(out: Path) -> None:
     tamper(out, "objective", 1e-13)
-    result = recover("verify", out, "--sample", 24)
+    result = recover("verify", "--trust", out, "--sample", 24)
     assert result.exit_code == 0
     assert "23 the same, 1 up to rounding, 0 different" in result.stdout
 
 
 def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) -> None:
-    trial = next(from_document(read(out).sweep["config"]).trials())
-    assert recover("replay", out, trial.id, "--save", tmp_path / "trial.npz").exit_code == 0
+    trial = next(from_document(read(out).sweep["config"], trust=True).trials())
+    assert recover("replay", "--trust", out, trial.id, "--save", tmp_path / "trial.npz").exit_code == 0
     instance = draw_instance(trial)
     with np.load(tmp_path / "trial.npz", allow_pickle=False) as saved:
         np.testing.assert_array_equal(saved["X"], instance.X)
@@ -79,15 +79,15 @@ def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) ->
 
 
 def test_an_unknown_trial_is_a_message(out: Path) -> None:
-    result = recover("replay", out, "zzz")
+    result = recover("replay", "--trust", out, "zzz")
     assert result.exit_code == 2
     assert "no trial starts with 'zzz'" in result.stderr
 
 
 def test_verify_names_a_damaged_part(out: Path) -> None:
-    (path,) = list_parts(out / "trials")
+    path = list_parts(out / "trials")[0]
     path.write_bytes(path.read_bytes()[:-5])
-    result = recover("verify", out)
+    result = recover("verify", "--trust", out)
     assert result.exit_code == 2
     assert path.name in result.stderr
 

@@ -130,8 +130,10 @@ def test_a_shard_that_waits_for_a_round_exits_with_75_and_says_so(tmp_path: Path
     assert "round 1 is under way: 12 trials to its end" in recover("status", tmp_path / "out").stdout
     assert recover(*arguments).stdout == f"{tmp_path / 'out'}: 60 of 60 trials stored (48 run now)\n"
     trials = read(tmp_path / "out").frame["trial_id"]
-    assert recover("replay", tmp_path / "out", trials.iloc[-1]).exit_code == 0
-    assert "60 of 60 rows replayed, 60 the same" in recover("verify", tmp_path / "out", "--sample", 60).stdout
+    assert recover("replay", "--trust", tmp_path / "out", trials.iloc[-1]).exit_code == 0
+    assert (
+        "60 of 60 rows replayed, 60 the same" in recover("verify", "--trust", tmp_path / "out", "--sample", 60).stdout
+    )
     assert recover("compact", tmp_path / "out").exit_code == 0
     assert "(0 run now)" in recover(*arguments).stdout
 

@@ -70,4 +70,7 @@ def grid(rows: pd.DataFrame, path: Path | str = "results/drawn", trials: int | N
     }
     config |= {"report": {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}]}} | document
     table = pa.Table.from_pandas(rows, preserve_index=False)
-    return Grid(Path(path), {"config": config, "trials": len(rows) if trials is None else trials}, table)
+    count = len(rows) if trials is None else trials
+    return Grid(
+        Path(path), {"name": "drawn", "digest": "0", "config": config, "trials": count, "provenance": {}}, table
+    )

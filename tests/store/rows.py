@@ -10,7 +10,7 @@ from recovery.store.folder import Folder
 from recovery.store.schema import coordinate_types, row_schema
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-CONTENT = {"format": 1, "name": "made-up", "digest": "0", "trials": 4, "config": {"n": 10}, "provenance": {}}
+CONTENT = {"name": "made-up", "digest": "0", "trials": 4, "config": {"name": "made-up", "n": 10}, "provenance": {}}
 
 
 def rows(*ids: str, status: str = "ok", started_at: datetime = START, **columns: object) -> pa.Table:

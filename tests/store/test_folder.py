@@ -18,7 +18,7 @@ def test_statuses_are_those_of_the_rows_and_ok_wins(tmp_path: Path) -> None:
 def test_only_one_of_many_creates(tmp_path: Path) -> None:
     wins: list[bool] = []
     threads = [
-        threading.Thread(target=lambda i=i: wins.append(Folder(tmp_path / "new").create({**CONTENT, "digest": i})))
+        threading.Thread(target=lambda i=i: wins.append(Folder(tmp_path / "new").create({**CONTENT, "digest": str(i)})))
         for i in range(8)
     ]
     for thread in threads:
@@ -42,9 +42,9 @@ def test_rows_without_sweep_json_are_not_taken_over(tmp_path: Path) -> None:
         Folder(tmp_path).create(CONTENT)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 99}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 99}', "[" * 100_000, "\xff"])
 def test_a_broken_sweep_json_is_named(tmp_path: Path, text: str) -> None:
-    folder(tmp_path).sweep_file.write_text(text)
+    folder(tmp_path).sweep_file.write_text(text, encoding="latin-1")
     with pytest.raises(StoreError, match=r"sweep\.json"):
         Folder(tmp_path).load()
 

@@ -1,0 +1,155 @@
+"""A results folder is data: what it says is checked, and none of the code that it names runs unless it is trusted."""
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from recovery.cli.main import main
+from recovery.store import read
+from recovery.store.compact import compact
+from recovery.store.folder import Folder
+from recovery.store.parts import list_parts, write_part
+from tests.runner.sweeps import rows, sweep, write_config
+
+ISOMETRY = {"kind": "isometry"}
+CLAIMED: dict[str, Any] = {
+    "method": ISOMETRY,
+    "architecture": "relu_skip",
+    "title": "Title",
+    "claims": [{"kind": "statement", "text": "A claim of 2.0"}],
+}
+PWN = "open({flag!r}, 'w').close()\ndef f(rng, n, d):\n    return rng.standard_normal((n, d))\n"
+
+
+def recover(*arguments: object) -> Result:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    return result
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the program's own methods."""
+    path = tmp_path_factory.mktemp("made")
+    config = write_config(path, **CLAIMED)
+    assert sweep(config, path / "out").stored == {"ok": 24}
+    compact(Folder(path / "out"))
+    return path / "out"
+
+
+@pytest.fixture
+def out(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "out"))
+
+
+def edit(out: Path, **config: Any) -> None:
+    """Change the stored config as someone who knows the format would, checksum and all."""
+    content = Folder(out).load()
+    Folder(out).update({**content, "config": {**content["config"], **config}})
+
+
+def test_no_code_that_a_folder_names_runs(out: Path, tmp_path: Path) -> None:
+    evil, flag = tmp_path / "evil", tmp_path / "flag"
+    evil.mkdir()
+    (evil / "pwn_things.py").write_text(PWN.format(flag=str(flag)))
+    edit(out, data={"ensemble": "pwn_things:f"}, folder=str(evil))
+    trial = rows(out).index[0]
+    for command in (("status",), ("verify",), ("replay", trial), ("report",), ("bundle", "--out", tmp_path / "b.zip")):
+        recover(command[0], out, *command[1:])
+        assert not flag.exists(), command
+    for refused in (recover("verify", out), recover("replay", out, trial)):
+        assert refused.exit_code == 2
+        assert f"runs code of {evil}: pwn_things:f; --trust allows it" in refused.stderr
+    config = write_config(tmp_path, method=ISOMETRY, architecture="relu_skip")
+    assert "holds another sweep" in recover("sweep", config, "--out", out).stderr
+    assert not flag.exists()
+    recover("verify", out, "--trust")
+    assert flag.exists()
+
+
+def test_verify_fails_where_the_config_was_edited(out: Path) -> None:
+    assert recover("verify", out).exit_code == 0
+    edit(out, seed=8)
+    result = recover("verify", out)
+    assert result.exit_code == 1
+    assert "24 stored rows belong to no trial of the sweep" in result.stdout
+
+
+def test_verify_fails_where_nothing_is_stored(out: Path) -> None:
+    shutil.rmtree(out / "trials")
+    result = recover("verify", out)
+    assert result.exit_code == 1
+    assert "nothing to verify" in result.stdout
+
+
+def test_every_flipped_byte_of_sweep_json_is_seen_and_mended(out: Path, tmp_path: Path) -> None:
+    whole = (out / "sweep.json").read_bytes()
+    content = read(out).sweep
+    rng = random.Random(3)
+    for _ in range(60):
+        broken = bytearray(whole)
+        broken[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        (out / "sweep.json").write_bytes(broken)
+        assert Folder(out).damage() is not None
+        assert {**read(out).sweep, "provenance": 0} == {**content, "provenance": 0}
+    assert recover("verify", out).exit_code == 1
+    (out / "sweep.json").write_bytes(whole[:100])
+    assert recover("status", out).exit_code == 0
+    config = write_config(tmp_path, **CLAIMED)
+    result = recover("sweep", config, "--out", out)
+    assert result.exit_code == 0
+    assert "damaged/sweep.json: set aside" in result.stderr
+    assert Folder(out).damage() is None
+    assert recover("verify", out).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["../../x", "/tmp/x", "", "a\nb", 3])
+def test_a_name_that_leads_elsewhere_is_refused(out: Path, name: Any) -> None:
+    for part in list_parts(out / "trials"):
+        part.unlink()
+    content = Folder(out).load()
+    Folder(out).update({**content, "name": name})
+    assert recover("bundle", out).exit_code == 2
+    Folder(out).update({**content, "config": {**content["config"], "name": name}})
+    assert recover("report", out).exit_code == 2
+
+
+def test_escape_sequences_do_not_reach_the_terminal(out: Path) -> None:
+    for part in list_parts(out / "trials"):
+        part.unlink()
+    edit(out, title="\x1b]0;owned\x07")
+    assert recover("status", out).exit_code == 2
+
+
+def test_what_is_no_part_is_named(out: Path) -> None:
+    before = rows(out)
+    trials = out / "trials"
+    shutil.copy(list_parts(trials)[0], trials / "copy.parquet")
+    os.mkfifo(trials / "pipe.parquet")
+    os.mkfifo(trials / f"part-{'0' * 32}.parquet")
+    (trials / "folder.parquet").mkdir()
+    write_part(trials, pa.table({"x": [1]}))
+    for command in ("status", "report", "verify", "bundle"):
+        result = recover(command, out)
+        assert result.exit_code == 2
+        assert "pipe.parquet" in result.stderr
+        assert "holds no trials" in result.stderr
+    (trials / "folder.parquet").rmdir()
+    Folder(out).prepare()
+    assert rows(out).equals(before)
+
+
+def test_parts_of_another_sweep_are_a_message(out: Path) -> None:
+    (part,) = list_parts(out / "trials")
+    table = pq.read_table(part)
+    write_part(part.parent, table.set_column(table.schema.get_field_index("n"), "n", pa.array(["a"] * len(table))))
+    assert "parts disagree" in recover("report", out).stderr
+    assert json.loads((out / "sweep.json").read_text())["checksum"]
