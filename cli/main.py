@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("replay", "Run one stored trial again, and save what was drawn."),
     "report": ("report", "Draw and tabulate stored grids."),
     "schema": ("schema", "Print the JSON schema of a config, for editors."),
+    "select": ("select", "Choose the columns of your own table that matter."),
     "status": ("status", "Count what is stored, and estimate what is left."),
     "submit": ("submit", "Write a script that runs a sweep on a SLURM cluster."),
     "sweep": ("sweep", "Run the trials of a config that are not stored yet."),

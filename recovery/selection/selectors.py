@@ -1,7 +1,7 @@
 """From rows to the importance of each variable, the chosen variables, and a prediction."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from recovery.selection.cutoffs import CLUSTERINGS, Cutoff, cut
 from recovery.selection.extra import require
 from recovery.selection.grid import Grid, Shrinkage, choose
 from recovery.selection.networks import SparseNetwork
-from recovery.types import Array, Mask, Rng
+from recovery.types import Array, Index, Mask, Rng
 
 SelectorName = Literal["network", "lasso", "omp", "forest", "boosting"]
 
@@ -36,17 +36,29 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """What a selector found: importances (p,), chosen (p,), a prediction X (m, p) -> (m,), and how it came about.
+class Fitted:
+    """What was fitted: the importance of each column (p,), a prediction X (m, p) -> (m,), and how it came about.
 
     hyperparameters: those that validation chose. network: the sparse network, in the units of X and y.
     """
 
     importances: Array
-    chosen: Mask
     predict: Callable[[Array], Array]
     hyperparameters: Mapping[str, float] = field(default_factory=dict)
     network: SparseNetwork | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was selected: the importance of each variable, and which are chosen."""
+
+    fitted: Fitted
+    importances: Array
+    chosen: Mask
+
+
+GRID_FIELDS = {"penalties": "penalty", "rates": "rate", "neurons": "neurons", "epochs": "epochs"}
+"""Field of `Grid` -> that of `Point`."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +88,11 @@ class Selector:
         if self.cutoff in CLUSTERINGS:
             require(f"cutoff: {self.cutoff}")
 
-    def __call__(self, rng: Rng, X: Array, y: Array) -> Selection:
-        """Select among the columns of X (n, p) by y (n,). Raises `DataError` for what cannot be fitted."""
+    def __call__(self, rng: Rng, X: Array, y: Array, groups: Index | None = None) -> Selection:
+        """Select among the columns of X (n, p) by y (n,). Raises `DataError` for what cannot be fitted.
+
+        groups (p,): the variable 0..g-1 of each column; its importance is the norm of those of its columns.
+        """
         self.check()
         if not (np.isfinite(X).all() and np.isfinite(y).all()):
             raise DataError("X or y contains NaN or infinity; selection needs finite numbers")
@@ -89,15 +104,18 @@ class Selector:
             found = self._network(fitting, inputs, labels, X, y)
         else:
             predict, importances = fit_baseline(self.name, fitting, inputs(X), labels(y))
-            found = Selection(
-                importances,
-                importances > 0,
-                lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))),
-            )
-        chosen = cut(found.importances, self.cutoff, cutting, self.count)
-        return Selection(found.importances, chosen, found.predict, found.hyperparameters, found.network)
+            found = Fitted(importances, lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))))
+        importances = found.importances if groups is None else np.sqrt(np.bincount(groups, found.importances**2))
+        return Selection(found, importances, cut(importances, self.cutoff, cutting, self.count))
 
-    def _network(self, rng: Rng, inputs: Scale, labels: Scale, X: Array, y: Array) -> Selection:
+    def only(self, hyperparameters: Mapping[str, float]) -> "Selector":
+        """The same with one point of the grid, the one that was chosen before; unchanged for a baseline."""
+        if not hyperparameters:
+            return self
+        values = {name: (hyperparameters[one],) for name, one in GRID_FIELDS.items()}
+        return replace(self, grid=Grid(**values), cross=False)  # type: ignore[arg-type]  # neurons are integers
+
+    def _network(self, rng: Rng, inputs: Scale, labels: Scale, X: Array, y: Array) -> Fitted:
         fit = choose(
             rng,
             inputs(X),
@@ -112,13 +130,7 @@ class Selector:
         W = scaled.W / inputs.size
         network = SparseNetwork(W, scaled.b - W @ inputs.mean, scaled.a * labels.size, float(labels.mean))
         error = fit.error * float(labels.size) ** 2
-        return Selection(
-            scaled.importances(),
-            scaled.importances() > 0,
-            network.predict,
-            {**vars(fit.point), "validation_mse": error},
-            network,
-        )
+        return Fitted(scaled.importances(), network.predict, {**vars(fit.point), "validation_mse": error}, network)
 
 
 def _unscaled(values: Array) -> Scale:

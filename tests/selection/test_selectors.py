@@ -28,7 +28,7 @@ def test_each_selector_ranks_the_variables_that_matter_first(name):
     X, y = table()
     found = Selector(name, SMALL)(rng(), X, y)
     assert set(np.argsort(-found.importances)[:3]) == {0, 3, 5}
-    assert np.mean((found.predict(X) - y) ** 2) < 0.25 * y.var()
+    assert np.mean((found.fitted.predict(X) - y) ** 2) < 0.25 * y.var()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,15 +43,15 @@ def test_selection_has_no_units(name):
 def test_a_linear_refit_is_predicted_in_the_units_of_the_table():
     X, y = table(sigma=0)
     found = Selector("lasso")(rng(), 10 * X + 5, 100 * y + 7)
-    assert np.mean((found.predict(10 * X + 5) - 100 * y - 7) ** 2) < 0.1 * np.var(100 * y)
+    assert np.mean((found.fitted.predict(10 * X + 5) - 100 * y - 7) ** 2) < 0.1 * np.var(100 * y)
 
 
 def test_a_network_is_given_in_the_units_of_the_table():
     X, y = table()
     found = Selector("network", SMALL)(rng(), 10 * X + 5, y)
-    assert found.network is not None
-    np.testing.assert_allclose(found.network.predict(10 * X + 5), found.predict(10 * X + 5))
-    assert found.hyperparameters["validation_mse"] < y.var()
+    assert found.fitted.network is not None
+    np.testing.assert_allclose(found.fitted.network.predict(10 * X + 5), found.fitted.predict(10 * X + 5))
+    assert found.fitted.hyperparameters["validation_mse"] < y.var()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,6 +70,24 @@ def test_labels_that_do_not_vary_are_refused(name):
     X, _ = table(n=30, p=6)
     with pytest.raises(DataError, match="every label is 5"):
         Selector(name, SMALL)(rng(), X, np.full(30, 5.0))
+
+
+def test_columns_of_one_variable_are_one():
+    X, y = table()
+    groups = np.array([0, 1, 1, 0, *range(2, 10)])
+    plain = Selector("lasso")(rng(), X, y)
+    found = Selector("lasso", cutoff="count", count=2)(rng(), X, y, groups)
+    assert found.importances[0] == pytest.approx(np.hypot(plain.importances[0], plain.importances[3]))
+    assert np.flatnonzero(found.chosen).tolist() == [0, 3]
+
+
+def test_the_chosen_point_can_be_fitted_again_alone():
+    X, y = table()
+    selector = Selector("network", SMALL)
+    point = selector(rng(), X, y).fitted.hyperparameters
+    again = selector.only(point)(rng(1), X, y).fitted.hyperparameters
+    assert {**again, "validation_mse": 0} == {**point, "validation_mse": 0}
+    assert Selector("lasso").only({}) == Selector("lasso")
 
 
 def test_one_variable_is_enough():

@@ -1,0 +1,50 @@
+"""Importances of the columns of a table, and where the cut between them lies."""
+
+from collections.abc import Sequence
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from recovery.report.figures.style import LINES, ONE_COLUMN, RC
+from recovery.selection.study import Choice
+
+MOST_BARS = 30
+LONGEST = 28
+"""Characters of a column's name."""
+
+
+def draw_importances(names: Sequence[str], choice: Choice, target: str) -> Figure:
+    """A bar a column, the largest first, filled if chosen; a dot says in which share of the splits it was chosen."""
+    order = np.argsort(-choice.importances, kind="stable")[:MOST_BARS]
+    at = np.arange(len(order))
+    with matplotlib.rc_context(RC):
+        figure = Figure(figsize=(ONE_COLUMN, 0.9 + 0.16 * len(order)), layout="constrained")
+        ax = figure.subplots()
+        colours = [LINES[0] if choice.chosen[i] else "#c9d3da" for i in order]
+        ax.barh(at, choice.importances[order], color=colours, height=0.7)
+        ax.plot(choice.frequency[order], at, "o", color=LINES[1], ms=3, label="share of splits in which chosen")
+        cut = _cut(choice)
+        if cut is not None:
+            ax.axvline(cut, color="black", lw=0.8, ls="--", label="cutoff")
+        ax.set_yticks(at, [_short(names[i]) for i in order])
+        ax.set_ylim(len(order) - 0.4, -0.6)
+        ax.set_xlim(0, 1.03)
+        ax.set_xlabel("importance, relative to the largest")
+        more = len(names) - len(order)
+        ax.set_title(f"What explains {_short(target)}" + (f" ({more} more columns below)" if more > 0 else ""))
+        figure.legend(loc="outside lower center", ncols=2)
+    return figure
+
+
+def _cut(choice: Choice) -> float | None:
+    """Half-way between the smallest importance that is chosen and the largest that is not; None if they mix."""
+    inside, outside = choice.importances[choice.chosen], choice.importances[~choice.chosen]
+    if not (inside.size and outside.size) or inside.min() <= outside.max():
+        return None
+    return float(inside.min() + outside.max()) / 2
+
+
+def _short(name: str) -> str:
+    name = name.replace("$", r"\$")
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"

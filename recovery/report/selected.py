@@ -1,0 +1,140 @@
+"""What `recover select` finds on a user's table: the study, and what is shown of it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from recovery.errors import DataError
+from recovery.instances.tables import Table, read_table
+from recovery.report.figures.figure import render
+from recovery.report.figures.importances import draw_importances
+from recovery.selection.cutoffs import Cutoff
+from recovery.selection.selectors import Selector, SelectorName
+from recovery.selection.study import Choice, study
+from recovery.types import Index
+
+BASELINES: tuple[SelectorName, ...] = ("lasso", "omp", "forest", "boosting")
+MOST_LINES = 30
+"""The most columns that the text lists; JSON has all."""
+STABLE = 0.9
+"""A column that is chosen in this share of the splits is called stable."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The network's choice first, then the baselines'."""
+
+    source: str
+    target: str
+    table: Table
+    choices: tuple[Choice, ...]
+    splits: int
+
+    @property
+    def order(self) -> Index:
+        """The columns, the most important one first."""
+        return np.argsort(-self.choices[0].importances, kind="stable")
+
+    def as_json(self) -> str:
+        """Everything, as JSON: columns in order of importance, and how well each selector predicts."""
+        names = self.table.names
+        columns = [
+            {
+                "column": names[i],
+                **{
+                    choice.selector: {
+                        "importance": float(choice.importances[i]),
+                        "chosen": bool(choice.chosen[i]),
+                        "frequency": float(choice.frequency[i]),
+                    }
+                    for choice in self.choices
+                },
+            }
+            for i in self.order
+        ]
+        document = {
+            "data": self.source,
+            "target": self.target,
+            "rows": len(self.table.y),
+            "splits": self.splits,
+            "r2": {choice.selector: choice.r2.tolist() for choice in self.choices},
+            "columns": columns,
+            "notes": list(self.table.notes),
+            "warnings": list(self.table.warnings),
+        }
+        return json.dumps(document, indent=2)
+
+    def as_text(self) -> str:
+        """What was read, the ranked columns with the choices of all selectors, predictions, and a verdict in words."""
+        table, first = self.table, self.choices[0]
+        lines = [f"{self.source}: {len(table.y)} rows, {len(table.names)} columns that could explain {self.target!r}"]
+        lines += [f"  warning: {text}" for text in table.warnings]
+        lines += [f"  {text}" for text in table.notes]
+        lines += ["", *self._ranking(), ""]
+        lines.append("R2 on rows left out, mean and standard error over the splits:")
+        for choice in self.choices:
+            error = choice.r2.std(ddof=1) / np.sqrt(len(choice.r2))
+            lines.append(f"  {choice.selector:<9} {choice.r2.mean():6.3f} +- {error:.3f}")
+        chosen = [table.names[i] for i in self.order if first.chosen[i]]
+        stable = [table.names[i] for i in self.order if first.chosen[i] and first.frequency[i] >= STABLE]
+        lines += ["", f"chosen: {', '.join(chosen) or 'none'}"]
+        lines.append(f"stable (chosen in {STABLE:.0%} of {self.splits} splits): {', '.join(stable) or 'none'}")
+        if first.r2.mean() < 2 * first.r2.std(ddof=1) / np.sqrt(len(first.r2)):
+            lines.append("R2 is not clearly above 0: nothing here explains the target, and the choice means nothing")
+        return "\n".join(lines)
+
+    def _ranking(self) -> list[str]:
+        """One line a column: importance, and for every selector a star if chosen and how often over the splits."""
+        names = self.table.names
+        most = max([len("column"), *(len(names[i]) for i in self.order[:MOST_LINES])])
+        width = min(most, 40)
+        head = f"{'':>4} {'column':<{width}} importance  " + "".join(f"{c.selector:>11}" for c in self.choices)
+        lines = [head]
+        for rank, i in enumerate(self.order[:MOST_LINES], start=1):
+            name = names[i] if len(names[i]) <= width else names[i][: width - 1] + "~"
+            marks = "".join(f"{'* ' if c.chosen[i] else ''}{c.frequency[i]:.0%}".rjust(11) for c in self.choices)
+            lines.append(f"{rank:>4} {name:<{width}} {self.choices[0].importances[i]:10.3f}  {marks}")
+        if len(names) > MOST_LINES:
+            lines.append(f"     ... {len(names) - MOST_LINES} more, all in --json")
+        lines.append("     * chosen on all rows; percentages: of the splits in which it was chosen")
+        return lines
+
+
+def select_variables(
+    data: Path,
+    target: str,
+    *,
+    keep: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    cutoff: Cutoff = "kmeans",
+    count: int | None = None,
+    splits: int = 10,
+    baselines: bool = True,
+    seed: int = 0,
+) -> Found:
+    """Read a table and study it. Raises `DataError` for the table, `ParameterError` for a missing extra."""
+    names: tuple[SelectorName, ...] = ("network", *(BASELINES if baselines else ()))
+    selectors = [Selector(name, cutoff=cutoff, count=count) for name in names]
+    for selector in selectors:
+        selector.check()
+    table = read_table(data, target, keep, drop)
+    rng = np.random.default_rng(seed)
+    return Found(str(data), target, table, tuple(study(rng, table.X, table.y, table.groups, selectors, splits)), splits)
+
+
+def write_selection(found: Found, folder: Path) -> list[Path]:
+    """Write selection.json and selection.png into a folder."""
+    files = {
+        "selection.json": found.as_json().encode() + b"\n",
+        "selection.png": render(draw_importances(found.table.names, found.choices[0], found.target), "png"),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+    except OSError as error:
+        raise DataError(f"cannot write to {folder}: {error.strerror or error}") from error
+    return [folder / name for name in files]

@@ -1,0 +1,56 @@
+"""Selection on one table: every selector's choice, how stable it is over splits, and how well each predicts."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from recovery.selection.selectors import Selector
+from recovery.types import Array, Index, Mask, Rng
+
+TRAINING_SHARE = 0.8
+"""Each split fits on this share of the rows and predicts the others."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one selector chose among g variables.
+
+    importances (g,), the largest 1; chosen (g,); frequency (g,): the share of splits in which a variable was chosen.
+    r2: of the predictions on the rows left out, 1 - mean squared error / variance, one a split.
+    """
+
+    selector: str
+    importances: Array
+    chosen: Mask
+    frequency: Array
+    r2: Array
+
+
+def study(rng: Rng, X: Array, y: Array, groups: Index, selectors: Iterable[Selector], splits: int) -> Iterator[Choice]:
+    """Each selector on all rows, then with its chosen hyperparameters on `splits` random parts of them.
+
+    All selectors meet the same splits. Raises `DataError` where something cannot be fitted.
+    """
+    drawing, fitting = rng.spawn(2)
+    size = round(TRAINING_SHARE * len(X))
+    orders = [drawing.permutation(len(X)) for _ in range(splits)]
+    for selector in selectors:
+        whole = selector(fitting, X, y, groups)
+        again = selector.only(whole.fitted.hyperparameters)
+        chosen, r2 = np.zeros((splits, len(whole.chosen)), np.bool_), np.zeros(splits)
+        for i, order in enumerate(orders):
+            kept, left = order[:size], order[size:]
+            part = again(fitting, X[kept], y[kept], groups)
+            chosen[i] = part.chosen
+            r2[i] = 1.0 - np.mean((part.fitted.predict(X[left]) - y[left]) ** 2) / max(
+                y[left].var(), np.finfo(float).tiny
+            )
+        largest = whole.importances.max()
+        yield Choice(
+            selector.name,
+            whole.importances / (largest if largest > 0 else 1.0),
+            whole.chosen,
+            chosen.mean(axis=0),
+            r2,
+        )

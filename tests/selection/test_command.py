@@ -1,0 +1,69 @@
+"""`recover select` on a generated table: the right columns, a result that can be kept, messages for people."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from recovery.cli.main import main
+from recovery.report import selected
+from recovery.selection.grid import Grid
+from recovery.selection.selectors import Selector
+
+SMALL = Grid((0.1, 0.01), (0.02,), (10,), (200,))
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.setattr(selected, "Selector", lambda name, **rest: Selector(name, SMALL, **rest))
+    rng = np.random.default_rng(1)
+    n = 200
+    frame = pd.DataFrame({f"x{i}": rng.standard_normal(n) for i in range(20)})
+    frame.insert(0, "id", range(n))
+    frame["colour"] = rng.choice(["red", "green", "blue"], n)
+    frame["flat"] = 1
+    frame["price"] = 3 * frame.x3 + 4 * np.maximum(frame.x7, 0) + 3.0 * (frame.colour == "red")
+    frame.loc[rng.random(n) < 0.1, "x5"] = np.nan
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    return tmp_path / "table.csv"
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["select", *map(str, arguments)])
+
+
+def test_the_right_columns_are_chosen_and_everything_is_said(data, tmp_path):
+    found = run(data, "--target", "price", "--splits", 3, "--count", 3, "--out", tmp_path / "out")
+    assert found.exit_code == 0, found.output
+    assert sorted(found.output.split("chosen: ")[1].split("\n")[0].split(", ")) == ["colour", "x3", "x7"]
+    for text in ("'id' is left out", "'flat' is left out", "gaps: filled", "3 categories", "R2 on rows left out"):
+        assert text in found.output
+    assert (tmp_path / "out/selection.png").read_bytes().startswith(b"\x89PNG")
+    kept = json.loads((tmp_path / "out/selection.json").read_text())
+    assert {column["column"] for column in kept["columns"][:3]} == {"colour", "x3", "x7"}
+
+
+def test_json_is_json_and_the_same_twice(data):
+    first = run(data, "--target", "price", "--splits", 2, "--no-baselines", "--json")
+    assert json.loads(first.output)["rows"] == 200
+    assert run(data, "--target", "price", "--splits", 2, "--no-baselines", "--json").output == first.output
+
+
+def test_nothing_to_find_is_said(data):
+    frame = pd.read_csv(data)
+    frame["price"] = np.random.default_rng(0).standard_normal(len(frame))
+    frame.to_csv(data, index=False)
+    found = run(data, "--target", "price", "--splits", 3, "--no-baselines", "--count", 2)
+    assert "R2 is not clearly above 0" in found.output
+
+
+def test_errors_are_messages(data, tmp_path):
+    found = run(data, "--target", "prise")
+    assert found.exit_code == 2
+    assert "has no column 'prise'" in found.output
+    (tmp_path / "file").write_text("")
+    found = run(data, "--target", "price", "--splits", 2, "--no-baselines", "--out", tmp_path / "file" / "deep")
+    assert found.exit_code == 2
+    assert "cannot write" in found.output
