@@ -18,13 +18,12 @@ from recovery.errors import SolverError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
+from recovery.programs.architecture import ARCHITECTURES
+from recovery.programs.certificate import Certificate, certify
 from recovery.programs.exact import ExactProgram
-from recovery.programs.exact_certificate import ExactCertificate, certify_exact
-from recovery.programs.groups import ARCHITECTURES, groups_of
-from recovery.programs.program import Program
-from recovery.solvers.cones import ExactSolution, solve_cones
-from recovery.solvers.conic import installed_solvers
-from recovery.solvers.conic_exact import solve_conic_exact
+from recovery.programs.solution import Solution
+from recovery.solvers.cones import solve_cones
+from recovery.solvers.conic import installed_solvers, solve_conic
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 BETAS = (None, 1e-3, 0.1)
@@ -38,7 +37,7 @@ def problem(
         planted = NormalizedRelu(k=2) if architecture == "relu_norm" else Relu(k=2, signs="alternating")
     patterns = Patterns() if count is None else Patterns(count=count)
     instance = draw(Setting(n, d, planted=planted, noise=noise, patterns=patterns), np.random.default_rng(seed))
-    return ExactProgram(Program(groups_of(architecture, instance.X, instance.patterns), instance.y, beta))
+    return ExactProgram(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), instance.y, beta)
 
 
 def agreement(seeds: int) -> str:
@@ -50,8 +49,8 @@ def agreement(seeds: int) -> str:
             rng = np.random.default_rng(seed)
             n, d, noise = int(rng.integers(5, 16)), int(rng.integers(2, 8)), float(rng.choice([0.0, 0.1, 0.5]))
             program = problem(architecture, n, d, noise, BETAS[seed % 3], seed, count=12)
-            ours = certify_exact(program, solve_cones(program).candidate)
-            theirs = certify_exact(program, solve_conic_exact(program, "CLARABEL", options=TIGHT).candidate)
+            ours = certify(program, solve_cones(program))
+            theirs = certify(program, solve_conic(program, "CLARABEL", options=TIGHT))
             count += 1
             worst["difference"] = max(worst["difference"], abs(ours.objective / theirs.objective - 1))
             worst["gap"] = max(worst["gap"], abs(ours.gap))
@@ -64,13 +63,13 @@ def agreement(seeds: int) -> str:
     )
 
 
-def timed(program: ExactProgram, repeats: int) -> tuple[list[float], ExactSolution, ExactCertificate]:
+def timed(program: ExactProgram, repeats: int) -> tuple[list[float], Solution, Certificate]:
     seconds = []
     for _ in range(repeats):
         fresh = ExactProgram(program.gated)
         start = time.perf_counter()
         solution = solve_cones(fresh)
-        certificate = certify_exact(fresh, solution.candidate)
+        certificate = certify(fresh, solution)
         seconds.append(time.perf_counter() - start)
     return sorted(seconds), solution, certificate
 
@@ -80,7 +79,7 @@ def compare(n: int, d: int, noise: float, beta: float | None, architecture: str 
     program = problem(architecture, n, d, noise, beta, 1)
     seconds, solution, certificate = timed(program, 5)
     median = seconds[2]
-    norms = program.norms(solution.candidate.V)
+    norms = program.norms(solution.V)
     working = np.flatnonzero(norms > 1e-7 * norms.max())
     cells = []
     for name, chosen in (("ECOS", None), ("CLARABEL", None), ("CLARABEL", working)):
@@ -89,12 +88,12 @@ def compare(n: int, d: int, noise: float, beta: float | None, architecture: str 
             continue
         start = time.perf_counter()
         try:
-            other = solve_conic_exact(program, name, chosen)
+            other = solve_conic(program, name, chosen)
         except SolverError as error:
             cells.append(f"failed after {time.perf_counter() - start:.3g} s: {str(error)[:30]}")
             continue
         taken = time.perf_counter() - start
-        gap = certify_exact(program, other.candidate).gap
+        gap = certify(program, other).gap
         cells.append(f"{taken:.3g} s: {taken / median:,.0f}x, gap {gap:.0e}")
     form = "interpolation" if beta is None else f"beta {beta:g}"
     return (

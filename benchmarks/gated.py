@@ -20,6 +20,7 @@ from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.planted import Linear, NormalizedRelu, Planted
 from recovery.methods.measurement import Measurement
 from recovery.methods.min_norm import MinNorm
+from recovery.programs.architecture import ARCHITECTURES
 from recovery.solvers.conic import installed_solvers
 
 CONIC = [name for name in ("ECOS", "CLARABEL", "SCS") if name in installed_solvers()]
@@ -69,12 +70,12 @@ def compare(row: tuple[str, str, Planted, int, int, float], rate: float) -> str:
     """One line of the table."""
     title, architecture, planted, n, d, noise = row
     instance = draw(Setting(n, d, planted=planted, noise=noise), np.random.default_rng(1))
-    seconds, ours = timed(lambda: MinNorm()(instance, architecture), 9)
+    seconds, ours = timed(lambda: MinNorm()(instance, ARCHITECTURES[architecture]), 9)
     median = seconds[len(seconds) // 2]
     cells = []
     for name in CONIC:
         try:
-            theirs, other = timed(lambda name=name: MinNorm(solver=name)(instance, architecture), 1)
+            theirs, other = timed(lambda name=name: MinNorm(solver=name)(instance, ARCHITECTURES[architecture]), 1)
         except SolverError as error:
             cells.append(f"failed: {str(error)[:40]}")
             continue
@@ -94,7 +95,7 @@ def large(n: int, d: int) -> str:
     start = time.perf_counter()
     instance = draw(Setting(n, d), np.random.default_rng(1))
     drawn = time.perf_counter() - start
-    seconds, ours = timed(lambda: MinNorm()(instance, "relu_skip"), 1)
+    seconds, ours = timed(lambda: MinNorm()(instance, ARCHITECTURES["relu_skip"]), 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return (
         f"n = {n}, d = {d}, noiseless: drawn in {drawn:.2f} s, decided in {seconds[0]:.2f} s "

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from recovery.conditions.search import most_active
 from recovery.config import load
 from recovery.instances.ensembles import Haar
-from recovery.programs.search import most_active
 from recovery.runner.trial import measure
 from recovery.theory.strong import PAPER_RATIO, PAPER_THETA_STAR, residual, theta_star, theta_star_by_chi2
 

@@ -6,11 +6,11 @@ below: a new ensemble, planted model or method is one class and one line there, 
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge
 
@@ -21,10 +21,10 @@ from recovery.config.user import is_user_name, resolve
 from recovery.errors import ParameterError
 from recovery.instances.ensembles import ENSEMBLES, UserEnsemble
 from recovery.instances.patterns import Patterns
-from recovery.instances.planted import PLANTED
+from recovery.instances.planted import PLANTED, Form
 from recovery.methods.columns import columns_of
 from recovery.methods.table import METHODS
-from recovery.programs.groups import ARCHITECTURES
+from recovery.programs.architecture import ARCHITECTURES, Architecture
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,24 @@ class Scalar:
 
 
 @dataclass(frozen=True)
+class Named:
+    """A component that is the name of one of the values of `table`, or the user's own as `module:NAME`."""
+
+    table: Mapping[str, Architecture]
+
+
+@dataclass(frozen=True)
 class Choice:
     """A component that is a mapping whose key `tag` says which class of `table` it is.
 
-    `user`: the user's own may be named as `module:function` (an ensemble) or `module:Class` (a method).
+    `user`: the user's own may be named as `module:function` (an ensemble) or `module:Class`; `accept` raises
+    `ParameterError` for one that cannot serve.
     """
 
     tag: str
     table: Mapping[str, type]
     user: Literal["function", "class"] | None = None
+    accept: Callable[[str, Any], None] = lambda name, target: None
 
 
 @dataclass(frozen=True)
@@ -53,15 +62,31 @@ class Record:
     cls: type
 
 
-COMPONENTS: dict[str, Scalar | Choice | Record] = {
+def _accept_method(name: str, target: Any) -> None:
+    if not (isinstance(target, type) and is_dataclass(target) and hasattr(target, "cost")):
+        raise ParameterError(
+            f"{name} is not a frozen dataclass with `columns`, `__call__(instance, architecture)` and `cost(n, d)`"
+        )
+    columns_of(target)
+
+
+def _accept_planted(name: str, target: Any) -> None:
+    there = isinstance(target, type) and is_dataclass(target) and all(hasattr(target, key) for key in ("draw", "form"))
+    if not there or not (hasattr(target, "slope") and hasattr(target, "neurons")):
+        raise ParameterError(f"{name} is not a frozen dataclass with `form`, `neurons`, `slope` and `draw(rng, X)`")
+    if target.form not in get_args(Form):
+        raise ParameterError(f"{name}.form is {target.form!r}; allowed: {choices(get_args(Form))}")
+
+
+COMPONENTS: dict[str, Scalar | Named | Choice | Record] = {
     "n": Scalar(Annotated[int, Ge(1)]),
     "d": Scalar(Annotated[int, Ge(1)]),
     "data": Choice("ensemble", ENSEMBLES, user="function"),
-    "planted": Choice("kind", PLANTED),
+    "planted": Choice("kind", PLANTED, user="class", accept=_accept_planted),
     "noise": Scalar(Annotated[float, Ge(0)]),
-    "architecture": Scalar(Literal[tuple(ARCHITECTURES)]),
+    "architecture": Named(ARCHITECTURES),
     "patterns": Record(Patterns),
-    "method": Choice("kind", METHODS, user="class"),
+    "method": Choice("kind", METHODS, user="class", accept=_accept_method),
 }
 """The science fields, each of which (or what is in it) may be an axis."""
 
@@ -114,9 +139,28 @@ def component(name: str, value: object, context: Context) -> Built:
     if isinstance(kind, Scalar):
         scalar = build_scalar(kind.annotation, value)
         return Built(scalar, None, scalar, scalar, canonical_json(scalar))
+    if isinstance(kind, Named):
+        return _named(kind, value)
     if isinstance(kind, Record):
         return _built(build(kind.cls, value), None, {})
     return _choose(kind, value, context)
+
+
+def _named(kind: Named, name: object) -> Built:
+    if is_user_name(name):
+        try:
+            value = resolve(str(name))
+            if not isinstance(value, Architecture):
+                raise ParameterError(f"{name} is not a value of recovery.programs.architecture.Architecture")
+            value.check()
+        except ParameterError as error:
+            raise Invalid([Fault((), str(error))]) from error
+    elif isinstance(name, str) and name in kind.table:
+        value = kind.table[name]
+    else:
+        allowed = f"{choices(kind.table)}, or your own as module:NAME"
+        raise Invalid([Fault((), f"found {found(name)}; allowed: {allowed}{did_you_mean(name, kind.table)}")])
+    return Built(value, str(name), name, name, canonical_json(name))
 
 
 def _choose(choice: Choice, value: object, context: Context) -> Built:
@@ -153,10 +197,7 @@ def _user(choice: Choice, name: str, rest: dict[str, Any]) -> Built:
     try:
         target = resolve(name)
         if choice.user == "class":
-            if not (isinstance(target, type) and is_dataclass(target) and hasattr(target, "cost")):
-                needs = "a frozen dataclass with `__call__(instance, architecture)` and `cost(n, d)`"
-                raise ParameterError(f"{name} is not {needs}")
-            columns_of(target)
+            choice.accept(name, target)
             return _built(build(target, rest), name, {tag: name})
         if not callable(target):
             raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")

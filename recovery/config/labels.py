@@ -29,7 +29,7 @@ class Labels:
             "noise": parts["noise"].value,
             "ensemble": parts["data"].tag,
             "planted": parts["planted"].tag,
-            "architecture": parts["architecture"].value,
+            "architecture": parts["architecture"].tag,
             "method": parts["method"].tag,
         }
         for path in self.axes:

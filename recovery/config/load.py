@@ -211,7 +211,8 @@ def _document(
     files = {ensemble.path: ensemble.digest for ensemble in ensembles if isinstance(ensemble, File)}
     if files:
         document["files"] = files
-    tags = {tag for cell in cells for tag in (cell.coordinates["ensemble"], cell.coordinates["method"])}
+    named = ("ensemble", "planted", "architecture", "method")
+    tags = {cell.coordinates[name] for cell in cells for name in named}
     if files or any(map(is_user_name, tags)):
         document["folder"] = str(composer.context.folder)
     return document

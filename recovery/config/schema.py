@@ -1,12 +1,12 @@
 """The JSON schema of a config, for editors: from the same derived models that validate."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from recovery.config.build import STRICT, model_of
-from recovery.config.components import COMPONENTS, DEFAULTS, Choice, Record, Scalar
+from recovery.config.components import COMPONENTS, DEFAULTS, Choice, Named, Record, Scalar
 from recovery.config.describe import keys_of
 from recovery.config.header import CLAIMS, Header, ReportSpec
 from recovery.config.sampling import SAMPLINGS
@@ -50,9 +50,11 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
-def _annotation(kind: Scalar | Choice | Record) -> Any:
+def _annotation(kind: Scalar | Named | Choice | Record) -> Any:
     if isinstance(kind, Scalar):
         return kind.annotation
+    if isinstance(kind, Named):
+        return Literal[tuple(kind.table)] | Annotated[str, Field(pattern=USER_NAME)]
     if isinstance(kind, Record):
         return model_of(kind.cls)
     return _union(kind.table, kind.tag, user=kind.user)

@@ -12,32 +12,34 @@ import numpy as np
 from recovery.config.components import canonical_json
 from recovery.config.sweep import Cell
 from recovery.instances.draw import Streams
-from recovery.types import Rng
 
 UNSEEN = ("kind", "signs", "angle")
 """Fields of a planted model that do not change how its first directions are drawn."""
 
 
 def streams(cell: Cell, replicate: int) -> Streams:
-    """The six generators of one trial.
+    """The random streams of one trial.
 
     data, test: n, d, data, replicate. planted: these and the planted directions' law (not their signs, angle or
     activation). noise: n, replicate. patterns: n, d, count, replicate. training: n, d, architecture, replicate.
+    hyperplane: n, d, replicate.
     """
     at = cell.canonical
     n, d, data = at["n"], at["d"], at["data"]
     geometry = {key: value for key, value in at["planted"].items() if key not in UNSEEN}
-    return Streams(
-        data=_stream(cell.seed, "data", n, d, data, replicate),
-        planted=_stream(cell.seed, "planted", n, d, data, geometry, replicate),
-        noise=_stream(cell.seed, "noise", n, replicate),
-        patterns=_stream(cell.seed, "patterns", n, d, at["patterns"]["count"], replicate),
-        test=_stream(cell.seed, "test", n, d, data, replicate),
-        training=_stream(cell.seed, "training", n, d, at["architecture"], replicate),
-    )
+    depends: dict[str, tuple[Any, ...]] = {
+        "data": (n, d, data),
+        "planted": (n, d, data, geometry),
+        "noise": (n,),
+        "patterns": (n, d, at["patterns"]["count"]),
+        "test": (n, d, data),
+        "training": (n, d, at["architecture"]),
+        "hyperplane": (n, d),
+    }
+    return Streams({name: _seed(cell.seed, name, *values, replicate) for name, values in depends.items()})
 
 
-def _stream(seed: int, *depends: Any) -> Rng:
+def _seed(seed: int, *depends: Any) -> np.random.SeedSequence:
     digest = blake2b(canonical_json(depends).encode(), digest_size=16).digest()
     words = tuple(int.from_bytes(digest[i : i + 4], "big") for i in range(0, 16, 4))
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=words)))
+    return np.random.SeedSequence(seed, spawn_key=words)

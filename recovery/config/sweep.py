@@ -13,6 +13,7 @@ from recovery.config.user import is_user_name
 from recovery.instances.draw import Setting
 from recovery.methods.columns import Columns, columns_of, union
 from recovery.methods.method import Method
+from recovery.programs.architecture import Architecture
 
 ID_BYTES = 8
 
@@ -28,7 +29,7 @@ class Cell:
     """
 
     setting: Setting
-    architecture: str
+    architecture: Architecture
     method: Method
     seed: int
     coordinates: Mapping[str, Scalar]

@@ -1,17 +1,19 @@
 """One instance: X, y, planted neurons, patterns and a test set, each from a random stream of its own."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from recovery.errors import ParameterError
+from recovery.errors import DataError, ParameterError
 from recovery.instances.all_ones import AllOnes, decide_all_ones
 from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.ensembles import Ensemble, Gaussian
 from recovery.instances.files import File
 from recovery.instances.patterns import Patterns, patterns_of, sample_patterns, unique_patterns
-from recovery.instances.planted import Linear, Neurons, Planted
+from recovery.instances.planted import Linear, Planted, Target
+from recovery.programs.architecture import RELU, Architecture
 from recovery.types import Array, Mask, Rng
 
 
@@ -29,19 +31,37 @@ class Setting:
 
 @dataclass(frozen=True)
 class Streams:
-    """One generator each, so that changing what one of them draws leaves the others as they were."""
+    """Seeds of an instance's random streams, one for each thing that is drawn.
 
-    data: Rng
-    planted: Rng
-    noise: Rng
-    patterns: Rng
-    test: Rng
-    training: Rng
+    Each attribute is a fresh generator at every access, so that whoever draws from one leaves nothing behind: a method
+    called twice draws the same. hyperplane: for a method that places one.
+    """
+
+    seeds: Mapping[str, np.random.SeedSequence]
 
     @classmethod
     def spawn(cls, rng: Rng) -> "Streams":
-        """Six independent streams from one generator."""
-        return cls(*rng.spawn(6))
+        """Independent streams from one generator."""
+        source = rng.bit_generator.seed_seq
+        if not isinstance(source, np.random.SeedSequence):
+            raise ParameterError("the generator must come from a SeedSequence, as numpy.random.default_rng makes it")
+        names = ("data", "planted", "noise", "patterns", "test", "training")
+        seeds = dict(zip(names, source.spawn(len(names)), strict=True))
+        patterns = seeds["patterns"]
+        seeds["hyperplane"] = np.random.SeedSequence(patterns.entropy, spawn_key=(*patterns.spawn_key, 0))
+        return cls(seeds)
+
+    def fresh(self, name: str) -> Rng:
+        """The generator of this stream, from its start."""
+        return np.random.Generator(np.random.PCG64(self.seeds[name]))
+
+    data = property(lambda self: self.fresh("data"))
+    planted = property(lambda self: self.fresh("planted"))
+    noise = property(lambda self: self.fresh("noise"))
+    patterns = property(lambda self: self.fresh("patterns"))
+    test = property(lambda self: self.fresh("test"))
+    training = property(lambda self: self.fresh("training"))
+    hyperplane = property(lambda self: self.fresh("hyperplane"))
 
 
 @dataclass(frozen=True)
@@ -50,14 +70,15 @@ class Instance:
 
     X (n, d); y (n,), noise included; `signal`, y without it; `patterns` (n, p), boolean columns, those of ReLU
     planted neurons first and in their order, the all-ones pattern last if it was decided to exist; `all_ones` is
-    None when that was not asked. A method that draws on its own takes `streams.training`.
+    None when that was not asked. A method that draws on its own takes
+    `streams.training`.
     """
 
     setting: Setting
     X: Array
     y: Array
     signal: Array
-    planted: Neurons
+    planted: Target
     patterns: Mask
     all_ones: AllOnes | None
     streams: Streams
@@ -70,8 +91,12 @@ class Instance:
         return self.setting.ensemble.draw(self.streams.test, self.setting.n, self.setting.d)
 
 
-def draw(setting: Setting, streams: Streams | Rng) -> Instance:
-    """Draw one instance. Raises `ParameterError` where the setting has none (say, no non-negative direction)."""
+def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = RELU) -> Instance:
+    """Draw one instance, with patterns of the architecture's features.
+
+    Raises `ParameterError` where the setting has none (say, no non-negative direction), and `DataError` where a planted
+    model of the user's draws something else than it says.
+    """
     if isinstance(streams, np.random.Generator):
         streams = Streams.spawn(streams)
     n, d = setting.n, setting.d
@@ -81,24 +106,39 @@ def draw(setting: Setting, streams: Streams | Rng) -> Instance:
         raise ParameterError(f"noise must be >= 0, found {setting.noise}")
     X = setting.ensemble.draw(streams.data, n, d)
     planted = setting.planted.draw(streams.planted, X)
-    signal = planted.labels(X)
+    signal = _labels(setting, planted, X)
     y = signal
     if setting.noise > 0:
         y = signal + setting.noise / np.sqrt(n) * streams.noise.standard_normal(n)
-    patterns, all_ones = _draw_patterns(setting, streams.patterns, X, planted)
+    patterns, all_ones = _draw_patterns(setting, streams.patterns, X, architecture.features(X), planted)
     return Instance(setting, X, y, signal, planted, patterns, all_ones, streams)
 
 
-def _draw_patterns(setting: Setting, rng: Rng, X: Array, planted: Neurons) -> tuple[Mask, AllOnes | None]:
-    blocks = [] if planted.form == "linear" else [patterns_of(X, planted.directions)]
+def _labels(setting: Setting, planted: Target, X: Array) -> Array:
+    """The noiseless labels, checked: a planted model may be the user's."""
+    name = type(setting.planted).__name__
+    if planted.form != setting.planted.form:
+        raise DataError(
+            f"planted model {name} draws form {planted.form!r} and says that it is {setting.planted.form!r}"
+        )
+    signal = np.asarray(planted.labels(X), dtype=np.float64)
+    if signal.shape != (setting.n,) or not np.isfinite(signal).all():
+        wrong = f"shape {signal.shape}" if signal.shape != (setting.n,) else "NaN or infinite numbers"
+        raise DataError(f"planted model {name}: labels have {wrong}; wanted {setting.n} finite numbers")
+    return signal
+
+
+def _draw_patterns(setting: Setting, rng: Rng, X: Array, F: Array, planted: Target) -> tuple[Mask, AllOnes | None]:
+    """Patterns of the features F of X, those of planted neurons first."""
+    blocks = [patterns_of(X, planted.hyperplanes)]
     if setting.patterns.kind == "exhaustive":
-        cells, _ = enumerate_cells(X)
+        cells, _ = enumerate_cells(F)
         blocks.append(cells[:, ~cells.all(axis=0)])
     else:
-        blocks.append(sample_patterns(rng, X, setting.patterns.samples(setting.n)))
+        blocks.append(sample_patterns(rng, F, setting.patterns.samples(setting.n)))
     all_ones = None
     if setting.patterns.all_ones == "decide":
-        all_ones = decide_all_ones(X)
+        all_ones = decide_all_ones(F)
         if all_ones.exists:
             blocks.append(np.ones((setting.n, 1), dtype=np.bool_))
-    return unique_patterns(X, blocks), all_ones
+    return unique_patterns(F, blocks), all_ones

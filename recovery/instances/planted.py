@@ -4,46 +4,101 @@
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, ClassVar, Literal, Protocol
 
 import numpy as np
 from annotated_types import Ge, Interval
 
 from recovery.errors import ParameterError
+from recovery.instances.all_ones import decide_all_ones
 from recovery.types import Array, Rng
 
 SMALLEST_ACTIVATION = 1e-10
 """A draw with some ||(X w_i)_+|| below this is drawn again (P1, section VII)."""
 MOST_REDRAWS = 1000
 
-Form = Literal["linear", "relu", "normalized_relu"]
+Form = Literal["linear", "relu", "normalized_relu", "other"]
+"""What a planted model is to convex programs; `other` has no weights there."""
+
+
+class Target(Protocol):
+    """What was planted, drawn: a function of data. redraws: how often it was drawn again."""
+
+    @property
+    def form(self) -> Form: ...
+
+    @property
+    def redraws(self) -> int: ...
+
+    @property
+    def hyperplanes(self) -> Array:
+        """Directions (d, m) whose patterns a program must have to hold what was planted; none for a linear neuron."""
+        ...
+
+    def labels(self, X: Array) -> Array:
+        """Noiseless labels on X (n, d); shape (n,)."""
+        ...
 
 
 @dataclass(frozen=True)
 class Neurons:
-    """The planted neurons: unit directions as columns, shape (d, k), and their signs, shape (k,)."""
+    """Planted neurons: unit directions as columns, shape (d, k), and their signs, shape (k,).
+
+    slope: of the activation where its argument is negative; 0 is the ReLU. A linear neuron has none.
+    """
 
     form: Form
     directions: Array
     signs: Array
     redraws: int = 0
+    slope: float = 0.0
+
+    @property
+    def linear(self) -> bool:
+        return self.form == "linear"
+
+    @property
+    def hyperplanes(self) -> Array:
+        """The directions (d, k); (d, 0) for a linear neuron."""
+        return self.directions[:, :0] if self.linear else self.directions
+
+    def activate(self, Z: Array) -> Array:
+        """The activations of Z (n, k), before normalisation."""
+        if self.linear:
+            return Z
+        return np.maximum(Z, 0.0) if self.slope == 0.0 else np.where(Z >= 0.0, Z, self.slope * Z)
+
+    def sizes(self, X: Array) -> Array:
+        """What each activation on X (n, d) is divided by, (k,): its norm where neurons are normalised, else 1."""
+        if self.form != "normalized_relu":
+            return np.ones(len(self.signs))
+        norms: Array = np.linalg.norm(self.activate(X @ self.directions), axis=0)
+        return np.where(norms > 0, norms, np.inf)
 
     def labels(self, X: Array) -> Array:
         """Noiseless labels on X (n, d): X w*, or the signed sum of (normalised) ReLU neurons; shape (n,)."""
-        Z = X @ self.directions
-        if self.form == "linear":
-            return Z @ self.signs
-        Z = np.maximum(Z, 0.0)
+        Z = self.activate(X @ self.directions)
         if self.form == "normalized_relu":
-            norms = np.linalg.norm(Z, axis=0)
-            Z = np.divide(Z, norms, out=np.zeros_like(Z), where=norms > 0)
+            Z = Z / self.sizes(X)
         return Z @ self.signs
 
 
 class Planted(Protocol):
-    """A law of the planted neurons, given X."""
+    """A law of what is planted, given X: a frozen value.
 
-    def draw(self, rng: Rng, X: Array) -> Neurons: ...
+    form: of what it draws. neurons: how many it plants, None where that is no number. slope: of their activation.
+    """
+
+    @property
+    def form(self) -> Form: ...
+
+    @property
+    def neurons(self) -> int | None: ...
+
+    @property
+    def slope(self) -> float: ...
+
+    def draw(self, rng: Rng, X: Array) -> Target: ...
 
 
 @dataclass(frozen=True)
@@ -55,6 +110,10 @@ class Linear:
     """
 
     direction: Literal["random", "smallest_singular", "nonnegative", "basis"] = "random"
+
+    form: ClassVar[Form] = "linear"
+    neurons: ClassVar[int] = 1
+    slope: ClassVar[float] = 0.0
 
     def draw(self, rng: Rng, X: Array) -> Neurons:
         d = X.shape[1]
@@ -80,8 +139,6 @@ def _last_right_singular_vector(X: Array) -> Array:
 
 
 def _nonnegative_direction(X: Array) -> Array:
-    from recovery.instances.all_ones import decide_all_ones
-
     decision = decide_all_ones(X)
     if not decision.exists or decision.direction is None:
         raise ParameterError(
@@ -97,13 +154,20 @@ class _Directions:
     angle: Annotated[float, Interval(ge=0, le=180)] | None = None
     signs: Literal["positive", "alternating", "random"] = "positive"
 
+    form: ClassVar[Form] = "relu"
+    slope: ClassVar[float] = 0.0
+
+    @property
+    def neurons(self) -> int:
+        return self.k
+
     def __post_init__(self) -> None:
         if self.geometry in ("opposite", "angle") and self.k != 2:
             raise ParameterError(f"geometry {self.geometry!r} is for k = 2 neurons, found k = {self.k}")
         if (self.geometry == "angle") != (self.angle is not None):
             raise ParameterError("`angle` (degrees) goes with geometry 'angle', and only with it")
 
-    def _draw(self, rng: Rng, X: Array, form: Form) -> Neurons:
+    def draw(self, rng: Rng, X: Array) -> Neurons:
         d = X.shape[1]
         if self.geometry == "basis" and self.k > d:
             raise ParameterError(f"geometry 'basis' needs k <= d, found k = {self.k}, d = {d}")
@@ -112,7 +176,7 @@ class _Directions:
         for redraws in range(MOST_REDRAWS):
             W = self._place(rng, d)
             if np.linalg.norm(np.maximum(X @ W, 0.0), axis=0).min() >= SMALLEST_ACTIVATION:
-                return Neurons(form, W, self._signs(rng), redraws)
+                return Neurons(self.form, W, self._signs(rng), redraws)
             if self.geometry == "basis":
                 break
         raise ParameterError(
@@ -150,16 +214,12 @@ class Relu(_Directions):
     at `angle` degrees). Signs r_i: all `positive`, `alternating` from +1, or `random`.
     """
 
-    def draw(self, rng: Rng, X: Array) -> Neurons:
-        return self._draw(rng, X, "relu")
-
 
 @dataclass(frozen=True)
 class NormalizedRelu(_Directions):
     """y = sum_i r_i (X w_i)_+ / ||(X w_i)_+||, with the geometries and signs of `Relu`."""
 
-    def draw(self, rng: Rng, X: Array) -> Neurons:
-        return self._draw(rng, X, "normalized_relu")
+    form: ClassVar[Form] = "normalized_relu"
 
 
 PLANTED: dict[str, type[Planted]] = {

@@ -12,6 +12,7 @@ from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Mixture
 from recovery.methods.columns import Columns, select
 from recovery.methods.measurement import Measurement
+from recovery.programs.architecture import Architecture
 from recovery.theory.mixture import split_bound, split_probability
 from recovery.theory.wendel import wendel
 from recovery.types import Rng
@@ -34,13 +35,13 @@ class Arrangement:
     event: Literal["all_ones", "split"] = "all_ones"
     draws: Annotated[int, Ge(1)] = 1
 
-    def check(self, setting: Setting, architecture: str) -> None:
+    def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse a split of data without two classes. Raises `ParameterError`."""
         del architecture
         if self.event == "split" and not isinstance(setting.ensemble, Mixture):
             raise ParameterError("event 'split' is about two classes: it needs data {ensemble: mixture}")
 
-    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
         hits, law, bounds = [], [], []
         for rng in _streams(instance, self.draws):
@@ -71,12 +72,9 @@ class Arrangement:
 
 def _streams(instance: Instance, draws: int) -> list[Rng]:
     """The data stream from its start, which draws the instance's own X again, and further ones spawned from it."""
-    source = instance.streams.data.bit_generator
-    seed = source.seed_seq
-    if not isinstance(seed, np.random.SeedSequence):
-        raise ParameterError("the data stream must come from a SeedSequence, as numpy.random.default_rng makes it")
-    seeds = [seed, *np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1)).spawn(draws - 1)]
-    return [np.random.Generator(type(source)(each)) for each in seeds]
+    seed = instance.streams.seeds["data"]
+    more = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1)).spawn(draws - 1)
+    return [instance.streams.data, *(np.random.Generator(np.random.PCG64(each)) for each in more)]
 
 
 def _split(instance: Instance, rng: Rng) -> tuple[bool, float, float]:

@@ -9,6 +9,7 @@ from annotated_types import Gt, Interval
 from recovery.instances.draw import Instance
 from recovery.methods.columns import Columns, select
 from recovery.methods.measurement import Measurement
+from recovery.programs.architecture import Architecture
 from recovery.training.population import correlation
 
 
@@ -26,7 +27,7 @@ class Contraction:
     ratio: Annotated[float, Gt(0)] = 1.0
     constant: Annotated[float, Interval(gt=0, lt=0.5)] = 0.3
 
-    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         value = float(correlation(np.array(np.deg2rad(self.degrees)), np.array(self.ratio), self.constant))
         return Measurement(objective=value, holds=value >= -ROUNDING * max(1.0, self.ratio**2))
 

@@ -5,22 +5,25 @@ from typing import Literal
 
 import numpy as np
 
+from recovery.conditions.adversary import search_isometry
+from recovery.conditions.isometry import Condition, neural_isometry
+from recovery.conditions.maximal import sufficient_condition
+from recovery.conditions.search import most_active
+from recovery.conditions.uniform import orthogonal_uniform_isometry, uniform_isometry
 from recovery.errors import DataError, ParameterError
 from recovery.instances.all_ones import admits_all_ones_closed, decide_all_ones
 from recovery.instances.arrangements import cell_count, enumerate_cells
 from recovery.instances.patterns import FEWEST_SAMPLES, sample_patterns, unique_patterns
 from recovery.instances.planted import Form
-from recovery.programs.adversary import search_isometry
-from recovery.programs.isometry import Condition, neural_isometry
-from recovery.programs.maximal import sufficient_condition
+from recovery.programs.architecture import find_architecture
 from recovery.programs.orthonormal import orthonormal_base
-from recovery.programs.search import most_active
-from recovery.programs.uniform import orthogonal_uniform_isometry, uniform_isometry
 from recovery.theory.strong import theta_star
 from recovery.theory.wendel import wendel
 from recovery.types import Array, Mask, Rng
 
 Answer = Literal["yes", "no", "not refuted"]
+FITTING: dict[Form, str] = {"linear": "relu_skip", "relu": "relu", "normalized_relu": "relu_norm"}
+"""Planted form -> the architecture that is to recover it, unless another one is asked for."""
 FEW_CELLS = 20_000
 """Up to this many patterns are enumerated; beyond, they are sampled and searched."""
 
@@ -184,18 +187,18 @@ def _planted(
             f"one linear neuron can be planted, found {len(planted)} rows: say relu or normalized_relu"
         )
     W, signs = (planted / lengths[:, None]).T, np.ones(len(planted))
-    architecture = architecture or {"linear": "relu_skip", "relu": "relu", "normalized_relu": "relu_norm"}[form]
+    chosen = find_architecture(architecture or FITTING[form])
     silent = np.flatnonzero(~(X @ W > 0).any(axis=0))
     if silent.size and not linear:
         raise DataError(f"planted neurons: row {silent[0] + 1} is active on no row of the data, so it has no effect")
     if not exhaustive:
-        found = search_isometry(architecture, X, W, signs, rng, linear=linear)
+        found = search_isometry(chosen, X, W, signs, rng, linear=linear)
         patterns = patterns if found is None else unique_patterns(X, [patterns, found.pattern[:, None]])
-    condition = neural_isometry(architecture, X, W, signs, patterns, linear=linear)
+    condition = neural_isometry(chosen, X, W, signs, patterns, linear=linear)
     what = "the planted linear neuron" if linear else f"the {len(planted)} planted ReLU neurons"
     if form != "linear" and len(planted) == 1:
         what = "the planted ReLU neuron"
-    question = f"{'Are' if len(planted) > 1 else 'Is'} {what} sure to be recovered by {architecture}?"
+    question = f"{'Are' if len(planted) > 1 else 'Is'} {what} sure to be recovered by {chosen.name}?"
     findings = [
         _finding(question, condition, exhaustive, "the largest ||A_j^T lam|| over the other patterns", patterns)
     ]

@@ -6,18 +6,18 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge
 
+from recovery.conditions.adversary import search_isometry
+from recovery.conditions.isometry import Condition, neural_isometry
+from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
+from recovery.conditions.search import Found, most_active
+from recovery.conditions.uniform import orthogonal_uniform_isometry, uniform_isometry
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import unique_patterns
-from recovery.instances.planted import Linear
 from recovery.methods.columns import Columns, select
 from recovery.methods.measurement import Measurement
-from recovery.programs.adversary import search_isometry
-from recovery.programs.groups import WITH_SKIP
-from recovery.programs.isometry import Condition, base_of, neural_isometry
-from recovery.programs.maximal import contained_in, is_maximal, sufficient_condition
-from recovery.programs.search import Found, most_active
-from recovery.programs.uniform import orthogonal_uniform_isometry, uniform_isometry
+from recovery.methods.representation import check_representable, planted_neurons
+from recovery.programs.architecture import Architecture
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,20 @@ class Isometry:
     condition: Literal["planted", "uniform", "trace", "maximal", "sufficient"] = "planted"
     starts: Annotated[int, Ge(1)] = 4
 
-    def check(self, setting: Setting, architecture: str) -> None:
+    def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse, before anything runs, what the condition is not about. Raises `ParameterError`."""
         if setting.patterns.kind == "searched" and self.condition not in ("planted", "trace"):
             raise ParameterError(
                 f"condition {self.condition!r} is not searched; use patterns.kind sampled or exhaustive"
             )
-        if self.condition == "planted" and isinstance(setting.planted, Linear) and architecture not in WITH_SKIP:
-            raise ParameterError(
-                f"architecture {architecture!r} has no linear neuron to recover; use {' or '.join(WITH_SKIP)}"
-            )
-        if self.condition in ("maximal", "sufficient") and getattr(setting.planted, "k", None) != 1:
+        if self.condition == "planted":
+            architecture.require("isometry")
+            check_representable(setting, architecture)
+        one = setting.planted.form == "relu" and setting.planted.neurons == 1
+        if self.condition in ("maximal", "sufficient") and not one:
             raise ParameterError(f"condition {self.condition!r} is about one ReLU neuron: planted {{kind: relu, k: 1}}")
 
-    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
         searched = instance.setting.patterns.kind == "searched"
         measured = Measurement(
@@ -72,44 +72,45 @@ class Isometry:
             pattern_count=instance.patterns.shape[1],
         )
 
-    def evaluate(self, instance: Instance, architecture: str) -> Condition:
+    def evaluate(self, instance: Instance, architecture: Architecture) -> Condition:
         """The condition over the instance's patterns."""
         if self.condition == "uniform":
-            return uniform_isometry(base_of(architecture, instance.X), instance.patterns)
+            return uniform_isometry(architecture.groups(instance.X, instance.patterns).base, instance.patterns)
         if self.condition == "trace":
             return orthogonal_uniform_isometry(instance.patterns, instance.setting.d)
-        planted = instance.planted
+        planted = planted_neurons(instance)
         return neural_isometry(
             architecture,
             instance.X,
             planted.directions,
             planted.signs,
             instance.patterns,
-            linear=planted.form == "linear",
+            linear=planted.linear,
         )
 
-    def _grown(self, instance: Instance, architecture: str) -> Instance:
+    def _grown(self, instance: Instance, architecture: Architecture) -> Instance:
         """The instance with the worst pattern that a search finds added to its own."""
-        X, planted, rng = instance.X, instance.planted, instance.streams.training
+        X, rng = instance.X, instance.streams.training
         found: Found | None
         if self.condition == "trace":
             found = most_active(X, rng, restarts=self.starts)
         else:
+            planted = planted_neurons(instance)
             found = search_isometry(
                 architecture,
                 X,
                 planted.directions,
                 planted.signs,
                 rng,
-                linear=planted.form == "linear",
+                linear=planted.linear,
                 starts=self.starts,
             )
         if found is None:
             return instance
-        return replace(instance, patterns=unique_patterns(instance.X, [instance.patterns, found.pattern[:, None]]))
+        return replace(instance, patterns=unique_patterns(architecture.features(X), [instance.patterns, found.pattern[:, None]]))
 
     def _single_neuron(self, instance: Instance) -> bool:
-        w = instance.planted.directions[:, 0]
+        w = planted_neurons(instance).directions[:, 0]
         if self.condition == "sufficient":
             return sufficient_condition(instance.X, w).holds
         pattern = instance.X @ w >= 0

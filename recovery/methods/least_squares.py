@@ -7,10 +7,11 @@ import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
-from recovery.instances.planted import Linear
 from recovery.methods.columns import Columns, select
+from recovery.methods.convex import DEVIATION_TOLERANCE
 from recovery.methods.measurement import Measurement
-from recovery.methods.min_norm import DEVIATION_TOLERANCE
+from recovery.methods.representation import planted_neurons
+from recovery.programs.architecture import Architecture
 
 
 @dataclass(frozen=True)
@@ -22,18 +23,19 @@ class LeastSquares:
         *("primal_residual", "pattern_count", "solver"),
     )
 
-    def check(self, setting: Setting, architecture: str) -> None:
+    def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse planted models that no linear model can be. Raises `ParameterError`."""
-        if not isinstance(setting.planted, Linear):
+        if setting.planted.form != "linear":
             raise ParameterError("method least_squares fits a linear model: use planted {kind: linear}")
 
     def cost(self, n: int, d: int) -> float:
         return 1e-4 + 3e-9 * n * d * min(n, d)
 
-    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
         w, _, rank, _ = np.linalg.lstsq(instance.X, instance.y, rcond=None)
-        planted = instance.planted.directions @ instance.planted.signs
+        neurons = planted_neurons(instance)
+        planted = neurons.directions @ neurons.signs
         deviation = float(np.abs(w - planted).max())
         row = Measurement(
             max_deviation=deviation,

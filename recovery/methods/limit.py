@@ -6,11 +6,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 from annotated_types import Interval
 
+from recovery.conditions.isometry import planted_dual, planted_groups
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance
 from recovery.methods.columns import Columns, select
 from recovery.methods.measurement import Measurement
-from recovery.programs.isometry import group_norms, planted_dual
+from recovery.methods.representation import planted_neurons
+from recovery.programs.architecture import Architecture
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
 from recovery.types import Array
 
@@ -30,27 +32,29 @@ class Limit:
     degrees: Annotated[float, Interval(ge=-180, le=180)] = 90.0
     tilt: Annotated[float, Interval(ge=0, le=90)] = 0.0
 
-    def __call__(self, instance: Instance, architecture: str) -> Measurement:
-        planted, X = instance.planted, instance.X
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
+        planted, X = planted_neurons(instance), instance.X
         t = np.deg2rad(self.degrees)
         W = planted.directions
+        rng = instance.streams.hyperplane
         predicted, second = self._prediction(architecture, W, t)
         if second is None:
-            second = _orthogonal(instance.streams.patterns.standard_normal((W.shape[0], 1))[:, 0], W[:, :1])
+            second = _orthogonal(rng.standard_normal((W.shape[0], 1))[:, 0], W[:, :1])
         h = np.cos(t) * W[:, 0] + np.sin(t) * second
         if self.tilt:
-            out = _orthogonal(instance.streams.patterns.standard_normal((W.shape[0], 1))[:, 0], W)
+            out = _orthogonal(rng.standard_normal((W.shape[0], 1))[:, 0], W)
             h = np.cos(np.deg2rad(self.tilt)) * h + np.sin(np.deg2rad(self.tilt)) * out
-        lam = planted_dual(architecture, X, W, planted.signs, linear=False)
-        value = None if lam is None else float(group_norms(architecture, X, (X @ h >= 0)[:, None], lam)[0])
+        own = planted_groups(architecture, X, W, linear=False)
+        lam = planted_dual(own, X, W, planted.signs, linear=False)
+        value = None if lam is None else float(own.over((X @ h >= 0)[:, None]).dual_norms(lam)[0])
         return Measurement(isometry_value=value, predicted=predicted, redraws=planted.redraws)
 
-    def _prediction(self, architecture: str, W: Array, t: float) -> tuple[float, Array | None]:
+    def _prediction(self, architecture: Architecture, W: Array, t: float) -> tuple[float, Array | None]:
         """The limit, and the direction towards which h turns, None if any orthogonal one will do."""
         k = W.shape[1]
-        if architecture == "relu" and k == 1 and not self.tilt:
+        if architecture.plain and k == 1 and not self.tilt:
             return float(relu_limit(np.cos(t))), None
-        if architecture == "relu_norm" and k == 2:
+        if architecture.normalization == "after" and not architecture.skip and k == 2:
             cosine = float(W[:, 0] @ W[:, 1])
             if abs(cosine + 1) < 1e-12 and not self.tilt:
                 return float(opposite_limit(np.cos(t))), None

@@ -5,6 +5,7 @@ from typing import ClassVar, Protocol
 
 from recovery.instances.draw import Instance
 from recovery.methods.columns import Columns, Value
+from recovery.programs.architecture import Architecture
 
 
 class Method(Protocol):
@@ -16,7 +17,7 @@ class Method(Protocol):
 
     columns: ClassVar[Columns]
 
-    def __call__(self, instance: Instance, architecture: str) -> Mapping[str, Value]:
+    def __call__(self, instance: Instance, architecture: Architecture) -> Mapping[str, Value]:
         """The measured columns, those that it declares; one left out is null."""
         ...
 

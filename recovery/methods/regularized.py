@@ -3,20 +3,17 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-import numpy as np
 from annotated_types import Gt
 
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
-from recovery.methods.exact import check_exact_solver, exact_regularized
+from recovery.methods.convex import Problem, ProgramKind
 from recovery.methods.measurement import Measurement
-from recovery.methods.min_norm import drawn, measure_solution
-from recovery.methods.representation import check_representable, planted_weights
+from recovery.methods.representation import check_representable
 from recovery.methods.searched import with_searched_patterns
-from recovery.programs.certificate import active_groups, certify
-from recovery.programs.groups import groups_of
-from recovery.programs.program import Program
-from recovery.solvers.table import SOLVERS, SolverName, require
+from recovery.programs.architecture import Architecture
+from recovery.programs.certificate import active_groups
+from recovery.solvers.table import SolverName, require
 
 
 @dataclass(frozen=True)
@@ -30,36 +27,30 @@ class Regularized:
     columns: ClassVar[Columns] = SOLVED | select("verdict", "support_recovered")
 
     beta: Annotated[float, Gt(0)]
-    program: Literal["gated", "exact"] = "gated"
+    program: ProgramKind = "gated"
     solver: SolverName = "auto"
     scaling: Literal["half", "printed"] = "half"
 
     def __post_init__(self) -> None:
-        require(self.solver)
-        if self.program == "exact":
-            check_exact_solver(self.solver)
+        require(self.solver, self.program)
 
-    def check(self, setting: Setting, architecture: str) -> None:
+    def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse a planted model that the architecture has no groups for. Raises `ParameterError`."""
+        architecture.require(self.program)
         check_representable(setting, architecture)
 
     def cost(self, n: int, d: int) -> float:
         return 2e-4 + n * d * max(n, 50) * (1e-8 if self.program == "gated" else 1e-7)
 
-    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
+        self.check(instance.setting, architecture)
         beta = self.beta if self.scaling == "half" else self.beta / 2
-        instance = with_searched_patterns(instance, architecture, self.program == "exact", beta)
-        if self.program == "exact":
-            return exact_regularized(instance, architecture, self.solver, beta)
-        groups = groups_of(architecture, instance.X, instance.patterns)
-        planted = planted_weights(groups, instance)
-        program = Program(groups, instance.y, beta)
-        solution = SOLVERS[self.solver](program)
-        certificate = certify(program, solution.W, solution.lam)
-        row = measure_solution(drawn(instance, groups), groups, planted, instance, solution, certificate)
+        instance = with_searched_patterns(instance, architecture, self.program, beta)
+        problem = Problem.of(instance, architecture, self.program, beta)
+        solution, certificate = problem.solve(self.solver)
+        row = problem.optimal(problem.measure(problem.drawn(), solution, certificate), certificate)
         if not certificate.proves_optimal:
-            return row.having(verdict="undecided", certificate="none")
-        active = active_groups(np.linalg.norm(solution.W, axis=1))
-        return row.having(
-            certificate="gap", support_recovered=bool((active == planted.any(axis=1)).all()) and bool(active.any())
-        )
+            return row
+        active = active_groups(problem.program.norms(solution.W))
+        same = bool((active == problem.planted.any(axis=1)).all()) and bool(active.any())
+        return row.having(support_recovered=same)

@@ -1,71 +1,83 @@
-"""Planted neurons as weights of an architecture's groups, and how far other weights are from them."""
+"""Planted neurons as weights of a program, and how far other weights are from them."""
 
 import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import patterns_of
-from recovery.instances.planted import Linear, Neurons
-from recovery.programs.groups import WITH_SKIP, Groups
-from recovery.types import Array, Mask
+from recovery.instances.planted import Neurons
+from recovery.programs.architecture import ARCHITECTURES, Architecture
+from recovery.programs.program import Program
+from recovery.types import Array
 
 
-def check_representable(setting: Setting, architecture: str) -> None:
-    """A planted linear model is a single group only where there is a skip connection. Raises `ParameterError`."""
-    if isinstance(setting.planted, Linear) and architecture not in WITH_SKIP:
+def check_representable(setting: Setting, architecture: Architecture) -> None:
+    """Refuse a planted model that the architecture's groups cannot hold. Raises `ParameterError`."""
+    planted = setting.planted
+    if planted.form == "other":
         raise ParameterError(
-            f"architecture {architecture!r} has no linear group to recover a planted linear model with; "
-            f"use {' or '.join(WITH_SKIP)}"
+            f"planted model {type(planted).__name__} has no weights in a convex program; use linear, relu or "
+            "normalized_relu, or another method"
+        )
+    if planted.form == "linear" and not architecture.skip:
+        able = " or ".join(name for name, other in ARCHITECTURES.items() if other.skip)
+        raise ParameterError(
+            f"architecture {architecture.name!r} has no skip connection, so no linear group to recover a planted "
+            f"linear model with; use {able}"
+        )
+    if planted.form != "linear" and planted.slope != architecture.slope:
+        raise ParameterError(
+            f"the planted neurons have slope {planted.slope:g} where they are not active, and architecture "
+            f"{architecture.name!r} has {architecture.slope:g}: it has no group for them"
         )
 
 
-def planted_weights(groups: Groups, instance: Instance) -> Array:
-    """W* (p, r) with sum_g A_g W*_g = the noiseless labels: the skip connection, or each neuron in its own pattern."""
-    W = np.zeros((groups.count, groups.rank))
-    neurons = instance.planted
-    if neurons.form == "linear":
-        check_representable(instance.setting, "relu_skip" if groups.linear else "relu")
-        W[0] = groups.coordinates @ (neurons.directions @ neurons.signs)
+def planted_weights(program: Program, instance: Instance, architecture: Architecture) -> Array:
+    """W* with F(W*) = the noiseless labels: the skip connection, or each neuron in the row of its pattern and sign."""
+    W = np.zeros((program.size, program.groups.rank))
+    neurons = planted_neurons(instance)
+    F, H = architecture.features(instance.X), architecture.lift(neurons.directions, instance.X)
+    if neurons.linear:
+        W[0] = program.groups.coordinates @ (H @ neurons.signs)
         return W
-    own = patterns_of(instance.X, neurons.directions)
-    for i, (w, sign) in enumerate(zip(neurons.directions.T, neurons.signs, strict=True)):
-        g = _group_of(groups, own[:, i])
-        activation = np.maximum(instance.X @ w, 0.0)
-        size = float(np.linalg.norm(activation)) if neurons.form == "normalized_relu" else 1.0
-        if groups.transforms is None:
-            W[g] += sign / size * (groups.coordinates @ w)
-        else:
-            W[g] += sign / size * (groups.block(g).T @ activation)
+    own, sizes = patterns_of(F, H), neurons.sizes(instance.X)
+    for i, (w, sign) in enumerate(zip(H.T, neurons.signs, strict=True)):
+        k, value = program.place(program.groups.find(own[:, i]), float(sign), w, F)
+        W[k] += value / sizes[i]
     return W
 
 
-def _group_of(groups: Groups, pattern: Mask) -> int:
-    """The ReLU group (never the skip connection) whose pattern this is."""
-    same = (groups.patterns == pattern[:, None]).all(axis=0)
-    same[: int(groups.linear)] = False
-    return int(np.argmax(same))
+def planted_neurons(instance: Instance) -> Neurons:
+    """What was planted, where it is neurons. Raises `ParameterError` for a planted model of another kind."""
+    if not isinstance(instance.planted, Neurons):
+        raise ParameterError(f"{type(instance.planted).__name__} is no planted neurons, which this method needs")
+    return instance.planted
 
 
-def absolute_distance(W: Array, planted: Array) -> float:
+def absolute_distance(program: Program, W: Array, planted: Array) -> float:
     """(sum over planted groups of ||w_g - w*_g||^2)^{1/2}; for a planted linear model ||w_0 - w*||."""
-    support = planted.any(axis=1)
-    return float(np.linalg.norm(W[support] - planted[support]))
+    w, wanted = program.gated_weights(W), program.gated_weights(planted)
+    support = wanted.any(axis=1)
+    return float(np.linalg.norm(w[support] - wanted[support]))
 
 
-def test_distance(groups: Groups, W: Array, X: Array, neurons: Neurons) -> float | None:
-    """||f(X) - f*(X)|| on other data X, with f(X) = X w_0 + sum_j (X w_j)_+ (P1, section VII).
+def prediction(program: Program, W: Array, architecture: Architecture, X: Array) -> Array | None:
+    """f(X) = X w_0 + sum_k sigma_k (X w_k)_+ on other data X (n, d); shape (n,). Source: P1, section VII.
 
-    None for the normalised architectures, whose weights are coordinates in bases that belong to the training data.
+    None for normalised architectures, whose weights are coordinates in bases that belong to the training data.
     """
-    if groups.transforms is not None or groups.base.shape[1] != X.shape[1] or not _is_identity(groups.coordinates):
+    if architecture.normalization != "none":
         return None
-    active = W[W.any(axis=1)]
-    if groups.linear and W[0].any():
-        prediction = X @ active[0] + np.maximum(X @ active[1:].T, 0.0).sum(axis=1)
-    else:
-        prediction = np.maximum(X @ active.T, 0.0).sum(axis=1)
-    return float(np.linalg.norm(prediction - neurons.labels(X)))
+    F, groups = architecture.features(X), program.groups
+    active = np.flatnonzero(W.any(axis=1))
+    neurons = active[active > 0] if groups.linear else active
+    values = groups.activate(F @ W[neurons].T) @ program.signs[neurons]
+    return values + F @ W[0] if groups.linear else values
 
 
-def _is_identity(coordinates: Array) -> bool:
-    return coordinates.shape[0] == coordinates.shape[1] and bool((coordinates == np.eye(len(coordinates))).all())
+def test_distance(program: Program, W: Array, architecture: Architecture, instance: Instance) -> float | None:
+    """||f(X) - f*(X)|| on the instance's test draw; None without one, and where there is no prediction."""
+    if instance.test is None:
+        return None
+    found = prediction(program, W, architecture, instance.test)
+    return None if found is None else float(np.linalg.norm(found - instance.planted.labels(instance.test)))

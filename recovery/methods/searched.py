@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from recovery.conditions.ascent import violated_neurons
+from recovery.conditions.search import search_pattern
 from recovery.instances.draw import Instance
 from recovery.instances.patterns import unique_patterns
-from recovery.programs.ascent import violated_neurons
-from recovery.programs.exact import ExactProgram
-from recovery.programs.groups import groups_of
-from recovery.programs.isometry import group_norms
+from recovery.methods.convex import PROGRAMS
+from recovery.programs.architecture import Architecture
+from recovery.programs.groups import Groups
 from recovery.programs.program import Program
-from recovery.programs.search import search_pattern
-from recovery.solvers.cones import solve_cones
-from recovery.solvers.newton import solve_newton
+from recovery.programs.solution import Solution
+from recovery.solvers.table import SOLVERS
 from recovery.types import Array, Mask, Rng
 
 ROUNDS = 30
@@ -26,53 +26,50 @@ MOST_ADDED = 0.5
 EXCESS = 1e-6
 
 
-def with_searched_patterns(instance: Instance, architecture: str, exact: bool, beta: float | None) -> Instance:
+def with_searched_patterns(instance: Instance, architecture: Architecture, kind: str, beta: float | None) -> Instance:
     """The instance with its patterns grown until a search finds none that violates the optimum's dual."""
     if instance.setting.patterns.kind != "searched" or not instance.y.any():
         return instance
-    rng = instance.streams.training
+    rng, F = instance.streams.training, architecture.features(instance.X)
     for _ in range(ROUNDS):
-        groups = groups_of(architecture, instance.X, instance.patterns)
-        program = Program(groups, instance.y, beta)
+        groups = architecture.groups(instance.X, instance.patterns)
+        program = PROGRAMS[kind](groups, instance.y, beta)
+        solution = SOLVERS["auto" if program.has_cones else "newton"](program)
         limit = (1.0 + EXCESS) * program.penalty
+        found = (
+            _neurons(program, solution, limit, rng)
+            if program.has_cones
+            else _cells(groups, F, solution.lam, limit, rng)
+        )
         most = max(20, int(MOST_ADDED * groups.count))
-        if exact:
-            problem = ExactProgram(program)
-            candidate = solve_cones(problem).candidate
-            V = candidate.V[int(groups.linear) :]
-            known = V[V.any(axis=1)]
-            known = known[np.argsort(-np.linalg.norm(known, axis=1))[: 2 * groups.n]].T
-            normalized = groups.transforms is not None
-            starts = CLIMBS * groups.n
-            found = violated_neurons(
-                groups.base, candidate.lam, limit, known, rng, normalized=normalized, starts=starts
-            )
-        else:
-            lam = solve_newton(program).lam
-            found = _violated_patterns(architecture, instance.X, groups.base, lam, limit, rng)
-        patterns = unique_patterns(instance.X, [instance.patterns, found])[:, : instance.patterns.shape[1] + most]
+        patterns = unique_patterns(F, [instance.patterns, found])[:, : instance.patterns.shape[1] + most]
         if patterns.shape[1] == instance.patterns.shape[1]:
             break
         instance = replace(instance, patterns=patterns)
     return instance
 
 
-def _violated_patterns(architecture: str, X: Array, base: Array, lam: Array, limit: float, rng: Rng) -> Mask:
-    """Patterns with ||A_j^T lam|| above `limit`, from climbs over the cells."""
+def _neurons(program: Program, solution: Solution, limit: float, rng: Rng) -> Mask:
+    """Patterns of neurons that violate the exact dual, from climbs over all neurons."""
+    groups = program.groups
+    V = solution.W[int(groups.linear) :]
+    known = V[V.any(axis=1)]
+    known = known[np.argsort(-np.linalg.norm(known, axis=1))[: 2 * groups.n]].T
+    return violated_neurons(groups, solution.lam, limit, known, rng, starts=CLIMBS * groups.n)
+
+
+def _cells(groups: Groups, F: Array, lam: Array, limit: float, rng: Rng) -> Mask:
+    """Patterns of the features F (n, d) with ||A_j^T lam|| above `limit`, from climbs over the cells."""
 
     def score(patterns: Mask) -> Array:
-        return group_norms(architecture, X, patterns, lam)
+        return groups.over(patterns).dual_norms(lam)
 
     def gain(pattern: Mask) -> Array:
-        rows = base[pattern]
-        if architecture == "relu_norm":
-            fitted = base @ np.linalg.lstsq(rows, lam[pattern], rcond=None)[0]
-            return 2 * lam * fitted - fitted**2
-        return lam * (base @ (rows.T @ lam[pattern]))
+        return groups.row_gains(pattern, lam)
 
-    H = rng.standard_normal((X.shape[1], 20 * CLIMBS))
-    best = np.argsort(score(X @ H >= 0))[-2 * CLIMBS :]
-    found = [search_pattern(X, H[:, j] / np.linalg.norm(H[:, j]), score, gain, rng) for j in best]
+    H = rng.standard_normal((F.shape[1], 20 * CLIMBS))
+    best = np.argsort(score(F @ H >= 0))[-2 * CLIMBS :]
+    found = [search_pattern(F, H[:, j] / np.linalg.norm(H[:, j]), score, gain, rng) for j in best]
     found.sort(key=lambda f: -f.value)
     kept = [f.pattern for f in found if f.value > limit]
-    return np.array(kept, dtype=np.bool_).reshape(len(kept), X.shape[0]).T
+    return np.array(kept, dtype=np.bool_).reshape(len(kept), len(F)).T

@@ -9,7 +9,6 @@ from annotated_types import Ge, Gt, Interval
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import Columns
-from recovery.methods.convex import Comparison
 from recovery.methods.measurement import Measurement
 from recovery.methods.trained import (
     MEASURED,
@@ -21,10 +20,11 @@ from recovery.methods.trained import (
     observer,
     targets,
 )
+from recovery.programs.architecture import Architecture
 from recovery.training.batches import Minibatches
 from recovery.training.descent import Limits, descend
 from recovery.training.initialization import Initialization, Outer, initialize, paired_outer, sign_halves
-from recovery.training.models import Empirical, Network, Parameters, find_network
+from recovery.training.models import Empirical, Parameters
 from recovery.training.optimizers import SGD, Adam, AdamW, GradientDescent, Optimizer
 from recovery.training.population import Population
 from recovery.training.schedules import SCHEDULES
@@ -75,7 +75,7 @@ class Train:
     precision: Literal["float32", "float64"] = "float64"
     success: Annotated[float, Gt(0)] = 1e-2
     record: Annotated[int, Ge(0)] = 0
-    compare: Comparison = "none"
+    compare: Literal["none", "verdict", "optimum"] = "none"
 
     def __post_init__(self) -> None:
         for wrong, message in self._conflicts():
@@ -103,20 +103,20 @@ class Train:
             (self.loss == "population" and k == "n+1", "the population loss has no n; give `neurons` as a number"),
         ]
 
-    def check(self, setting: Setting, architecture: str) -> None:
+    def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse, before anything runs, what cannot be trained. Raises `ParameterError`."""
         check_setting(setting, architecture, self.outputs, self.loss == "population")
         if self.compare != "none":
             check_comparable(setting, architecture, self.outputs)
 
-    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         """Train on the instance. Raises `ParameterError` for what `check` refuses, `DataError` for NaN or infinity."""
         self.check(instance.setting, architecture)
         check_finite(instance)
         A, (n, d) = targets(instance, self.outputs), instance.X.shape
-        directions = instance.planted.directions.T if A is None else A
+        directions = instance.planted.hyperplanes.T if A is None else A
         rng = instance.streams.training
-        parameters = self.start(rng, find_network(architecture), n, d)
+        parameters = self.start(rng, architecture, n, d)
         parameters["W"][...] += self.center * directions.sum(axis=0)
         start, k = parameters.copy(), len(parameters["W"])
         Y = instance.y[:, None] if self.outputs == 1 or A is None else instance.X @ A.T
@@ -138,10 +138,10 @@ class Train:
             return row
         return compare(row, instance, architecture, descent.parameters, self.compare)
 
-    def start(self, rng: Rng, network: Network, n: int, d: int) -> Parameters:
+    def start(self, rng: Rng, architecture: Architecture, n: int, d: int) -> Parameters:
         """The initial parameters for n rows in d dimensions, before `center` is added."""
         k, r = n + 1 if self.neurons == "n+1" else self.neurons, self.outputs
-        parameters = initialize(rng, network, k, d, r, self.initialization, self.scale, self._dtype)
+        parameters = initialize(rng, architecture, k, d, r, self.initialization, self.scale, self._dtype)
         if self.outer == "signs":
             parameters["V"][...] = sign_halves(k)
         elif self.outer == "paired":

@@ -8,13 +8,15 @@ import numpy as np
 from recovery.errors import DataError, ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Standard
-from recovery.instances.planted import Linear
+from recovery.instances.planted import Linear, Neurons
 from recovery.methods.columns import select
-from recovery.methods.convex import convex_prediction, convex_verdict
+from recovery.methods.convex import convex_prediction
 from recovery.methods.measurement import Measurement
+from recovery.methods.min_norm import MinNorm
 from recovery.methods.representation import check_representable
+from recovery.programs.architecture import Architecture
 from recovery.training.descent import Descent, Stop
-from recovery.training.models import NETWORKS, SMALLEST_NORM, Network, Parameters, find_network, predict
+from recovery.training.models import SMALLEST_NORM, Parameters, predict
 from recovery.training.networks import count_merged, group_error, pairing, weight_error
 from recovery.training.population import Population
 from recovery.types import Array, Rng
@@ -37,41 +39,43 @@ def check_finite(instance: Instance) -> None:
         raise DataError("X or y contains NaN or infinity; training needs finite numbers")
 
 
-def check_setting(setting: Setting, architecture: str, outputs: int, population: bool) -> None:
+def check_setting(setting: Setting, architecture: Architecture, outputs: int, population: bool) -> None:
     """Refuse, before anything runs, what cannot be trained. Raises `ParameterError`."""
-    network, law = find_network(architecture), setting.planted
-    basis = isinstance(law, Linear) and law.direction == "basis"
+    architecture.require("trained")
+    basis = isinstance(setting.planted, Linear) and setting.planted.direction == "basis"
     if outputs > 1 and not (basis and outputs <= setting.d and setting.noise == 0):
         raise ParameterError(
             f"method.outputs = {outputs} has the targets e_1..e_{outputs}: it needs d >= {outputs}, noise 0 and "
             "planted: {kind: linear, direction: basis}"
         )
-    if population and not has_population_loss(setting, network):
+    if population and not has_population_loss(setting, architecture):
         raise ParameterError(
             "method.loss: population is known for planted: {kind: linear}, data: {ensemble: standard}, "
             "architecture: relu and no noise"
         )
 
 
-def check_comparable(setting: Setting, architecture: str, outputs: int) -> None:
+def check_comparable(setting: Setting, architecture: Architecture, outputs: int) -> None:
     """Refuse a comparison with a convex program that does not exist. Raises `ParameterError`."""
     check_representable(setting, architecture)
     if outputs > 1:
         raise ParameterError("method.compare is for outputs = 1: the convex program has one")
 
 
-def has_population_loss(setting: Setting, network: Network) -> bool:
+def has_population_loss(setting: Setting, architecture: Architecture) -> bool:
     """Whether the expected loss is known in closed form: linear labels, standard Gaussian data, plain ReLU network."""
-    linear = isinstance(setting.planted, Linear) and setting.noise == 0
-    return linear and isinstance(setting.ensemble, Standard) and network == NETWORKS["relu"]
+    linear = setting.planted.form == "linear" and setting.noise == 0
+    return linear and isinstance(setting.ensemble, Standard) and architecture.plain
 
 
 def targets(instance: Instance, outputs: int) -> Array | None:
     """A (r, d) of the labels A x: the planted direction, or e_1..e_r for r > 1; None for ReLU labels."""
     if outputs > 1:
         return np.eye(outputs, instance.X.shape[1])
-    linear = instance.planted.form == "linear"
-    return (instance.planted.directions * instance.planted.signs).T if linear else None
+    planted = instance.planted
+    if not isinstance(planted, Neurons) or not planted.linear:
+        return None
+    return (planted.directions * planted.signs).T
 
 
 def observer(rng: Rng, directions: Array) -> Callable[[Parameters], dict[str, Array]]:
@@ -114,7 +118,7 @@ def measure(
     }
     if descent.stop is Stop.DIVERGED:
         return Measurement(known).recording(descent.record or None)
-    parameters = Parameters(start.network, descent.parameters.flat.astype(np.float64), start.shapes)
+    parameters = Parameters(start.architecture, descent.parameters.flat.astype(np.float64), start.shapes)
     W, V = parameters["W"], parameters["V"]
     relative = None
     test = instance.test
@@ -126,7 +130,7 @@ def measure(
     known["absolute_distance"] = _absolute_distance(instance, parameters, A)
     if len(W) <= MOST_PAIRED:
         known["pairing_error"] = pairing(W, V)[1]
-    if A is not None and start.network == NETWORKS["relu"]:
+    if A is not None and start.architecture.plain:
         size = float(np.linalg.norm(A))
         if isinstance(instance.setting.ensemble, Standard) and len(W) <= MOST_IN_CLOSED_FORM:
             known["population_loss"] = Population(A)(parameters, parameters.like())
@@ -141,10 +145,14 @@ def measure(
 
 
 def compare(
-    row: Measurement, instance: Instance, architecture: str, parameters: Parameters, how: Literal["verdict", "optimum"]
+    row: Measurement,
+    instance: Instance,
+    architecture: Architecture,
+    parameters: Parameters,
+    how: Literal["verdict", "optimum"],
 ) -> Measurement:
     """Add whether the convex program recovers, and for `optimum` ||f - f_convex|| on the test draw."""
-    row = row.having(convex_recovered=convex_verdict(instance, architecture))
+    row = row.having(convex_recovered=MinNorm()(instance, architecture).recovered)
     if how == "verdict" or row.stopped == "diverged" or instance.test is None:
         return row
     convex = instance.planted.labels(instance.test)
@@ -171,10 +179,10 @@ def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | No
     w_{s_i} is the sum of the trained neurons whose pattern is that of planted neuron i. The groups of a normalised
     network are orthonormal, so the distance of weights is that of their values on X.
     """
-    if parameters.network.skip and A is not None:
+    if parameters.architecture.skip and A is not None:
         return float(np.linalg.norm(parameters["a0"] @ parameters["w0"] - A))
     planted = instance.planted
-    if not (parameters.network.normalized and planted.form == "normalized_relu"):
+    if not (parameters.normalized and isinstance(planted, Neurons) and planted.form == "normalized_relu"):
         return None
     Z = instance.X @ parameters["W"].T
     values = np.maximum(Z, 0.0)

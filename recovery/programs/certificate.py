@@ -1,6 +1,6 @@
 """What can be proved about a program from candidate weights and a candidate dual, whatever found them.
 
-For interpolation, any lam with max_g ||A_g^T lam|| <= 1 proves that the optimum is at least y.lam; for regularisation
+For interpolation, any lam whose dual norms are at most 1 proves that the optimum is at least y.lam; for regularisation
 with bound beta, at least y.lam - 1/2 ||lam||^2. A lam that exceeds the bound is scaled back first.
 """
 
@@ -9,21 +9,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from recovery.programs.program import Program
+from recovery.programs.solution import Solution
 from recovery.types import Array, Mask
 
-GAP_TOLERANCE = 1e-8
 RESIDUAL_TOLERANCE = 1e-8
+CONE_TOLERANCE = 1e-8
 ACTIVE_TOLERANCE = 1e-6
 """A group is active when its weight exceeds this fraction of the largest."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Residuals and gap of (program, W, lam), all relative, so that scaling X or y changes none of them.
+    """Residuals and gap of a solution, all relative, so that scaling X or y changes none of them.
 
-    primal_residual: ||A W - y|| / ||y|| (0 when regularised: every W is feasible).
-    dual_violation: max_g ||A_g^T lam|| / bound - 1, at least 0, before lam was scaled back.
-    gap: (objective - dual_objective) / objective, with the scaled-back lam.
+    primal_residual: ||F(W) - y|| / ||y|| (0 when regularised: every W is feasible). dual_violation: the
+    largest dual norm / bound - 1, at least 0, before lam was scaled back.
+    gap: (objective - dual_objective) / the larger of the two, with the scaled-back lam. cone_violation: how far weights
+    leave their cones. tolerance: of the gap, for a proof.
     """
 
     objective: float
@@ -31,51 +33,52 @@ class Certificate:
     gap: float
     primal_residual: float
     dual_violation: float
+    cone_violation: float
     active_groups: int
+    tolerance: float
 
     @property
     def error(self) -> float:
-        """The larger of residual and gap: what a solver drives to zero."""
-        return max(abs(self.gap), self.primal_residual)
+        """The largest of residual, gap and cone violation: what a solver drives to zero."""
+        return max(abs(self.gap), self.primal_residual, self.cone_violation)
 
     @property
     def proves_optimal(self) -> bool:
-        """Feasible and within GAP_TOLERANCE of the optimum."""
-        return self.primal_residual <= RESIDUAL_TOLERANCE and abs(self.gap) <= GAP_TOLERANCE
+        """Feasible, in its cones, and within the tolerance of the optimum."""
+        feasible = self.primal_residual <= RESIDUAL_TOLERANCE and self.cone_violation <= CONE_TOLERANCE
+        return feasible and abs(self.gap) <= self.tolerance
 
 
-def certify(program: Program, W: Array, lam: Array) -> Certificate:
-    """Compute the certificate of weights W (p, r) and dual lam (n,); costs two products with the groups."""
-    norms = np.linalg.norm(W, axis=1)
-    bound = program.penalty
-    largest = float(np.linalg.norm(program.groups.adjoint(lam), axis=1).max(initial=0.0))
-    feasible = lam if largest <= bound else lam * (bound / largest)
-    if not program.interpolates:
-        feasible = _best_scaling(program, feasible, min(largest, bound))
-    residual = program.groups.forward(W) - program.y
-    size = float(np.linalg.norm(program.y))
+def certify(program: Program, solution: Solution) -> Certificate:
+    """The certificate of a solution; costs two products with the groups, and projections where there are cones."""
+    W, lam, bound = solution.W, solution.lam, program.penalty
+    largest = float(program.dual_norms(solution).max(initial=0.0))
+    norms = program.norms(W)
+    residual = program.residual(W)
     objective = bound * float(norms.sum())
     if not program.interpolates:
         objective += 0.5 * float(residual @ residual)
-    dual_objective = program.dual_objective(feasible)
+    dual_objective = program.dual_objective(_feasible(program, lam, largest))
+    misfit = float(np.linalg.norm(residual)) if program.interpolates else 0.0
     return Certificate(
         objective=objective,
         dual_objective=dual_objective,
-        gap=_relative(objective - dual_objective, max(abs(objective), abs(dual_objective))),
-        primal_residual=_relative(float(np.linalg.norm(residual)), size) if program.interpolates else 0.0,
+        gap=relative(objective - dual_objective, max(abs(objective), abs(dual_objective))),
+        primal_residual=relative(misfit, float(np.linalg.norm(program.y))),
         dual_violation=max(0.0, largest / bound - 1.0),
+        cone_violation=program.cone_violation(W),
         active_groups=int(np.count_nonzero(active_groups(norms))),
+        tolerance=program.gap_tolerance,
     )
 
 
-def _best_scaling(program: Program, lam: Array, largest: float) -> Array:
-    """The multiple of a dual feasible lam with the largest dual objective among the feasible ones."""
+def _feasible(program: Program, lam: Array, largest: float) -> Array:
+    """The multiple of lam that is dual feasible: for interpolation the nearest, else the one of the best objective."""
+    limit = program.penalty / largest if largest > 0 else np.inf
+    if program.interpolates:
+        return lam * min(1.0, limit)
     square = float(lam @ lam)
-    if square == 0.0:
-        return lam
-    best = float(program.y @ lam) / square
-    limit = program.penalty / largest if largest > 0 else best
-    return lam * float(np.clip(best, 0.0, limit))
+    return lam * float(np.clip(float(program.y @ lam) / square, 0.0, limit)) if square > 0 else lam
 
 
 def active_groups(norms: Array) -> Mask:
@@ -84,5 +87,6 @@ def active_groups(norms: Array) -> Mask:
     return active
 
 
-def _relative(difference: float, scale: float) -> float:
+def relative(difference: float, scale: float) -> float:
+    """difference / scale; 0 for no difference, infinite for one against nothing."""
     return 0.0 if difference == 0.0 else difference / scale if scale > 0 else float("inf")

@@ -13,31 +13,36 @@ from functools import cached_property
 
 import numpy as np
 
-from recovery.programs.groups import Groups
-from recovery.programs.program import Program
+from recovery.programs.program import GatedProgram, Program, Row
+from recovery.programs.projection import cone_multipliers, cone_point
+from recovery.programs.solution import Multipliers, Solution
 from recovery.types import Array, Index, Mask
+
+FEASIBLE = 1.0 + 1e-10
+"""Bounds up to this multiple of the penalty need no projection."""
+SETTLED = 1.0 - 1e-7
+"""Gated norms below this leave a projection no room to matter: the margin of `recovery.programs.uniqueness`."""
 
 
 @dataclass(frozen=True)
-class ExactProgram:
+class ExactProgram(Program):
     """The exact counterpart of a gated program; a signed group k < 2 p is group k mod p, positive for k < p.
 
-    Weights are arrays V (2 p, r) of base weights. beta None: interpolation; beta > 0: 1/2 ||. - y||^2 + beta sum.
+    Weights are arrays V (2 p, r) of base weights.
     """
 
-    gated: Program
+    kind = "exact"
+    gap_tolerance = 1e-6
+    has_cones = True
+
+    @cached_property
+    def gated(self) -> GatedProgram:
+        """Its relaxation: the program without the cones."""
+        return GatedProgram(self.groups, self.y, self.beta)
 
     @property
-    def groups(self) -> Groups:
-        return self.gated.groups
-
-    @property
-    def y(self) -> Array:
-        return self.gated.y
-
-    @property
-    def penalty(self) -> float:
-        return self.gated.penalty
+    def size(self) -> int:
+        return 2 * self.groups.count
 
     @cached_property
     def members(self) -> Index:
@@ -45,6 +50,13 @@ class ExactProgram:
         p = self.groups.count
         everyone = np.arange(2 * p)
         return np.delete(everyone, p) if self.groups.linear else everyone
+
+    def row(self, k: int) -> Row:
+        groups, one = self.groups, np.array([k])
+        g, S = int(self.group(one)[0]), self.orientation(one)[0]
+        operator = float(self.sign(one)[0]) * groups.D[:, g, None] * groups.base
+        norm = None if self.factors is None else self.factors[g]
+        return Row(np.arange(groups.rank), operator, norm, S[:, None] * groups.base if S.any() else None)
 
     def group(self, chosen: Index) -> Index:
         """The group of each signed group."""
@@ -61,7 +73,7 @@ class ExactProgram:
 
     def orientation(self, chosen: Index) -> Array:
         """The diagonals of 2 D_g - I, a row a signed group, (k, n); zero for the skip connection."""
-        S = 2.0 * self.groups.D[:, self.group(chosen)].T - 1.0
+        S = 2.0 * self.groups.patterns[:, self.group(chosen)].T - 1.0
         S[self.is_free(chosen)] = 0.0
         return S
 
@@ -84,31 +96,21 @@ class ExactProgram:
         return np.matmul(self.factors[self.group(chosen)], V[:, :, None])[:, :, 0]
 
     def norms(self, V: Array) -> Array:
-        """||v||_g for V (2 p, r); shape (2 p,)."""
         result = np.zeros(len(V))
         active = np.flatnonzero(V.any(axis=1))
         result[active] = np.linalg.norm(self.coordinates(V[active], active), axis=1)
         return result
 
     def gated_weights(self, V: Array) -> Array:
-        """W (p, r), w_g = F_g (v_{g,+} - v_{g,-}): what the gated program, which this one contains, would have."""
+        """w_g = F_g (v_{g,+} - v_{g,-})."""
         p = self.groups.count
         difference = V[:p] - V[p:]
         return self.coordinates(difference, np.arange(p))
 
     def forward(self, V: Array) -> Array:
-        """sum sigma D_g B v_{g,sigma}; shape (n,)."""
         active = np.flatnonzero(V.any(axis=1))
         E = self.groups.D[:, self.group(active)] * self.sign(active)
         return np.einsum("nk,nk->n", E, self.groups.base @ V[active].T)
-
-    def objective(self, V: Array) -> float:
-        """The primal objective; for interpolation the constraint is not looked at."""
-        value = self.penalty * float(self.norms(V).sum())
-        if self.gated.interpolates:
-            return value
-        residual = self.forward(V) - self.y
-        return value + 0.5 * float(residual @ residual)
 
     def cone_violation(self, V: Array) -> float:
         """The largest -(2 D_g - I) B v over rows and signed groups, relative to max ||row of B|| and to max ||v||."""
@@ -138,3 +140,66 @@ class ExactProgram:
         assert self.factors is not None
         unseen = b - np.matmul(q[:, None, :], self.factors[self.group(chosen)])[:, 0]
         return np.linalg.norm(q, axis=1) + np.linalg.norm(unseen, axis=1)
+
+    def project(self, lam: Array, chosen: Index) -> tuple[Array, Array]:
+        """||P_K(sigma A_g^T lam)|| for each chosen signed group, (k,), and the multipliers that prove it, (k, n)."""
+        multipliers = np.zeros((len(chosen), self.groups.n))
+        pulls, orientation = self.pulls(lam, chosen), self.orientation(chosen)
+        for i, g in enumerate(self.group(chosen)):
+            if orientation[i].any():
+                multipliers[i] = cone_multipliers(self.groups, int(g), pulls[i], orientation[i])
+        return self.bounds(lam, chosen, multipliers), multipliers
+
+    def neuron(self, k: int, w: Array) -> Array | None:
+        """Base weights in the cone of signed group k with F v = w, or None where the neuron w has another pattern."""
+        return cone_point(self.groups, k % self.groups.count, w, self.orientation(np.array([k]))[0])
+
+    def dual_norms(self, solution: Solution) -> Array:
+        """Bounds on ||P_K(sigma A_g^T lam)|| for every signed group that exists, projecting where it is needed.
+
+        Each is bounded by the gated norm, by the solution's multipliers where they do, else by its own projection.
+        """
+        lam, members, given = solution.lam, self.members, solution.multipliers
+        bounds = np.linalg.norm(self.groups.adjoint(lam), axis=1)[self.group(members)]
+        if len(given.chosen):
+            place = np.full(self.size, -1)
+            place[members] = np.arange(len(members))
+            at = place[given.chosen]
+            bounds[at] = np.minimum(bounds[at], self.bounds(lam, given.chosen, given.values))
+        open_ = np.flatnonzero((bounds > FEASIBLE * self.penalty) & ~self.is_free(members))
+        if len(open_):
+            bounds[open_] = np.minimum(bounds[open_], self.project(lam, members[open_])[0])
+        return bounds
+
+    def coordinates_of(self, W: Array) -> Array:
+        return self.coordinates(W, np.arange(self.size))
+
+    @property
+    def signs(self) -> Array:
+        return self.sign(np.arange(self.size))
+
+    def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
+        return g + (0 if sign > 0 else self.groups.count), self.groups.coordinates @ w
+
+    def duplicated(self, W: Array) -> bool:
+        """Another group's operator may be the same, and then its cone must hold the neuron too (P1, Proposition 7)."""
+        groups, p = self.groups, self.groups.count
+        for k in np.flatnonzero(W.any(axis=1)):
+            g, sign = int(k) % p, self.sign(np.array([k]))[0]
+            for other in groups.duplicates_of(g):
+                copies = np.intersect1d([other, other + p], self.members)
+                slack = self.orientation(copies) * (groups.base @ W[k]) * (sign * self.sign(copies))[:, None]
+                if (slack.min(axis=1) >= 0.0).any():
+                    return True
+        return False
+
+    def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
+        """Bounds on the projections ||P_K(sigma A_g^T lam)||, exact where the gated norm does not settle them."""
+        others = np.setdiff1d(self.members, support)
+        bounds = norms[self.group(others)]
+        open_ = np.flatnonzero((bounds >= SETTLED) & ~self.is_free(others))
+        if not len(open_):
+            return bounds, Multipliers.none(self.groups.n)
+        found, multipliers = self.project(lam, others[open_])
+        bounds[open_] = np.minimum(bounds[open_], found)
+        return bounds, Multipliers(others[open_], multipliers)

@@ -1,19 +1,19 @@
-"""Architectures as lists of group operators A_g, applied all at once and never formed.
+"""The group operators A_g of an architecture on data, applied all at once and never formed.
 
-Every architecture of the papers is A_g = D_g B T_g: a base matrix B (n, r), a pattern D_g, and for `relu_norm` a
-transform T_g (r, r) that makes the columns of A_g orthonormal. Then
+Every architecture is A_g = D_g B T_g: a base matrix B (n, r), a diagonal D_g that is 1 where pattern g is active and
+`slope` elsewhere (0 for the ReLU), and where the columns of A_g are to be orthonormal a transform T_g (r, r). Then
     sum_g A_g w_g = rowsum(D o (B V^T)),  V_g = T_g w_g,        A_g^T lam = T_g^T (column g of B^T (D o lam)),
 two matrix products of size n x r x p. Source: P1, (11)-(17), (24).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
+from recovery.programs.orthonormal import orthonormal_transforms
+from recovery.programs.projection_norms import projection_norms
 from recovery.programs.projection_sums import ProjectionSums
 from recovery.types import Array, Index, Mask
 
@@ -22,16 +22,29 @@ from recovery.types import Array, Index, Mask
 class Groups:
     """The operators A_g, g < p. Weights are arrays W (p, r), a row a group.
 
-    base: B (n, r). patterns: (n, p) boolean. transforms: (p, r, r) or None for identities; zero columns stand for the
-    coordinates that a group of lower rank does not have. coordinates: (r, d), a raw weight w in R^d enters B as
-    coordinates @ w. linear: group 0 is the skip connection, whose pattern is all ones.
+    base: B (n, r). patterns: (n, p) boolean. coordinates: (r, d), a weight w in R^d on the data enters B as
+    coordinates @ w. linear: group 0 is the skip connection, whose pattern is all ones. orthonormal: T_g makes the
+    columns of A_g orthonormal (B must have orthonormal columns, and slope be 0). slope: of the activation where its
+    argument is negative. Raises `ParameterError` for shapes that do not fit.
     """
 
     base: Array
     patterns: Mask
     coordinates: Array
-    transforms: Array | None = None
     linear: bool = False
+    orthonormal: bool = False
+    slope: float = 0.0
+
+    def __post_init__(self) -> None:
+        (n, r), shape = self.base.shape, self.patterns.shape
+        if len(shape) != 2 or shape[0] != n or self.patterns.dtype != np.bool_:
+            raise ParameterError(f"patterns must be boolean, of shape ({n}, p); found {self.patterns.dtype} {shape}")
+        if self.coordinates.shape[0] != r:
+            raise ParameterError(f"coordinates must have shape ({r}, d), found {self.coordinates.shape}")
+        if self.orthonormal and self.slope != 0.0:
+            raise ParameterError("groups with orthonormal columns are known for slope 0 only")
+        if self.linear and not self.patterns[:, :1].all():
+            raise ParameterError("a skip connection is group 0, whose pattern is all ones")
 
     @property
     def n(self) -> int:
@@ -47,13 +60,19 @@ class Groups:
 
     @cached_property
     def D(self) -> Array:
-        """The patterns as float64 (n, p), for BLAS."""
-        return self.patterns.astype(np.float64)
+        """The diagonals D_g as columns, float64 (n, p), for BLAS."""
+        D = self.patterns.astype(np.float64)
+        return D if self.slope == 0.0 else D + self.slope * ~self.patterns
 
     @cached_property
     def base_gram(self) -> Array:
         """B B^T, (n, n)."""
         return self.base @ self.base.T
+
+    @cached_property
+    def transforms(self) -> Array | None:
+        """T (p, r, r); zero columns stand for what a group of lower rank does not have. None for identities."""
+        return orthonormal_transforms(self.base, self.patterns) if self.orthonormal else None
 
     @cached_property
     def _projections(self) -> ProjectionSums:
@@ -62,8 +81,21 @@ class Groups:
 
     @cached_property
     def largest_norm(self) -> float:
-        """A bound on every ||A_g||: the Frobenius norm of B, or 1 where the columns of A_g are orthonormal."""
-        return float(np.linalg.norm(self.base)) if self.transforms is None else 1.0
+        """A bound on every ||A_g||: 1 where the columns of A_g are orthonormal, else by the Frobenius norm of B."""
+        return 1.0 if self.orthonormal else max(1.0, abs(self.slope)) * float(np.linalg.norm(self.base))
+
+    def over(self, patterns: Mask) -> "Groups":
+        """The operators of the same architecture and data over other patterns (n, p), without a skip connection."""
+        return Groups(self.base, patterns, self.coordinates, False, self.orthonormal, self.slope)
+
+    def keep(self, kept: Mask) -> "Groups":
+        """These operators less some; the skip connection stays if there is one."""
+        kept = kept.copy()
+        kept[: int(self.linear)] = True
+        groups = Groups(self.base, self.patterns[:, kept], self.coordinates, self.linear, self.orthonormal, self.slope)
+        if "transforms" in self.__dict__ and self.transforms is not None:
+            groups.__dict__["transforms"] = self.transforms[kept]
+        return groups
 
     def forward(self, W: Array) -> Array:
         """sum_g A_g w_g for W (p, r); shape (n,). Costs 2 n r p flops, over non-zero rows only."""
@@ -80,9 +112,26 @@ class Groups:
         G = ((self.base * lam[:, None]).T @ self.D).T
         return G if self.transforms is None else np.matmul(G[:, None, :], self.transforms)[:, 0]
 
+    def dual_norms(self, lam: Array) -> Array:
+        """||A_g^T lam|| for every g, (p,); no transform is formed for it."""
+        if self.orthonormal:
+            return projection_norms(self.base, self.patterns, lam)
+        norms: Array = np.linalg.norm((self.base * lam[:, None]).T @ self.D, axis=0)
+        return norms
+
+    def row_gains(self, pattern: Mask, lam: Array) -> Array:
+        """How much ||A^T lam||^2 of one pattern (n,) grows, to first order, where a row is activated; (n,)."""
+        if self.orthonormal:
+            rows = self.base[pattern]
+            fitted = self.base @ np.linalg.lstsq(rows, lam[pattern], rcond=None)[0]
+            gains: Array = 2 * lam * fitted - fitted**2
+            return gains
+        d = np.where(pattern, 1.0, self.slope)
+        return lam * (self.base @ (self.base.T @ (d * lam)))
+
     def block(self, g: int) -> Array:
         """A_g itself, (n, r)."""
-        A = np.where(self.patterns[:, g, None], self.base, 0.0)
+        A = self.D[:, g, None] * self.base
         return A if self.transforms is None else A @ self.transforms[g]
 
     def columns(self, chosen: Index) -> Array:
@@ -111,42 +160,20 @@ class Groups:
         same[g] = False
         return np.flatnonzero(same)
 
+    def find(self, pattern: Mask) -> int:
+        """The first group, never the skip connection, of this pattern (n,). Raises `KeyError` if there is none."""
+        same = (self.patterns == pattern[:, None]).all(axis=0)
+        same[: int(self.linear)] = False
+        if not same.any():
+            raise KeyError("no group has this pattern")
+        return int(np.argmax(same))
 
-def _relu(X: Array, patterns: Mask) -> Groups:
-    return Groups(X, patterns, np.eye(X.shape[1]))
+    def activate(self, Z: Array) -> Array:
+        """The activation of Z: its positive part, and `slope` times its negative part."""
+        return np.maximum(Z, 0.0) if self.slope == 0.0 else np.where(Z >= 0.0, Z, self.slope * Z)
 
-
-def _relu_skip(X: Array, patterns: Mask) -> Groups:
-    return Groups(X, _with_skip(patterns), np.eye(X.shape[1]), linear=True)
-
-
-def _relu_norm(X: Array, patterns: Mask) -> Groups:
-    U, coordinates = orthonormal_base(X)
-    return Groups(U, patterns, coordinates, transforms=orthonormal_transforms(U, patterns))
-
-
-def _relu_norm_skip(X: Array, patterns: Mask) -> Groups:
-    U, coordinates = orthonormal_base(X)
-    return Groups(U, _with_skip(patterns), coordinates, linear=True)
-
-
-def _with_skip(patterns: Mask) -> Mask:
-    return np.hstack([np.ones((patterns.shape[0], 1), dtype=np.bool_), patterns])
-
-
-ARCHITECTURES: dict[str, Callable[[Array, Mask], Groups]] = {
-    "relu": _relu,
-    "relu_skip": _relu_skip,
-    "relu_norm": _relu_norm,
-    "relu_norm_skip": _relu_norm_skip,
-}
-"""Name -> the groups of data X (n, d) and patterns (n, p)."""
-
-WITH_SKIP = tuple(name for name in ARCHITECTURES if name.endswith("_skip"))
-
-
-def groups_of(architecture: str, X: Array, patterns: Mask) -> Groups:
-    """The groups of an architecture by name."""
-    if architecture not in ARCHITECTURES:
-        raise ParameterError(f"unknown architecture {architecture!r}; there are {', '.join(ARCHITECTURES)}")
-    return ARCHITECTURES[architecture](X, patterns)
+    def neuron(self, g: int, w: Array, X: Array) -> Array:
+        """The weight w_g (r,) with which group g is the neuron w (d,) on X (n, d): A_g w_g = activation(X w)."""
+        if self.transforms is None:
+            return self.coordinates @ w
+        return self.block(g).T @ self.activate(X @ w)

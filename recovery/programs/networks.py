@@ -8,11 +8,13 @@ A neuron of convex weight v and size ||v||_g becomes w = v / sqrt ||v||, |a| = s
 and alpha and |a| are the square root each.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from recovery.programs.architecture import RELU, Architecture
 from recovery.programs.exact import ExactProgram
+from recovery.programs.program import Program
 from recovery.types import Array, Index, Mask
 
 COLINEAR = 1e-7
@@ -25,8 +27,8 @@ NEGLIGIBLE = 1e-9
 class Network:
     """First layer `inner` (m, d), second layer `outer` (m,), `scale` alpha (m,) or None, `skip` w_0 (d,) or None.
 
-    normalized: None, "after" the ReLU or "before" it. Under "before", `skip_scale` is alpha times the skip
-    connection's outer weight.
+    architecture: its normalisation (scale is None without one), activation and features. Under normalisation before
+    the ReLU, `skip_scale` is alpha times the skip connection's outer weight.
     """
 
     inner: Array
@@ -34,7 +36,14 @@ class Network:
     scale: Array | None = None
     skip: Array | None = None
     skip_scale: float = 1.0
-    normalized: str | None = None
+    architecture: Architecture = RELU
+
+    @property
+    def _before(self) -> bool:
+        return self.architecture.normalization == "before"
+
+    def _activate(self, Z: Array) -> Array:
+        return np.where(Z >= 0.0, Z, self.architecture.slope * Z)
 
     def sizes(self) -> Array:
         """Signed sizes of the neurons, (m,): a ||w||, or a alpha; splitting leaves their sum as it is."""
@@ -44,18 +53,19 @@ class Network:
 
     def predict(self, X: Array, batch: Array | None = None) -> Array:
         """f(X) for X (n, d). Normalised neurons are divided by their length on `batch`, X itself if None."""
+        X = self.architecture.features(X)
+        batch = None if batch is None else self.architecture.features(batch)
         Z = X @ self.inner.T
         coefficients = self.outer
         if self.scale is not None:
             own = Z if batch is None else batch @ self.inner.T
-            own = own if self.normalized == "before" else np.maximum(own, 0.0)
-            length = np.linalg.norm(own, axis=0)
+            length = np.linalg.norm(own if self._before else self._activate(own), axis=0)
             coefficients = np.divide(self.outer * self.scale, length, out=np.zeros_like(length), where=length > 0)
-        values = np.maximum(Z, 0.0) @ coefficients
+        values = self._activate(Z) @ coefficients
         if self.skip is None:
             return values
         linear = X @ self.skip
-        if self.normalized == "before":
+        if self._before:
             length = float(np.linalg.norm(linear if batch is None else batch @ self.skip))
             linear = linear * (self.skip_scale / length if length > 0 else 0.0)
         return values + linear
@@ -70,7 +80,7 @@ class Network:
         value = 0.5 * float(first + np.square(self.outer).sum())
         if self.skip is None:
             return value
-        return value + (abs(self.skip_scale) if self.normalized == "before" else float(np.linalg.norm(self.skip)))
+        return value + (abs(self.skip_scale) if self._before else float(np.linalg.norm(self.skip)))
 
     def objective(self, X: Array, y: Array, beta: float | None) -> float:
         """The training objective 1/2 ||f - y||^2 + beta R / 2, or R / 2 where the network interpolates."""
@@ -80,23 +90,22 @@ class Network:
         return 0.5 * float(residual @ residual) + beta * self.penalty()
 
 
-def network_of(program: ExactProgram, V: Array, architecture: str) -> Network:
+def network_of(program: Program, V: Array, architecture: Architecture) -> Network:
     """The network of base weights V (2 p, r): one neuron for each signed group that is not negligible."""
     groups = program.groups
     norms = program.norms(V)
-    chosen = np.flatnonzero((norms > NEGLIGIBLE * norms.max(initial=0.0)) & ~program.is_free(np.arange(len(V))))
+    chosen = np.flatnonzero(norms > NEGLIGIBLE * norms.max(initial=0.0))
+    chosen = chosen[chosen > 0] if groups.linear else chosen
     raw = _raw(program, V[chosen])
-    size, signs = norms[chosen], program.sign(chosen)
+    size, signs = norms[chosen], program.signs[chosen]
     skip = _raw(program, V[:1])[0] if groups.linear else None
-    if not architecture.startswith("relu_norm"):
-        root = np.sqrt(size)
-        return Network(raw / root[:, None], signs * root, skip=skip)
-    after = groups.transforms is not None
     root = np.sqrt(size)
+    if architecture.normalization == "none":
+        return Network(raw / root[:, None], signs * root, skip=skip, architecture=architecture)
     inner = raw / np.linalg.norm(raw, axis=1, keepdims=True)
-    if after:
-        return Network(inner, signs * root, root, normalized="after")
-    return Network(inner, signs * root, root, skip=skip, skip_scale=float(norms[0]), normalized="before")
+    if skip is None:
+        return Network(inner, signs * root, root, architecture=architecture)
+    return Network(inner, signs * root, root, skip, float(norms[0]), architecture)
 
 
 def weights_of(program: ExactProgram, network: Network, X: Array) -> Array:
@@ -106,16 +115,17 @@ def weights_of(program: ExactProgram, network: Network, X: Array) -> Array:
     """
     groups, p = program.groups, program.groups.count
     first = int(groups.linear)
+    F = network.architecture.features(X)
     keys = {groups.patterns[:, g].tobytes(): g for g in range(p - 1, first - 1, -1)}
     V = np.zeros((2 * p, groups.rank))
     for w, size in zip(network.inner, network.sizes(), strict=True):
-        pattern: Mask = X @ w >= 0
+        pattern: Mask = F @ w >= 0
         k = keys[pattern.tobytes()] + (0 if size > 0 else p)
         v = (groups.coordinates @ w)[None, :]
         V[k] += (abs(size) * v / np.linalg.norm(program.coordinates(v, np.array([k])), axis=1))[0]
     if network.skip is not None:
         v = groups.coordinates @ network.skip
-        V[0] = v * network.skip_scale / np.linalg.norm(v) if network.normalized == "before" and v.any() else v
+        V[0] = v * network.skip_scale / np.linalg.norm(v) if network._before and v.any() else v
     return V
 
 
@@ -138,8 +148,8 @@ def merge(network: Network) -> Network:
     inner = np.array(representatives).reshape(len(size), network.inner.shape[1])
     root = np.sqrt(np.abs(size))
     if network.scale is None:
-        return Network(inner * root[:, None], np.sign(size) * root, skip=network.skip)
-    return Network(inner, np.sign(size) * root, root, network.skip, network.skip_scale, normalized=network.normalized)
+        return replace(network, inner=inner * root[:, None], outer=np.sign(size) * root)
+    return replace(network, inner=inner, outer=np.sign(size) * root, scale=root)
 
 
 def same_network(first: Network, second: Network, tolerance: float = 1e-6) -> bool:
@@ -168,7 +178,7 @@ def _parts(network: Network) -> Array:
 
 def _linear(network: Network) -> Array:
     assert network.skip is not None
-    if network.normalized != "before" or not network.skip.any():
+    if not network._before or not network.skip.any():
         return network.skip
     return network.skip * (network.skip_scale / float(np.linalg.norm(network.skip)))
 
@@ -177,7 +187,7 @@ def _close(directions: Array, direction: Array) -> Mask:
     return np.asarray(np.linalg.norm(directions - direction, axis=1) <= COLINEAR)
 
 
-def _raw(program: ExactProgram, V: Array) -> Array:
+def _raw(program: Program, V: Array) -> Array:
     """Weights on the raw data, (k, d), of base weights (k, r): the least ones with coordinates @ w = v."""
     coordinates = program.groups.coordinates
     if coordinates.shape[0] == coordinates.shape[1] and (coordinates == np.eye(len(coordinates))).all():

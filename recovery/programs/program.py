@@ -1,26 +1,51 @@
-"""A convex program as data. It knows no solver."""
+"""Convex programs as data: what gated and exact programs share, and the gated one. They know no solver.
 
+    beta None: min sum_k N_k(W_k) subject to F(W) = y,      beta > 0: min 1/2 ||F(W) - y||^2 + beta sum_k N_k(W_k),
+with a linear map F and norms N_k of the rows of W. Any lam (n,) whose dual norms are at most `penalty` bounds the
+optimum from below by `dual_objective`. P1 prints (27), (28), (211), (212) without the 1/2; that form with beta is this
+one with beta / 2.
+"""
+
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.programs.groups import Groups
-from recovery.types import Array
+from recovery.programs.solution import Multipliers, Solution
+from recovery.types import Array, Index
 
 
 @dataclass(frozen=True)
-class Program:
-    """The gated group-lasso program over groups A_g and labels y (n,).
+class Row:
+    """One row w of W written out: its part of F is operator @ w, its norm ||norm @ w||, and cone @ w >= 0.
 
-    beta None: min sum_g ||w_g|| subject to sum_g A_g w_g = y (P1, (12), (15), (17)).
-    beta > 0:  min 1/2 ||sum_g A_g w_g - y||^2 + beta sum_g ||w_g||.
-    P1 prints (27), (28), (211), (212) without the 1/2; that form with beta is this one with beta / 2.
+    places: the coordinates of the row that exist; operator (n, m), norm (q, m) and cone (n, m) are about these m. None
+    for the identity, and for no cone.
+    """
+
+    places: Index
+    operator: Array
+    norm: Array | None = None
+    cone: Array | None = None
+
+
+@dataclass(frozen=True)
+class Program(ABC):
+    """A convex program over groups A_g and labels y (n,).
+
+    kind: its name in configs. gap_tolerance: of a proof. has_cones: whether rows of W are confined to cones.
     """
 
     groups: Groups
     y: Array
     beta: float | None = None
+
+    kind: ClassVar[Literal["gated", "exact"]]
+    gap_tolerance: ClassVar[float]
+    has_cones: ClassVar[bool]
 
     def __post_init__(self) -> None:
         if self.y.shape != (self.groups.n,):
@@ -34,18 +59,129 @@ class Program:
 
     @property
     def penalty(self) -> float:
-        """The factor of sum_g ||w_g||: 1 for interpolation, else beta."""
+        """The factor of the norms: 1 for interpolation, else beta."""
         return 1.0 if self.beta is None else self.beta
 
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number of rows of W; each has `groups.rank` entries."""
+
+    @property
+    @abstractmethod
+    def members(self) -> Index:
+        """The rows of W that may be other than zero."""
+
+    @abstractmethod
+    def row(self, k: int) -> Row:
+        """Row k with its matrices formed, for solvers that need them."""
+
+    @abstractmethod
+    def forward(self, W: Array) -> Array:
+        """F(W), shape (n,)."""
+
+    @abstractmethod
+    def norms(self, W: Array) -> Array:
+        """N_k of each row of W, shape (size,)."""
+
+    @abstractmethod
+    def dual_norms(self, solution: Solution) -> Array:
+        """Upper bounds on the dual norm of each row at the solution's lam."""
+
+    @abstractmethod
+    def cone_violation(self, W: Array) -> float:
+        """How far rows of W lie outside their cones, relative; 0 where there are none."""
+
+    @abstractmethod
+    def gated_weights(self, W: Array) -> Array:
+        """The weights (p, r) of the gated program that stand for W: in group coordinates, signs taken in."""
+
+    @abstractmethod
+    def coordinates_of(self, W: Array) -> Array:
+        """The rows of W in group coordinates, in which N_k is the Euclidean norm; the shape of W."""
+
+    @property
+    @abstractmethod
+    def signs(self) -> Array:
+        """The sign with which each row of W enters a network, (size,)."""
+
+    @abstractmethod
+    def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
+        """The row of W, and its value, that make group g sign times the neuron w (d',) on the features F (n, d')."""
+
+    @abstractmethod
+    def duplicated(self, W: Array) -> bool:
+        """Whether a row of W could be another row's, with the same image and norm: such weights are never unique."""
+
+    @abstractmethod
+    def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
+        """Bounds on the dual norms at lam of the rows off `support`, and what proves them. norms: ||A_g^T lam||."""
+
+    def residual(self, W: Array) -> Array:
+        """F(W) - y."""
+        return self.forward(W) - self.y
+
     def objective(self, W: Array) -> float:
-        """The primal objective at W (p, r); for interpolation the constraint is not looked at."""
-        norms = self.penalty * float(np.linalg.norm(W, axis=1).sum())
+        """The primal objective at W; for interpolation the constraint is not looked at."""
+        value = self.penalty * float(self.norms(W).sum())
         if self.interpolates:
-            return norms
-        residual = self.groups.forward(W) - self.y
-        return norms + 0.5 * float(residual @ residual)
+            return value
+        residual = self.residual(W)
+        return value + 0.5 * float(residual @ residual)
 
     def dual_objective(self, lam: Array) -> float:
-        """y.lam, less 1/2 ||lam||^2 when regularised; a lower bound when max_g ||A_g^T lam|| <= penalty."""
+        """y.lam, less 1/2 ||lam||^2 when regularised; a lower bound where every dual norm is at most `penalty`."""
         value = float(self.y @ lam)
         return value if self.interpolates else value - 0.5 * float(lam @ lam)
+
+
+@dataclass(frozen=True)
+class GatedProgram(Program):
+    """The group lasso: F(W) = sum_g A_g w_g for W (p, r), N_g(w_g) = ||w_g||. Source: P1, (12), (15), (17)."""
+
+    kind = "gated"
+    gap_tolerance = 1e-8
+    has_cones = False
+
+    @property
+    def size(self) -> int:
+        return self.groups.count
+
+    @property
+    def members(self) -> Index:
+        return np.arange(self.size)
+
+    def row(self, k: int) -> Row:
+        places = np.flatnonzero(self.groups.dimensions(np.array([k]))[0])
+        return Row(places, self.groups.block(k)[:, places])
+
+    def forward(self, W: Array) -> Array:
+        return self.groups.forward(W)
+
+    def norms(self, W: Array) -> Array:
+        return np.linalg.norm(W, axis=1)
+
+    def dual_norms(self, solution: Solution) -> Array:
+        return np.linalg.norm(self.groups.adjoint(solution.lam), axis=1)
+
+    def cone_violation(self, W: Array) -> float:
+        return 0.0
+
+    def gated_weights(self, W: Array) -> Array:
+        return W
+
+    def coordinates_of(self, W: Array) -> Array:
+        return W
+
+    @property
+    def signs(self) -> Array:
+        return np.ones(self.size)
+
+    def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
+        return g, sign * self.groups.neuron(g, w, F)
+
+    def duplicated(self, W: Array) -> bool:
+        return any(self.groups.duplicates_of(int(g)).size for g in np.flatnonzero(W.any(axis=1)))
+
+    def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
+        return np.delete(norms, support), Multipliers.none(self.groups.n)

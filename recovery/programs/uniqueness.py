@@ -13,6 +13,8 @@ from scipy.linalg import lapack, qr
 
 from recovery.programs.groups import Groups
 from recovery.programs.orthonormal import RANK_TOLERANCE
+from recovery.programs.program import Program
+from recovery.programs.solution import Multipliers
 from recovery.types import Array, Index
 
 EQUALITY_TOLERANCE = 1e-9
@@ -24,7 +26,7 @@ WELL_CONDITIONED = 1e-8
 
 
 @dataclass(frozen=True)
-class Planted:
+class Candidate:
     """Planted weights as a candidate optimum: support S, directions u = w_g / ||w_g||, and what A_S determines.
 
     frame: orthonormal basis of range(A_S), (n, m). smallest: a lower estimate of its least non-zero singular value.
@@ -41,7 +43,7 @@ class Planted:
     distinct: bool
 
 
-def planted_candidate(groups: Groups, W: Array) -> Planted:
+def planted_candidate(groups: Groups, W: Array) -> Candidate:
     """Prepare planted weights W (p, r), not all zero, for certification: one factorisation of A_S."""
     support = np.flatnonzero(W.any(axis=1))
     directions = W[support] / np.linalg.norm(W[support], axis=1, keepdims=True)
@@ -53,7 +55,7 @@ def planted_candidate(groups: Groups, W: Array) -> Planted:
     lam += frame @ (inverse.T @ (u - A.T @ lam))
     solved = bool(np.linalg.norm(A.T @ lam - u) <= EQUALITY_TOLERANCE)
     images = np.column_stack([groups.block(int(g)) @ w for g, w in zip(support, directions, strict=True)])
-    return Planted(W, support, directions, frame, smallest, lam if solved else None, _independent(images))
+    return Candidate(W, support, directions, frame, smallest, lam if solved else None, _independent(images))
 
 
 def _factor(A: Array) -> tuple[Array, Array, float]:
@@ -77,23 +79,32 @@ def _independent(images: Array) -> bool:
     return len(s) == images.shape[1] and bool(s[-1] > RANK_TOLERANCE * s[0])
 
 
-def examine_dual(groups: Groups, planted: Planted, lam: Array) -> tuple[float, bool]:
-    """(max over g not in S of ||A_g^T lam||, whether lam proves the planted weights the unique least-norm interpolant).
+@dataclass(frozen=True)
+class Examined:
+    """The largest dual norm off the planted rows, whether lam proves them the unique optimum, and what bounds it."""
 
-    The proof needs distinct images, A_S^T lam = u to EQUALITY_TOLERANCE, and the largest norm below 1 by MARGIN and by
-    all that the correction to exact equality can change. Costs one product with the groups.
+    value: float
+    proved: bool
+    multipliers: Multipliers
+
+
+def examine_dual(program: Program, rows: Index, planted: Candidate, lam: Array) -> Examined:
+    """Does lam prove the planted weights, on these rows of W, the unique interpolant of least norm?
+
+    The proof needs distinct images, A_S^T lam = u to EQUALITY_TOLERANCE, and the largest dual norm below 1 by MARGIN
+    and by all that the correction to exact equality can change. Costs one product with the groups, and projections
+    where there are cones.
     """
-    At = groups.adjoint(lam)
+    At = program.groups.adjoint(lam)
     error = float(np.linalg.norm(At[planted.support] - planted.directions))
-    norms = np.sqrt(np.einsum("gr,gr->g", At, At))
-    norms[planted.support] = 0.0
-    largest = float(norms.max(initial=0.0))
-    correction = error / planted.smallest * groups.largest_norm
+    bounds, multipliers = program.off_support(lam, np.sqrt(np.einsum("gr,gr->g", At, At)), rows)
+    largest = float(bounds.max(initial=0.0))
+    correction = error / planted.smallest * program.groups.largest_norm
     proved = planted.distinct and error <= EQUALITY_TOLERANCE and largest < 1.0 - MARGIN - correction
-    return largest, proved
+    return Examined(largest, proved, multipliers)
 
 
-def proves_not_optimal(groups: Groups, planted: Planted, excess: Array) -> bool:
+def proves_not_optimal(groups: Groups, planted: Candidate, excess: Array) -> bool:
     """Whether `excess` (p, r), zero on S, is the off-support part of a direction of descent from the planted weights.
 
     The labels are kept by moving the planted groups by -v, A_S v = sum_g A_g excess_g; the objective then changes at

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from recovery.config import Trial, from_document
 from recovery.config.components import canonical_json
 from recovery.errors import StoreError
+from recovery.instances.planted import Neurons
 from recovery.methods.columns import Columns
 from recovery.runner.trial import Row, draw_instance
 from recovery.store import Grid
@@ -85,11 +86,11 @@ def save_instance(trial: Trial, path: Path) -> None:
         "y": instance.y,
         "noise": instance.y - instance.signal,
         "patterns": instance.patterns,
-        "planted_directions": instance.planted.directions,
-        "planted_signs": instance.planted.signs,
         "trial_id": np.array(trial.id),
         "config": np.array(canonical_json([dict(trial.cell.canonical), trial.replicate])),
     }
+    if isinstance(instance.planted, Neurons):
+        arrays |= {"planted_directions": instance.planted.directions, "planted_signs": instance.planted.signs}
     if instance.test is not None:
         arrays["X_test"] = instance.test
     try:

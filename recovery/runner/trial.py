@@ -24,7 +24,8 @@ Row = dict[str, Any]
 
 def draw_instance(trial: Trial) -> Instance:
     """The instance of a trial: the same for the same trial, wherever and whenever it is drawn."""
-    return draw(trial.cell.setting, streams(trial.cell, trial.replicate))
+    cell = trial.cell
+    return draw(cell.setting, streams(cell, trial.replicate), cell.architecture)
 
 
 def measure(trial: Trial) -> Row:

@@ -6,19 +6,18 @@ projection is small once the dual is roughly known, and what was dropped is chec
 """
 
 import copy
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
+from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
-from recovery.programs.exact_certificate import Candidate, certify_exact
-from recovery.programs.projection import cone_neuron, project
+from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.solvers.interior import InteriorPoint
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.polish import ACTIVE, polish
 from recovery.solvers.pricing import bound_projections
-from recovery.solvers.solution import Solution, Status
 from recovery.types import Array, Index, Mask
 
 TOLERANCE = 1e-8
@@ -34,24 +33,16 @@ NEAR = 1e-6
 """A relative gap and residual at which a solve counts as nearly solved."""
 
 
-@dataclass(frozen=True)
-class ExactSolution:
-    """A candidate, how the solve ended, interior-point (or Newton) steps, and what ran: `gated` or `interior`."""
+def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance: float = TOLERANCE) -> Solution:
+    """Solve an exact program to relative gap and residual `tolerance`, from the gated solution `start` if given.
 
-    candidate: Candidate
-    status: Status
-    iterations: int
-    solver: str
-
-
-def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance: float = TOLERANCE) -> ExactSolution:
-    """Solve an exact program to relative gap and residual `tolerance`, from the gated solution `start` if given."""
+    The solution says what ran: `gated`, whose solution lies in its cones, or `interior`.
+    """
     gated = solve_newton(program.gated) if start is None else start
     V = in_cones(program, gated.W)
-    if V is not None or gated.status is Status.INFEASIBLE:
+    if V is not None or gated.outcome is Outcome.INFEASIBLE:
         V = np.zeros((2 * program.groups.count, program.groups.rank)) if V is None else V
-        candidate = Candidate(V, gated.lam, np.empty(0, dtype=np.intp), np.empty((0, program.groups.n)))
-        return ExactSolution(candidate, gated.status, gated.iterations, "gated")
+        return Solution(V, gated.lam, gated.outcome, gated.iterations, "gated", Multipliers.none(program.groups.n))
     size = float(np.linalg.norm(gated.W, axis=1).sum())
     return _Descent(program, size).solve(tolerance)
 
@@ -62,7 +53,7 @@ def in_cones(program: ExactProgram, W: Array) -> Array | None:
     V = np.zeros((2 * p, W.shape[1]))
     for g in np.flatnonzero(W.any(axis=1)):
         copies = [(g, W[g])] if program.groups.linear and g == 0 else [(g, W[g]), (g + p, -W[g])]
-        found = [(k, v) for k, w in copies if (v := cone_neuron(program, int(k), w)) is not None]
+        found = [(k, v) for k, w in copies if (v := program.neuron(int(k), w)) is not None]
         if not found:
             return None
         V[found[0][0]] = found[0][1]
@@ -82,7 +73,7 @@ class _Descent:
         self.point = InteriorPoint(self.program, chosen, self.size)
         self.best = copy.copy(self.point)
 
-    def solve(self, tolerance: float) -> ExactSolution:
+    def solve(self, tolerance: float) -> Solution:
         kept = self.program.members
         for gap, share in DROPS:
             if self._descend(gap):
@@ -94,33 +85,33 @@ class _Descent:
                 break
             kept = np.union1d(kept, violated)
             self._begin(kept)
-        candidate, error = self._candidate(), self.best.error
+        found, error = self._solution(), self.best.error
         if error > tolerance:
-            candidate, error = self._polished(candidate, error)
-        status = Status.SOLVED if error <= tolerance else Status.NUMERICAL_TROUBLE
+            found, error = self._polished(found, error)
+        outcome = Outcome.SOLVED if error <= tolerance else Outcome.NUMERICAL_TROUBLE
         if tolerance < error <= NEAR:
-            status = Status.NEARLY_SOLVED
-        return ExactSolution(candidate, status, self.steps, "interior")
+            outcome = Outcome.NEARLY_SOLVED
+        return replace(found, outcome=outcome, iterations=self.steps, solver="interior")
 
-    def _candidate(self) -> Candidate:
+    def _solution(self) -> Solution:
         V = np.zeros((2 * self.program.groups.count, self.program.groups.rank))
         V[self.best.chosen] = self.best.v
         members = self.program.members
-        return Candidate(V, self.best.lam, members, self.multipliers[members])
+        return Solution(V, self.best.lam, multipliers=Multipliers(members, self.multipliers[members]))
 
-    def _polished(self, candidate: Candidate, error: float) -> tuple[Candidate, float]:
-        """A candidate with more digits, and its certified error, where polishing finds one."""
+    def _polished(self, solution: Solution, error: float) -> tuple[Solution, float]:
+        """A solution with more digits, and its certified error, where polishing finds one."""
         members = self.program.members
         for point, share in product((self.point, self.best), ACTIVE):
             if error <= TOLERANCE or (found := polish(self.program, point, share)) is None:
                 continue
             multipliers = self.multipliers.copy()
-            multipliers[found.proved] = found.multipliers
-            better = Candidate(found.V, found.lam, members, multipliers[members])
-            reached = certify_exact(self.program, better).error
+            multipliers[found.multipliers.chosen] = found.multipliers.values
+            better = Solution(found.W, found.lam, multipliers=Multipliers(members, multipliers[members]))
+            reached = certify(self.program, better).error
             if reached < error:
-                candidate, error = better, reached
-        return candidate, error
+                solution, error = better, reached
+        return solution, error
 
     def _descend(self, tolerance: float) -> bool:
         """Advance until the error is at most `tolerance`, and keep the best iterate: beyond it rounding takes over."""
@@ -164,5 +155,5 @@ class _Descent:
         self.multipliers[others] = mu
         doubtful = np.flatnonzero((bounds > limit) & (bounds < SURELY * program.penalty))
         if len(doubtful):
-            bounds[doubtful], self.multipliers[others[doubtful]] = project(program, best.lam, others[doubtful])
+            bounds[doubtful], self.multipliers[others[doubtful]] = program.project(best.lam, others[doubtful])
         return others[bounds > limit]

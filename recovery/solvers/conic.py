@@ -1,23 +1,26 @@
-"""Gated programs through cvxpy, solved by a conic solver chosen by name: the independent second opinion."""
+"""Convex programs through cvxpy, solved by a conic solver chosen by name: the independent second opinion."""
 
 import warnings
+from collections.abc import Mapping
 from importlib.util import find_spec
+from itertools import pairwise
 
 import numpy as np
 
 from recovery.errors import SolverError
 from recovery.programs.program import Program
-from recovery.solvers.solution import Solution, Status
+from recovery.programs.solution import Multipliers, Outcome, Solution
+from recovery.types import Index
 
 MODULES = {"CLARABEL": "clarabel", "ECOS": "ecos", "SCS": "scs", "MOSEK": "mosek"}
 """Solver name -> the Python module that provides it."""
 
-STATUSES = {
-    "optimal": Status.SOLVED,
-    "optimal_inaccurate": Status.NEARLY_SOLVED,
-    "infeasible": Status.INFEASIBLE,
-    "infeasible_inaccurate": Status.INFEASIBLE,
-    "user_limit": Status.ITERATION_LIMIT,
+OUTCOMES = {
+    "optimal": Outcome.SOLVED,
+    "optimal_inaccurate": Outcome.NEARLY_SOLVED,
+    "infeasible": Outcome.INFEASIBLE,
+    "infeasible_inaccurate": Outcome.INFEASIBLE,
+    "user_limit": Outcome.ITERATION_LIMIT,
 }
 
 
@@ -34,36 +37,42 @@ def require_solver(name: str) -> None:
         )
 
 
-def solve_conic(program: Program, name: str) -> Solution:
-    """Solve min sum ||w_g|| s.t. A w = y, or its regularised form, with the solver's own default tolerances.
+def solve_conic(
+    program: Program, name: str, *, chosen: Index | None = None, options: Mapping[str, float] | None = None
+) -> Solution:
+    """Solve the program as P1 writes it, or its restriction to the rows `chosen` of W, at the solver's own tolerances.
 
-    Raises `SolverError` where the solver is missing or breaks down; a solver that stops early is a status.
+    `options` go to the solver. Raises `SolverError` where the solver is missing or breaks down; one that stops early
+    is an outcome.
     """
     require_solver(name)
     import cvxpy as cp  # takes a second to import, and only conic solves need it
 
-    groups = program.groups
-    chosen = np.arange(groups.count)
-    present = groups.dimensions(chosen)
-    A = groups.columns(chosen)[:, present.ravel()]
-    w = cp.Variable(A.shape[1])
-    ends = np.cumsum(present.sum(axis=1))
-    norms = [cp.norm2(w[a:b]) for a, b in zip(ends - present.sum(axis=1), ends, strict=True) if b > a]
+    members = program.members if chosen is None else chosen
+    rows = [program.row(int(k)) for k in members]
+    ends = np.cumsum([0, *(len(row.places) for row in rows)])
+    w = cp.Variable(int(ends[-1]))
+    parts = [w[a:b] for a, b in pairwise(ends)]
+    fit = np.hstack([row.operator for row in rows]) @ w
+    seen = [(row, part) for row, part in zip(rows, parts, strict=True) if len(row.places)]
+    norms = [cp.norm2(part if row.norm is None else row.norm @ part) for row, part in seen]
+    cones = [row.cone @ part >= 0 for row, part in seen if row.cone is not None]
     penalty = program.penalty * cp.sum(cp.hstack(norms))
     if program.interpolates:
-        problem = cp.Problem(cp.Minimize(penalty), [A @ w == program.y])
+        problem = cp.Problem(cp.Minimize(penalty), [fit == program.y, *cones])
     else:
-        problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(A @ w - program.y) + penalty))
+        problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(fit - program.y) + penalty), cones)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # cvxpy's remarks on accuracy are the status
-            problem.solve(solver=name)
+            warnings.simplefilter("ignore")  # cvxpy's remarks on accuracy are the outcome
+            problem.solve(solver=name, **(options or {}))
     except (cp.SolverError, ArithmeticError, ValueError) as error:
         raise SolverError(f"{name} broke down: {error}") from error
-    W = np.zeros((groups.count, groups.rank))
-    lam = np.zeros(groups.n)
+    W, lam = np.zeros((program.size, program.groups.rank)), np.zeros(program.groups.n)
     if w.value is not None:
-        W[present] = w.value
-        lam = -problem.constraints[0].dual_value if program.interpolates else program.y - A @ w.value
-    status = STATUSES.get(problem.status, Status.NUMERICAL_TROUBLE)
-    return Solution(W, lam, status, int(problem.solver_stats.num_iters or 0), name)
+        for k, row, (a, b) in zip(members, rows, pairwise(ends), strict=True):
+            W[k, row.places] = w.value[a:b]
+        lam = np.asarray(-problem.constraints[0].dual_value if program.interpolates else -program.residual(W))
+    outcome = OUTCOMES.get(problem.status, Outcome.NUMERICAL_TROUBLE)
+    none = Multipliers.none(program.groups.n)
+    return Solution(W, lam, outcome, int(problem.solver_stats.num_iters or 0), name, none)

@@ -19,6 +19,7 @@ from recovery.types import Array, Index, Mask
 THRESHOLD = 1.0 - 1e-3
 STEP_LIMIT = 100
 SHIFTS = 8
+NONE: Index = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,17 @@ class DualSearch:
     steps: int
 
 
-def search_dual(groups: Groups, support: Index, frame: Array, start: Array, threshold: float = THRESHOLD) -> DualSearch:
+def search_dual(
+    groups: Groups, support: Index, frame: Array, start: Array, threshold: float = THRESHOLD, ignored: Index = NONE
+) -> DualSearch:
     """Minimise phi over start + {frame}^perp until it is zero, or no step descends.
 
-    support: the planted groups S. frame: (n, m), an orthonormal basis of range(A_S). start: lam with A_S^T lam = u.
+    support: the planted groups S. ignored: groups that phi leaves out, as it does S. frame: (n, m), an orthonormal
+    basis of range(A_S). start: lam with A_S^T lam = u.
     """
     others = np.ones(groups.count, dtype=np.bool_)
     others[support] = False
+    others[ignored] = False
     lam = start
     At = groups.adjoint(lam)
     value, gradient, active, norms, excess = _evaluate(groups, others, At, frame, threshold)

@@ -17,8 +17,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from recovery.programs.certificate import certify
 from recovery.programs.groups import Groups
-from recovery.programs.program import Program
-from recovery.solvers.solution import Solution, Status
+from recovery.programs.program import GatedProgram
+from recovery.programs.solution import Outcome, Solution
 from recovery.types import Array, Index
 
 TOLERANCE = 1e-10
@@ -59,55 +59,55 @@ class _Point:
     W: Array
 
 
-def solve_newton(program: Program, start: Solution | None = None, tolerance: float = TOLERANCE) -> Solution:
+def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance: float = TOLERANCE) -> Solution:
     """Solve a gated program to relative gap and residual `tolerance`; warm-started where `start` is given.
 
-    The status says what the residuals say: SOLVED, NEARLY_SOLVED (gap within 1e-6), INFEASIBLE with a proof,
+    The outcome says what the residuals say: SOLVED, NEARLY_SOLVED (gap within 1e-6), INFEASIBLE with a proof,
     NUMERICAL_TROUBLE or ITERATION_LIMIT. Raises nothing on ill-conditioned data.
     """
     groups, y = program.groups, program.y
     if not y.any() or groups.count == 0:
-        status = Status.SOLVED if not y.any() or not program.interpolates else Status.INFEASIBLE
-        return Solution(np.zeros((groups.count, groups.rank)), np.zeros(groups.n), status, 0, "newton")
+        outcome = Outcome.SOLVED if not y.any() or not program.interpolates else Outcome.INFEASIBLE
+        return Solution(np.zeros((groups.count, groups.rank)), np.zeros(groups.n), outcome, 0, "newton")
     state = _start(program, start)
     longest, weakest = LONGEST_STEP * state.s, WEAKEST_PULL * state.pull
     best: tuple[float, Array, Array] = (np.inf, state.W, state.lam)
-    status, gap, scale = Status.ITERATION_LIMIT, 1.0, np.inf
+    outcome, gap, scale = Outcome.ITERATION_LIMIT, 1.0, np.inf
     for outer in range(OUTER_LIMIT):
         with np.errstate(all="ignore"):
             point = _inner(program, state, _accuracy(program, gap, scale, tolerance))
         if not (np.isfinite(point.W).all() and np.isfinite(state.lam).all()):
-            status = Status.NUMERICAL_TROUBLE
+            outcome = Outcome.NUMERICAL_TROUBLE
             break
         state.W = point.W
-        certificate = certify(program, state.W, state.lam)
+        certificate = certify(program, Solution(state.W, state.lam))
         error = certificate.error
         if error < best[0]:
             best = (error, state.W, state.lam)
         if error <= tolerance:
-            status = Status.SOLVED
+            outcome = Outcome.SOLVED
             break
         if outer == 8 and certificate.primal_residual > 1e-6 and _infeasible(program):
-            status = Status.INFEASIBLE
+            outcome = Outcome.INFEASIBLE
             break
         gap, scale = min(1.0, error), abs(certificate.objective)
         state.s = min(state.s * STEP_GROWTH, longest)
         state.pull = max(state.pull / PULL_DECAY, weakest)
         state.anchor = state.lam
-    if status in (Status.ITERATION_LIMIT, Status.NUMERICAL_TROUBLE) and best[0] <= 1e-6:
-        status = Status.NEARLY_SOLVED
-    return Solution(best[1], best[2], status, state.steps, "newton")
+    if outcome in (Outcome.ITERATION_LIMIT, Outcome.NUMERICAL_TROUBLE) and best[0] <= 1e-6:
+        outcome = Outcome.NEARLY_SOLVED
+    return Solution(best[1], best[2], outcome, state.steps, "newton")
 
 
 def solve_path(groups: Groups, y: Array, betas: Iterable[float]) -> Iterator[Solution]:
     """Solve the regularised program at each beta in turn, each warm-started from the one before."""
     solution = None
     for beta in betas:
-        solution = solve_newton(Program(groups, y, float(beta)), solution)
+        solution = solve_newton(GatedProgram(groups, y, float(beta)), solution)
         yield solution
 
 
-def _accuracy(program: Program, gap: float, objective: float, tolerance: float) -> float:
+def _accuracy(program: GatedProgram, gap: float, objective: float, tolerance: float) -> float:
     """The ||grad phi|| / ||y|| to reach: a hundredth of the gap, also in what its square adds to the objective."""
     wanted = INEXACTNESS * max(gap, tolerance)
     if not program.interpolates:
@@ -115,7 +115,7 @@ def _accuracy(program: Program, gap: float, objective: float, tolerance: float) 
     return max(wanted, 1e-15)
 
 
-def _start(program: Program, start: Solution | None) -> _State:
+def _start(program: GatedProgram, start: Solution | None) -> _State:
     """lam = y scaled to the dual's boundary, s of the size of the weights over the bound."""
     groups, y, bound = program.groups, program.y, program.penalty
     if start is not None and start.W.any():
@@ -137,7 +137,7 @@ def _start(program: Program, start: Solution | None) -> _State:
     return _State(np.zeros((groups.count, groups.rank)), y * scale, At * scale, s, PULL * s * column**2, y * scale)
 
 
-def _inner(program: Program, state: _State, tolerance: float) -> _Point:
+def _inner(program: GatedProgram, state: _State, tolerance: float) -> _Point:
     """Newton's method with backtracking on phi, until ||grad phi|| <= tolerance ||y|| or no step descends."""
     size = float(np.linalg.norm(program.y))
     point = _evaluate(program, state, state.lam, state.At)
@@ -166,7 +166,7 @@ def _inner(program: Program, state: _State, tolerance: float) -> _Point:
     return point
 
 
-def _evaluate(program: Program, state: _State, lam: Array, At: Array) -> _Point:
+def _evaluate(program: GatedProgram, state: _State, lam: Array, At: Array) -> _Point:
     s, threshold = state.s, state.s * program.penalty
     Z = state.W + s * At
     norms = np.sqrt(np.einsum("gr,gr->g", Z, Z))
@@ -186,7 +186,7 @@ def _evaluate(program: Program, state: _State, lam: Array, At: Array) -> _Point:
     return _Point(value, gradient, active, norms, directions, W)
 
 
-def _newton_direction(program: Program, state: _State, point: _Point, error: float) -> Array | None:
+def _newton_direction(program: GatedProgram, state: _State, point: _Point, error: float) -> Array | None:
     """-H^{-1} grad phi; a singular H (few active directions) is shifted in proportion to the error."""
     groups, s = program.groups, state.s
     pull = s * program.penalty / point.norms
@@ -206,7 +206,7 @@ def _newton_direction(program: Program, state: _State, point: _Point, error: flo
     return None
 
 
-def _infeasible(program: Program) -> bool:
+def _infeasible(program: GatedProgram) -> bool:
     """Whether y has a part outside the range of all groups, the range of K = sum_g A_g A_g^T."""
     groups = program.groups
     K = groups.weighted_gram(np.arange(groups.count), np.ones(groups.count))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, lu_factor, lu_solve
 
 from recovery.programs.exact import ExactProgram
-from recovery.programs.exact_certificate import Candidate
+from recovery.programs.solution import Multipliers, Solution
 from recovery.solvers.interior import InteriorPoint
 from recovery.types import Array, Index, Mask
 
@@ -23,8 +23,8 @@ REFINEMENTS = 3
 REGULARISATION = 1e-10
 
 
-def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Candidate | None:
-    """A candidate on the face of `point`'s tight rows, or None where the equations have no solution near it.
+def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Solution | None:
+    """A solution on the face of `point`'s tight rows, or None where the equations have no solution near it.
 
     share: signed groups above this fraction of the largest size are active. Rows that come out violated are tight too.
     """
@@ -36,8 +36,8 @@ def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Candida
         found = _on_face(program, point, chosen, S, tight)
         if found is None:
             return None
-        slack = S * (found.V[members] @ program.groups.base.T)
-        outside = slack < -INSIDE * point.row * np.linalg.norm(found.V[members], axis=1)[:, None]
+        slack = S * (found.W[members] @ program.groups.base.T)
+        outside = slack < -INSIDE * point.row * np.linalg.norm(found.W[members], axis=1)[:, None]
         if not outside.any():
             return found
         tight |= outside
@@ -54,7 +54,7 @@ def _tight(point: InteriorPoint, chosen: Index) -> Mask:
     return tight
 
 
-def _on_face(program: ExactProgram, point: InteriorPoint, chosen: Index, S: Array, tight: Mask) -> Candidate | None:
+def _on_face(program: ExactProgram, point: InteriorPoint, chosen: Index, S: Array, tight: Mask) -> Solution | None:
     groups, members = program.groups, point.chosen[chosen]
     faces = [_kernel(groups.base[rows]) for rows in tight]
     ends = np.cumsum([0, *(Z.shape[1] for Z in faces)])
@@ -100,7 +100,7 @@ def _on_face(program: ExactProgram, point: InteriorPoint, chosen: Index, S: Arra
         C = S[i][rows, None] * groups.base[rows]
         if len(rows):
             multipliers[k, rows] = np.maximum(np.linalg.lstsq(C.T, slope - pulls[i], rcond=None)[0], 0.0)
-    return Candidate(V, lam, point.chosen, multipliers)
+    return Solution(V, lam, multipliers=Multipliers(point.chosen, multipliers))
 
 
 def _kernel(rows: Array) -> Array:

@@ -6,7 +6,8 @@ from typing import Literal
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.training.models import Network, Parameters
+from recovery.programs.architecture import Architecture
+from recovery.training.models import Parameters
 from recovery.types import Array, Rng
 
 Initialization = Literal["uniform", "xavier"]
@@ -28,7 +29,7 @@ LAWS: dict[str, Callable[[Rng, tuple[int, ...], int, int], Array]] = {"uniform":
 
 def initialize(
     rng: Rng,
-    network: Network,
+    architecture: Architecture,
     k: int,
     d: int,
     r: int = 1,
@@ -41,11 +42,11 @@ def initialize(
     The draws are made in float64 whatever the dtype, so that both precisions start at the same point.
     """
     fans = {"W": (d, k), "V": (k, r), "w0": (d, 1), "a0": (1, r)}
-    parameters = Parameters.empty(network, k, d, r, dtype)
+    parameters = Parameters.empty(architecture, k, d, r, dtype)
     for name in ("W", "V", "w0", "a0"):
         if name in parameters.shapes:
             parameters[name][...] = scale * LAWS[law](rng, parameters.shapes[name], *fans[name])
-    if network.normalized:
+    if parameters.normalized:
         parameters["gamma"][...] = 1.0
     return parameters
 

@@ -17,59 +17,44 @@ from functools import cached_property
 
 import numpy as np
 
-from recovery.errors import ParameterError
+from recovery.programs.architecture import Architecture
 from recovery.types import Array
 
 SMALLEST_NORM = 1e-12
 """Normalisation divides by max(norm, this), as the code of P1 does."""
 
 
-@dataclass(frozen=True)
-class Network:
-    """An architecture: whether it has a skip connection, whether it normalises its neurons."""
+def shapes_of(architecture: Architecture, k: int, d: int, r: int) -> dict[str, tuple[int, ...]]:
+    """Parameter name -> shape, in the order in which they lie in memory; V is last, so that it can be left out.
 
-    skip: bool = False
-    normalized: bool = False
-
-    def shapes(self, k: int, d: int, r: int) -> dict[str, tuple[int, ...]]:
-        """Parameter name -> shape, in the order in which they lie in memory; V is last, so that it can be left out."""
-        shapes: dict[str, tuple[int, ...]] = {"W": (k, d)}
-        if self.skip:
-            shapes |= {"w0": (1, d), "a0": (r, 1)}
-        if self.normalized:
-            shapes["gamma"] = (k,)
-        return shapes | {"V": (k, r)}
-
-
-NETWORKS: dict[str, Network] = {
-    "relu": Network(),
-    "relu_skip": Network(skip=True),
-    "relu_norm": Network(normalized=True),
-}
-
-
-def find_network(architecture: str) -> Network:
-    """The network of that name. Raises `ParameterError` for an architecture that has no trained form."""
-    if architecture not in NETWORKS:
-        raise ParameterError(
-            f"architecture {architecture!r} cannot be trained; choose one of {', '.join(sorted(NETWORKS))}"
-        )
-    return NETWORKS[architecture]
+    Raises `ParameterError` for an architecture that cannot be trained.
+    """
+    architecture.require("trained")
+    shapes: dict[str, tuple[int, ...]] = {"W": (k, d)}
+    if architecture.skip:
+        shapes |= {"w0": (1, d), "a0": (r, 1)}
+    if architecture.normalization == "after":
+        shapes["gamma"] = (k,)
+    return shapes | {"V": (k, r)}
 
 
 @dataclass(frozen=True)
 class Parameters:
     """Named arrays that are views into one flat vector, so that an optimiser sees a single array."""
 
-    network: Network
+    architecture: Architecture
     flat: Array
     shapes: Mapping[str, tuple[int, ...]]
 
     @classmethod
-    def empty(cls, network: Network, k: int, d: int, r: int, dtype: type[np.floating]) -> "Parameters":
+    def empty(cls, architecture: Architecture, k: int, d: int, r: int, dtype: type[np.floating]) -> "Parameters":
         """Zero parameters of k neurons in d dimensions with r outputs."""
-        shapes = network.shapes(k, d, r)
-        return cls(network, np.zeros(sum(int(np.prod(s)) for s in shapes.values()), dtype), shapes)
+        shapes = shapes_of(architecture, k, d, r)
+        return cls(architecture, np.zeros(sum(int(np.prod(s)) for s in shapes.values()), dtype), shapes)
+
+    @property
+    def normalized(self) -> bool:
+        return "gamma" in self.shapes
 
     @cached_property
     def views(self) -> dict[str, Array]:
@@ -86,11 +71,11 @@ class Parameters:
 
     def like(self) -> "Parameters":
         """Zeros of the same shapes."""
-        return Parameters(self.network, np.zeros_like(self.flat), self.shapes)
+        return Parameters(self.architecture, np.zeros_like(self.flat), self.shapes)
 
     def copy(self) -> "Parameters":
         """The same values in memory of their own."""
-        return Parameters(self.network, self.flat.copy(), self.shapes)
+        return Parameters(self.architecture, self.flat.copy(), self.shapes)
 
     def trainable(self, outer: bool) -> Array:
         """The flat vector, or the part of it before V if the outer layer is fixed."""
@@ -100,11 +85,11 @@ class Parameters:
 def predict(parameters: Parameters, X: Array) -> Array:
     """f(X), shape (n, r). A normalised network normalises by the rows of X that it is given."""
     Z = np.maximum(parameters["W"] @ X.T, 0.0)
-    if parameters.network.normalized:
+    if parameters.normalized:
         norms = np.maximum(np.linalg.norm(Z, axis=1), SMALLEST_NORM)
         Z *= (parameters["gamma"] / norms)[:, None]
     F = Z.T @ parameters["V"]
-    if parameters.network.skip:
+    if parameters.architecture.skip:
         F += (X @ parameters["w0"].T) @ parameters["a0"].T
     return F
 
@@ -129,20 +114,19 @@ class Empirical:
         """The loss at `parameters`; its gradient is written into `gradient`."""
         X, Z, R = self.X, self.Z, self.residual
         W, V = parameters["W"], parameters["V"]
-        network = parameters.network
         np.matmul(W, X.T, out=Z)
         np.greater(Z, 0.0, out=self.active)
         Z *= self.active  # half the time of np.maximum
-        norms = self._norms() if network.normalized else None
+        norms = self._norms() if parameters.normalized else None
         weights = V if norms is None else V * (parameters["gamma"] / norms)[:, None]
         np.matmul(weights.T, Z, out=R)
         R -= self.Y
-        if network.skip:
+        if parameters.architecture.skip:
             linear = parameters["w0"] @ X.T
             R += parameters["a0"] * linear
         loss = self.factor * float(np.vdot(R, R))
         R *= 2.0 * self.factor
-        if network.skip:
+        if parameters.architecture.skip:
             np.matmul(R, linear.T, out=gradient["a0"])
             np.matmul(parameters["a0"].T @ R, X, out=gradient["w0"])
         if norms is None:

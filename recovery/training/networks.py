@@ -66,11 +66,11 @@ def count_merged(parameters: Parameters, X: Array) -> int:
     A cone is an activation pattern on X. Splitting a neuron leaves the count as it is (P1, Appendix A).
     """
     W, V = np.asarray(parameters["W"], np.float64), np.asarray(parameters["V"], np.float64)
-    if parameters.network.normalized:
+    if parameters.normalized:
         V = V * np.asarray(parameters["gamma"], np.float64)[:, None]
     active = X @ W.T > 0
     sizes = np.linalg.norm(V, axis=1) * active.any(axis=0)
-    if not parameters.network.normalized:
+    if not parameters.normalized:
         sizes = sizes * np.linalg.norm(W, axis=1)
     kept = np.flatnonzero(sizes > NEGLIGIBLE * sizes.max(initial=0.0))
     if not kept.size:

@@ -7,7 +7,8 @@ L = (1/4pi) sum_ij <v_i, v_j> ||w_i|| ||w_j|| (sin t_ij + (pi - t_ij) cos t_ij) 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from recovery.training.models import NETWORKS, Parameters
+from recovery.programs.architecture import RELU
+from recovery.training.models import Parameters
 from recovery.types import Array
 
 
@@ -66,7 +67,7 @@ def correlation(angle: Array, ratio: Array, constant: float = 0.3) -> Array:
 
 def landscape(grid: Array) -> Array:
     """L at w_i = alpha_i a for v = (1, -1), ||a|| = 1; entry [i, j] is at alpha = (grid[i], grid[j]) (P2, Figure 1)."""
-    loss, parameters = Population(np.ones((1, 1))), Parameters.empty(NETWORKS["relu"], 2, 1, 1, np.float64)
+    loss, parameters = Population(np.ones((1, 1))), Parameters.empty(RELU, 2, 1, 1, np.float64)
     parameters["V"][:, 0] = [1.0, -1.0]
     gradient, values = parameters.like(), np.empty((len(grid), len(grid)))
     for i, first in enumerate(grid):

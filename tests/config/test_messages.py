@@ -196,7 +196,10 @@ def test_a_fault_of_a_combination_is_placed_at_the_axis_value(folder: Path) -> N
 
 def test_what_the_method_cannot_measure_is_refused_before_it_runs(folder: Path) -> None:
     message = refused(folder, changed("architecture: relu_skip\n", "") + "  architecture: [relu_skip, relu]\n")
-    assert "config.yaml:10:29: axes.architecture[1]: architecture 'relu' has no linear group" in message
+    assert (
+        "config.yaml:10:29: axes.architecture[1]: architecture 'relu' has no skip connection, so no linear group"
+        in message
+    )
 
 
 def test_a_missing_solver_is_refused_with_what_is_installed(folder: Path) -> None:

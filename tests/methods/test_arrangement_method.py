@@ -6,6 +6,9 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Haar, Mixture
 from recovery.methods.arrangement import Arrangement
+from recovery.programs.architecture import ARCHITECTURES
+
+RELU = ARCHITECTURES["relu"]
 
 LEVEL = abs(norm.ppf(0.5e-3))
 """Two-sided level 1e-3."""
@@ -14,7 +17,7 @@ LEVEL = abs(norm.ppf(0.5e-3))
 @pytest.mark.parametrize(("n", "d", "ensemble"), [(12, 5, Haar()), (20, 10, CubicGaussian())])
 def test_all_ones_frequency_is_on_wendels_law(n: int, d: int, ensemble: object) -> None:
     instance = draw(Setting(n, d, ensemble), np.random.default_rng(2))  # type: ignore[arg-type]
-    measured = Arrangement("all_ones", draws=400)(instance, "relu")
+    measured = Arrangement("all_ones", draws=400)(instance, RELU)
     assert measured.frequency is not None
     assert measured.z_score is not None
     assert 0.05 < measured.frequency < 0.95
@@ -24,7 +27,7 @@ def test_all_ones_frequency_is_on_wendels_law(n: int, d: int, ensemble: object) 
 @pytest.mark.parametrize(("means", "sigma"), [("opposite", 1.6), ("normal", 1.2), ("sphere", 0.25)])
 def test_split_frequency_is_on_its_exact_law_above_the_bound(means: str, sigma: float) -> None:
     setting = Setting(40, 10, Mixture(means=means, sigma=sigma))  # type: ignore[arg-type]
-    measured = Arrangement("split", draws=1500)(draw(setting, np.random.default_rng(3)), "relu")
+    measured = Arrangement("split", draws=1500)(draw(setting, np.random.default_rng(3)), RELU)
     assert measured.frequency is not None
     assert measured.predicted is not None
     assert measured.bound is not None
@@ -37,18 +40,18 @@ def test_split_frequency_is_on_its_exact_law_above_the_bound(means: str, sigma: 
 def test_one_draw_is_the_instances_own() -> None:
     for seed in range(6):
         instance = draw(Setting(10, 5), np.random.default_rng(seed))
-        measured = Arrangement()(instance, "relu")
+        measured = Arrangement()(instance, RELU)
         assert instance.all_ones is not None
         assert measured.holds == measured.all_ones == instance.all_ones.exists
         assert measured.frequency == float(instance.all_ones.exists)
 
 
 def test_without_noise_every_draw_is_split() -> None:
-    measured = Arrangement("split", draws=5)(draw(Setting(8, 3, Mixture(sigma=0.0)), np.random.default_rng(0)), "relu")
+    measured = Arrangement("split", draws=5)(draw(Setting(8, 3, Mixture(sigma=0.0)), np.random.default_rng(0)), RELU)
     assert measured.frequency == measured.predicted == measured.bound == 1
     assert measured.z_score is None
 
 
 def test_a_split_needs_two_classes() -> None:
     with pytest.raises(ParameterError, match="mixture"):
-        Arrangement("split")(draw(Setting(8, 3), np.random.default_rng(0)), "relu")
+        Arrangement("split")(draw(Setting(8, 3), np.random.default_rng(0)), RELU)

@@ -7,14 +7,15 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
-from recovery.methods.exact import planted_copies
+from recovery.methods.convex import Problem
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.regularized import Regularized
+from recovery.programs.architecture import ARCHITECTURES
+from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
-from recovery.programs.exact_certificate import certify_exact
-from recovery.programs.groups import groups_of
-from recovery.programs.program import Program
-from recovery.solvers.conic_exact import solve_conic_exact
+from recovery.solvers.conic import solve_conic
+
+SKIP = ARCHITECTURES["relu_skip"]
 
 EXACT = MinNorm(program="exact")
 
@@ -27,8 +28,8 @@ def test_between_d_and_2d_the_exact_program_recovers_where_the_gated_one_has_a_d
         if instance.all_ones is None or not instance.all_ones.exists or (instance.signal >= 0).all():
             continue
         found += 1
-        assert MinNorm()(instance, "relu_skip").verdict == "not_unique"
-        row = EXACT(instance, "relu_skip")
+        assert MinNorm()(instance, SKIP).verdict == "not_unique"
+        row = EXACT(instance, SKIP)
         assert row.verdict == "recovered"
         assert row.certificate in ("isometry", "dual")
     assert found >= 15
@@ -39,13 +40,13 @@ def test_next_to_n_equal_d_proposition_7_fails_by_a_cheaper_interpolant_that_cvx
     beaten = 0
     for seed in range(4):
         instance = draw(Setting(11, 10), np.random.default_rng(seed))
-        row = EXACT(instance, "relu_skip")
+        row = EXACT(instance, SKIP)
         if row.verdict == "not_optimal":
             beaten += 1
             assert row.objective is not None
             assert row.objective < 1 - 1e-5
-            program = ExactProgram(Program(groups_of("relu_skip", instance.X, instance.patterns), instance.y))
-            other = certify_exact(program, solve_conic_exact(program, "CLARABEL").candidate)
+            program = ExactProgram(SKIP.groups(instance.X, instance.patterns), instance.y)
+            other = certify(program, solve_conic(program, "CLARABEL"))
             assert other.objective == pytest.approx(row.objective, rel=1e-5)
             assert not (instance.signal >= 0).all()
     assert beaten >= 2
@@ -59,7 +60,7 @@ def test_a_planted_neuron_in_the_cone_of_the_all_ones_pattern_is_never_unique(si
     instance = draw(Setting(14, 10, planted=Linear("nonnegative")), np.random.default_rng(3))
     planted = replace(instance.planted, directions=sign * instance.planted.directions)
     instance = replace(instance, planted=planted, y=sign * instance.y, signal=sign * instance.signal)
-    row = EXACT(instance, "relu_skip")
+    row = EXACT(instance, SKIP)
     assert (row.verdict, row.certificate) == ("not_unique", "duplicate")
 
 
@@ -74,8 +75,8 @@ def test_a_planted_neuron_in_the_cone_of_the_all_ones_pattern_is_never_unique(si
 )
 def test_planted_copies_interpolate_within_their_cones(architecture: str, planted: Linear | Relu) -> None:
     instance = draw(Setting(9, 6, planted=planted), np.random.default_rng(1))
-    program = ExactProgram(Program(groups_of(architecture, instance.X, instance.patterns), instance.y))
-    V = planted_copies(program, instance)
+    problem = Problem.of(instance, ARCHITECTURES[architecture], "exact")
+    program, V = problem.program, problem.planted
     assert program.forward(V) == pytest.approx(instance.y, abs=1e-10)
     assert program.cone_violation(V) <= 1e-12
 
@@ -84,21 +85,21 @@ def test_planted_copies_interpolate_within_their_cones(architecture: str, plante
 def test_what_the_gated_program_recovers_the_exact_one_does(architecture: str) -> None:
     for seed in range(12):
         instance = draw(Setting(24, 9), np.random.default_rng(seed))
-        if MinNorm()(instance, architecture).recovered:
-            assert EXACT(instance, architecture).recovered
+        if MinNorm()(instance, ARCHITECTURES[architecture]).recovered:
+            assert EXACT(instance, ARCHITECTURES[architecture]).recovered
 
 
 def test_solving_agrees_with_the_certificate() -> None:
     instance = draw(Setting(15, 10), np.random.default_rng(15010))
-    decided = EXACT(instance, "relu_skip")
-    solved = MinNorm(program="exact", solver="CLARABEL")(instance, "relu_skip")
+    decided = EXACT(instance, SKIP)
+    solved = MinNorm(program="exact", solver="CLARABEL")(instance, SKIP)
     assert decided.recovered is not None
     assert decided.recovered == solved.recovered
 
 
 def test_a_noisy_row_has_its_certificate_and_says_what_solved_it() -> None:
     instance = draw(Setting(20, 8, noise=0.1), np.random.default_rng(0))
-    row = EXACT(instance, "relu_skip")
+    row = EXACT(instance, SKIP)
     assert (row.certificate, row.solver) == ("gap", "interior")
     assert row.cone_violation is not None
     assert row.cone_violation <= 1e-8
@@ -109,9 +110,9 @@ def test_a_noisy_row_has_its_certificate_and_says_what_solved_it() -> None:
 
 
 def test_the_newton_solver_is_refused() -> None:
-    with pytest.raises(ParameterError, match="gated"):
+    with pytest.raises(ParameterError, match="does not take exact programs"):
         MinNorm(program="exact", solver="newton")
-    with pytest.raises(ParameterError, match="gated"):
+    with pytest.raises(ParameterError, match="does not take exact programs"):
         Regularized(beta=0.1, program="exact", solver="newton")
 
 
@@ -121,6 +122,8 @@ def test_searched_patterns_reach_the_optimum_over_all_of_them(program: str) -> N
     objective = {}
     for kind in ("sampled", "searched", "exhaustive"):
         setting = Setting(30, 2, noise=0.5, patterns=Patterns(kind=kind, count=12))
-        objective[kind] = method(draw(setting, np.random.default_rng(6)), "relu_skip").objective or np.nan
+        objective[kind] = (
+            method(draw(setting, np.random.default_rng(6)), ARCHITECTURES["relu_skip"]).objective or np.nan
+        )
     assert objective["sampled"] > objective["exhaustive"] * (1 + 1e-5)
     assert objective["searched"] == pytest.approx(objective["exhaustive"], rel=1e-5)

@@ -7,14 +7,19 @@ from recovery.instances.ensembles import Gaussian, Haar
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.isometry import Isometry
+from recovery.programs.architecture import ARCHITECTURES
 from recovery.theory.wendel import wendel
+
+RELU = ARCHITECTURES["relu"]
+SKIP = ARCHITECTURES["relu_skip"]
+NORM = ARCHITECTURES["relu_norm"]
 
 
 def test_linear_condition_fails_exactly_when_the_all_ones_pattern_exists_for_haar_data() -> None:
     """P1, Theorem 7: for orthonormal columns ||U^T D_j U w|| < 1 unless (I - D_j) U w = 0."""
     setting = Setting(30, 15, Haar(), Linear())
     for seed in range(20):
-        measured = Isometry()(draw(setting, np.random.default_rng(seed)), "relu_skip")
+        measured = Isometry()(draw(setting, np.random.default_rng(seed)), SKIP)
         assert measured.holds == (not measured.all_ones)
     assert 0 < wendel(30, 15) < 1
 
@@ -23,7 +28,7 @@ def test_sampled_searched_and_exhaustive_patterns_are_ever_harder() -> None:
     values = {}
     for kind in ("sampled", "searched", "exhaustive"):
         setting = Setting(16, 3, Gaussian(), Relu(k=1), patterns=Patterns(kind=kind, count=20))
-        measured = [Isometry()(draw(setting, np.random.default_rng(seed)), "relu") for seed in range(8)]
+        measured = [Isometry()(draw(setting, np.random.default_rng(seed)), RELU) for seed in range(8)]
         values[kind] = np.array([m.isometry_value for m in measured])
         for m in measured:
             assert m.isometry_margin == pytest.approx(1 - m.isometry_value)
@@ -37,8 +42,8 @@ def test_opposite_normalised_neurons_at_many_rows_hold_and_at_few_do_not() -> No
     rng = np.random.default_rng(0)
     easy = Setting(200, 5, Gaussian(), planted, patterns=Patterns(count="double", all_ones="ignore"))
     hard = Setting(12, 8, Gaussian(), planted, patterns=Patterns(count="double", all_ones="ignore"))
-    assert Isometry()(draw(easy, rng), "relu_norm").holds
-    measured = Isometry()(draw(hard, rng), "relu_norm")
+    assert Isometry()(draw(easy, rng), NORM).holds
+    measured = Isometry()(draw(hard, rng), NORM)
     assert not measured.holds
     assert measured.all_ones is None
 
@@ -48,7 +53,7 @@ def test_trace_condition_counts_rows_and_the_search_finds_the_worst() -> None:
         found = {}
         for kind in ("searched", "exhaustive"):
             setting = Setting(20, 3, Haar(), Linear(), patterns=Patterns(kind=kind))
-            found[kind] = Isometry("trace", starts=8)(draw(setting, np.random.default_rng(seed)), "relu_skip")
+            found[kind] = Isometry("trace", starts=8)(draw(setting, np.random.default_rng(seed)), SKIP)
         assert found["searched"].isometry_value == found["exhaustive"].isometry_value
         assert found["exhaustive"].holds == (found["exhaustive"].isometry_value <= 17)
 
@@ -57,7 +62,10 @@ def test_uniform_condition_is_stricter_than_that_of_one_neuron() -> None:
     setting = Setting(24, 2, Gaussian(), Linear(), patterns=Patterns(kind="exhaustive"))
     for seed in range(6):
         instance = draw(setting, np.random.default_rng(seed))
-        one, every = Isometry()(instance, "relu_skip"), Isometry("uniform")(instance, "relu_skip")
+        one, every = (
+            Isometry()(instance, SKIP),
+            Isometry("uniform")(instance, SKIP),
+        )
         assert one.isometry_value <= every.isometry_value + 1e-12
         assert one.holds or not every.holds
 
@@ -68,7 +76,7 @@ def test_maximal_by_cones_and_by_enumeration() -> None:
         answers = []
         for kind in ("sampled", "exhaustive"):
             setting = Setting(9, 2, Gaussian(), Relu(k=1), patterns=Patterns(kind=kind))
-            answers.append(Isometry("maximal")(draw(setting, np.random.default_rng(seed)), "relu").holds)
+            answers.append(Isometry("maximal")(draw(setting, np.random.default_rng(seed)), RELU).holds)
         assert answers[0] == answers[1]
         outcomes.add(answers[0])
     assert outcomes == {True, False}
@@ -77,10 +85,10 @@ def test_maximal_by_cones_and_by_enumeration() -> None:
 def test_what_a_condition_is_not_about_is_refused() -> None:
     linear = draw(Setting(10, 2), np.random.default_rng(0))
     with pytest.raises(ParameterError, match="one ReLU neuron"):
-        Isometry("sufficient")(linear, "relu")
+        Isometry("sufficient")(linear, RELU)
     searched = draw(Setting(10, 2, patterns=Patterns(kind="searched")), np.random.default_rng(0))
     with pytest.raises(ParameterError, match="not searched"):
-        Isometry("uniform")(searched, "relu_skip")
+        Isometry("uniform")(searched, SKIP)
 
 
 def test_the_worst_patterns_of_one_normalised_neuron_are_its_neighbours_which_sampling_never_meets() -> None:
@@ -90,7 +98,7 @@ def test_the_worst_patterns_of_one_normalised_neuron_are_its_neighbours_which_sa
         for kind in ("sampled", "searched"):
             setting = Setting(n, 10, Gaussian(), NormalizedRelu(k=1), patterns=Patterns(kind=kind))
             draws = [draw(setting, np.random.default_rng(seed)) for seed in range(6)]
-            outcome[n, kind] = sum(bool(Isometry(starts=1)(each, "relu_norm").holds) for each in draws)
+            outcome[n, kind] = sum(bool(Isometry(starts=1)(each, NORM).holds) for each in draws)
     assert outcome[17, "sampled"] >= outcome[17, "searched"] + 3
     assert outcome[17, "searched"] <= 1
     assert outcome[60, "sampled"] == outcome[60, "searched"] == 6

@@ -6,13 +6,14 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import NormalizedRelu, Planted, Relu
 from recovery.methods.limit import Limit
+from recovery.programs.architecture import ARCHITECTURES
 
 FEW = Patterns(count=1, all_ones="ignore")
 
 
 def measure(planted: Planted, architecture: str, n: int, degrees: float, tilt: float = 0.0) -> tuple[float, float]:
     instance = draw(Setting(n, 4, planted=planted, patterns=FEW), np.random.default_rng(1))
-    measured = Limit(degrees, tilt)(instance, architecture)
+    measured = Limit(degrees, tilt)(instance, ARCHITECTURES[architecture])
     assert measured.isometry_value is not None
     assert measured.predicted is not None
     return measured.isometry_value, measured.predicted

@@ -7,14 +7,17 @@ from recovery.errors import ParameterError, SolverError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
+from recovery.methods.convex import Problem
 from recovery.methods.least_squares import LeastSquares
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.regularized import Regularized
-from recovery.methods.representation import planted_weights
-from recovery.programs.groups import groups_of
+from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.uniqueness import examine_dual, planted_candidate, proves_not_optimal
 from recovery.solvers import conic
 from recovery.theory.noisy import theorem10_interval
+
+SKIP = ARCHITECTURES["relu_skip"]
+NORM_SKIP = ARCHITECTURES["relu_norm_skip"]
 
 MODELS = [
     ("relu_skip", Linear()),
@@ -36,8 +39,8 @@ def test_the_ladder_agrees_with_a_conic_solver_on_every_trial(architecture, plan
     for n, d in LARGE if getattr(planted, "k", 1) > 1 else SIZES:
         for seed, ensemble in enumerate((Gaussian(), Haar(), CubicGaussian())):
             instance = draw(Setting(n, d, ensemble, planted), np.random.default_rng([n, d, seed]))
-            ours = MinNorm()(instance, architecture)
-            solved = MinNorm(solver="CLARABEL")(instance, architecture)
+            ours = MinNorm()(instance, ARCHITECTURES[architecture])
+            solved = MinNorm(solver="CLARABEL")(instance, ARCHITECTURES[architecture])
             verdicts.append(ours.verdict)
             if ours.recovered:
                 assert solved.max_deviation <= 1e-4
@@ -51,15 +54,14 @@ def test_the_ladder_agrees_with_a_conic_solver_on_every_trial(architecture, plan
 
 
 def planted_objective(instance, architecture):
-    groups = groups_of(architecture, instance.X, instance.patterns)
-    return float(np.linalg.norm(planted_weights(groups, instance), axis=1).sum())
+    return float(np.linalg.norm(Problem.of(instance, ARCHITECTURES[architecture], "gated").planted, axis=1).sum())
 
 
 @pytest.mark.parametrize(("architecture", "planted"), MODELS)
 def test_planted_weights_make_the_labels(architecture, planted):
     instance = draw(Setting(15, 4, planted=planted), np.random.default_rng(1))
-    groups = groups_of(architecture, instance.X, instance.patterns)
-    assert np.allclose(groups.forward(planted_weights(groups, instance)), instance.signal)
+    problem = Problem.of(instance, ARCHITECTURES[architecture], "gated")
+    assert np.allclose(problem.program.forward(problem.planted), instance.signal)
 
 
 def test_the_all_ones_pattern_beside_the_skip_connection_is_never_unique():
@@ -68,7 +70,7 @@ def test_the_all_ones_pattern_beside_the_skip_connection_is_never_unique():
         instance = draw(Setting(30, 3), rng)
         assert not instance.all_ones.exists
         object.__setattr__(instance, "patterns", np.hstack([instance.patterns, np.ones((30, 1), dtype=bool)]))
-        measured = MinNorm(solver=solver)(instance, "relu_skip")
+        measured = MinNorm(solver=solver)(instance, SKIP)
         assert not measured.recovered
 
 
@@ -76,18 +78,19 @@ def test_the_all_ones_pattern_beside_the_skip_connection_is_never_unique():
 def test_a_repeated_planted_pattern_is_never_unique(architecture, planted):
     instance = draw(Setting(40, 3, planted=planted), np.random.default_rng(3))
     object.__setattr__(instance, "patterns", np.hstack([instance.patterns, instance.patterns[:, :1]]))
-    measured = MinNorm()(instance, architecture)
+    measured = MinNorm()(instance, ARCHITECTURES[architecture])
     assert (measured.verdict, measured.certificate) == ("not_unique", "duplicate")
-    assert not MinNorm(solver="newton")(instance, architecture).recovered
+    assert not MinNorm(solver="newton")(instance, ARCHITECTURES[architecture]).recovered
 
 
 def test_proofs_do_not_hold_for_other_duals_or_directions():
     instance = draw(Setting(60, 4), np.random.default_rng(4))
-    groups = groups_of("relu_skip", instance.X, instance.patterns)
-    planted = planted_candidate(groups, planted_weights(groups, instance))
-    assert examine_dual(groups, planted, planted.lam)[1]
-    assert not examine_dual(groups, planted, planted.lam * (1 + 1e-6))[1]
-    assert not examine_dual(groups, planted, np.zeros(60))[1]
+    problem = Problem.of(instance, SKIP, "gated")
+    program, groups, rows = problem.program, problem.program.groups, np.array([0])
+    planted = planted_candidate(groups, problem.planted)
+    assert examine_dual(program, rows, planted, planted.lam).proved
+    assert not examine_dual(program, rows, planted, planted.lam * (1 + 1e-6)).proved
+    assert not examine_dual(program, rows, planted, np.zeros(60)).proved
     excess = np.random.default_rng(5).standard_normal((groups.count, 4))
     excess[0] = 0
     assert not proves_not_optimal(groups, planted, excess)
@@ -98,7 +101,7 @@ def test_every_rung_of_the_ladder_decides_some_trial():
     for n in (6, 14, 20, 26, 40):
         for seed in range(12):
             instance = draw(Setting(n, 8), np.random.default_rng([n, seed]))
-            measured = MinNorm()(instance, "relu_skip")
+            measured = MinNorm()(instance, SKIP)
             seen.add((measured.verdict, measured.certificate))
     assert seen == {
         ("not_unique", "duplicate"),
@@ -110,17 +113,20 @@ def test_every_rung_of_the_ladder_decides_some_trial():
 
 def test_a_recovered_trial_is_at_distance_zero_and_a_failed_one_is_measured_on_request():
     instance = draw(Setting(12, 8), np.random.default_rng(6))
-    plain, measured = MinNorm()(instance, "relu_skip"), MinNorm(distances=True)(instance, "relu_skip")
+    plain, measured = (
+        MinNorm()(instance, SKIP),
+        MinNorm(distances=True)(instance, SKIP),
+    )
     assert plain.absolute_distance is None
     assert measured.absolute_distance > 0.1
     assert (plain.verdict, plain.recovered) == (measured.verdict, measured.recovered)
-    recovered = MinNorm()(draw(Setting(60, 4), np.random.default_rng(7)), "relu_skip")
+    recovered = MinNorm()(draw(Setting(60, 4), np.random.default_rng(7)), SKIP)
     assert (recovered.recovered, recovered.max_deviation, recovered.test_distance) == (True, 0.0, 0.0)
 
 
 def test_noise_leaves_recovery_open_and_measures_distances():
     low, high = (draw(Setting(40, 4, noise=s), np.random.default_rng(8)) for s in (0.01, 0.1))
-    first, second = MinNorm()(low, "relu_skip"), MinNorm()(high, "relu_skip")
+    first, second = MinNorm()(low, SKIP), MinNorm()(high, SKIP)
     assert first.recovered is None
     assert first.certificate == "gap"
     assert 0 < first.absolute_distance < second.absolute_distance
@@ -130,7 +136,7 @@ def test_noise_leaves_recovery_open_and_measures_distances():
 def test_least_squares_recovers_from_n_equal_d():
     for n, recovers in [(4, False), (5, True), (9, True)]:
         instance = draw(Setting(n, 5), np.random.default_rng(n))
-        measured = LeastSquares()(instance, "relu_skip")
+        measured = LeastSquares()(instance, SKIP)
         assert measured.recovered == recovers
         assert (measured.absolute_distance < 1e-8) == recovers
     with pytest.raises(ParameterError, match="linear"):
@@ -139,12 +145,12 @@ def test_least_squares_recovers_from_n_equal_d():
 
 def test_a_linear_model_needs_a_skip_connection():
     with pytest.raises(ParameterError, match="relu_skip or relu_norm_skip"):
-        MinNorm().check(Setting(5, 5), "relu_norm")
+        MinNorm().check(Setting(5, 5), ARCHITECTURES["relu_norm"])
 
 
 def test_regularised_recovery_fails_succeeds_and_fails_as_beta_grows():
     instance = draw(Setting(40, 10, noise=0.125), np.random.default_rng(9))
-    outcomes = [Regularized(beta=b)(instance, "relu_norm_skip").support_recovered for b in (1e-3, 0.4, 5.0)]
+    outcomes = [Regularized(beta=b)(instance, NORM_SKIP).support_recovered for b in (1e-3, 0.4, 5.0)]
     assert outcomes == [False, True, False]
 
 
@@ -152,21 +158,21 @@ def test_theorem_10s_interval_of_an_instance_lies_in_the_measured_one():
     inside = 0
     for seed in range(12):
         instance = draw(Setting(60, 4, noise=0.02), np.random.default_rng(seed))
-        groups = groups_of("relu_norm_skip", instance.X, instance.patterns)
-        planted = planted_weights(groups, instance)[0]
+        problem = Problem.of(instance, NORM_SKIP, "gated")
+        groups, planted = problem.program.groups, problem.planted[0]
         eta, z = np.linalg.norm(planted), np.linalg.norm(instance.y - instance.signal)
         image = np.linalg.norm(groups.adjoint(instance.signal)[1:], axis=1).max()
         lower, upper = theorem10_interval(eta, z, gamma=1 - image / eta)
         for beta in np.linspace(lower, upper, 5)[1:-1] if np.isfinite(upper) else []:
-            assert Regularized(beta=float(beta))(instance, "relu_norm_skip").support_recovered
+            assert Regularized(beta=float(beta))(instance, NORM_SKIP).support_recovered
             inside += 1
     assert inside >= 12
 
 
 def test_the_printed_scaling_is_half_the_penalty():
     instance = draw(Setting(30, 5, noise=0.1), np.random.default_rng(10))
-    printed = Regularized(beta=0.2, scaling="printed")(instance, "relu_skip")
-    assert printed.objective == pytest.approx(Regularized(beta=0.1)(instance, "relu_skip").objective)
+    printed = Regularized(beta=0.2, scaling="printed")(instance, SKIP)
+    assert printed.objective == pytest.approx(Regularized(beta=0.1)(instance, SKIP).objective)
 
 
 def test_a_missing_solver_is_named_with_those_that_are_installed(monkeypatch):
@@ -178,24 +184,24 @@ def test_a_missing_solver_is_named_with_those_that_are_installed(monkeypatch):
 def test_nothing_but_the_named_solver_needs_ecos(monkeypatch):
     monkeypatch.setitem(conic.MODULES, "ECOS", "a_module_that_is_not_there")
     instance = draw(Setting(12, 4), np.random.default_rng(11))
-    assert MinNorm(solver="CLARABEL")(instance, "relu_skip").gap == pytest.approx(0, abs=1e-5)
-    assert MinNorm()(instance, "relu_skip").verdict != "undecided"
+    assert MinNorm(solver="CLARABEL")(instance, SKIP).gap == pytest.approx(0, abs=1e-5)
+    assert MinNorm()(instance, SKIP).verdict != "undecided"
 
 
 def test_ecos_agrees_with_the_ladder():
     instance = draw(Setting(24, 5), np.random.default_rng(12))
-    assert MinNorm(solver="ECOS")(instance, "relu_skip").recovered == MinNorm()(instance, "relu_skip").recovered
+    assert MinNorm(solver="ECOS")(instance, SKIP).recovered == MinNorm()(instance, SKIP).recovered
 
 
 @pytest.mark.parametrize("architecture", ["relu_skip", "relu_norm_skip"])
 def test_ill_conditioned_data_never_give_a_wrong_verdict(architecture):
     for seed in range(10):
         heavy = draw(Setting(10, 100, CubicGaussian()), np.random.default_rng(seed))
-        assert not MinNorm()(heavy, architecture).recovered
+        assert not MinNorm()(heavy, ARCHITECTURES[architecture]).recovered
         plain = draw(Setting(40, 5), np.random.default_rng(seed))
         scaled = draw(Setting(40, 5), np.random.default_rng(seed))
         scaled.X[:, 2] *= 1e-8
         object.__setattr__(scaled, "y", scaled.planted.labels(scaled.X))
-        measured = MinNorm()(scaled, architecture)
+        measured = MinNorm()(scaled, ARCHITECTURES[architecture])
         if architecture == "relu_norm_skip":  # the same range, so the same answer
-            assert measured.recovered in (MinNorm()(plain, architecture).recovered, None)
+            assert measured.recovered in (MinNorm()(plain, ARCHITECTURES[architecture]).recovered, None)

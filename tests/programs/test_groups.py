@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recovery.instances.patterns import unique_patterns
-from recovery.programs.groups import ARCHITECTURES, groups_of
+from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
 
 
 def some_groups(architecture, seed, n=14, d=4):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
-    return X, groups_of(architecture, X, unique_patterns(X, [X @ rng.standard_normal((d, 9)) >= 0]))
+    return X, ARCHITECTURES[architecture].groups(X, unique_patterns(X, [X @ rng.standard_normal((d, 9)) >= 0]))
 
 
 @given(st.sampled_from(list(ARCHITECTURES)), st.integers(0, 1000), st.integers(2, 12), st.integers(1, 6))
@@ -80,6 +80,6 @@ def test_bases_survive_rank_deficiency_and_bad_scaling():
 def test_duplicates_are_groups_of_equal_operators():
     X = np.random.default_rng(5).standard_normal((6, 2))
     patterns = np.column_stack([X[:, 0] >= 0, np.ones(6, dtype=bool), X[:, 0] >= 0])
-    groups = groups_of("relu_skip", X, patterns)
+    groups = ARCHITECTURES["relu_skip"].groups(X, patterns)
     assert groups.duplicates_of(0).tolist() == [2]
     assert groups.duplicates_of(1).tolist() == [3]

@@ -3,10 +3,16 @@
 import numpy as np
 import pytest
 
+from recovery.conditions.isometry import neural_isometry
+from recovery.conditions.uniform import orthogonal_uniform_isometry, uniform_isometry
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
-from recovery.programs.isometry import neural_isometry
-from recovery.programs.uniform import orthogonal_uniform_isometry, uniform_isometry
+from recovery.programs.architecture import ARCHITECTURES
+
+RELU = ARCHITECTURES["relu"]
+SKIP = ARCHITECTURES["relu_skip"]
+NORM = ARCHITECTURES["relu_norm"]
+NORM_SKIP = ARCHITECTURES["relu_norm_skip"]
 
 N, DIM = 14, 3
 
@@ -33,7 +39,7 @@ def compact(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_nic_l(seed: int) -> None:
     X, W, _, patterns = draw(seed, 1)
     values = [np.linalg.norm(X.T @ D @ X @ np.linalg.inv(X.T @ X) @ W[:, 0]) for D in diagonals(patterns)]
-    found = neural_isometry("relu_skip", X, W, np.ones(1), patterns, linear=True)
+    found = neural_isometry(SKIP, X, W, np.ones(1), patterns, linear=True)
     assert found.name == "NIC-L"
     assert found.value == pytest.approx(max(values))
     assert found.attained_by == int(np.argmax(values))
@@ -47,7 +53,7 @@ def test_orth_nic_l(seed: int) -> None:
     U, S, Vt = compact(X)
     w = S @ Vt @ W[:, 0]
     values = [np.linalg.norm(U.T @ D @ U @ w) / np.linalg.norm(w) for D in diagonals(patterns)]
-    found = neural_isometry("relu_norm_skip", X, W, np.ones(1), patterns, linear=True)
+    found = neural_isometry(NORM_SKIP, X, W, np.ones(1), patterns, linear=True)
     assert found.value == pytest.approx(max(values))
     assert found.name == "orth-NIC-L"
 
@@ -60,7 +66,7 @@ def test_nic_1(seed: int) -> None:
     values = [
         np.linalg.norm(X.T @ D @ Di @ X @ inverse @ W[:, 0]) for D in diagonals(patterns) if not np.array_equal(D, Di)
     ]
-    found = neural_isometry("relu", X, W, np.ones(1), patterns, linear=False)
+    found = neural_isometry(RELU, X, W, np.ones(1), patterns, linear=False)
     assert found.name == "NIC-1"
     assert found.value == pytest.approx(max(values))
     assert found.holds == (max(values) < 1 - 1e-9)
@@ -76,7 +82,7 @@ def test_nic_k(seed: int, k: int) -> None:
     lam = np.linalg.pinv(stack) @ u
     others = [D for D in diagonals(patterns) if not any(np.array_equal(D, P) for P in planted)]
     values = [np.linalg.norm(X.T @ D @ lam) for D in others]
-    found = neural_isometry("relu", X, W, signs, patterns, linear=False)
+    found = neural_isometry(RELU, X, W, signs, patterns, linear=False)
     assert found.name == "NIC-k"
     assert found.identified == np.allclose(stack @ lam, u)
     if found.identified:
@@ -97,7 +103,7 @@ def test_nnic(seed: int, k: int) -> None:
     lam = np.linalg.pinv(stack) @ u
     others = [D for D in diagonals(patterns) if D.any() and not any(np.array_equal(D, P) for P in planted)]
     values = [np.linalg.norm(compact(D @ X)[0].T @ lam) for D in others]
-    found = neural_isometry("relu_norm", X, W, signs, patterns, linear=False)
+    found = neural_isometry(NORM, X, W, signs, patterns, linear=False)
     assert found.name == ("NNIC-1" if k == 1 else "NNIC-k")
     assert found.identified == np.allclose(stack @ lam, u)
     if found.identified:
@@ -113,7 +119,7 @@ def test_the_printed_pseudo_inverse_alone_promises_too_much() -> None:
     lam = np.linalg.pinv(stack) @ (W * signs).T.ravel()
     others = [D for D in patterns.T if not any(np.array_equal(D, p) for p in planted)]
     assert max(np.linalg.norm(X.T @ (D * lam)) for D in others) == pytest.approx(0.906, abs=1e-3)
-    assert not neural_isometry("relu", X, W, signs, patterns, linear=False).identified
+    assert not neural_isometry(RELU, X, W, signs, patterns, linear=False).identified
 
     y = np.maximum(X @ W, 0) @ signs
     A = np.hstack([X * p[:, None] for p in patterns.T if p.any()])
@@ -127,8 +133,8 @@ def test_the_printed_pseudo_inverse_alone_promises_too_much() -> None:
 
 def test_a_relu_neuron_next_to_a_skip_connection_competes_with_it() -> None:
     X, W, _, patterns = draw(1, 1)
-    with_skip = neural_isometry("relu_skip", X, W, np.ones(1), patterns, linear=False)
-    plain = neural_isometry("relu", X, W, np.ones(1), patterns, linear=False)
+    with_skip = neural_isometry(SKIP, X, W, np.ones(1), patterns, linear=False)
+    plain = neural_isometry(RELU, X, W, np.ones(1), patterns, linear=False)
     assert with_skip.value >= 1  # X contains D X, so the condition is never met
     assert not with_skip.holds
     assert plain.value <= with_skip.value
@@ -137,7 +143,7 @@ def test_a_relu_neuron_next_to_a_skip_connection_competes_with_it() -> None:
 def test_the_all_ones_pattern_has_value_one_and_never_holds() -> None:
     X, W, _, patterns = draw(0, 1)
     patterns = np.hstack([patterns, np.ones((N, 1), dtype=bool)])
-    found = neural_isometry("relu_skip", X, W, np.ones(1), patterns, linear=True)
+    found = neural_isometry(SKIP, X, W, np.ones(1), patterns, linear=True)
     assert found.value >= 1 - 1e-12
     assert not found.holds
 
@@ -146,7 +152,7 @@ def test_fewer_rows_than_columns_are_not_identified() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4, 6))
     patterns = X @ rng.standard_normal((6, 5)) >= 0
-    found = neural_isometry("relu_skip", X, np.eye(6)[:, :1], np.ones(1), patterns, linear=True)
+    found = neural_isometry(SKIP, X, np.eye(6)[:, :1], np.ones(1), patterns, linear=True)
     assert not found.identified
     assert not found.holds
 
@@ -155,13 +161,13 @@ def test_two_planted_neurons_of_one_pattern_are_not_identified() -> None:
     X, W, _, patterns = draw(0, 1)
     twin = np.hstack([W, W + 1e-6])
     assert np.array_equal(X @ twin[:, 0] >= 0, X @ twin[:, 1] >= 0)
-    assert not neural_isometry("relu", X, twin, np.ones(2), patterns, linear=False).identified
+    assert not neural_isometry(RELU, X, twin, np.ones(2), patterns, linear=False).identified
 
 
 def test_a_linear_neuron_needs_a_skip_connection() -> None:
     X, W, _, patterns = draw(0, 1)
     with pytest.raises(ParameterError, match="relu_skip"):
-        neural_isometry("relu", X, W, np.ones(1), patterns, linear=True)
+        neural_isometry(RELU, X, W, np.ones(1), patterns, linear=True)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -172,7 +178,7 @@ def test_uniform_form_is_the_largest_over_all_linear_neurons(seed: int) -> None:
     found = uniform_isometry(X, patterns)
     assert found.value == pytest.approx(max(values))
     assert found.attained_by == int(np.argmax(values))
-    each = neural_isometry("relu_skip", X, np.eye(3)[:, :1], np.ones(1), patterns, linear=True)
+    each = neural_isometry(SKIP, X, np.eye(3)[:, :1], np.ones(1), patterns, linear=True)
     assert each.value <= found.value + 1e-12
 
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from recovery.conditions.isometry import neural_isometry
+from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
 from recovery.instances.arrangements import enumerate_cells
-from recovery.programs.isometry import neural_isometry
-from recovery.programs.maximal import contained_in, is_maximal, sufficient_condition
+from recovery.programs.architecture import ARCHITECTURES
 
 
 def leading(X: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -35,7 +36,7 @@ def test_lemma_9_a_pattern_inside_another_breaks_nic_1() -> None:
         if j2 is None or patterns[:, j].sum() < 2:
             continue
         assert (patterns[:, j2] >= patterns[:, j]).all()
-        assert not neural_isometry("relu", X, points[:, [j]], np.ones(1), patterns, linear=False).holds
+        assert not neural_isometry(ARCHITECTURES["relu"], X, points[:, [j]], np.ones(1), patterns, linear=False).holds
         checked += 1
     assert checked > 0
 
@@ -53,7 +54,7 @@ def test_proposition_22_implies_nic_1_over_all_patterns() -> None:
             continue
         met += 1
         patterns, _ = enumerate_cells(X)
-        assert neural_isometry("relu", X, w[:, None], np.ones(1), patterns, linear=False).holds
+        assert neural_isometry(ARCHITECTURES["relu"], X, w[:, None], np.ones(1), patterns, linear=False).holds
     assert met >= 3
 
 

@@ -8,10 +8,9 @@ import pytest
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
+from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.exact import ExactProgram
-from recovery.programs.groups import ARCHITECTURES, groups_of
 from recovery.programs.networks import Network, merge, network_of, same_network, weights_of
-from recovery.programs.program import Program
 from recovery.solvers.cones import solve_cones
 from recovery.types import Array
 
@@ -26,15 +25,15 @@ PLANTED: dict[str, Planted] = {
 def _solved(architecture: str, n: int = 12, d: int = 4, beta: float | None = 0.01) -> tuple[ExactProgram, Array, Array]:
     setting = Setting(n, d, planted=PLANTED[architecture], noise=0.3, patterns=Patterns(count=10))
     instance = draw(setting, np.random.default_rng(7))
-    program = ExactProgram(Program(groups_of(architecture, instance.X, instance.patterns), instance.y, beta))
-    return program, solve_cones(program).candidate.V, instance.X
+    program = ExactProgram(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), instance.y, beta)
+    return program, solve_cones(program).W, instance.X
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize(("n", "d"), [(12, 4), (6, 8)])
 def test_the_network_of_an_optimum_has_its_outputs_and_its_objective(architecture: str, n: int, d: int) -> None:
     program, V, X = _solved(architecture, n, d)
-    network = network_of(program, V, architecture)
+    network = network_of(program, V, ARCHITECTURES[architecture])
     scale = float(np.linalg.norm(program.y))
     assert np.abs(network.predict(X) - program.forward(V)).max() <= 1e-7 * scale
     assert network.objective(X, program.y, 0.01) == pytest.approx(program.objective(V), rel=1e-6)
@@ -46,7 +45,7 @@ def test_a_network_gives_back_the_weights_it_came_from(architecture: str) -> Non
     norms = program.norms(V)
     V = np.where((norms > 1e-3 * norms.max())[:, None], V, 0.0)
     interior = _into_cells(program, V)
-    network = network_of(program, interior, architecture)
+    network = network_of(program, interior, ARCHITECTURES[architecture])
     back = weights_of(program, network, X)
     assert np.abs(back - interior).max() <= 1e-9 * np.abs(interior).max()
 
@@ -83,7 +82,7 @@ def _split(network: Network, i: int, share: float) -> Network:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_permutation_and_splitting_leave_a_network_the_same(architecture: str) -> None:
     program, V, X = _solved(architecture)
-    network = network_of(program, V, architecture)
+    network = network_of(program, V, ARCHITECTURES[architecture])
     other = _split(_split(network, 0, 0.3), 0, 0.6)
     order = np.random.default_rng(0).permutation(len(other.outer))
     scale = None if other.scale is None else other.scale[order]
@@ -97,7 +96,7 @@ def test_permutation_and_splitting_leave_a_network_the_same(architecture: str) -
 
 def test_networks_that_differ_are_told_apart() -> None:
     program, V, _ = _solved("relu_skip")
-    network = network_of(program, V, "relu_skip")
+    network = network_of(program, V, ARCHITECTURES["relu_skip"])
     assert network.skip is not None
     turned = replace(network, outer=-network.outer)
     assert not same_network(network, turned)
@@ -110,4 +109,4 @@ def test_predictions_add_the_two_signs_and_the_skip_connection() -> None:
     p = program.groups.count
     X = np.random.default_rng(2).standard_normal((9, V.shape[1]))
     expected = X @ V[0] + np.maximum(X @ V[1:p].T, 0).sum(axis=1) - np.maximum(X @ V[p + 1 :].T, 0).sum(axis=1)
-    assert network_of(program, V, "relu_skip").predict(X) == pytest.approx(expected, abs=1e-6)
+    assert network_of(program, V, ARCHITECTURES["relu_skip"]).predict(X) == pytest.approx(expected, abs=1e-6)

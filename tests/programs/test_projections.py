@@ -3,7 +3,7 @@ import pytest
 
 from recovery.instances.ensembles import ENSEMBLES
 from recovery.programs.orthonormal import orthonormal_base
-from recovery.programs.projections import projection_norms
+from recovery.programs.projection_norms import projection_norms
 
 
 def by_definition(U: np.ndarray, patterns: np.ndarray, v: np.ndarray) -> list[float]:

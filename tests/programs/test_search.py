@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
+from recovery.conditions.adversary import search_isometry
+from recovery.conditions.isometry import neural_isometry
+from recovery.conditions.search import circle_points, most_active
 from recovery.instances.arrangements import enumerate_cells
-from recovery.programs.adversary import search_isometry
-from recovery.programs.isometry import neural_isometry
-from recovery.programs.search import circle_points, most_active
+from recovery.programs.architecture import ARCHITECTURES
 
 
 def test_a_circle_meets_two_cells_a_row_and_has_a_point_in_each() -> None:
@@ -32,8 +33,8 @@ def test_searched_value_is_certified_and_mostly_the_exhaustive_one(architecture:
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((20, 3))
         W = rng.standard_normal((3, 1))
-        full = neural_isometry(architecture, X, W, np.ones(1), enumerate_cells(X)[0], linear=linear)
-        found = search_isometry(architecture, X, W, np.ones(1), rng, linear=linear)
+        full = neural_isometry(ARCHITECTURES[architecture], X, W, np.ones(1), enumerate_cells(X)[0], linear=linear)
+        found = search_isometry(ARCHITECTURES[architecture], X, W, np.ones(1), rng, linear=linear)
         assert np.array_equal(X @ found.point >= 0, found.pattern)
         assert found.value <= full.value + 1e-9
         exact += found.value >= full.value - 1e-9

@@ -6,14 +6,15 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar
 from recovery.instances.patterns import unique_patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
-from recovery.programs.groups import ARCHITECTURES, Groups, groups_of
-from recovery.programs.program import Program
+from recovery.programs.architecture import ARCHITECTURES
+from recovery.programs.groups import Groups
+from recovery.programs.program import GatedProgram
 
 DATA = ("plain", "wide", "between", "rank_deficient", "repeated_rows", "one_pattern", "zero_labels")
 BETAS = (None, 1e-8, 1e-4, 1e-2, 1.0, 100.0)
 
 
-def small_program(seed: int) -> Program:
+def small_program(seed: int) -> GatedProgram:
     """A program drawn by its seed: kind of data, architecture, noise, and beta relative to the all-zero threshold."""
     rng = np.random.default_rng(seed)
     kind = DATA[seed % len(DATA)]
@@ -38,9 +39,9 @@ def small_program(seed: int) -> Program:
         y = np.where(patterns[:, 0], X @ rng.standard_normal(d), 0.0)
     if kind == "zero_labels":
         y = np.zeros(n)
-    groups = groups_of(architecture, X, patterns)
+    groups = ARCHITECTURES[architecture].groups(X, patterns)
     beta = BETAS[int(rng.integers(len(BETAS)))]
-    return Program(groups, y, None if beta is None else beta * zero_threshold(groups, y))
+    return GatedProgram(groups, y, None if beta is None else beta * zero_threshold(groups, y))
 
 
 def zero_threshold(groups: Groups, y: np.ndarray) -> float:

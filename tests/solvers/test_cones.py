@@ -7,14 +7,13 @@ from scipy.optimize import minimize
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
+from recovery.programs.architecture import ARCHITECTURES
+from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
-from recovery.programs.exact_certificate import Candidate, certify_exact
-from recovery.programs.groups import ARCHITECTURES, groups_of
 from recovery.programs.networks import Network, network_of
-from recovery.programs.program import Program
-from recovery.programs.projection import project
+from recovery.programs.solution import Multipliers, Solution
 from recovery.solvers.cones import solve_cones
-from recovery.solvers.conic_exact import solve_conic_exact
+from recovery.solvers.conic import solve_conic
 from recovery.solvers.interior import InteriorPoint
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.polish import polish
@@ -36,7 +35,7 @@ def _instance(architecture: str, n: int, d: int, seed: int, noise: float = 0.3, 
 
 
 def _program(architecture: str, instance: Instance, beta: float | None) -> ExactProgram:
-    return ExactProgram(Program(groups_of(architecture, instance.X, instance.patterns), instance.y, beta))
+    return ExactProgram(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), instance.y, beta)
 
 
 @pytest.mark.parametrize("beta", [None, 0.05])
@@ -44,8 +43,8 @@ def _program(architecture: str, instance: Instance, beta: float | None) -> Exact
 @pytest.mark.parametrize(("n", "d"), [(12, 4), (6, 8)])
 def test_agrees_with_cvxpy(architecture: str, beta: float | None, n: int, d: int) -> None:
     program = _program(architecture, _instance(architecture, n, d, seed=n), beta)
-    ours = certify_exact(program, solve_cones(program).candidate)
-    theirs = certify_exact(program, solve_conic_exact(program, "CLARABEL", options=TIGHT).candidate)
+    ours = certify(program, solve_cones(program))
+    theirs = certify(program, solve_conic(program, "CLARABEL", options=TIGHT))
     assert ours.objective == pytest.approx(theirs.objective, rel=1e-6)
     assert ours.proves_optimal
     assert ours.cone_violation <= 1e-8
@@ -56,7 +55,7 @@ def test_agrees_with_cvxpy(architecture: str, beta: float | None, n: int, d: int
 def test_costs_at_least_what_the_gated_program_does(architecture: str) -> None:
     program = _program(architecture, _instance(architecture, 12, 4, seed=5), None)
     gated = solve_newton(program.gated)
-    exact = certify_exact(program, solve_cones(program, gated).candidate)
+    exact = certify(program, solve_cones(program, gated))
     assert exact.objective >= float(np.linalg.norm(gated.W, axis=1).sum()) * (1 - 1e-8)
 
 
@@ -65,16 +64,16 @@ def test_the_gated_solution_is_the_answer_where_it_lies_in_its_cones() -> None:
     program = _program("relu_skip", instance, None)
     solution = solve_cones(program)
     assert solution.solver == "gated"
-    assert certify_exact(program, solution.candidate).proves_optimal
+    assert certify(program, solution).proves_optimal
 
 
 def test_dropped_groups_come_back_when_the_last_dual_violates_them(monkeypatch: pytest.MonkeyPatch) -> None:
     from recovery.solvers import cones
 
     program = _program("relu_skip", _instance("relu_skip", 20, 8, seed=3, count=30), None)
-    expected = certify_exact(program, solve_cones(program).candidate).objective
+    expected = certify(program, solve_cones(program)).objective
     monkeypatch.setattr(cones, "DROPS", ((0.5, 0.99), (1e-2, 0.9999)))
-    certificate = certify_exact(program, solve_cones(program).candidate)
+    certificate = certify(program, solve_cones(program))
     assert certificate.proves_optimal
     assert certificate.objective == pytest.approx(expected, rel=1e-6)
 
@@ -91,10 +90,12 @@ def _rough(n: int, d: int, beta: float | None) -> tuple[ExactProgram, InteriorPo
 @pytest.mark.parametrize("beta", [None, 1e-3])
 def test_polishing_gives_a_rough_iterate_its_digits(beta: float | None) -> None:
     program, point = _rough(12, 4, beta)
-    rough = certify_exact(program, Candidate(_copied(program, point), point.lam, point.chosen, point.mu)).error
+    rough = certify(
+        program, Solution(_copied(program, point), point.lam, multipliers=Multipliers(point.chosen, point.mu))
+    ).error
     polished = polish(program, point, 1e-3)
     assert polished is not None
-    assert certify_exact(program, polished).error < 1e-10 < rough
+    assert certify(program, polished).error < 1e-10 < rough
 
 
 @pytest.mark.parametrize("n", [4, 5])
@@ -102,7 +103,7 @@ def test_polishing_gives_a_rough_iterate_its_digits(beta: float | None) -> None:
 def test_polishing_with_no_more_rows_than_weights_leaves_no_cone(n: int, beta: float | None) -> None:
     program, point = _rough(n, n + n % 2 * 3, beta)
     found = polish(program, point, 1e-3)
-    assert found is None or program.cone_violation(found.V) < 1e-8
+    assert found is None or program.cone_violation(found.W) < 1e-8
 
 
 def _copied(program: ExactProgram, point: InteriorPoint) -> Array:
@@ -113,15 +114,18 @@ def _copied(program: ExactProgram, point: InteriorPoint) -> Array:
 
 def test_the_certificate_refuses_weights_outside_their_cones_and_duals_that_are_too_long() -> None:
     program = _program("relu", _instance("relu", 12, 4, seed=1), None)
-    good = solve_cones(program).candidate
-    doubled = certify_exact(program, Candidate(good.V, 2 * good.lam, good.proved, 2 * good.multipliers))
+    good = solve_cones(program)
+    doubled = certify(
+        program,
+        Solution(good.W, 2 * good.lam, multipliers=Multipliers(good.multipliers.chosen, 2 * good.multipliers.values)),
+    )
     assert doubled.dual_violation == pytest.approx(1.0, rel=1e-6)
-    k = int(np.argmax(program.norms(good.V)))
-    V = good.V.copy()
+    k = int(np.argmax(program.norms(good.W)))
+    V = good.W.copy()
     p = program.groups.count
     V[(k + p) % (2 * p)] -= V[k]
     V[k] = 0.0
-    flipped = certify_exact(program, Candidate(V, good.lam, good.proved, good.multipliers))
+    flipped = certify(program, Solution(V, good.lam, multipliers=good.multipliers))
     assert flipped.primal_residual < 1e-8
     assert flipped.cone_violation > 1e-3
     assert not flipped.proves_optimal
@@ -129,9 +133,9 @@ def test_the_certificate_refuses_weights_outside_their_cones_and_duals_that_are_
 
 def test_multipliers_that_prove_nothing_are_replaced_by_projections() -> None:
     program = _program("relu_norm", _instance("relu_norm", 14, 4, seed=2), 0.05)
-    good = solve_cones(program).candidate
-    none = Candidate(good.V, good.lam, np.empty(0, dtype=np.intp), np.empty((0, program.groups.n)))
-    assert certify_exact(program, none).gap == pytest.approx(certify_exact(program, good).gap, abs=1e-7)
+    good = solve_cones(program)
+    none = Solution(good.W, good.lam)
+    assert certify(program, none).gap == pytest.approx(certify(program, good).gap, abs=1e-7)
 
 
 @pytest.mark.parametrize(("architecture", "n", "d"), [("relu", 12, 4), ("relu_norm", 12, 4), ("relu_norm", 8, 6)])
@@ -141,7 +145,7 @@ def test_a_projection_is_the_best_neuron_of_its_cell(architecture: str, n: int, 
     program = _program(architecture, _instance(architecture, n, d, seed=4, count=4), None)
     groups = program.groups
     lam = np.random.default_rng(0).standard_normal(n)
-    values, multipliers = project(program, lam, program.members)
+    values, multipliers = program.project(lam, program.members)
     assert multipliers.min() >= 0.0
     for k, value in zip(program.members, values, strict=True):
         chosen = np.array([k])
@@ -205,10 +209,10 @@ def test_the_optimum_over_all_patterns_is_the_best_that_training_finds(
     beta = 0.02
     program = _program(architecture, instance, beta)
     solution = solve_cones(program)
-    optimum = certify_exact(program, solution.candidate)
+    optimum = certify(program, solution)
     assert optimum.proves_optimal
     trained = _train(instance.X, instance.y, beta, skip, normalized, rng)
     assert trained >= optimum.dual_objective * (1 - 1e-7)
     assert trained == pytest.approx(optimum.objective, rel=1e-3)
-    network: Network = network_of(program, solution.candidate.V, architecture)
+    network: Network = network_of(program, solution.W, ARCHITECTURES[architecture])
     assert network.objective(instance.X, instance.y, beta) == pytest.approx(optimum.objective, rel=1e-7)

@@ -7,14 +7,17 @@ from recovery.errors import SolverError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Gaussian
 from recovery.instances.planted import Linear
+from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
-from recovery.programs.groups import groups_of
-from recovery.programs.program import Program
+from recovery.programs.program import GatedProgram
+from recovery.programs.solution import Outcome
 from recovery.solvers.conic import solve_conic
 from recovery.solvers.newton import solve_newton, solve_path
-from recovery.solvers.solution import Status
-from recovery.solvers.table import solve_auto
+from recovery.solvers.table import SOLVERS
 from tests.solvers.instances import small_program, zero_threshold
+
+RELU = ARCHITECTURES["relu"]
+SKIP = ARCHITECTURES["relu_skip"]
 
 COUNT = 210
 
@@ -25,29 +28,29 @@ def solved():
     results = []
     for seed in range(COUNT):
         program = small_program(seed)
-        solution = solve_auto(program)
-        certificate = certify(program, solution.W, solution.lam)
-        results.append((program, certificate if certificate.proves_optimal else None, solution.status))
+        solution = SOLVERS["auto"](program)
+        certificate = certify(program, solution)
+        results.append((program, certificate if certificate.proves_optimal else None, solution.outcome))
     return results
 
 
 def test_nearly_every_small_program_is_certified_or_proved_infeasible(solved):
-    open_ones = [s for _, certificate, s in solved if certificate is None and s is not Status.INFEASIBLE]
+    open_ones = [s for _, certificate, s in solved if certificate is None and s is not Outcome.INFEASIBLE]
     assert len(open_ones) <= COUNT // 50, Counter(open_ones)
 
 
 def test_objectives_agree_with_clarabel(solved):
     compared = 0
-    for program, certificate, status in solved:
+    for program, certificate, outcome in solved:
         try:
             other = solve_conic(program, "CLARABEL")
         except SolverError:
             continue
-        if other.status is Status.INFEASIBLE or status is Status.INFEASIBLE:
-            residual = certify(program, other.W, other.lam).primal_residual
-            assert status is Status.INFEASIBLE or residual > 1e-7
+        if other.outcome is Outcome.INFEASIBLE or outcome is Outcome.INFEASIBLE:
+            residual = certify(program, other).primal_residual
+            assert outcome is Outcome.INFEASIBLE or residual > 1e-7
             continue
-        reference = certify(program, other.W, other.lam)
+        reference = certify(program, other)
         if certificate is None or reference.primal_residual > 1e-9:
             continue
         best = min(certificate.objective, reference.objective)
@@ -61,20 +64,20 @@ def test_objectives_agree_with_clarabel(solved):
 def test_a_large_penalty_gives_zero_and_a_smaller_one_does_not():
     program = small_program(0)
     threshold = zero_threshold(program.groups, program.y)
-    assert not solve_newton(Program(program.groups, program.y, 1.001 * threshold)).W.any()
-    assert solve_newton(Program(program.groups, program.y, 0.999 * threshold)).W.any()
+    assert not solve_newton(GatedProgram(program.groups, program.y, 1.001 * threshold)).W.any()
+    assert solve_newton(GatedProgram(program.groups, program.y, 0.999 * threshold)).W.any()
 
 
 def test_a_single_orthonormal_group_has_the_closed_form_of_soft_thresholding():
     rng = np.random.default_rng(1)
     X = np.linalg.qr(rng.standard_normal((12, 4)))[0]
     y = rng.standard_normal(12)
-    groups = groups_of("relu", X, np.ones((12, 1), dtype=bool))
+    groups = RELU.groups(X, np.ones((12, 1), dtype=bool))
     v = X.T @ y
     beta = 0.3 * np.linalg.norm(v)
-    solution = solve_newton(Program(groups, y, beta))
+    solution = solve_newton(GatedProgram(groups, y, beta))
     assert np.allclose(solution.W[0], (1 - beta / np.linalg.norm(v)) * v, atol=1e-9)
-    exact = solve_newton(Program(groups, X @ v))
+    exact = solve_newton(GatedProgram(groups, X @ v))
     assert np.allclose(exact.W[0], v, atol=1e-9)
 
 
@@ -82,17 +85,17 @@ def test_the_path_matches_separate_solves():
     program = small_program(3 * 7)
     betas = zero_threshold(program.groups, program.y) * np.logspace(-0.1, -3, 6)
     for beta, warm in zip(betas, solve_path(program.groups, program.y, betas), strict=True):
-        cold = Program(program.groups, program.y, float(beta))
-        certificate = certify(cold, warm.W, warm.lam)
+        cold = GatedProgram(program.groups, program.y, float(beta))
+        certificate = certify(cold, warm)
         assert certificate.proves_optimal
         alone = solve_newton(cold)
-        assert certificate.objective == pytest.approx(certify(cold, alone.W, alone.lam).objective, rel=1e-8)
+        assert certificate.objective == pytest.approx(certify(cold, alone).objective, rel=1e-8)
 
 
 def test_scaling_the_data_scales_the_solution():
     instance = draw(Setting(30, 5, noise=0.2), np.random.default_rng(2))
-    base = Program(groups_of("relu_skip", instance.X, instance.patterns), instance.y)
-    large = Program(groups_of("relu_skip", 1e6 * instance.X, instance.patterns), 1e-3 * instance.y)
+    base = GatedProgram(SKIP.groups(instance.X, instance.patterns), instance.y)
+    large = GatedProgram(SKIP.groups(1e6 * instance.X, instance.patterns), 1e-3 * instance.y)
     first, second = solve_newton(base), solve_newton(large)
     assert np.allclose(first.W, 1e9 * second.W, rtol=0, atol=1e-6 * np.abs(first.W).max())
 
@@ -104,14 +107,14 @@ def test_ill_conditioned_data_are_certified_or_left_open_and_never_raise(archite
     scaled = draw(Setting(40, 5, Gaussian(), Linear(), 0.1), np.random.default_rng(4))
     scaled.X[:, 2] *= 1e-8
     for instance in (heavy, scaled):
-        program = Program(groups_of(architecture, instance.X, instance.patterns), instance.y, beta)
+        program = GatedProgram(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), instance.y, beta)
         solution = solve_newton(program)
-        certificate = certify(program, solution.W, solution.lam)
+        certificate = certify(program, solution)
         assert np.isfinite([certificate.objective, certificate.gap, certificate.primal_residual]).all()
-        assert (solution.status is Status.SOLVED) <= certificate.proves_optimal
+        assert (solution.outcome is Outcome.SOLVED) <= certificate.proves_optimal
 
 
 def test_labels_that_no_weights_fit_are_proved_infeasible():
     X = np.array([[1.0], [2.0], [3.0]])
-    program = Program(groups_of("relu", X, np.ones((3, 1), dtype=bool)), np.array([1.0, 0.0, 0.0]))
-    assert solve_newton(program).status is Status.INFEASIBLE
+    program = GatedProgram(RELU.groups(X, np.ones((3, 1), dtype=bool)), np.array([1.0, 0.0, 0.0]))
+    assert solve_newton(program).outcome is Outcome.INFEASIBLE

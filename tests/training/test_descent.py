@@ -5,8 +5,10 @@ import pytest
 
 from recovery.training.descent import DIVERGED, Limits, Stop, descend
 from recovery.training.initialization import initialize, paired_outer, sign_halves
-from recovery.training.models import NETWORKS, Empirical, Parameters
+from recovery.training.models import Empirical, Parameters
 from recovery.training.optimizers import SGD, AdamW, GradientDescent
+
+from .architectures import TRAINED
 
 N, D, K = 20, 4, 6
 
@@ -14,7 +16,7 @@ N, D, K = 20, 4, 6
 def problem(name: str = "relu", seed: int = 0) -> tuple[Empirical, Parameters]:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((N, D))
-    return Empirical(X, X[:, :1], K, 0.5 / N), initialize(rng, NETWORKS[name], K, D)
+    return Empirical(X, X[:, :1], K, 0.5 / N), initialize(rng, TRAINED[name], K, D)
 
 
 def steady(rate: float):
@@ -55,7 +57,7 @@ def test_the_target_loss_and_the_tolerance_stop_early():
     assert descent.gradient_norm <= 1e-4
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", TRAINED)
 def test_a_rate_that_is_too_large_ends_as_divergence(name):
     loss, parameters = problem(name)
     descent = descend(loss, parameters, GradientDescent(), steady(1e6), Limits(5_000))
@@ -124,13 +126,13 @@ def test_reset_state_changes_what_adamw_finds():
 def test_initial_laws_have_their_stated_variances():
     """60 000 draws each: the sample variance within 4 standard errors."""
     k, d, r = 200, 300, 1
-    network = NETWORKS["relu_skip"]
+    network = TRAINED["relu_skip"]
     for law, variance, kurtosis in (("uniform", 1.0 / (3 * d), 1.8), ("xavier", 2.0 / (k + d), 3.0)):
         W = initialize(np.random.default_rng(2), network, k, d, r, law, scale=10.0)["W"]  # type: ignore[arg-type]
         error = 4.0 * np.sqrt((kurtosis - 1.0) / W.size)
         assert np.var(W) == pytest.approx(100.0 * variance, rel=error)
     assert np.abs(initialize(np.random.default_rng(2), network, k, d, r)["W"]).max() <= d**-0.5
-    gamma = initialize(np.random.default_rng(2), NETWORKS["relu_norm"], k, d, r, scale=10.0)["gamma"]
+    gamma = initialize(np.random.default_rng(2), TRAINED["relu_norm"], k, d, r, scale=10.0)["gamma"]
     assert set(gamma.tolist()) == {1.0}
 
 

@@ -4,16 +4,19 @@ import numpy as np
 import pytest
 
 from recovery.errors import ParameterError
+from recovery.programs.architecture import ARCHITECTURES
 from recovery.training.initialization import initialize
-from recovery.training.models import NETWORKS, Empirical, Parameters, find_network, predict
+from recovery.training.models import Empirical, Parameters, predict
 from recovery.training.population import Population
+
+from .architectures import TRAINED
 
 N, D, K = 13, 5, 7
 STEP = 1e-6
 
 
 def start(name: str, r: int, seed: int = 0) -> Parameters:
-    parameters = initialize(np.random.default_rng(seed), NETWORKS[name], K, D, r, "xavier")
+    parameters = initialize(np.random.default_rng(seed), TRAINED[name], K, D, r, "xavier")
     if "gamma" in parameters.shapes:
         parameters["gamma"][...] = np.linspace(0.5, 1.5, K)
     return parameters
@@ -34,7 +37,7 @@ def differences(loss, parameters: Parameters) -> np.ndarray:
 
 @pytest.mark.parametrize("factor", [1.0, 0.5 / N])
 @pytest.mark.parametrize("r", [1, 3])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", TRAINED)
 def test_gradient_of_every_parameter_matches_finite_differences(name, r, factor):
     rng = np.random.default_rng(1)
     loss = Empirical(rng.standard_normal((N, D)), rng.standard_normal((N, r)), K, factor)
@@ -60,16 +63,16 @@ def formula(parameters: Parameters, X: np.ndarray) -> np.ndarray:
     total = np.zeros((len(X), parameters["V"].shape[1]))
     for i, (w, v) in enumerate(zip(parameters["W"], parameters["V"], strict=True)):
         z = np.maximum(X @ w, 0.0)
-        if parameters.network.normalized:
+        if parameters.normalized:
             z = parameters["gamma"][i] * z / max(np.linalg.norm(z), 1e-12)
         total += np.outer(z, v)
-    if parameters.network.skip:
+    if parameters.architecture.skip:
         total += np.outer(X @ parameters["w0"][0], parameters["a0"][:, 0])
     return total
 
 
 @pytest.mark.parametrize("r", [1, 2])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", TRAINED)
 def test_loss_and_prediction_are_the_formulas(name, r):
     rng = np.random.default_rng(3)
     X, Y = rng.standard_normal((N, D)), rng.standard_normal((N, r))
@@ -79,7 +82,7 @@ def test_loss_and_prediction_are_the_formulas(name, r):
     assert loss == pytest.approx(0.5 * np.sum((formula(parameters, X) - Y) ** 2), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", TRAINED)
 def test_a_neuron_that_is_never_active_has_zero_gradient(name):
     rng = np.random.default_rng(4)
     X = np.abs(rng.standard_normal((N, D)))
@@ -91,13 +94,13 @@ def test_a_neuron_that_is_never_active_has_zero_gradient(name):
     assert gradient["V"][0] == 0.0
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", TRAINED)
 def test_single_precision_agrees_with_double_to_its_accuracy(name):
     rng = np.random.default_rng(5)
     X, Y = rng.standard_normal((N, D)), rng.standard_normal((N, 1))
     results = []
     for dtype in (np.float32, np.float64):
-        parameters = initialize(np.random.default_rng(6), NETWORKS[name], K, D, 1, dtype=dtype)
+        parameters = initialize(np.random.default_rng(6), TRAINED[name], K, D, 1, dtype=dtype)
         gradient = parameters.like()
         results.append((Empirical(X, Y, K, 1.0, dtype)(parameters, gradient), gradient.flat))
     assert results[0][1].dtype == np.float32
@@ -116,5 +119,5 @@ def test_parameters_share_memory_and_the_outer_layer_is_last():
 
 
 def test_an_architecture_without_a_trained_form_names_those_that_have_one():
-    with pytest.raises(ParameterError, match="relu, relu_norm, relu_skip"):
-        find_network("relu_norm_skip")
+    with pytest.raises(ParameterError, match="relu, relu_skip, relu_norm"):
+        ARCHITECTURES["relu_norm_skip"].require("trained")

@@ -5,16 +5,21 @@ import pytest
 
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.methods.contraction import Contraction
+from recovery.programs.architecture import ARCHITECTURES
 from recovery.training.batches import Minibatches
 from recovery.training.initialization import initialize, paired_outer
-from recovery.training.models import NETWORKS, Empirical, Parameters, predict
+from recovery.training.models import Empirical, Parameters, predict
 from recovery.training.networks import count_merged, group_error, pairing, weight_error
+
+from .architectures import TRAINED
+
+RELU = ARCHITECTURES["relu"]
 
 A = np.array([[0.6, -0.8, 0.0]])
 
 
 def parameters_of(name: str, W: np.ndarray, V: np.ndarray) -> Parameters:
-    parameters = Parameters.empty(NETWORKS[name], *W.shape, V.shape[1], np.float64)
+    parameters = Parameters.empty(TRAINED[name], *W.shape, V.shape[1], np.float64)
     parameters["W"][...], parameters["V"][...] = W, V
     if "gamma" in parameters.shapes:
         parameters["gamma"][...] = 1.0
@@ -88,7 +93,7 @@ def test_the_batches_of_an_epoch_are_disjoint_and_their_gradients_average_to_the
     rng = np.random.default_rng(5)
     X, Y = rng.standard_normal((24, 4)), rng.standard_normal((24, 2))
     given = X.copy(), Y.copy()
-    parameters = initialize(rng, NETWORKS["relu"], 5, 4, 2)
+    parameters = initialize(rng, TRAINED["relu"], 5, 4, 2)
     whole, part = parameters.like(), parameters.like()
     loss = Empirical(X, Y, 5, 0.5)(parameters, whole)
     batches = Minibatches(rng, X, Y, 5, 0.5, 8, np.float64)
@@ -107,8 +112,8 @@ def test_the_batches_of_an_epoch_are_disjoint_and_their_gradients_average_to_the
 
 def test_the_method_contraction_says_whether_the_constant_is_small_enough():
     instance = draw(Setting(3, 2), Streams.spawn(np.random.default_rng(0)))
-    assert Contraction(degrees=180.0, ratio=1.0)(instance, "relu").holds is True
-    assert Contraction(degrees=180.0, ratio=1.0, constant=0.3)(instance, "relu").objective == pytest.approx(
+    assert Contraction(degrees=180.0, ratio=1.0)(instance, RELU).holds is True
+    assert Contraction(degrees=180.0, ratio=1.0, constant=0.3)(instance, RELU).objective == pytest.approx(
         0.0, abs=1e-12
     )
-    assert Contraction(degrees=120.0, ratio=0.5, constant=0.45)(instance, "relu").holds is False
+    assert Contraction(degrees=120.0, ratio=0.5, constant=0.45)(instance, RELU).holds is False

@@ -6,12 +6,14 @@ from scipy.stats import binom
 
 from recovery.training.descent import Descent, Limits, Stop, descend
 from recovery.training.initialization import initialize, sign_halves
-from recovery.training.models import NETWORKS, Empirical, Parameters
+from recovery.training.models import Empirical, Parameters
 from recovery.training.networks import group_error, pairing, weight_error
 from recovery.training.optimizers import GradientDescent
 from recovery.training.population import Population
 
-RELU = NETWORKS["relu"]
+from .architectures import TRAINED
+
+RELU = TRAINED["relu"]
 
 
 def start(seed: int, k: int, d: int, r: int = 1, scale: float = 1.0, outer=None) -> Parameters:

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from recovery.training.initialization import initialize, paired_outer, sign_halves
-from recovery.training.models import NETWORKS, Empirical, Parameters
+from recovery.training.models import Empirical, Parameters
 from recovery.training.population import Population, angles, correlation
 
-RELU = NETWORKS["relu"]
+from .architectures import TRAINED
+
+RELU = TRAINED["relu"]
 
 
 def network(W: np.ndarray, V: np.ndarray) -> Parameters:

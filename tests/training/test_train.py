@@ -12,8 +12,11 @@ from recovery.methods.measurement import Measurement
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.train import Train
 from recovery.methods.trained import measure, targets
+from recovery.programs.architecture import ARCHITECTURES
 from recovery.training.descent import Descent, Stop
-from recovery.training.models import NETWORKS, Parameters
+from recovery.training.models import Parameters
+
+from .architectures import TRAINED
 
 BASIS, STANDARD = Linear("basis"), Standard()
 P2 = {
@@ -36,7 +39,7 @@ def instance(
 
 
 def train(inst: Instance, architecture: str = "relu", **fields) -> Measurement:
-    return Train(**fields)(inst, architecture)
+    return Train(**fields)(inst, ARCHITECTURES[architecture])
 
 
 def test_population_descent_recovers_the_planted_direction():
@@ -74,7 +77,7 @@ def test_a_start_next_to_the_saddle_stays_there():
     assert row.population_loss == pytest.approx(0.25, abs=1e-6)
 
 
-@pytest.mark.parametrize("architecture", NETWORKS)
+@pytest.mark.parametrize("architecture", TRAINED)
 def test_every_architecture_trains_on_p1s_terms(architecture):
     planted = NormalizedRelu(k=2, geometry="opposite") if architecture == "relu_norm" else Linear()
     inst = instance(30, 5, planted, Gaussian())
@@ -111,7 +114,7 @@ def test_divergence_is_a_row_that_is_neither_recovered_nor_not():
 
 
 @pytest.mark.parametrize("optimizer", ["gd", "sgd", "adam", "adamw"])
-@pytest.mark.parametrize("architecture", NETWORKS)
+@pytest.mark.parametrize("architecture", TRAINED)
 def test_a_huge_rate_ends_with_finite_columns(optimizer, architecture):
     row = train(instance(20, 5), architecture, optimizer=optimizer, learning_rate=10.0, epochs=200)
     assert row.stopped in ("diverged", "epochs")
@@ -206,13 +209,13 @@ def test_the_convex_comparison_is_the_verdict_and_the_optimum_of_the_same_instan
     setting = Setting(40, 8, Gaussian(), Linear("smallest_singular"))
     inst = draw(setting, Streams.spawn(np.random.default_rng(1)))
     row = train(inst, "relu_skip", epochs=20, compare="optimum")
-    assert row.convex_recovered is MinNorm()(inst, "relu_skip").recovered is True
+    assert row.convex_recovered is MinNorm()(inst, ARCHITECTURES["relu_skip"]).recovered is True
     assert row.convex_distance == pytest.approx(row.test_distance, rel=1e-12)  # the optimum is the planted model
     few = draw(Setting(12, 8, Gaussian(), Linear("smallest_singular")), Streams.spawn(np.random.default_rng(1)))
     row = train(few, "relu_skip", epochs=20, compare="optimum")
     assert row.convex_recovered is False
     assert row.convex_distance != pytest.approx(row.test_distance, rel=1e-3)
-    judged = MinNorm(distances=True)(few, "relu_skip")
+    judged = MinNorm(distances=True)(few, ARCHITECTURES["relu_skip"])
     # by the triangle inequality, with the convex optimum's own distance from the planted model
     assert abs(row.test_distance - judged.test_distance) <= row.convex_distance
     assert row.convex_distance <= row.test_distance + judged.test_distance
@@ -220,7 +223,7 @@ def test_the_convex_comparison_is_the_verdict_and_the_optimum_of_the_same_instan
 
 def test_a_comparison_without_a_convex_program_is_refused():
     with pytest.raises(ParameterError, match="no linear group"):
-        Train(compare="verdict").check(Setting(20, 5), "relu")
+        Train(compare="verdict").check(Setting(20, 5), TRAINED["relu"])
 
 
 def finished(parameters: Parameters) -> Descent:
@@ -230,10 +233,10 @@ def finished(parameters: Parameters) -> Descent:
 def test_the_planted_network_itself_measures_as_recovered():
     """A linear neuron in the skip connection, and normalised neurons in the normalised network: every distance is 0."""
     inst = instance(30, 5, Linear(), Gaussian())
-    skip = Parameters.empty(NETWORKS["relu_skip"], 3, 5, 1, np.float64)
+    skip = Parameters.empty(TRAINED["relu_skip"], 3, 5, 1, np.float64)
     skip["w0"][...], skip["a0"][...] = 2.0 * inst.planted.directions.T, 0.5
     inst_norm = instance(30, 5, NormalizedRelu(k=2, signs="alternating"), Gaussian())
-    norm = Parameters.empty(NETWORKS["relu_norm"], 2, 5, 1, np.float64)
+    norm = Parameters.empty(TRAINED["relu_norm"], 2, 5, 1, np.float64)
     norm["W"][...] = 3.0 * inst_norm.planted.directions.T
     norm["gamma"][...], norm["V"][...] = 0.5, 2.0 * inst_norm.planted.signs[:, None]
     for planted, parameters in ((inst, skip), (inst_norm, norm)):
@@ -248,6 +251,6 @@ def test_the_planted_network_itself_measures_as_recovered():
 def test_absolute_distance_of_a_normalised_network_counts_only_neurons_of_the_planted_pattern():
     """Without a neuron in a planted pattern the distance of that group is the planted weight's own norm, 1."""
     inst = instance(30, 5, NormalizedRelu(k=2), Gaussian())
-    network = Parameters.empty(NETWORKS["relu_norm"], 1, 5, 1, np.float64)
+    network = Parameters.empty(TRAINED["relu_norm"], 1, 5, 1, np.float64)
     network["W"][...], network["gamma"][...], network["V"][...] = inst.planted.directions[:, :1].T, 1.0, 1.0
     assert measure(inst, finished(network), network, None, None, 1e-9).absolute_distance == pytest.approx(1.0)

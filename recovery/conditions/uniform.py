@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from recovery.programs.isometry import ROUNDING, Condition
+from recovery.conditions.isometry import ROUNDING, Condition
 from recovery.types import Array, Mask
 
 CHUNK_BYTES = 48 * 2**20

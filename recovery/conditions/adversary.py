@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from recovery.programs.isometry import base_of, group_norms, planted_dual
-from recovery.programs.search import Found, most_active, search_pattern
+from recovery.conditions.isometry import among, planted_dual, planted_groups
+from recovery.conditions.search import Found, most_active, search_pattern
+from recovery.programs.architecture import Architecture
 from recovery.types import Array, Mask, Rng
 
 
 def search_isometry(
-    architecture: str, X: Array, directions: Array, signs: Array, rng: Rng, *, linear: bool, starts: int = 4
+    architecture: Architecture, X: Array, directions: Array, signs: Array, rng: Rng, *, linear: bool, starts: int = 4
 ) -> Found | None:
     """The pattern of largest ||A_j^T lam|| that a local search finds, the planted ones left out.
 
@@ -17,25 +18,20 @@ def search_isometry(
     skip connection is tight). The value found bounds the condition's from below: above 1, it
     fails. None where the planted weights are not identified.
     """
-    lam = planted_dual(architecture, X, directions, signs, linear=linear)
+    own = planted_groups(architecture, X, directions, linear=linear)
+    X, directions = architecture.features(X), architecture.lift(directions, X)
+    lam = planted_dual(own, X, directions, signs, linear=linear)
     if lam is None:
         return None
-    own: Mask = X @ (directions[:, :0] if linear else directions) >= 0
-    base = base_of(architecture, X)
+    known = own.patterns[:, int(own.linear) :]
 
     def score(patterns: Mask) -> Array:
-        values = group_norms(architecture, X, patterns, lam)
-        for column in own.T:
-            values[(patterns == column[:, None]).all(axis=0)] = 0.0
+        values = own.over(patterns).dual_norms(lam)
+        values[among(patterns, known)] = 0.0
         return values
 
     def gain(pattern: Mask) -> Array:
-        rows = base[pattern]
-        g = rows.T @ lam[pattern]
-        if architecture == "relu_norm":
-            fitted = base @ np.linalg.lstsq(rows, lam[pattern], rcond=None)[0]
-            return 2 * lam * fitted - fitted**2
-        return lam * (base @ g)
+        return own.row_gains(pattern, lam)
 
     H = rng.standard_normal((X.shape[1], 50))
     chosen = np.argsort(score(X @ H >= 0))[-starts:]

@@ -8,53 +8,53 @@ in the sense that no start leads there.
 
 import numpy as np
 
+from recovery.programs.groups import Groups
 from recovery.types import Array, Mask, Rng
 
 STEPS = 80
 FIRST_STEP = 0.3
 
 
-def neuron_ratio(base: Array, lam: Array, v: Array, normalized: bool) -> tuple[Array, Array]:
+def neuron_ratio(groups: Groups, lam: Array, v: Array) -> tuple[Array, Array]:
     """lam.(B v)_+ / N(v) and its gradient for the columns of v (r, m): (m,) and (r, m)."""
-    Z = np.maximum(base @ v, 0.0)
+    base, raw = groups.base, groups.base @ v
+    Z = groups.activate(raw)
     value = lam @ Z
-    slope = base.T @ (lam[:, None] * (Z > 0))
-    size = np.linalg.norm(Z if normalized else v, axis=0)
+    slope = base.T @ (lam[:, None] * np.where(raw > 0, 1.0, groups.slope))
+    size = np.linalg.norm(Z if groups.orthonormal else v, axis=0)
     size = np.where(size > 0, size, 1.0)
     ratio = value / size
-    turn = base.T @ (Z / size) if normalized else v / size
+    turn = base.T @ (Z / size) if groups.orthonormal else v / size
     return ratio, (slope - ratio * turn) / size
 
 
-def climb(base: Array, lam: Array, starts: Array, normalized: bool) -> tuple[Array, Array]:
+def climb(groups: Groups, lam: Array, starts: Array) -> tuple[Array, Array]:
     """Unit points (r, m) that the columns of `starts` climb to, and their ratios (m,)."""
     v = starts / np.linalg.norm(starts, axis=0)
-    ratio, gradient = neuron_ratio(base, lam, v, normalized)
+    ratio, gradient = neuron_ratio(groups, lam, v)
     step = np.full(v.shape[1], FIRST_STEP)
     for _ in range(STEPS):
         length = np.linalg.norm(gradient, axis=0)
         trial = v + step * gradient / np.where(length > 0, length, 1.0)
         trial /= np.linalg.norm(trial, axis=0)
-        value, slope = neuron_ratio(base, lam, trial, normalized)
+        value, slope = neuron_ratio(groups, lam, trial)
         better = value > ratio
         v, gradient = np.where(better, trial, v), np.where(better, slope, gradient)
         ratio, step = np.where(better, value, ratio), np.where(better, 1.2 * step, 0.5 * step)
     return v, ratio
 
 
-def violated_neurons(
-    base: Array, lam: Array, limit: float, known: Array, rng: Rng, *, normalized: bool, starts: int
-) -> Mask:
+def violated_neurons(groups: Groups, lam: Array, limit: float, known: Array, rng: Rng, *, starts: int) -> Mask:
     """Patterns (n, m) of the neurons found with |ratio| above `limit`, the largest first.
 
     known (r, k): neurons of the present solution, where climbs start too, with and without noise.
     """
-    r = base.shape[1]
+    r = groups.rank
     noisy = known + 0.1 * np.linalg.norm(known, axis=0) * rng.standard_normal(known.shape) / np.sqrt(r)
     points = np.hstack([rng.standard_normal((r, starts)), known, noisy])
-    found = [climb(base, signed, points, normalized) for signed in (lam, -lam)]
+    found = [climb(groups, signed, points) for signed in (lam, -lam)]
     v, ratio = np.hstack([f[0] for f in found]), np.concatenate([f[1] for f in found])
     order = np.argsort(-ratio)
     order = order[ratio[order] > limit]
-    patterns: Mask = base @ v[:, order] >= 0
+    patterns: Mask = groups.base @ v[:, order] >= 0
     return patterns

@@ -1,0 +1,116 @@
+"""The neural isometry conditions: one dual point, one product over all patterns.
+
+Let S be the planted groups, u the stack of their unit weights, and
+    lam = pinv(A_S^T) u.
+The planted weights are the unique optimum of the gated program if max_{g not in S} ||A_g^T lam|| < 1. That is (NIC-L)
+for a linear neuron next to a skip connection, (NIC-1) and (NIC-k) for `relu`, (NNIC-1) and (NNIC-k) for `relu_norm`,
+and (orth-NIC-L) for `relu_norm_skip`. Source: P1, Definitions 2 to 6.
+
+P1 takes the pseudo-inverse without asking that A_S^T lam = u. Where two planted patterns differ in fewer than d rows
+that fails, and the printed value can be below 1 although the planted weights are not optimal: here the condition is
+then not `identified` and does not hold.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recovery.errors import ParameterError
+from recovery.programs.architecture import ARCHITECTURES, Architecture
+from recovery.programs.groups import Groups
+from recovery.programs.uniqueness import planted_candidate
+from recovery.types import Array, Mask
+
+ROUNDING = 1e-9
+"""Above the error of the projections; genuine margins of 1e-8 occur next to the planted pattern."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition value < bound, evaluated over a set of patterns.
+
+    `value` is the largest over the patterns and `attained_by` the column that attains it, None when that is the skip
+    connection or when there is no pattern to look at (the value is then 0). It holds when it is below the bound by
+    more than rounding: a pattern that contains the planted one has the value 1 exactly. `identified` is False, and
+    the value infinite, where the labels do not determine the planted weights, so that it cannot hold.
+    """
+
+    name: str
+    value: float
+    holds: bool
+    attained_by: int | None = None
+    bound: float = 1.0
+    identified: bool = True
+
+    @property
+    def margin(self) -> float:
+        """bound - value: positive where it holds."""
+        return self.bound - self.value
+
+
+def neural_isometry(
+    architecture: Architecture, X: Array, directions: Array, signs: Array, patterns: Mask, *, linear: bool
+) -> Condition:
+    """The condition under which the architecture recovers planted neurons, over patterns (n, p) beside theirs.
+
+    directions (d, k) and signs (k,) of the neurons: of its activation, or with `linear` one linear neuron. Raises
+    `ParameterError` for a linear neuron without a skip connection. Source: P1, Definitions 2 to 6.
+    """
+    name = architecture.condition(len(signs), linear=linear)
+    own = planted_groups(architecture, X, directions, linear=linear)
+    F, neurons = architecture.features(X), architecture.lift(directions, X)
+    lam = planted_dual(own, F, neurons, signs, linear=linear)
+    if lam is None:
+        return Condition(name, np.inf, False, identified=False)
+    others = np.flatnonzero(~among(patterns, own.patterns[:, int(own.linear) :]))
+    values = own.over(patterns[:, others]).dual_norms(lam)
+    value, attained_by = 0.0, None
+    if values.size:
+        best = int(np.argmax(values))
+        value, attained_by = float(values[best]), int(others[best])
+    if own.linear and not linear:
+        skip = float(np.linalg.norm(own.base.T @ lam))
+        if skip > value:
+            value, attained_by = skip, None
+    return Condition(name, value, value < 1 - ROUNDING, attained_by)
+
+
+def planted_groups(architecture: Architecture, X: Array, directions: Array, *, linear: bool) -> Groups:
+    """The architecture's groups over the patterns of planted neurons (d, k) alone. Raises `ParameterError`."""
+    architecture.require("isometry")
+    if linear and not architecture.skip:
+        raise ParameterError(
+            f"architecture {architecture.name!r} has no skip connection, so no linear neuron to recover a planted "
+            f"linear model with; those that have one are {', '.join(a.name for a in ARCHITECTURES.values() if a.skip)}"
+        )
+    return architecture.groups(X, X @ directions[:, : 0 if linear else None] >= 0)
+
+
+def planted_dual(own: Groups, F: Array, neurons: Array, signs: Array, *, linear: bool) -> Array | None:
+    """lam, the least-norm solution of A_S^T lam = u for planted neurons; None where they are not identified.
+
+    own: the groups of their patterns, from `planted_groups`. neurons (d', k): on the features F (n, d'). They are
+    not identified where no such lam exists (too few rows), where two neurons share a pattern, or where the images of
+    the unit weights are dependent. u_g = r_i w_i/||w_i|| in the coordinates of the base; for a normalised network
+    r_i S V^T w_i / ||S V^T w_i||.
+    """
+    W = np.zeros((own.count, own.rank))
+    if linear:
+        W[0] = own.coordinates @ neurons[:, 0] * signs[0]
+    else:
+        first = int(own.linear)
+        patterns = own.patterns[:, first:]
+        for i, sign in enumerate(signs):
+            W[first + i] = sign * own.neuron(first + i, neurons[:, i], F)
+        if not patterns.any(axis=0).all() or len(np.unique(patterns, axis=1).T) < len(signs):
+            return None
+    candidate = planted_candidate(own, W)
+    return candidate.lam if candidate.distinct else None
+
+
+def among(patterns: Mask, own: Mask) -> Mask:
+    """Which columns of `patterns` are columns of `own`."""
+    found = np.zeros(patterns.shape[1], dtype=np.bool_)
+    for column in own.T:
+        found |= (patterns == column[:, None]).all(axis=0)
+    return found

@@ -1,0 +1,135 @@
+"""Architectures: two-layer networks, as values that make everything that depends on which network it is.
+
+An architecture of your own is such a value, or one of a subclass that overrides `features`; a config names it as
+`architecture: module:NAME`. Nothing looks at its name.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from recovery.errors import ParameterError
+from recovery.programs.groups import Groups
+from recovery.programs.orthonormal import orthonormal_base
+from recovery.types import Array, Mask
+
+Use = Literal["gated", "exact", "isometry", "trained", "learned"]
+CONVEX: frozenset[Use] = frozenset({"gated", "exact", "isometry"})
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """f(X) = [X w_0] + sum_i N((X w_i)_+) a_i.
+
+    skip: whether there is a skip connection X w_0. normalization: of each neuron over the data, to a trained length:
+    `none`, `after` the ReLU (P1's normalised network), or `before` it (P1, (24): on whitened data). slope: of the
+    activation where its argument is negative; 0 is the ReLU. uses: what it can be put to: `gated` and `exact` convex
+    programs, `isometry` conditions, networks `trained` by gradient descent or `learned` from moments.
+    """
+
+    name: str
+    skip: bool = False
+    normalization: Literal["none", "before", "after"] = "none"
+    slope: float = 0.0
+    uses: frozenset[Use] = CONVEX
+
+    def __post_init__(self) -> None:
+        unknown = set(self.uses) - set(get_args(Use))
+        if unknown or not self.uses:
+            raise ParameterError(
+                f"architecture {self.name!r}: uses are some of {', '.join(get_args(Use))}, found "
+                f"{', '.join(map(str, sorted(self.uses))) or 'none'}"
+            )
+        if not -1.0 < self.slope < 1.0:
+            raise ParameterError(f"architecture {self.name!r}: slope must lie between -1 and 1, found {self.slope}")
+        if self.slope != 0.0 and self.normalization != "none":
+            raise ParameterError(f"architecture {self.name!r}: a slope goes with normalization: none only")
+        if self.slope != 0.0 and self.uses - CONVEX:
+            raise ParameterError(f"architecture {self.name!r}: a slope is known to convex programs only")
+        if "trained" in self.uses and self.normalization == "before":
+            raise ParameterError(f"architecture {self.name!r}: normalization before the ReLU cannot be trained")
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is f(X) = sum_i (X w_i)_+ a_i."""
+        return not self.skip and self.normalization == "none" and self.slope == 0.0
+
+    def require(self, use: Use) -> None:
+        """Raises `ParameterError` where it does not declare this use."""
+        if use not in self.uses:
+            able = ", ".join(name for name, other in ARCHITECTURES.items() if use in other.uses)
+            raise ParameterError(f"architecture {self.name!r} cannot be {_DOING[use]}; those that can are {able}")
+
+    def features(self, X: Array) -> Array:
+        """What the neurons act on, (n, d'): X (n, d), and further columns behind it if they see more than X."""
+        return X
+
+    def lift(self, W: Array, X: Array) -> Array:
+        """Neurons W (d, k) on X (n, d) as neurons (d', k) on its features: zeros for the further columns."""
+        more = self.features(X[:1]).shape[1] - X.shape[1]
+        return np.pad(W, ((0, more), (0, 0))) if more else W
+
+    def groups(self, X: Array, patterns: Mask) -> Groups:
+        """The group operators over patterns (n, p) of the features of X (n, d)."""
+        F = self.features(X)
+        plain = self.normalization == "none"
+        base, coordinates = (F, np.eye(F.shape[1])) if plain else orthonormal_base(F)
+        if self.skip:
+            patterns = np.hstack([np.ones((len(patterns), 1), dtype=np.bool_), patterns])
+        return Groups(base, patterns, coordinates, self.skip, self.normalization == "after", self.slope)
+
+    def condition(self, k: int, *, linear: bool) -> str:
+        """P1's name of the isometry condition for k planted neurons, or for a linear one."""
+        if linear:
+            return "orth-NIC-L" if self.normalization == "before" else "NIC-L"
+        return f"{'NNIC' if self.normalization == 'after' else 'NIC'}-{1 if k == 1 else 'k'}"
+
+    def check(self) -> None:
+        """Raises `ParameterError` where `features` or `groups` do not give what this class says."""
+        X = np.random.default_rng(0).standard_normal((5, 2))
+        F = self.features(X)
+        if F.ndim != 2 or len(F) != 5 or F.shape[1] < 2 or not np.array_equal(F[:, :2], X):
+            raise ParameterError(
+                f"architecture {self.name!r}: features(X) must be X and then further columns, one row a row of X"
+            )
+        more = F.shape[1] - 2
+        if more and self.uses - CONVEX - {"learned"}:
+            raise ParameterError(f"architecture {self.name!r}: a network with features of its own cannot be trained")
+        patterns = F @ np.ones((F.shape[1], 1)) >= 0
+        groups = self.groups(X, patterns)
+        if (groups.linear, groups.slope) != (self.skip, self.slope):
+            raise ParameterError(f"architecture {self.name!r}: groups(X, patterns) has another skip or slope")
+
+
+_DOING: dict[Use, str] = {
+    "gated": "solved as a gated program",
+    "exact": "solved as an exact program",
+    "isometry": "judged by an isometry condition",
+    "trained": "trained",
+    "learned": "learned from moments",
+}
+
+_ALL: frozenset[Use] = CONVEX | {"trained"}
+
+ARCHITECTURES: dict[str, Architecture] = {
+    each.name: each
+    for each in (
+        Architecture("relu", uses=_ALL),
+        Architecture("relu_skip", skip=True, uses=_ALL),
+        Architecture("relu_norm", normalization="after", uses=_ALL),
+        Architecture("relu_norm_skip", skip=True, normalization="before"),
+    )
+}
+"""Name -> architecture."""
+RELU = ARCHITECTURES["relu"]
+
+
+def find_architecture(name: str) -> Architecture:
+    """The architecture of this name. Raises `ParameterError`."""
+    if name not in ARCHITECTURES:
+        raise ParameterError(f"unknown architecture {name!r}; there are {', '.join(ARCHITECTURES)}")
+    return ARCHITECTURES[name]
