@@ -107,7 +107,9 @@ class Isometry:
             )
         if found is None:
             return instance
-        return replace(instance, patterns=unique_patterns(architecture.features(X), [instance.patterns, found.pattern[:, None]]))
+        return replace(
+            instance, patterns=unique_patterns(architecture.features(X), [instance.patterns, found.pattern[:, None]])
+        )
 
     def _single_neuron(self, instance: Instance) -> bool:
         w = planted_neurons(instance).directions[:, 0]

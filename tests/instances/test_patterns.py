@@ -5,6 +5,7 @@ from recovery.instances.patterns import Patterns, unique_patterns
 from recovery.instances.planted import Linear
 from recovery.methods.inspection import inspect_data
 from recovery.methods.min_norm import MinNorm
+from recovery.programs.architecture import ARCHITECTURES
 
 
 def test_patterns_that_differ_on_zero_rows_are_one():
@@ -27,7 +28,7 @@ class Fixed:
 def verdict(X, seed, kind):
     setting = Setting(len(X), X.shape[1], ensemble=Fixed(X), planted=Linear(), patterns=Patterns(kind))
     instance = draw(setting, Streams.spawn(np.random.default_rng(seed)))
-    return MinNorm()(instance, "relu_skip")
+    return MinNorm()(instance, ARCHITECTURES["relu_skip"])
 
 
 def test_a_zero_row_turns_no_verdict():
