@@ -1,5 +1,6 @@
 """Least squares on all parameters of a ReLU network, from a given start or from random ones (Levenberg-Marquardt)."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,11 @@ from recovery.types import Array, Rng
 
 EXACT = 1e-8
 """A fit is exact when its residual is below this fraction of the labels' size: rounding."""
+
+PER_START = 100
+"""Exact fits of 5 neurons in 10 dimensions took 54 to 94 evaluations; other starts sit in local minima."""
+ROWS, LAST = 50, 10
+"""Rows a parameter that a start is polished on, and evaluations on all rows from there: it is near the optimum."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,8 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
     """
     n, d = X.shape
     theta = flatten(start)
+    if evaluations < 1:
+        raise ParameterError(f"a polish needs at least 1 evaluation, found {evaluations}")
     if n < len(theta):
         raise ParameterError(f"a polish of {len(start.a)} units needs at least {len(theta)} rows, found {n}")
 
@@ -86,16 +94,28 @@ def random_start(X: Array, y: Array, m: int, rng: Rng) -> ReluNetwork:
     return ReluNetwork(W, b, regress(X, y, W, b)[0])
 
 
-def from_random_starts(X: Array, y: Array, m: int, rng: Rng, evaluations: int) -> Polished:
-    """The best polish of as many random starts as fit into so many evaluations; it ends at an exact fit."""
-    best, spent, starts = None, 0, 0
-    while spent < evaluations:
-        tried = polish(X, y, random_start(X, y, m, rng), evaluations - spent)
-        spent, starts = spent + tried.evaluations, starts + 1
+def random_starts(X: Array, y: Array, m: int, rng: Rng) -> Iterator[ReluNetwork]:
+    """`random_start` without end."""
+    while True:
+        yield random_start(X, y, m, rng)
+
+
+def search(X: Array, y: Array, starts: Iterable[ReluNetwork], evaluations: int) -> Polished:
+    """The best polish of the starts in turn, until the evaluations are spent, the fit is exact or starts end.
+
+    One start takes at most `PER_START` evaluations. Starts are polished on the first `ROWS` rows a parameter, and the
+    best of them in at most `LAST` evaluations more on all rows. Raises `ParameterError` without start or evaluation.
+    """
+    best, spent, count = None, 0, 0
+    for start in starts:
+        rows = slice(ROWS * len(flatten(start)))
+        tried = polish(X[rows], y[rows], start, min(PER_START, evaluations - spent))
+        spent, count = spent + tried.evaluations, count + 1
         if best is None or tried.residual < best.residual:
             best = tried
-        if best.residual < EXACT:
+        if best.residual < EXACT or spent >= evaluations:
             break
     if best is None:
-        raise ParameterError(f"a polish needs at least 1 evaluation, found {evaluations}")
-    return Polished(best.network, best.residual, spent, starts)
+        raise ParameterError("a polish needs at least one start")
+    last = polish(X, y, best.network, LAST)
+    return Polished(last.network, last.residual, spent + last.evaluations, count)

@@ -5,7 +5,17 @@ import pytest
 
 from recovery.errors import ParameterError
 from recovery.programs.relu_network import ReluNetwork, parameter_error
-from recovery.tensors.polish import EXACT, flatten, from_random_starts, jacobian, polish, residuals, unflatten
+from recovery.tensors.polish import (
+    EXACT,
+    LAST,
+    flatten,
+    jacobian,
+    polish,
+    random_starts,
+    residuals,
+    search,
+    unflatten,
+)
 from tests.tensors.networks import draw_network
 
 
@@ -40,17 +50,35 @@ def test_a_near_start_is_polished_to_the_exact_parameters():
 
 def test_random_starts_end_at_an_exact_fit_and_keep_to_their_budget():
     network, rng = draw_network(3, 3, 1), np.random.default_rng(0)
-    X = rng.standard_normal((100, 3))
-    found = from_random_starts(X, network(X), 1, rng, 300)
+    X = rng.standard_normal((400, 3))
+    y = network(X)
+    found = search(X, y, random_starts(X, y, 1, rng), 300)
     assert found.residual < EXACT
-    noisy = from_random_starts(X, network(X) + rng.standard_normal(100), 1, rng, 40)
-    assert noisy.evaluations <= 41
-    assert noisy.starts >= 1
+    assert parameter_error(found.network, network) < 1e-6
+    noisy = y + rng.standard_normal(400)
+    spent = search(X, noisy, random_starts(X, noisy, 1, rng), 250)
+    assert spent.evaluations <= 250 + LAST
+    assert spent.starts > 1
 
 
-def test_too_few_rows_and_no_evaluations_are_refused():
+def test_all_rows_are_fitted_in_the_end():
+    """With noise on the labels, the optimum on all rows is stationary there and not on the rows of the search."""
+    network, rng = draw_network(5, 2, 1), np.random.default_rng(0)
+    X = rng.standard_normal((3000, 2))
+    y = network(X) + 0.1 * rng.standard_normal(3000)
+    found = search(X, y, [network], 50).network
+
+    def slope(at: ReluNetwork) -> float:
+        return float(np.linalg.norm(jacobian(X, at).T @ residuals(X, y, at)))
+
+    assert slope(found) < 0.01 * slope(network)  # the loss has kinks: its gradient jumps at the optimum
+
+
+def test_too_few_rows_no_evaluations_and_no_start_are_refused():
     network, X = draw_network(4, 3, 2), np.ones((9, 3))
     with pytest.raises(ParameterError, match="at least 10 rows, found 9"):
         polish(X, network(X), network)
     with pytest.raises(ParameterError, match="at least 1 evaluation"):
-        from_random_starts(X, network(X), 1, np.random.default_rng(0), 0)
+        polish(X, network(X), network, 0)
+    with pytest.raises(ParameterError, match="at least one start"):
+        search(X, network(X), [], 10)

@@ -1,0 +1,155 @@
+"""The parameters of a planted network from Hermite moments, and from a polish of that or of random starts (P4)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from annotated_types import Ge, Gt, Interval
+
+from recovery.errors import DataError, ParameterError
+from recovery.instances.draw import Instance, Setting
+from recovery.instances.ensembles import Standard
+from recovery.instances.network import PlantedNetwork
+from recovery.methods.columns import Column, Columns, Value, select
+from recovery.programs.architecture import Architecture
+from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
+from recovery.tensors.hermite import count_operations, exact, from_samples
+from recovery.tensors.learner import Learned, learn
+from recovery.tensors.polish import random_starts, search
+from recovery.types import Array, Rng
+
+MOST_DIRECTIONS = 10
+"""`auto` contracts with so many directions: all of them up to d = 10; the pairs cost their square."""
+MOST_PATTERNS = 10**8
+"""Entries of an instance's patterns, which no moment needs."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Learn a network of one hidden layer with biases from data with x ~ N(0, I).
+
+    neurons: a number, or as many as were planted. order: l; 1 needs independent weights, 2 independent w (x) w, and
+    d <= 12. samples: `infinite` takes the exact moments of the planted network in place of the rows.
+    directions: contractions of T_{2l+1}, one each, and of T_{2l+2}, one a pair; `auto` is min(d, 10).
+    decomposition: `joint`, all orders at once; `paired`, two orders by plain Jennrich as in P4's Algorithm 4.
+    rank: `neurons` takes that many weights from samples whatever the noise; `noise` those that stand above it.
+    polish: `lm` fits all parameters to the rows by Levenberg-Marquardt, in so many `evaluations` at most; start:
+    `tensor`, `random` (as many as the evaluations allow), or `both`, the tensor start first.
+    success: recovered when the parameter error is at most this.
+    """
+
+    neurons: Annotated[int, Ge(1)] | Literal["planted"] = "planted"
+    order: Annotated[int, Interval(ge=1, le=2)] = 1
+    samples: Literal["drawn", "infinite"] = "drawn"
+    directions: Annotated[int, Ge(1)] | Literal["auto"] = "auto"
+    decomposition: Literal["joint", "paired"] = "joint"
+    rank: Literal["neurons", "noise"] = "neurons"
+    polish: Literal["none", "lm"] = "none"
+    start: Literal["tensor", "random", "both"] = "tensor"
+    evaluations: Annotated[int, Ge(1)] = 100
+    success: Annotated[float, Gt(0)] = 1e-2
+
+    columns: ClassVar[Columns] = select("recovered") | {
+        "parameter_error": Column(float, "the largest ||(w, b, a) - (w*, b*, a*)|| of a unit, after the best matching"),
+        "unsigned_error": Column(float, "the same where (w, b) and (-w, -b) count as one"),
+        "function_error": Column(float, "||f - f*|| / ||f*|| over x ~ N(0, I), exact to 1e-8"),
+        "units_found": Column(int, "units that stand above the sampling noise in the moments", "units"),
+        "outcome": Column(str, "what the moments say: identified, or why the units are not"),
+        "reason": Column(str, "the outcome in a sentence"),
+        "moment_residual": Column(float, "what the units leave of the moments, relative"),
+        "moment_noise": Column(float, "what sampling alone would leave of them, relative"),
+        "fit_residual": Column(float, "||f(X) - y|| / ||y|| on the rows"),
+        "evaluations": Column(int, "evaluations of the polish", "evaluations"),
+        "starts": Column(int, "starts of the polish, until it fitted or its evaluations were spent", "starts"),
+    }
+
+    def __post_init__(self) -> None:
+        if self.samples == "infinite" and self.polish != "none":
+            raise ParameterError("samples: infinite has no rows that a polish could fit; use polish: none")
+        if self.start != "tensor" and self.polish == "none":
+            raise ParameterError(f"start: {self.start} is for polish: lm")
+
+    def check(self, setting: Setting, architecture: Architecture) -> None:
+        """Refuse, before anything runs, what has no moments of this kind. Raises `ParameterError`."""
+        architecture.require("learned")
+        if not isinstance(setting.ensemble, Standard) or setting.planted.form != "other":
+            raise ParameterError("method tensor needs data: {ensemble: standard} and planted: {kind: network}")
+        n, d, m = setting.n, setting.d, self._neurons(setting)
+        wrong = [
+            (self.order == 2 and d > 12, f"order 2 has matrices of d^2 x d^2 numbers, so d <= 12; found d = {d}"),
+            (n < 2, "moments need at least n = 2 rows"),
+            (
+                self.polish == "lm" and n < m * (d + 2),
+                f"a polish of {m} units needs at least n = {m * (d + 2)} rows, found {n}",
+            ),
+            (
+                n * setting.patterns.samples(n) > MOST_PATTERNS,
+                "moments need no patterns, which fill the memory here: use patterns: {count: 1, all_ones: ignore}",
+            ),
+        ]
+        for refused, message in wrong:
+            if refused:
+                raise ParameterError(message)
+
+    def cost(self, n: int, d: int) -> float:
+        """Seconds: the product of the moments, and the least squares of the polish on at most 50 rows a parameter."""
+        moments = 1e-10 * n * count_operations(d, self._directions(d), self.order)
+        p = (d + 2) * (d if self.neurons == "planted" else self.neurons)
+        steps = self.evaluations if self.polish == "lm" else 0
+        return 1e-2 + moments + 2e-9 * p**2 * (min(n, 50 * p) * steps + n * min(steps, 10))
+
+    def __call__(self, instance: Instance, architecture: Architecture) -> dict[str, Value]:
+        """Learn from the instance. Raises `ParameterError` for what `check` refuses, `DataError` for another target."""
+        self.check(instance.setting, architecture)
+        target = instance.planted
+        if not isinstance(target, PlantedNetwork):
+            raise DataError("method tensor compares with a planted network, and this model planted another thing")
+        planted, rng = target.network.unit(), instance.streams.training
+        learned = self._learn(instance, planted, rng)
+        row: dict[str, Value] = {
+            "units_found": learned.rank,
+            "outcome": learned.status.label,
+            "reason": learned.status.meaning,
+            "moment_residual": learned.residual,
+            "moment_noise": learned.noise,
+        }
+        units, network = learned.units, learned.network
+        if self.polish == "lm":
+            X, y = instance.X, instance.y
+            fitted = search(X, y, self._starts(X, y, units, self._neurons(instance.setting), rng), self.evaluations)
+            units = network = fitted.network
+            row |= {"evaluations": fitted.evaluations, "starts": fitted.starts}
+        if self.samples == "drawn":
+            size = np.linalg.norm(instance.y)
+            row["fit_residual"] = float(np.linalg.norm(network(instance.X) - instance.y) / size) if size > 0 else None
+        error = parameter_error(units, planted)
+        return row | {
+            "recovered": error is not None and error <= self.success,
+            "parameter_error": error,
+            "unsigned_error": parameter_error(units, planted, up_to_sign=True),
+            "function_error": function_error(network, planted),
+        }
+
+    def _learn(self, instance: Instance, planted: ReluNetwork, rng: Rng) -> Learned:
+        d = instance.setting.d
+        G = np.linalg.qr(rng.standard_normal((d, d)))[0][: self._directions(d)]
+        neurons, joint = self._neurons(instance.setting), self.decomposition == "joint"
+        if self.samples == "infinite":
+            return learn(exact(planted, self.order, G), neurons, rng, joint)
+        data = instance.X, instance.y
+        return learn(from_samples(*data, self.order, G), neurons, rng, joint, data, self.rank == "neurons")
+
+    def _starts(self, X: Array, y: Array, units: ReluNetwork, m: int, rng: Rng) -> Iterator[ReluNetwork]:
+        """The starts of the polish; a tensor start that lacks units has random ones in their place."""
+        lacking = m - len(units.a)
+        first = units + next(random_starts(X, y, lacking, rng)) if lacking > 0 else units
+        rest = random_starts(X, y, m, rng)
+        return {"tensor": iter([first]), "random": rest, "both": chain([first], rest)}[self.start]
+
+    def _neurons(self, setting: Setting) -> int:
+        return (setting.planted.neurons or 1) if self.neurons == "planted" else self.neurons
+
+    def _directions(self, d: int) -> int:
+        return min(d, MOST_DIRECTIONS if self.directions == "auto" else self.directions)
