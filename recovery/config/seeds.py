@@ -13,8 +13,8 @@ from recovery.config.components import canonical_json
 from recovery.config.sweep import Cell
 from recovery.instances.draw import Streams
 
-UNSEEN = ("kind", "signs", "angle")
-"""Fields of a planted model that do not change how its first directions are drawn."""
+UNSEEN = ("kind", "signs", "angle", "weights", "condition", "tau", "biases", "bias", "outer")
+"""Fields of a planted model that do not change what is drawn for it, only what becomes of that."""
 
 
 def streams(cell: Cell, replicate: int) -> Streams:

@@ -7,7 +7,6 @@ import numpy as np
 from annotated_types import Ge
 
 from recovery.errors import ParameterError
-from recovery.instances.planted import Form
 from recovery.programs.relu_network import ReluNetwork
 from recovery.types import Array, Rng
 
@@ -20,8 +19,8 @@ class PlantedNetwork:
     """A drawn network. No convex program holds its weights."""
 
     network: ReluNetwork
-    form: ClassVar[Form] = "other"
-    redraws: int = 0
+    form: ClassVar[Literal["other"]] = "other"
+    redraws: ClassVar[int] = 0
 
     @property
     def hyperplanes(self) -> Array:
@@ -52,7 +51,7 @@ class Network:
     bias: float = 1.0
     outer: Literal["signs", "positive", "spread"] = "signs"
 
-    form: ClassVar[Form] = "other"
+    form: ClassVar[Literal["other"]] = "other"
     slope: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
@@ -88,7 +87,7 @@ class Network:
         return free / np.linalg.norm(free, axis=1, keepdims=True)
 
     def _conditioned(self, free: Array) -> Array:
-        """Unit rows with W W^T = (1 - c) I + c 1 1^T, of eigenvalues 1 - c and 1 - c + m c: their ratio squared is kappa."""
+        """Unit rows, W W^T = (1 - c) I + c 1 1^T, of eigenvalues 1 - c and 1 - c + m c, whose ratio is kappa^2."""
         m, d = free.shape
         if m > d:
             raise ParameterError(f"weights: condition needs neurons <= d, found {m} neurons, d = {d}")

@@ -11,6 +11,7 @@ from annotated_types import Ge, Interval
 
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
+from recovery.instances.network import Network
 from recovery.types import Array, Rng
 
 SMALLEST_ACTIVATION = 1e-10
@@ -226,4 +227,5 @@ PLANTED: dict[str, type[Planted]] = {
     "linear": Linear,
     "relu": Relu,
     "normalized_relu": NormalizedRelu,
+    "network": Network,
 }

@@ -8,6 +8,7 @@ from recovery.methods.limit import Limit
 from recovery.methods.method import Method
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.regularized import Regularized
+from recovery.methods.tensor import Tensor
 from recovery.methods.train import Train
 
 METHODS: dict[str, type[Method]] = {
@@ -18,5 +19,6 @@ METHODS: dict[str, type[Method]] = {
     "arrangement": Arrangement,
     "limit": Limit,
     "train": Train,
+    "tensor": Tensor,
     "contraction": Contraction,
 }

@@ -113,6 +113,15 @@ _DOING: dict[Use, str] = {
     "learned": "learned from moments",
 }
 
+
+@dataclass(frozen=True)
+class Biased(Architecture):
+    """f(X) = sum_i (X w_i + b_i)_+ a_i: neurons that see a column of ones behind X (P4)."""
+
+    def features(self, X: Array) -> Array:
+        return np.hstack([X, np.ones((len(X), 1))])
+
+
 _ALL: frozenset[Use] = CONVEX | {"trained"}
 
 ARCHITECTURES: dict[str, Architecture] = {
@@ -122,6 +131,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         Architecture("relu_skip", skip=True, uses=_ALL),
         Architecture("relu_norm", normalization="after", uses=_ALL),
         Architecture("relu_norm_skip", skip=True, normalization="before"),
+        Biased("relu_bias", uses=CONVEX | {"learned"}),
     )
 }
 """Name -> architecture."""

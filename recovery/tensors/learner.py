@@ -41,13 +41,16 @@ class Status(Enum):
 
     IDENTIFIED = "identified", "as many units as asked for stand above the noise, and explain the moments"
     SIGNS_OPEN = "signs_open", "known up to sign: other signs fit as well, as dependent weights allow (P4, Claim 4.8)"
-    LINEAR_UNIT = (
-        "linear_unit",
-        "a unit is missing and a linear part is left: a large positive bias makes a unit linear",
+    LINEAR_PART = (
+        "linear_part",
+        "a unit is missing and a linear part is left: a large positive bias, or dependent weights",
     )
     HIDDEN_UNIT = "hidden_unit", "a unit is missing and nothing is left of it: its outer weight or e^{-b^2/2} is zero"
     DEPENDENT = "dependent", "independent weights do not explain the moments: they are dependent; take a larger order"
-    TOO_FEW_SAMPLES = "too_few_samples", "fewer units than asked for stand above the sampling noise: more samples"
+    TOO_FEW_SAMPLES = (
+        "too_few_samples",
+        "fewer units than asked for stand above the noise: too few samples, or dependent weights",
+    )
 
     def __init__(self, label: str, meaning: str) -> None:
         self.label = label
@@ -104,17 +107,29 @@ def learn(
     units = ReluNetwork(W * turn[:, None], b * turn, a)
     rest = float(np.hypot(np.linalg.norm(v), c))
     labels = size if data is None else float(np.sqrt(np.mean(data[1] ** 2)))
-    unexplained = left > UNEXPLAINED * level + 1e-6
-    status = judge(rank, neurons, unexplained, sure, rest > SEEN * eta1, estimate.samples is None)
+    clear = powers(joint_weights(scaled, rank, moments, rng), moments.order)
+    dependent = unexplained(scaled, noise, clear)
+    status = judge(rank, neurons, dependent, sure, rest > SEEN * eta1, estimate.samples is None)
     return Learned(units, units + affine(v, c) if rest > ROUNDING * labels else units, rank, left, level, status)
 
 
-def judge(rank: int, neurons: int, unexplained: bool, sure: bool, linear: bool, exact: bool) -> Status:
+def unexplained(matrices: Array, noise: Array, V: Array) -> bool:
+    """Whether r columns V (D, r) that stand above the noise leave more than noise of the matrices within their span.
+
+    Dependent weights leave it there: too few terms for the span. What lies outside is noise or missing units.
+    """
+    Q = np.linalg.qr(V)[0]
+    inside, around = Q.T @ matrices @ Q, Q.T @ noise @ Q
+    left = fit(inside, Q.T @ V).residual * float(np.linalg.norm(inside))
+    return left > UNEXPLAINED * float(np.linalg.norm(around)) + 1e-6 * float(np.linalg.norm(matrices))
+
+
+def judge(rank: int, neurons: int, dependent: bool, sure: bool, linear: bool, exact: bool) -> Status:
     """The first status that applies, the gravest first."""
     missing = rank < neurons
     found = [
-        (unexplained, Status.DEPENDENT),
-        (missing and linear, Status.LINEAR_UNIT),
+        (dependent, Status.DEPENDENT),
+        (missing and linear, Status.LINEAR_PART),
         (missing and exact, Status.HIDDEN_UNIT),
         (missing, Status.TOO_FEW_SAMPLES),
         (not sure, Status.SIGNS_OPEN),

@@ -87,7 +87,7 @@ def test_equal_biases_hide_nothing():
     assert parameter_error(learned.units, equal) < 1e-10
 
 
-@pytest.mark.parametrize(("bias", "status"), [(12.0, Status.LINEAR_UNIT), (-12.0, Status.HIDDEN_UNIT)])
+@pytest.mark.parametrize(("bias", "status"), [(12.0, Status.LINEAR_PART), (-12.0, Status.HIDDEN_UNIT)])
 def test_a_huge_bias_is_named_and_the_function_still_learned(bias, status):
     network = draw_network(7, 6, 4)
     b = network.b.copy()
