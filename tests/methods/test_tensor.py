@@ -86,7 +86,7 @@ def test_dependent_weights_are_never_called_identified(seed):
     """Samples tell them from few samples only where noise is small: any other outcome names them as a reason."""
     row = measured(Tensor(), Network(4, weights="dependent", biases="zero"), n=100_000, d=4, seed=seed)
     assert row["outcome"] in ("dependent", "too_few_samples", "linear_part")
-    assert row["units_found"] == 2
+    assert row["units_found"] <= 2
     assert "dependent" in row["reason"]
 
 
