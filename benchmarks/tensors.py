@@ -1,0 +1,292 @@
+"""What the moments of P4 give: exact parameters, the rate from samples, time and memory, starts, outcomes.
+
+python -m benchmarks.tensors            everything, some 20 minutes
+python -m benchmarks.tensors rate       one part: exact, rate, signs, starts or outcomes
+"""
+
+import platform
+import sys
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+from recovery.instances.network import Network
+from recovery.programs.relu_network import ReluNetwork, parameter_error
+from recovery.tensors.hermite import count_operations, estimate, exact, from_samples
+from recovery.tensors.learner import learn, regress, signs
+from recovery.tensors.polish import EXACT, PER_START, ROWS, flatten, polish, random_start, search
+from recovery.types import Array, Rng
+
+SPREAD = {"outer": "spread"}
+CHUNK = 65536
+"""Rows that the stream draws at once."""
+
+
+def network(seed: int, d: int, m: int, **law: object) -> ReluNetwork:
+    return Network(m, **(SPREAD | law)).draw(np.random.default_rng(seed), np.empty((1, d))).network.unit()  # type: ignore[arg-type]
+
+
+def stream(planted: ReluNetwork, rng: Rng, n: int) -> Iterator[tuple[Array, Array]]:
+    """n samples, made as they are asked for."""
+    for start in range(0, n, CHUNK):
+        X = rng.standard_normal((min(CHUNK, n - start), planted.W.shape[1]))
+        yield X, planted(X)
+
+
+def exact_parameters() -> list[str]:
+    """Must show 1: parameters from exact moments, 100 networks a line."""
+    lines = [
+        "| networks | l | weights by | identified | largest parameter error | median |",
+        "|---|---|---|---|---|---|",
+    ]
+    cases: list[tuple[str, int, int, int, dict[str, object]]] = [
+        ("d = 10, m = 5", 10, 5, 1, {}),
+        ("d = 10, m = 5, zero biases", 10, 5, 1, {"biases": "zero"}),
+        ("d = m = 10", 10, 10, 1, {}),
+        ("d = m = 10, zero biases", 10, 10, 1, {"biases": "zero"}),
+        ("d = 10, m = 5, equal biases", 10, 5, 1, {"biases": "equal"}),
+        ("d = 5, m = 9", 5, 9, 2, {}),
+        ("d = 5, m = 9, zero biases", 5, 9, 2, {"biases": "zero"}),
+        ("d = 5, m = 15", 5, 15, 2, {}),
+    ]
+    for name, d, m, order, law in cases:
+        for joint in (True, False):
+            errors, found = [], Counter[str]()
+            for seed in range(100):
+                planted = network(seed, d, m, **law)
+                learned = learn(exact(planted, order, np.eye(d)), m, np.random.default_rng(seed), joint)
+                error = parameter_error(learned.units, planted)
+                errors.append(np.inf if error is None else error)
+                found[learned.status.label] += 1
+            way = "all orders" if joint else "two orders"
+            lines.append(
+                f"| {name} | {order} | {way} | {found['identified']} of 100 | {max(errors):.1e} | "
+                f"{np.median(errors):.1e} |"
+            )
+    found, errors = Counter(), []
+    for seed in range(100):
+        W = network(seed, 4, 6).W
+        planted = ReluNetwork(W, np.zeros(6), np.linalg.svd(W.T)[2][-1])
+        learned = learn(exact(planted, 2, np.eye(4)), 6, np.random.default_rng(seed))
+        found[learned.status.label] += 1
+        error = parameter_error(learned.units, planted, up_to_sign=True)
+        errors.append(np.inf if error is None else error)
+    counts = ", ".join(f"{count} {label}" for label, count in found.items())
+    return [
+        *lines,
+        "",
+        f"Claim 4.8 (d = 4, m = 6, l = 2, outer weights that make the signs ambiguous): {counts}; largest error up to "
+        f"sign {max(errors):.1e}.",
+    ]
+
+
+def rate() -> list[str]:
+    """Must show 2: error against N, time a sample against its operations, memory."""
+    d, m, networks = 10, 5, 8
+    sizes = [10**4, 10**5, 10**6, 10**7]
+    errors, peaks, speeds = np.empty((networks, len(sizes))), [], []
+    G = np.eye(d)
+    for j, n in enumerate(sizes):
+        for seed in range(networks):
+            planted, rng = network(seed, d, m), np.random.default_rng([seed, n])
+            found = estimate(stream(planted, rng, n), 1, G)
+            W = learn(found, m, np.random.default_rng(0), trust=True).units.W
+            gaps = np.minimum(*(np.linalg.norm(W[:, None] - s * planted.W[None], axis=2) for s in (1, -1)))
+            errors[seed, j] = gaps.min(axis=0).max()
+        tracemalloc.start()
+        estimate(stream(network(0, d, m), np.random.default_rng(0), min(n, 10**6)), 1, G)
+        peaks.append(tracemalloc.get_traced_memory()[1] / 2**20)
+        tracemalloc.stop()
+    X = np.random.default_rng(0).standard_normal((200_000, d))
+    y, A = network(0, d, m)(X), np.random.default_rng(0).random((600, 600))
+    for _ in range(5):
+        own = seconds(lambda: from_samples(X, y, 1, G))
+        product = np.median([seconds(lambda: A @ A) for _ in range(5)])
+        speeds.append((count_operations(d, d, 1) * len(X) / own, 2 * 600**3 / product, own / len(X)))
+    achieved, possible, each = np.median(speeds, axis=0)
+    lines = ["| N | median of the largest weight error | quartiles | peak memory |", "|---|---|---|---|"]
+    for n, column, peak in zip(sizes, errors.T, peaks, strict=True):
+        low, middle, high = np.percentile(column, [25, 50, 75])
+        lines.append(f"| {n:.0e} | {middle:.3g} | {low:.3g} to {high:.3g} | {peak:.1f} MiB |")
+    return [
+        *lines,
+        "",
+        f"d = {d}, m = {m}, {networks} networks. Slope of log error over log N: {slope(sizes, errors)} over all N, "
+        f"{slope(sizes[1:], errors[:, 1:])} from N = 1e5. Memory at N = 1e7 is traced over the first 1e6 samples.",
+        f"{1e9 * each:.0f} ns a sample for {count_operations(d, d, 1)} operations: {achieved / 1e9:.1f} of "
+        f"{possible / 1e9:.1f} GFLOP/s in a matrix product of 600, {achieved / possible:.0%} "
+        "(medians of 5, interleaved; monomials and weights are in the time and not in the count).",
+    ]
+
+
+def slope(sizes: list[int], errors: Array) -> str:
+    """The mean of the networks' own slopes, with its 95 % t interval."""
+    x = np.log(sizes) - np.mean(np.log(sizes))
+    own = np.log(errors) @ x / (x @ x)
+    half = stats.t.ppf(0.975, len(own) - 1) * np.std(own, ddof=1) / np.sqrt(len(own))
+    return f"{own.mean():.3f} +- {half:.3f}"
+
+
+def seconds(function: Callable[[], object]) -> float:
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
+def weights_and_signs() -> list[str]:
+    """The joint decomposition against Algorithm 4, and the nearest signs against Algorithm 3, on the same samples."""
+    d, m, networks = 10, 5, 20
+    lines = [
+        "| N | weight error, all orders | two orders (Alg. 4) | all orders nearer | wrong signs, Alg. 3 | nearest sum |",
+        "|---|---|---|---|---|---|",
+    ]
+    for n in (10**4, 10**5, 10**6):
+        rows = []
+        for seed in range(networks):
+            planted, rng = network(seed, d, m, bias=2.0), np.random.default_rng([seed, n])
+            X = rng.standard_normal((n, d))
+            y = planted(X)
+            found = from_samples(X, y, 1, np.eye(d))
+            errors = []
+            for joint in (True, False):
+                W = learn(found, m, np.random.default_rng(0), joint, (X, y), True).units.W
+                gaps = np.minimum(*(np.linalg.norm(W[:, None] - s * planted.W[None], axis=2) for s in (1, -1)))
+                errors.append(gaps.min(axis=0).max())
+            # both from the same start: the planted units with random signs, and weights off by the error of this N
+            turn = rng.choice([-1.0, 1.0], m)
+            W = turn[:, None] * planted.W + 30.0 / np.sqrt(n * d) * rng.standard_normal((m, d))
+            W /= np.linalg.norm(W, axis=1, keepdims=True)
+            b = turn * planted.b
+            T1 = found.moments.whole[1]
+            z = np.linalg.lstsq((W * planted.a[:, None]).T, T1, rcond=None)[0]
+            a, v, c = regress(X, y, W, b)
+            nearest = np.where(signs(W, b, a, v, c)[0], -1.0, 1.0)
+            rows.append((*errors, errors[0] < errors[1], np.mean(np.sign(z) != turn), np.mean(nearest != turn)))
+        values = np.array(rows, dtype=float)
+        lines.append(
+            f"| {n:.0e} | {np.median(values[:, 0]):.3g} | {np.median(values[:, 1]):.3g} | "
+            f"{int(values[:, 2].sum())} of {networks} | {values[:, 3].mean():.1%} | {values[:, 4].mean():.1%} |"
+        )
+    return [*lines, "", f"d = {d}, m = {m}, biases uniform on [-2, 2], {networks} networks, paired."]
+
+
+def starts() -> list[str]:
+    """Must show 3: the polished tensor start against as many random starts as fit in its time."""
+    d, networks = 10, 20
+    lines = [
+        "| m | N | tensor start fits | random starts fit | tensor alone | random alone | p | random starts |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for m, n in [
+        (3, 500),
+        (3, 5000),
+        (3, 50_000),
+        (5, 500),
+        (5, 5000),
+        (5, 50_000),
+        (8, 2000),
+        (8, 50_000),
+        (8, 500_000),
+    ]:
+        rows, counts = [], []
+        for seed in range(networks):
+            planted, rng = network(seed, d, m), np.random.default_rng([seed, n, m])
+            X = rng.standard_normal((n, d))
+            y = planted(X)
+            begin = time.process_time()
+            units = learn(from_samples(X, y, 1, np.eye(d)), m, rng, True, (X, y), True).units
+            first = search(X, y, [units], PER_START).residual < EXACT
+            budget, begin, second, tried = time.process_time() - begin, time.process_time(), False, 0
+            part = slice(ROWS * len(flatten(units)))
+            while not second and time.process_time() - begin < budget:
+                second = polish(X[part], y[part], random_start(X[part], y[part], m, rng), PER_START).residual < EXACT
+                tried += 1
+            rows.append((first, second))
+            counts.append(tried)
+        one, two = np.array(rows).T
+        only, other = int(np.sum(one & ~two)), int(np.sum(two & ~one))
+        p = stats.binomtest(only, only + other).pvalue if only + other else 1.0
+        lines.append(
+            f"| {m} | {n} | {one.sum()} of {networks} | {two.sum()} of {networks} | {only} | {other} | {p:.2g} | "
+            f"{np.mean(counts):.1f} |"
+        )
+    return [
+        *lines,
+        "",
+        f"d = {d}, {networks} networks each, the same samples for both. p: exact sign test of the pairs that differ. "
+        f"The time is the processor's, of moments, decomposition and one polish of at most {PER_START} evaluations; the "
+        "last random start is let finish.",
+    ]
+
+
+def outcomes() -> list[str]:
+    """Must show 4: what the learner says where something is wrong."""
+    d, m, networks = 6, 3, 20
+    lines = ["| case | N | outcomes of 20 networks | median function error |", "|---|---|---|---|"]
+    cases: list[tuple[str, dict[str, object], float]] = [
+        ("nothing wrong", {}, 0.0),
+        ("dependent weights", {"weights": "dependent"}, 0.0),
+        ("equal biases", {"biases": "equal", "bias": 0.5}, 0.0),
+        ("one bias of 10", {"biases": "huge"}, 0.0),
+        ("noise of variance 1", {}, 1.0),
+        ("noise of variance 100", {}, 10.0),
+    ]
+    for name, law, noise in cases:
+        for n in (300, 10**5, 10**6):
+            found, errors = Counter[str](), []
+            for seed in range(networks):
+                planted, rng = network(seed, d, m, **law), np.random.default_rng([seed, n])
+                X = rng.standard_normal((n, d))
+                y = planted(X) + noise * rng.standard_normal(n)
+                learned = learn(from_samples(X, y, 1, np.eye(d)), m, rng, data=(X, y))
+                found[learned.status.label] += 1
+                errors.append(relative(learned.network, planted))
+            counts = ", ".join(f"{label} {count}" for label, count in found.most_common())
+            lines.append(f"| {name} | {n:.0e} | {counts} | {np.median(errors):.2g} |")
+    return [*lines, "", f"d = {d}, m = {m}, l = 1; the weights that stand above the noise."]
+
+
+def relative(found: ReluNetwork, planted: ReluNetwork) -> float:
+    return float(np.sqrt((found + -planted).square_norm() / planted.square_norm()))
+
+
+PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
+    "exact": ("Parameters from exact moments", exact_parameters),
+    "rate": ("The rate from samples, time and memory", rate),
+    "signs": ("Weights from all orders at once, and signs", weights_and_signs),
+    "starts": ("Tensor starts against random ones in equal time", starts),
+    "outcomes": ("What the learner says", outcomes),
+}
+
+
+def main() -> None:
+    path = Path(__file__).with_suffix(".md")
+    wanted = sys.argv[1:] or list(PARTS)
+    sections = read(path)
+    with threadpool_limits(1):
+        for name in wanted:
+            title, part = PARTS[name]
+            sections[title] = "\n".join(part())
+            print(f"## {title}\n\n{sections[title]}\n", flush=True)
+    order = [title for title, _ in PARTS.values() if title in sections]
+    body = "\n\n".join(f"## {title}\n\n{sections[title]}" for title in order)
+    foot = f"One thread, {platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}."
+    path.write_text(f"{body}\n\n{foot}\n")
+
+
+def read(path: Path) -> dict[str, str]:
+    """The sections that are stored."""
+    if not path.exists():
+        return {}
+    parts = path.read_text().rpartition("\n\nOne thread")[0].split("## ")[1:]
+    return {title: text.strip() for title, _, text in (part.partition("\n\n") for part in parts)}
+
+
+if __name__ == "__main__":
+    main()
