@@ -143,7 +143,7 @@ def weights_and_signs() -> list[str]:
     """The joint decomposition against Algorithm 4, and the nearest signs against Algorithm 3, on the same samples."""
     d, m, networks = 10, 5, 20
     lines = [
-        "| N | weight error, all orders | two orders (Alg. 4) | all orders nearer | wrong signs, Alg. 3 | nearest sum |",
+        "| N | weights off, all orders | two orders (Alg. 4) | first nearer | wrong signs, Alg. 3 | nearest sum |",
         "|---|---|---|---|---|---|",
     ]
     for n in (10**4, 10**5, 10**6):
@@ -220,7 +220,7 @@ def starts() -> list[str]:
         *lines,
         "",
         f"d = {d}, {networks} networks each, the same samples for both. p: exact sign test of the pairs that differ. "
-        f"The time is the processor's, of moments, decomposition and one polish of at most {PER_START} evaluations; the "
+        f"Processor time of moments, decomposition and one polish of at most {PER_START} evaluations; the "
         "last random start is let finish.",
     ]
 
