@@ -19,6 +19,7 @@ PLANTED: dict[str, Planted] = {
     "relu_skip": Linear(),
     "relu_norm": NormalizedRelu(k=2, signs="alternating"),
     "relu_norm_skip": Linear(),
+    "relu_bias": Relu(k=2, signs="alternating"),
 }
 
 

@@ -24,6 +24,7 @@ PLANTED: dict[str, Planted] = {
     "relu_skip": Linear(),
     "relu_norm": NormalizedRelu(k=2),
     "relu_norm_skip": Linear(),
+    "relu_bias": Relu(k=2, signs="alternating"),
 }
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
