@@ -1,0 +1,121 @@
+"""Tests of P(yes) = Phi(a (n - r d) / sqrt n) in the directions in which it may fail, and the ratio if it may.
+
+Each direction adds one column to the fit; efficient scores test it, and one Newton step estimates what it changes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from recovery.report.statistics.likelihood import LINKS
+from recovery.types import Array
+
+LEVEL = 5e-3
+"""The level of each directed test."""
+REACH = 3.0
+"""The link's shape is judged by eta within +-3: beyond, one trial would speak louder than all others."""
+SHAPES = ("exponent", "skew", "tails")
+"""Directions that leave one ratio r."""
+SHAPE = 0.5
+"""Standard deviation that the coefficient of a shape is given beforehand, so that a grid that says nothing of it does
+not leave the ratio open. (Logistic curves have tails of -0.15, complementary log-log ones a skewness of 0.15.)"""
+
+
+@dataclass(frozen=True)
+class Directed:
+    """`z`: standard normal if the model is true, by direction. `ratio`: r and its standard error, where the curve may be
+    skew, of other tails and of another exponent; `widening`: that error over the model's own. `drift`: the change of r
+    for a unit of log d, and its standard error. `ends`: (d, r there, standard error) of the least and largest d."""
+
+    z: dict[str, float]
+    ratio: tuple[float, float]
+    widening: float
+    drift: tuple[float, float]
+    ends: tuple[tuple[float, float, float], ...]
+
+    @property
+    def rejected(self) -> list[str]:
+        """The directions in which the model fails, worst first."""
+        limit = float(norm.isf(LEVEL / 2))
+        return sorted((name for name, z in self.z.items() if abs(z) > limit), key=lambda name: -abs(self.z[name]))
+
+    def change(self, level: float = 0.95) -> tuple[float, float, float]:
+        """(estimate, low, high) of the change of r from the least to the largest d, relative to r."""
+        span = float(np.log(self.ends[1][0] / self.ends[0][0])) / self.ratio[0]
+        far = float(norm.isf((1 - level) / 2)) * self.drift[1]
+        return self.drift[0] * span, (self.drift[0] - far) * span, (self.drift[0] + far) * span
+
+
+def directed(n: Array, d: Array, yes: Array, no: Array, ratio: float, slope: float) -> Directed:
+    """Tests and widened estimates at the model's fit (ratio, slope); slope is negative where success falls with n.
+
+    With eta = a (n - r d) / sqrt n the columns are v log d (drift), eta log n (exponent), eta^2 (skewness: Stukel's
+    two slopes moved alike) and eta |eta| (tails: moved apart; Stukel 1988), v = d / sqrt n. A direction that the grid
+    does not have (one d: no drift) has no entry in `z`.
+    """
+    v = d / np.sqrt(n)
+    eta = slope * (n - ratio * d) / np.sqrt(n)
+    link = LINKS["probit"]
+    above, below = link.hazard(eta), link.hazard(-eta)
+    residual, weight = yes * above - no * below, (yes + no) * above * below
+    near = np.clip(eta, -REACH, REACH)
+    base = np.column_stack([-slope * v, (n - ratio * d) / np.sqrt(n)])
+    centre = float(np.average(np.log(d), weights=weight * v**2))
+    columns = {
+        "drift": -slope * v * (np.log(d) - centre),
+        "exponent": eta * np.log(n / np.median(n)),
+        "skew": near**2,
+        "tails": near * np.abs(near),
+    }
+    columns = {name: column for name, column in columns.items() if _informs(base, column, weight)}
+    z = {name: _score(base, column, weight, residual) for name, column in columns.items()}
+    shapes = [columns[name] for name in SHAPES if name in columns]
+    alone = float(np.sqrt(_inverse(base, weight, 0)[0, 0]))
+    step, error = _step(np.column_stack([base, *shapes]), weight, residual, len(shapes))
+    drift, ends = (0.0, 0.0), ((np.nan, np.nan, np.nan),) * 2
+    if "drift" in columns:
+        whole = np.column_stack([base, columns["drift"], *shapes])
+        moved, errors = _step(whole, weight, residual, len(shapes))
+        drift = (float(moved[2]), float(np.sqrt(errors[2, 2])))
+        ends = tuple(_at(float(size), centre, ratio, moved, errors) for size in (d.min(), d.max()))
+    spread = float(np.sqrt(error[0, 0]))
+    return Directed(z, (ratio + float(step[0]), spread), spread / alone, drift, ends)
+
+
+def _at(size: float, centre: float, ratio: float, moved: Array, errors: Array) -> tuple[float, float, float]:
+    along = np.array([1.0, np.log(size) - centre])
+    which = [0, 2]
+    return size, ratio + float(along @ moved[which]), float(np.sqrt(along @ errors[np.ix_(which, which)] @ along))
+
+
+def _inverse(columns: Array, weight: Array, shapes: int) -> Array:
+    """Inverse information of the columns, of which the last so many are shapes."""
+    known = np.zeros(columns.shape[1])
+    known[len(known) - shapes :] = SHAPE**-2
+    inverse: Array = np.linalg.inv(columns.T @ (columns * weight[:, None]) + np.diag(known))
+    return inverse
+
+
+def _step(columns: Array, weight: Array, residual: Array, shapes: int) -> tuple[Array, Array]:
+    """One Newton step from the fit, and the covariance of where it leads."""
+    covariance = _inverse(columns, weight, shapes)
+    return covariance @ (columns.T @ residual), covariance
+
+
+def _left(base: Array, column: Array, weight: Array) -> Array:
+    """What of a column the base cannot imitate, in the metric of the weights."""
+    root = np.sqrt(weight)
+    imitated = np.linalg.lstsq(base * root[:, None], column * root, rcond=None)[0]
+    left: Array = column - base @ imitated
+    return left
+
+
+def _informs(base: Array, column: Array, weight: Array) -> bool:
+    left = _left(base, column, weight)
+    return bool(weight @ left**2 > 1e-6 * (weight @ column**2) > 0)
+
+
+def _score(base: Array, column: Array, weight: Array, residual: Array) -> float:
+    left = _left(base, column, weight)
+    return float(left @ residual / np.sqrt(weight @ left**2))

@@ -1,0 +1,82 @@
+"""How far binomial counts lie from known chances: the likelihood ratio G, and its tail at any level.
+
+Under the chances G is a sum of independent discrete numbers. Its tail is drawn from the exponentially tilted law, under
+which what was observed is ordinary: so a p-value of 1e-30 takes no more draws than one of 0.1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import gammaln, logsumexp, softmax, xlogy
+
+from recovery.types import Array
+
+DRAWS = 4000
+MOST = 20_000_000
+"""Draws times cells."""
+STEEPEST = 200.0
+"""A tilt under which only the most extreme outcomes are left."""
+
+
+@dataclass(frozen=True)
+class Tail:
+    """G and its p-value; `most`: the p-value plus three standard errors of its draws; `least`: the smallest p-value
+    that any outcome of these cells has."""
+
+    ratio: float
+    p: float
+    most: float
+    least: float
+
+
+def tail(yes: Array, total: Array, chance: Array, seed: int = 0) -> Tail:
+    """P(G >= observed | yes ~ Binomial(total, chance)), G = 2 sum (yes log(yes / (total p)) + no log(no / (total q))).
+
+    An outcome of chance 0 has the p-value 0. Each cell is drawn with weights exp(t g) beside its law's, t such that the
+    mean of G is the observed one; the p-value is the mean of exp(K(t) - t G) over the draws that reach what was
+    observed, K the cumulants (Siegmund 1976).
+    """
+    certain = (chance <= 0) | (chance >= 1)
+    if np.any(yes[certain] != total[certain] * (chance[certain] >= 1)):
+        return Tail(np.inf, 0.0, 0.0, 0.0)
+    yes, total, chance = (a[~certain & (total > 0)] for a in (yes, total, chance))
+    if not len(yes):
+        return Tail(0.0, 1.0, 1.0, 1.0)
+    values, law = _cells(total, chance)
+    observed = float(values[np.arange(len(yes)), yes.astype(int)].sum())
+    farthest = values.max(axis=1, keepdims=True)
+    least = float(np.exp(logsumexp(np.where(values >= farthest - 1e-9, law, -np.inf), axis=1).sum()))
+    t = _tilt(values, law, observed)
+    cumulant = float(logsumexp(law + t * values, axis=1).sum())
+    steps = np.cumsum(softmax(law + t * values, axis=1), axis=1)
+    rng = np.random.default_rng(seed)
+    drawn = np.zeros(int(np.clip(MOST / len(yes), 400, DRAWS)))
+    for value, step in zip(values, steps, strict=True):
+        drawn += value[np.searchsorted(step[:-1], rng.random(len(drawn)), side="right")]
+    part = np.exp(np.where(drawn >= observed - 1e-9, cumulant - t * drawn, -np.inf))
+    p = float(part.mean())
+    return Tail(observed, p, min(p + 3 * float(part.std()) / len(part) ** 0.5, 1.0), least)
+
+
+def _cells(total: Array, chance: Array) -> tuple[Array, Array]:
+    """For each cell and each of its outcomes 0, 1, ...: G's part, and the log of its probability (-inf: no outcome)."""
+    yes = np.arange(int(total.max()) + 1)[None]
+    total, chance = total[:, None], chance[:, None]
+    no = np.maximum(total - yes, 0)
+    fixed = xlogy(yes, chance) + xlogy(no, 1 - chance)
+    ways = gammaln(total + 1) - gammaln(yes + 1) - gammaln(no + 1)
+    there = yes <= total
+    values = np.where(there, 2 * (xlogy(yes, yes / total) + xlogy(no, no / total) - fixed), 0.0)
+    return values, np.where(there, ways + fixed, -np.inf)
+
+
+def _tilt(values: Array, law: Array, observed: float) -> float:
+    """t >= 0 with K'(t) = observed; 0 for what is no more than ordinary."""
+
+    def excess(t: float) -> float:
+        return float((softmax(law + t * values, axis=1) * values).sum()) - observed
+
+    if excess(0.0) >= 0:
+        return 0.0
+    return float(brentq(excess, 0.0, STEEPEST, xtol=1e-6)) if excess(STEEPEST) > 0 else STEEPEST

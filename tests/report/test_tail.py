@@ -1,0 +1,57 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest
+
+from recovery.report.statistics.tail import tail
+from recovery.theory import CURVES
+from recovery.types import Array
+
+
+def every_outcome(total: Array, chance: Array) -> list[tuple[Array, float]]:
+    outcomes = [np.array(o, dtype=float) for o in product(*(range(int(n) + 1) for n in total))]
+    return [(yes, float(np.prod(binom.pmf(yes, total, chance)))) for yes in outcomes]
+
+
+def test_the_tail_is_that_of_all_outcomes_counted() -> None:
+    total, chance = np.array([5.0, 4.0, 6.0]), np.array([0.1, 0.55, 0.9])
+    outcomes = every_outcome(total, chance)
+    ratios = np.array([tail(yes, total, chance).ratio for yes, _ in outcomes])
+    weights = np.array([weight for _, weight in outcomes])
+    for at in np.random.default_rng(0).choice(len(outcomes), 25, replace=False):
+        found = tail(outcomes[at][0], total, chance)
+        exact = float(weights[ratios >= ratios[at] - 1e-9].sum())
+        error = max((found.most - found.p) / 3, 1e-12)
+        assert abs(found.p - exact) <= 4.5 * error + 1e-9 * exact
+    assert tail(outcomes[0][0], total, chance).least == pytest.approx(weights[ratios >= ratios.max() - 1e-9].sum())
+
+
+def test_a_tail_of_one_in_a_million_of_millions_has_its_size() -> None:
+    """One cell: P(yes >= 60 of 100 | 0.2) by the binomial law; outcomes below have no such ratio."""
+    found = tail(np.array([60.0]), np.array([100.0]), np.array([0.2]))
+    assert found.p == pytest.approx(binom.sf(59, 100, 0.2), rel=0.2)
+    assert found.p < 1e-15
+
+
+def test_what_cannot_be_has_no_chance_and_what_must_be_no_doubt() -> None:
+    total, chance = np.array([5.0, 5.0]), np.array([0.0, 1.0])
+    assert tail(np.array([1.0, 5.0]), total, chance).p == 0
+    assert tail(np.array([0.0, 4.0]), total, chance).p == 0
+    assert tail(np.array([0.0, 5.0]), total, chance).p == 1
+
+
+def test_p_values_are_no_smaller_than_they_should_be() -> None:
+    n, d = (a.ravel().astype(float) for a in np.meshgrid(np.arange(10, 101, 10), np.arange(10, 41, 10)))
+    chance, total = np.clip(CURVES["wendel"].function(n, d), 0, 1), np.full(len(n), 10.0)
+    rng = np.random.default_rng(1)
+    p = [tail(rng.binomial(10, chance).astype(float), total, chance).p for _ in range(200)]
+    for level in (0.05, 0.2, 0.5):
+        assert binomtest(int(np.sum(np.array(p) < level)), 200, level).pvalue > 1e-3
+
+
+def test_a_step_has_no_place_on_a_smooth_curve() -> None:
+    n, d = (a.ravel().astype(float) for a in np.meshgrid(np.arange(10, 401, 10), np.arange(10, 101, 10)))
+    chance, total = np.clip(CURVES["wendel"].function(n, d), 0, 1), np.full(len(n), 20.0)
+    found = tail(np.where(n < 2 * d, 20.0, np.where(n == 2 * d, 10.0, 0.0)), total, chance)
+    assert found.most < 1e-9
