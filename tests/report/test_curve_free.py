@@ -136,7 +136,7 @@ def test_intervals_cover_the_median_of_any_rising_curve(name: str, replicates: i
 
 
 def test_a_long_stretch_just_below_one_half_is_left_to_the_exact_interval() -> None:
-    """The likelihood set supposes a slope at n50, and covers in about 6 to 8 of 10 without one; the exact one covers."""
+    """The likelihood set supposes a slope at n50; without one it covers in 6 to 8 of 10, the exact one as it says."""
     rng = np.random.default_rng(4)
     x = np.arange(10.0, 401.0, 10.0)
     chance = np.where(x < 203, 0.48, 1.0)

@@ -13,7 +13,7 @@ from scipy.special import bdtr
 from recovery.types import Array, Mask
 
 RISE = {0.9: 1.6025, 0.95: 2.2692}
-"""Level -> quantile of the limit of the likelihood ratio at a point of a monotone function (Banerjee and Wellner 2001)."""
+"""Level -> quantile of the limit law of the likelihood ratio at a point of a rising curve (Banerjee and Wellner 2001)."""
 FIRST = 6
 """Fewer trials cannot reject one half at one-sided 2.5 %."""
 GROWTH = 2**0.5
@@ -22,7 +22,7 @@ GROWTH = 2**0.5
 
 @dataclass(frozen=True)
 class Crossing:
-    """An estimate of n50 and an interval; infinite where the cells end, the estimate NaN if they do not reach both sides."""
+    """n50 and an interval; infinite where the cells end, the estimate NaN if they do not reach both sides."""
 
     estimate: float
     low: float

@@ -24,7 +24,7 @@ not leave the ratio open. (Logistic curves have tails of -0.15, complementary lo
 
 @dataclass(frozen=True)
 class Directed:
-    """`z`: standard normal if the model is true, by direction. `ratio`: r and its standard error, where the curve may be
+    """`z`: standard normal if the model is true, by direction. `ratio`: r and its standard error where the curve may be
     skew, of other tails and of another exponent; `widening`: that error over the model's own. `drift`: the change of r
     for a unit of log d, and its standard error. `ends`: (d, r there, standard error) of the least and largest d."""
 
