@@ -6,7 +6,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 from scipy.stats import binom, binomtest
 
-from recovery.report.statistics.curve_free import RISE, crossing, exact
+from recovery.report.statistics.curve_free import RISE, common, crossing, exact
 from recovery.types import Array
 
 
@@ -146,3 +146,31 @@ def test_a_long_stretch_just_below_one_half_is_left_to_the_exact_interval() -> N
         low, high = exact(x, yes, 5 - yes)
         covered += low <= 203 <= high
     assert binomtest(covered, 200, 0.95, alternative="less").pvalue > 1e-3
+
+
+def test_slices_share_one_ratio_whatever_their_curves() -> None:
+    """Each size has a curve of another shape; only the median of n/d is common."""
+    rng = np.random.default_rng(5)
+    n, covered, lengths = np.arange(10.0, 301.0, 10.0), 0, []
+    shapes = list(TRUTHS.values())
+    for _ in range(100):
+        slices = []
+        for k, d in enumerate((10.0, 25.0, 45.0, 80.0)):
+            chance = np.clip(shapes[k]((n - 2.1 * d) / np.sqrt(n)), 0, 1)
+            yes = rng.binomial(10, chance).astype(float)
+            slices.append((n / d, yes, 10 - yes))
+        found = common(slices)
+        covered += found.low <= 2.1 <= found.high
+        lengths.append(found.high - found.low)
+    assert binomtest(covered, 100, 0.95, alternative="less").pvalue > 1e-3
+    assert np.median(lengths) < 0.5
+
+
+def test_one_slice_alone_has_its_own_set_at_the_wider_quantile() -> None:
+    rng = np.random.default_rng(6)
+    x = np.arange(1.0, 21.0)
+    yes = rng.binomial(10, x / 21).astype(float)
+    one, several = crossing(x, yes, 10 - yes), common([(x, yes, 10 - yes)])
+    assert several.low <= one.low < one.high <= several.high
+    twice = common([(x, yes, 10 - yes), (x, yes, 10 - yes)])
+    assert several.low <= twice.low < twice.high <= several.high

@@ -3,17 +3,18 @@
 n50 lies between two cells, left of it no probability is above one half, right of it none below.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log
 
 import numpy as np
 from scipy.special import bdtr
+from scipy.stats import chi2
 
 from recovery.types import Array, Mask
 
 RISE = {0.9: 1.6025, 0.95: 2.2692}
-"""Level -> quantile of the limit law of the likelihood ratio at a point of a rising curve (Banerjee and Wellner 2001)."""
+"""Level -> quantile of the likelihood ratio at a point of a rising curve, in the limit (Banerjee and Wellner 2001)."""
 FIRST = 6
 """Fewer trials cannot reject one half at one-sided 2.5 %."""
 GROWTH = 2**0.5
@@ -39,12 +40,29 @@ def crossing(x: Array, yes: Array, no: Array, level: float = 0.95) -> Crossing:
     x, yes, no = _tied(x, yes, no)
     if not len(x):
         return Crossing(np.nan, -np.inf, np.inf)
-    left, _ = _rising(yes, no, 0.5)
-    right, _ = _rising(no[::-1], yes[::-1], 0.5)
-    free, fitted = _rising(yes, no, 1.0)
-    kept = np.flatnonzero(2 * (free[-1] - np.array(left) - np.array(right)[::-1]) <= RISE[level])
+    ratio, fitted = _ratios(yes, no)
+    kept = np.flatnonzero(ratio <= RISE[level])
     ends = np.concatenate([[-np.inf], x, [np.inf]])
     return Crossing(_crossed(x, fitted), float(ends[kept[0]]), float(ends[kept[-1] + 1]))
+
+
+def common(slices: Iterable[tuple[Array, Array, Array]], level: float = 0.95) -> Crossing:
+    """One x at which several slices (x, yes, no) cross one half, each on a rising curve of its own.
+
+    The likelihood ratios of the slices are summed; the set holds what lies within the chi-squared quantile of the least
+    sum, the estimate is the middle of where it is least. No law of this is known: that it covers is measured
+    (benchmarks/coverage.md).
+    """
+    tied = [_tied(*part) for part in slices]
+    ends = np.unique(np.concatenate([[-np.inf], *(x for x, _, _ in tied)]))
+    total = np.zeros(len(ends))
+    for x, yes, no in tied:
+        total += _ratios(yes, no)[0][np.searchsorted(x, ends, side="right")]
+    ends = np.append(ends, np.inf)
+    best = np.flatnonzero(total <= total.min() + 1e-9)
+    kept = np.flatnonzero(total <= total.min() + float(chi2.ppf(level, 1)))
+    middle = float(ends[best[0]] + ends[best[-1] + 1]) / 2
+    return Crossing(middle if np.isfinite(middle) else np.nan, float(ends[kept[0]]), float(ends[kept[-1] + 1]))
 
 
 def exact(x: Array, yes: Array, no: Array, level: float = 0.95) -> tuple[float, float]:
@@ -71,6 +89,15 @@ def _tied(x: Array, yes: Array, no: Array) -> tuple[Array, Array, Array]:
     values, which = np.unique(x[there], return_inverse=True)
     size = len(values)
     return values, np.bincount(which, yes[there], size), np.bincount(which, no[there], size)
+
+
+def _ratios(yes: Array, no: Array) -> tuple[Array, Array]:
+    """(2 log likelihood ratio against one half being crossed before the first cell, before the second, ..., after the
+    last; the isotonic fractions)."""
+    left, _ = _rising(yes, no, 0.5)
+    right, _ = _rising(no[::-1], yes[::-1], 0.5)
+    free, fitted = _rising(yes, no, 1.0)
+    return 2 * (free[-1] - np.array(left) - np.array(right)[::-1]), fitted
 
 
 def _rising(yes: Array, no: Array, most: float) -> tuple[list[float], Array]:
