@@ -87,8 +87,10 @@ def _tied(x: Array, yes: Array, no: Array) -> tuple[Array, Array, Array]:
     """Cells with trials in the order of x, those of one x put together."""
     there = yes + no > 0
     values, which = np.unique(x[there], return_inverse=True)
-    size = len(values)
-    return values, np.bincount(which, yes[there], size), np.bincount(which, no[there], size)
+    won, lost = np.zeros(len(values)), np.zeros(len(values))
+    np.add.at(won, which, yes[there])
+    np.add.at(lost, which, no[there])
+    return values, won, lost
 
 
 def _ratios(yes: Array, no: Array) -> tuple[Array, Array]:

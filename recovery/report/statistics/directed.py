@@ -26,7 +26,7 @@ not leave the ratio open. (Logistic curves have tails of -0.15, complementary lo
 class Directed:
     """`z`: standard normal if the model is true, by direction. `ratio`: r and its standard error where the curve may be
     skew, of other tails and of another exponent; `widening`: that error over the model's own. `drift`: the change of r
-    for a unit of log d, and its standard error. `ends`: (d, r there, standard error) of the least and largest d."""
+    for a unit of log d, and its standard error. `ends`: (d, r there, standard error) of the least and largest d, if there are two."""
 
     z: dict[str, float]
     ratio: tuple[float, float]
@@ -73,7 +73,8 @@ def directed(n: Array, d: Array, yes: Array, no: Array, ratio: float, slope: flo
     shapes = [columns[name] for name in SHAPES if name in columns]
     alone = float(np.sqrt(_inverse(base, weight, 0)[0, 0]))
     step, error = _step(np.column_stack([base, *shapes]), weight, residual, len(shapes))
-    drift, ends = (0.0, 0.0), ((np.nan, np.nan, np.nan),) * 2
+    drift: tuple[float, float] = (0.0, 0.0)
+    ends: tuple[tuple[float, float, float], ...] = ()
     if "drift" in columns:
         whole = np.column_stack([base, columns["drift"], *shapes])
         moved, errors = _step(whole, weight, residual, len(shapes))
