@@ -18,13 +18,13 @@ from .grids import fail, grid, wendel_rows
 
 HOSTILE = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'> \U0001f4a5 $x$"
 CLAIMS = [
-    {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.3, "source": HOSTILE},
+    {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.5, "source": HOSTILE},
     {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 4.0, "tolerance": 0.3},
 ]
 
 
 def make_page() -> tuple[str, Diagram]:
-    rows = fail(wendel_rows(ensemble=["gaussian", "haar"]), [0, 1, 2, 3, 4, 17], HOSTILE)
+    rows = fail(wendel_rows(ensemble=["gaussian", "haar"], seed=1), [0, 1, 2, 3, 4, 17], HOSTILE)
     stored = grid(rows, "results/it's drawn", title=HOSTILE, source=HOSTILE, claims=CLAIMS)
     stored.sweep["provenance"] = {"cpu": HOSTILE, "program": {"version": "1"}}
     diagram = Diagram.of(stored)

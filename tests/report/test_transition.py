@@ -3,10 +3,12 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from recovery.report.claims.analysis import Analysis, brief, in_words
+from recovery.report.claims.analysis import Analysis
+from recovery.report.claims.words import brief, in_words
 from recovery.report.diagram.diagram import Diagram, Panel
 from recovery.report.statistics.estimates import sensitivity
-from recovery.report.statistics.transition import collapse, monotone, pooled, slices
+from recovery.report.statistics.pooled import pooled
+from recovery.report.statistics.transition import collapse, monotone, slices
 
 from .grids import fail, grid, wendel_rows
 
@@ -58,19 +60,19 @@ def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> 
     rows["max_deviation"] = np.where(rows["recovered"].astype(bool), 1e-7, 1e-1)
     column, series = sensitivity(Diagram.of(grid(rows)))
     assert column == "max_deviation"
-    expected = pooled(Diagram.of(grid(rows)).panels[0]).ratio.estimate
+    expected = pooled(Diagram.of(grid(rows)).panels[0]).model.estimate
     by_tolerance = {round(np.log10(tolerance), 1): found.estimate for tolerance, found in series[0]}
     assert all(by_tolerance[k] == pytest.approx(expected) for k in (-6.0, -4.0, -2.0))
     assert np.isnan(by_tolerance[-8.0])  # nothing counts as recovered
     assert np.isnan(by_tolerance[1.0])  # everything does
 
 
-def test_a_threshold_that_is_no_ratio_is_called_a_poor_fit():
+def test_a_threshold_that_is_no_ratio_is_withdrawn_with_its_reason():
     rows = wendel_rows(replicates=20)
     rng = np.random.default_rng(3)
     flat = rows.assign(recovered=pd.array(rng.random(len(rows)) < norm.cdf((rows["n"] - 55) / 8), dtype="boolean"))
     straight, constant = (Analysis(Diagram.of(grid(frame))).pooled[0] for frame in (rows, flat))
-    assert "poor fit" in brief(constant)
-    assert "no one ratio fits" in in_words(constant)
-    assert "poor fit" not in brief(straight)
-    assert "no one ratio" not in in_words(straight)
+    assert brief(constant) == "no pooled n/d (drift)"
+    assert "no pooled n/d, because the ratio n/d changes by -" in in_words(constant)
+    assert "[" in brief(straight)
+    assert "no pooled n/d" not in in_words(straight)

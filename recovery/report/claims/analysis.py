@@ -5,10 +5,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
-from recovery.report.statistics import Estimates, Pooled
+from recovery.report.claims.words import standing, why
+from recovery.report.statistics import DIRECTIONS, Estimates
 
 
 @dataclass(frozen=True)
@@ -24,21 +26,35 @@ class Analysis(Estimates):
         """One plain record a panel, for tables; numbers that do not exist are NaN."""
         records = []
         for i, found in enumerate(self.pooled):
-            ratio, scaling = found.ratio, self.collapses[i] if self.collapses else None
+            ratio, model, scaling = found.ratio, found.model, self.collapses[i] if self.collapses else None
+            given, z = not found.withdrawn, found.directed.z
+            change = found.directed.change() if found.directed.ends else (np.nan,) * 3
             records.append(
                 {
                     "panel": found.panel.title,
-                    "n/d": ratio.estimate,
-                    "low": ratio.low,
-                    "high": ratio.high,
+                    "n/d": ratio.estimate if given else np.nan,
+                    "low": ratio.low if given else np.nan,
+                    "high": ratio.high if given else np.nan,
+                    "standing": standing(found),
+                    "why": why(found),
+                    "no_curve": found.common.estimate,
+                    "no_curve_low": found.common.low,
+                    "no_curve_high": found.common.high,
+                    "model": model.estimate,
+                    "model_low": model.low,
+                    "model_high": model.high,
+                    "change": change[0],
+                    "change_low": change[1],
+                    "change_high": change[2],
+                    **{f"{name}_p": float(2 * norm.sf(abs(z.get(name, np.nan)))) for name in DIRECTIONS},
                     "unfinished_as_yes": found.bracket[0],
                     "unfinished_as_no": found.bracket[1],
-                    "separated": ratio.separated,
-                    "slope": ratio.slope,
+                    "separated": model.separated,
+                    "slope": model.slope,
                     "slope_low": found.slope[0],
                     "slope_high": found.slope[1],
-                    "deviance": ratio.deviance,
-                    "df": ratio.df,
+                    "deviance": model.deviance,
+                    "df": model.df,
                     "goodness_p": found.goodness,
                     "exponent": scaling.exponent if scaling else np.nan,
                     "exponent_low": scaling.low if scaling else np.nan,
@@ -49,42 +65,21 @@ class Analysis(Estimates):
         return records
 
     def sizes(self) -> list[dict[str, Any]]:
-        """One plain record a panel and a size d: the n at 50 % there; numbers that do not exist are NaN."""
+        """One plain record a panel and a size d: the n at 50 % there by the model, by rising fractions alone, and the
+        interval that is exact for every rising curve; numbers that do not exist are NaN."""
         return [
-            {"panel": panel.title, "d": d, "n": found.estimate, "low": found.low, "high": found.high}
-            for panel, line in zip(self.diagram.panels, self.slices, strict=False)
-            for d, found in line
+            {
+                "panel": panel.title,
+                "d": d,
+                "n": found.estimate,
+                "low": found.low,
+                "high": found.high,
+                "no_curve": free.n50.estimate,
+                "no_curve_low": free.n50.low,
+                "no_curve_high": free.n50.high,
+                "exact_low": free.exact[0],
+                "exact_high": free.exact[1],
+            }
+            for panel, line, whole in zip(self.diagram.panels, self.slices, self.pooled, strict=False)
+            for (d, found), free in zip(line, whole.sizes, strict=True)
         ]
-
-
-def in_words(found: Pooled) -> str:
-    """`n/d = 1.993 (1.955 to 2.030)`, or what the data leave open."""
-    ratio = found.ratio
-    if np.isnan(ratio.estimate):
-        low, high = ratio.between
-        if np.isfinite(high):
-            return f"the grid begins beyond the transition: 50 % lies below n/d = {high:.3g}"
-        if np.isfinite(low):
-            return f"the grid ends before the transition: 50 % lies above n/d = {low:.3g}"
-        return "not measured here" if found.panel.undefined else "no finished trials"
-    words = f"50 % at n/d = {ratio.estimate:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
-    if ratio.separated:
-        words += ", separated"
-    if ratio.slope < 0:
-        words += ", falling with n"
-    if found.poor_fit:
-        words += f", but no one ratio fits all sizes (p {_p_value(found.goodness)}): read the thresholds at each d"
-    return words
-
-
-def _p_value(p: float) -> str:
-    return f"= {p:.1g}" if p >= 1e-15 else "< 1e-15"
-
-
-def brief(found: Pooled) -> str:
-    """`n/d = 1.99 [1.96, 2.03]` for a panel's corner; empty without an estimate."""
-    ratio = found.ratio
-    if np.isnan(ratio.estimate):
-        return ""
-    words = f"50 %: n/d = {ratio.estimate:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
-    return words + (", poor fit" if found.poor_fit else "")

@@ -105,7 +105,7 @@ def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> st
     for i, name in zip(panels, names, strict=True):
         found = estimates.pooled[i]
         estimate = "outside the grid" if np.isnan(found.ratio.estimate) else f"{found.ratio.estimate:.3f}"
-        words.append(f"{name} {estimate}{' (poor fit)' if found.poor_fit else ''}")
+        words.append(f"{name} {estimate}{' (withdrawn)' if found.withdrawn else ''}")
     return f"50 % at n/d: {', '.join(words)}"
 
 

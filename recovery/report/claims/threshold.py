@@ -1,11 +1,14 @@
-"""Claims of the form "recovered reaches 50 % at n/d = 2", tested by intervals."""
+"""Claims of the form "recovered reaches 50 % at n/d = 2", tested by intervals, with a curve and without."""
+
+from math import ceil
 
 import numpy as np
 
 from recovery.config import ThresholdClaim
 from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, worst
-from recovery.report.statistics import Estimates, Pooled, by_size, poolable, pooled
+from recovery.report.claims.words import why
+from recovery.report.statistics import Estimates, Pooled, numbers, poolable
 
 
 def state_threshold(claim: ThresholdClaim) -> str:
@@ -25,36 +28,77 @@ def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdCla
 
 def _judge(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
     """Holds if the 95 % interval, widened to what unfinished trials could make of the estimate, lies within the
-    tolerance; contradicted if it lies outside.
+    tolerance, so does the interval without a curve, and so do the ratios that a drift would give the least and the
+    largest d; contradicted if both intervals lie outside.
 
-    Where no one ratio fits all sizes, the pooled interval says nothing: then the interval at each size does, and the
-    claim holds, or is contradicted, if all of them say so.
+    Where the model is withdrawn nothing of it is used: the exact intervals at each d decide. The claim holds if all of
+    them lie within, and is contradicted if some lie outside and none within.
     """
     ratio = found.ratio
     if np.isnan([*_widened(found), ratio.estimate]).any():
         return "no transition in the grid", "cannot tell"
+    if found.withdrawn:
+        return _by_size(found, least, most)
     text = f"n/d = {ratio.estimate:.3f}, 95 % interval {ratio.low:.3f} to {ratio.high:.3f}"
     if found.bracket[0] != found.bracket[1]:
         text += f"; {found.bracket[0]:.3f} or {found.bracket[1]:.3f} if unfinished trials were all yes or all no"
-    if not found.poor_fit:
-        return text, _against(found, least, most)
-    alone = [(d, pooled(panel)) for d, panel in by_size(found.panel)]
-    verdicts = [_against(one, least, most) for _, one in alone]
-    there = [(one.ratio.estimate, d) for d, one in alone if np.isfinite(one.ratio.estimate)]
+    text += f"; without a curve {found.common.low:.3f} to {found.common.high:.3f}"
+    verdicts = [_against(*_widened(found), least, most), _against(*found.reach, least, most)]
+    if verdicts[0] != verdicts[1]:
+        return text + _would(found, least, most), "cannot tell"
+    if verdicts[0] != "holds":
+        return text + (_would(found, least, most) if verdicts[0] == "cannot tell" else ""), verdicts[0]
+    strays = [f"{r:.3f} at d = {d:g}" for d, r, _ in found.directed.ends if not least <= r <= most]
+    if strays:
+        return f"{text}; but the trend over d reaches {', '.join(strays)}{_would(found, least, most)}", "cannot tell"
+    return text, "holds"
+
+
+def _by_size(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
+    verdicts = [_against(size.exact[0] / size.d, size.exact[1] / size.d, least, most) for size in found.sizes]
+    there = [(size.n50.estimate / size.d, size.d) for size in found.sizes if np.isfinite(size.n50.estimate)]
     range_ = " to ".join(f"{estimate:.3f} (d = {d:g})" for estimate, d in (min(there), max(there))) if there else "none"
-    text += (
-        f"; but no one ratio fits all sizes: each alone has {range_}, and of {len(alone)} sizes "
+    text = (
+        f"no pooled n/d, because {why(found)}: each size alone has {range_}, and of {len(verdicts)} sizes "
         f"{verdicts.count('holds')} lie within the tolerance, {verdicts.count('contradicted')} outside"
     )
-    return text, verdicts[0] if len(set(verdicts)) == 1 else "cannot tell"
+    if len(set(verdicts)) == 1:
+        return text, verdicts[0]
+    return text, "contradicted" if "contradicted" in verdicts and "holds" not in verdicts else "cannot tell"
 
 
 def _widened(found: Pooled) -> tuple[float, float]:
     return min(found.ratio.low, *found.bracket), max(found.ratio.high, *found.bracket)
 
 
-def _against(found: Pooled, least: float, most: float) -> Judgement:
-    low, high = _widened(found)
+def _against(low: float, high: float, least: float, most: float) -> Judgement:
     if least <= low and high <= most:
         return "holds"
     return "contradicted" if high < least or low > most else "cannot tell"
+
+
+def _would(found: Pooled, least: float, most: float) -> str:
+    """What would decide: finer n where the grid's own steps are wider than the room, else more replicates.
+
+    The widest interval must shrink to the room between the estimate and the nearer end of the tolerance; intervals
+    shrink with the square root of the replicates.
+    """
+    estimate = found.ratio.estimate
+    room = min(abs(estimate - least), abs(estimate - most))
+    cells = found.panel.cells
+    ratios = np.unique(numbers(cells, "n") / numbers(cells, "d"))
+    inside = least <= estimate <= most
+    border = (least, most) if inside else (estimate - room, estimate + room)
+    below, above = (
+        ratios[(ratios >= border[0]) & (ratios <= estimate)],
+        ratios[(ratios >= estimate) & (ratios <= border[1])],
+    )
+    if not len(below) or not len(above):
+        return f"; n between {border[0]:.3g} d and {border[1]:.3g} d would tell more"
+    ends = [*_widened(found), *found.reach]
+    ends += [r for _, r, _ in found.directed.ends] if inside else []
+    far = max(abs(end - estimate) for end in ends if np.isfinite(end)) if np.isfinite(ends).any() else np.inf
+    times = (far / room) ** 2 if room > 0 else np.inf
+    if times > 1000:
+        return "; the estimate lies so near the end of the tolerance that more replicates do not tell"
+    return f"; about {max(ceil(times), 2)} times the replicates would tell"

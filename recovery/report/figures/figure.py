@@ -76,7 +76,7 @@ def name_panel(ax: Axes, title: str, width: float) -> None:
     characters, title = int(CHARACTERS * width), plain(title)
     found = ax.get_title(loc="right")
     if len(found) > 1.15 * characters:  # their letters are smaller
-        found = found.replace(", poor", "\npoor")
+        found = found.replace(", mean", "\nmean")
         ax.set_title(found, loc="right", fontsize=6.5)
     if len(title) + len(found) > characters:
         below = [""] * (1 + found.count("\n")) if found else []

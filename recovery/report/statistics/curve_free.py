@@ -61,8 +61,9 @@ def common(slices: Iterable[tuple[Array, Array, Array]], level: float = 0.95) ->
     ends = np.append(ends, np.inf)
     best = np.flatnonzero(total <= total.min() + 1e-9)
     kept = np.flatnonzero(total <= total.min() + float(chi2.ppf(level, 1)))
-    middle = float(ends[best[0]] + ends[best[-1] + 1]) / 2
-    return Crossing(middle if np.isfinite(middle) else np.nan, float(ends[kept[0]]), float(ends[kept[-1] + 1]))
+    between = ends[[best[0], best[-1] + 1]]
+    middle = float(between.mean()) if np.isfinite(between).all() else np.nan
+    return Crossing(middle, float(ends[kept[0]]), float(ends[kept[-1] + 1]))
 
 
 def exact(x: Array, yes: Array, no: Array, level: float = 0.95) -> tuple[float, float]:

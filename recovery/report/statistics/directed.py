@@ -11,10 +11,11 @@ from scipy.stats import norm
 from recovery.report.statistics.likelihood import LINKS
 from recovery.types import Array
 
-LEVEL = 5e-3
-"""The level of each directed test."""
+LEVEL = 2.5e-3
+"""The level of each directed test: four of them reject a true model in one grid of a hundred."""
 REACH = 3.0
 """The link's shape is judged by eta within +-3: beyond, one trial would speak louder than all others."""
+DIRECTIONS = ("drift", "exponent", "skew", "tails")
 SHAPES = ("exponent", "skew", "tails")
 """Directions that leave one ratio r."""
 SHAPE = 0.5
@@ -26,7 +27,7 @@ not leave the ratio open. (Logistic curves have tails of -0.15, complementary lo
 class Directed:
     """`z`: standard normal if the model is true, by direction. `ratio`: r and its standard error where the curve may be
     skew, of other tails and of another exponent; `widening`: that error over the model's own. `drift`: the change of r
-    for a unit of log d, and its standard error. `ends`: (d, r there, standard error) of the least and largest d, if there are two."""
+    for a unit of log d, and its standard error. `ends`: (d, r, standard error) at the least and largest d."""
 
     z: dict[str, float]
     ratio: tuple[float, float]
@@ -45,6 +46,10 @@ class Directed:
         span = float(np.log(self.ends[1][0] / self.ends[0][0])) / self.ratio[0]
         far = float(norm.isf((1 - level) / 2)) * self.drift[1]
         return self.drift[0] * span, (self.drift[0] - far) * span, (self.drift[0] + far) * span
+
+
+UNTESTED = Directed({}, (np.nan, np.nan), 1.0, (np.nan, np.nan), ())
+"""Of a fit without a finite slope."""
 
 
 def directed(n: Array, d: Array, yes: Array, no: Array, ratio: float, slope: float) -> Directed:
@@ -94,7 +99,11 @@ def _inverse(columns: Array, weight: Array, shapes: int) -> Array:
     """Inverse information of the columns, of which the last so many are shapes."""
     known = np.zeros(columns.shape[1])
     known[len(known) - shapes :] = SHAPE**-2
-    inverse: Array = np.linalg.inv(columns.T @ (columns * weight[:, None]) + np.diag(known))
+    information = columns.T @ (columns * weight[:, None]) + np.diag(known)
+    scale = np.sqrt(np.diag(information))
+    scale = np.outer(scale, scale)
+    # a step leaves the slope without information: there it stays as it is
+    inverse: Array = np.linalg.pinv(information / scale, rtol=1e-10, hermitian=True) / scale
     return inverse
 
 

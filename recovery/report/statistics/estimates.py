@@ -5,15 +5,14 @@ from functools import cached_property
 
 from recovery.report.diagram import Diagram, Panel, default_quantity, is_measured
 from recovery.report.statistics.likelihood import Counts
+from recovery.report.statistics.pooled import Pooled, pooled
 from recovery.report.statistics.threshold import Threshold, fit
 from recovery.report.statistics.transition import (
     Collapse,
-    Pooled,
     at_sizes,
     collapse,
     monotone,
     poolable,
-    pooled,
     ratio_counts,
     slices,
     thinned,

@@ -1,4 +1,4 @@
-"""The thresholds of a diagram: pooled over d, slice by slice, how wide, how they scale, and whether success rises."""
+"""The transition of a panel, slice by slice: where it is, how it scales, and whether success rises."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,19 +8,17 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq, isotonic_regression, minimize_scalar
 from scipy.special import xlogy
-from scipy.stats import chi2, norm
+from scipy.stats import chi2
 
 from recovery.report.diagram import Diagram, Panel
 from recovery.report.statistics.likelihood import Counts
-from recovery.report.statistics.threshold import Threshold, fit, goodness, slope_interval
+from recovery.report.statistics.threshold import Threshold, fit
 from recovery.types import Array
 
 SIZES = 40
 """Of more sizes d than this, so many are fitted one by one: evenly spaced, with both ends."""
 FINE = 20_000
 """Beyond so many cells a panel's exponent and course are estimated at those sizes only, and no slope interval."""
-POOR_FIT = 1e-3
-"""Below this p-value of the deviance a pooled threshold is not one number, and its interval means little."""
 
 SCALES: dict[str, tuple[str, Callable[[Array], Array], Callable[[Array], Array]]] = {
     "root": ("probit", np.sqrt, lambda n: 1 / np.sqrt(n)),
@@ -28,31 +26,6 @@ SCALES: dict[str, tuple[str, Callable[[Array], Array], Callable[[Array], Array]]
     "logit": ("logit", lambda n: n, np.ones_like),
 }
 """Fits of one slice: link, u(n), v(n) with P(yes) = F(a (u - n50 v)). `root` has the width sqrt n of Wendel's law."""
-
-
-@dataclass(frozen=True)
-class Pooled:
-    """One panel's threshold as a ratio n/d, under P(yes) = Phi(a (n - ratio d) / sqrt n); Wendel's law has 2 and 1.
-
-    `slope`: the interval of a. `goodness`: p-value of the fit. `bracket`: the estimate if every failed, undecided and
-    missing trial counted as a yes, and as a no.
-    """
-
-    panel: Panel
-    ratio: Threshold
-    slope: tuple[float, float]
-    goodness: float
-    bracket: tuple[float, float]
-
-    @property
-    def poor_fit(self) -> bool:
-        """Whether no one ratio fits all sizes."""
-        return bool(self.goodness < POOR_FIT)
-
-    def width(self, d: float) -> float:
-        """n at 90 % less n at 10 %: (q/a) sqrt((q/a)^2 + 4 ratio d), q = 1.28; 0 for separated data."""
-        spread = float(norm.ppf(0.9)) / abs(self.ratio.slope)
-        return spread * float(np.sqrt(spread**2 + 4 * self.ratio.estimate * d))
 
 
 def poolable(diagram: Diagram) -> bool:
@@ -88,26 +61,9 @@ def by_size(panel: Panel) -> list[tuple[float, Panel]]:
     return [(float(d), replace(panel, cells=cells)) for d, cells in groups]
 
 
-def pooled(panel: Panel) -> Pooled:
-    """The threshold n/d of a panel over n and d, all slices at once."""
-    cells = panel.cells
-    yes, no = _numbers(cells, "yes"), _numbers(cells, "no")
-    counts = ratio_counts(cells)
-    ratio = fit(counts)
-    bracket = (ratio.estimate, ratio.estimate)
-    slope = slope_interval(counts, ratio) if len(counts) <= FINE else (np.nan, np.nan)
-    unfinished = _unfinished(cells)
-    if unfinished.any():
-        near = (ratio.estimate, ratio.slope)
-        as_yes = fit(_over_both(cells, yes + unfinished, no), intervals=False, near=near)
-        as_no = fit(_over_both(cells, yes, no + unfinished), intervals=False, near=near)
-        bracket = (as_yes.estimate, as_no.estimate)
-    return Pooled(panel, ratio, slope, goodness(counts, ratio), bracket)
-
-
 def ratio_counts(cells: pd.DataFrame) -> Counts:
     """The decided trials along sqrt n and d / sqrt n."""
-    return _over_both(cells, _numbers(cells, "yes"), _numbers(cells, "no"))
+    return over_both(cells, numbers(cells, "yes"), numbers(cells, "no"))
 
 
 def slices(panel: Panel, along: str, across: str | None, scale: str = "root") -> list[tuple[float, Threshold]]:
@@ -118,22 +74,25 @@ def slices(panel: Panel, along: str, across: str | None, scale: str = "root") ->
         groups = list(panel.cells.groupby(across))
     found = []
     for value, cells in groups:
-        x = _numbers(cells, along)
-        found.append((float(value), fit(Counts.of(u(x), v(x), _numbers(cells, "yes"), _numbers(cells, "no"), link))))
+        x = numbers(cells, along)
+        found.append((float(value), fit(Counts.of(u(x), v(x), numbers(cells, "yes"), numbers(cells, "no"), link))))
     return found
 
 
-def _over_both(cells: pd.DataFrame, yes: Array, no: Array, exponent: float = 0.5) -> Counts:
-    n, d = _numbers(cells, "n"), _numbers(cells, "d")
+def over_both(cells: pd.DataFrame, yes: Array, no: Array, exponent: float = 0.5) -> Counts:
+    """Counts along n^(1 - exponent) and d n^-exponent, whose ratio is n/d."""
+    n, d = numbers(cells, "n"), numbers(cells, "d")
     return Counts.of(n ** (1 - exponent), d * n**-exponent, yes, no)
 
 
-def _numbers(cells: pd.DataFrame, name: str) -> Array:
+def numbers(cells: pd.DataFrame, name: str) -> Array:
+    """A column of the cells as floats."""
     return cells[name].to_numpy(dtype=float)
 
 
-def _unfinished(cells: pd.DataFrame) -> Array:
-    return _numbers(cells, "failed") + _numbers(cells, "missing") + _numbers(cells, "undecided")
+def unfinished(cells: pd.DataFrame) -> Array:
+    """The trials of each cell that were asked for and have no answer."""
+    return numbers(cells, "failed") + numbers(cells, "missing") + numbers(cells, "undecided")
 
 
 @dataclass(frozen=True)
@@ -154,10 +113,10 @@ def collapse(panel: Panel) -> Collapse | None:
     if cells["d"].nunique() < 2:
         return None
 
-    yes, no = _numbers(cells, "yes"), _numbers(cells, "no")
+    yes, no = numbers(cells, "yes"), numbers(cells, "no")
 
     def deviance(exponent: float) -> float:
-        return fit(_over_both(cells, yes, no, exponent), intervals=False).deviance
+        return fit(over_both(cells, yes, no, exponent), intervals=False).deviance
 
     best = minimize_scalar(deviance, bounds=(-0.5, 1.5), method="bounded", options={"xatol": 1e-3})
     rise = float(chi2.ppf(0.95, 1))
@@ -184,10 +143,10 @@ def monotone(panel: Panel, along: str, across: str | None, draws: int = 400, see
     observed, drawn, compared = 0.0, np.zeros(draws), False
     for cells in groups:
         cells = cells[cells["yes"] + cells["no"] > 0].sort_values(along)
-        total = _numbers(cells, "yes") + _numbers(cells, "no")
+        total = numbers(cells, "yes") + numbers(cells, "no")
         if len(cells) < 2:
             continue
-        value, fitted = _isotonic_ratio(_numbers(cells, "yes"), total)
+        value, fitted = _isotonic_ratio(numbers(cells, "yes"), total)
         observed += value
         compared = True
         samples = rng.binomial(total.astype(int), fitted, size=(draws, len(total)))

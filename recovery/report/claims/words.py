@@ -1,0 +1,124 @@
+"""What a report says of a pooled threshold, in sentences: whether it stands, why not, and what needs no curve."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.stats import norm
+
+from recovery.report.statistics import Pooled
+
+SHOWN = 3
+"""Sizes whose n50 without a curve is named in words: the least, the middle and the largest."""
+
+
+def _drift(found: Pooled) -> str:
+    (first, _, _), (last, _, _) = found.directed.ends
+    return f"the ratio n/d changes by {_change(found)} from d = {first:g} to d = {last:g}"
+
+
+def _change(found: Pooled) -> str:
+    estimate, low, high = found.directed.change()
+    return f"{estimate:+.0%} ({low:+.0%} to {high:+.0%})"
+
+
+def _way(found: Pooled, name: str) -> float:
+    """The sign of a shape along growing n."""
+    return found.directed.z[name] * (1.0 if name == "tails" else float(np.sign(found.model.slope)))
+
+
+def _skew(found: Pooled) -> str:
+    slow, fast = ("begins slowly", "ends fast") if _way(found, "skew") > 0 else ("begins fast", "ends slowly")
+    return f"the transition {slow} and {fast}, and the curve is symmetric"
+
+
+def _tails(found: Pooled) -> str:
+    what = "fewer" if _way(found, "tails") > 0 else "more"
+    return f"far from the transition {what} trials go the other way than the curve allows"
+
+
+REASONS: dict[str, Callable[[Pooled], str]] = {
+    "drift": _drift,
+    "exponent": lambda found: "the width of the transition does not grow with the square root of n",
+    "skew": _skew,
+    "tails": _tails,
+    "scatter": lambda found: "the cells lie farther from every such curve than chance brings them",
+}
+"""What the model fails in -> one sentence."""
+
+
+def standing(found: Pooled) -> str:
+    """`one ratio`, `mean over d` or `withdrawn`; nothing without a transition."""
+    if np.isnan(found.ratio.estimate):
+        return ""
+    return "withdrawn" if found.withdrawn else "mean over d" if found.is_mean else "one ratio"
+
+
+def why(found: Pooled) -> str:
+    """Why the pooled ratio is withdrawn, or only a mean: one sentence; nothing if it stands."""
+    if standing(found) == "withdrawn":
+        return f"{REASONS[found.reasons[0]](found)} (p {p_value(_p(found))})"
+    if standing(found) != "mean over d":
+        return ""
+    if not found.directed.ends:
+        return "the grid does not tell whether the ratio changes with d"
+    (first, _, _), (last, _, _) = found.directed.ends
+    return f"from d = {first:g} to d = {last:g} the ratio may change by {_change(found)}"
+
+
+def _p(found: Pooled) -> float:
+    name = found.reasons[0]
+    if name == "scatter":
+        return found.goodness
+    return float(2 * norm.sf(abs(found.directed.z[name])))
+
+
+def in_words(found: Pooled) -> str:
+    """`50 % at n/d = 1.993 (1.955 to 2.030)`, or what the data leave open, or why no ratio is given."""
+    ratio = found.ratio
+    if np.isnan(ratio.estimate):
+        low, high = ratio.between
+        if np.isfinite(high):
+            return f"the grid begins beyond the transition: 50 % lies below n/d = {high:.3g}"
+        if np.isfinite(low):
+            return f"the grid ends before the transition: 50 % lies above n/d = {low:.3g}"
+        return "not measured here" if found.panel.undefined else "no finished trials"
+    if found.withdrawn:
+        return f"no pooled n/d, because {why(found)}: read n50 at each d"
+    words = f"50 % at n/d = {ratio.estimate:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
+    if found.is_mean:
+        words += " as a mean over d"
+    words += f"; without a curve {found.common.low:.3f} to {found.common.high:.3f}"
+    if ratio.separated:
+        words += ", separated"
+    if ratio.slope < 0:
+        words += ", falling with n"
+    return f"{words}; {why(found)}" if found.is_mean else words
+
+
+def without_curve(found: Pooled) -> str:
+    """`n50 without a curve: d = 10: 18 (10 to 30), ...` at a few sizes; empty without a transition."""
+    there = [size for size in found.sizes if np.isfinite(size.n50.estimate)]
+    if not there:
+        return ""
+    chosen = sorted({round(k) for k in np.linspace(0, len(there) - 1, SHOWN)})
+    parts = [
+        f"d = {there[k].d:g}: {there[k].n50.estimate:.4g} ({there[k].n50.low:g} to {there[k].n50.high:g})"
+        for k in chosen
+    ]
+    return f"n50 without a curve, at {', '.join(parts)}"
+
+
+def brief(found: Pooled) -> str:
+    """`n/d = 1.99 [1.96, 2.03]` for a panel's corner; empty without an estimate."""
+    ratio = found.ratio
+    if np.isnan(ratio.estimate):
+        return ""
+    if found.withdrawn:
+        return f"no pooled n/d ({found.reasons[0]})"
+    words = f"50 %: n/d = {ratio.estimate:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+    return words + (", mean over d" if found.is_mean else "")
+
+
+def p_value(p: float) -> str:
+    """`= 0.002`, or `< 1e-15`."""
+    return f"= {p:.1g}" if p >= 1e-15 else "< 1e-15"
