@@ -1,31 +1,41 @@
-"""`recover verify`: run a random sample of the stored trials again."""
+"""`recover verify`: run a random sample of the stored trials again, or prove their verdicts."""
 
 import random
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .options import trust
 
+if TYPE_CHECKING:
+    from recovery.config import Trial
+    from recovery.store import Grid
+
 
 @click.command()
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--sample", type=click.IntRange(1), default=20, show_default=True, metavar="K", help="Rows to replay.")
+@click.option("--sample", type=click.IntRange(1), default=20, show_default=True, metavar="K", help="Rows to look at.")
 @click.option("--seed", type=int, help="Seed of the sample.  [default: a fresh one]")
-@click.option("--jobs", "-j", type=click.IntRange(1), default=1, show_default=True, help="Trials at a time.")
+@click.option("--jobs", "-j", type=click.IntRange(1), default=1, show_default=True, help="Trials replayed at a time.")
+@click.option("--rigorous", is_flag=True, help="Prove the rows' verdicts in ball arithmetic instead of replaying them.")
+@click.option("--out", type=click.Path(path_type=Path), help="CSV file for what --rigorous found, a line a row.")
 @trust
-def command(results: Path, sample: int, seed: int | None, jobs: int, trust: bool) -> None:
-    """Check the files of RESULTS against their checksums, and replay K random rows.
+def command(
+    results: Path, sample: int, seed: int | None, jobs: int, rigorous: bool, out: Path | None, trust: bool
+) -> None:
+    """Check the files of RESULTS against their checksums, and replay K random rows, or prove their verdicts.
 
-    Exit status: 0 if all agree up to rounding; 1 if some differ, sweep.json is damaged, rows belong to no trial of the
+    Exit status: 0 if all agree up to rounding (are proved); 1 if some do not, sweep.json is damaged, rows belong to no trial of the
     sweep, or nothing is stored that could be verified.
     """
-    from recovery.runner.replay import differences, planned_trials, stored_rows
-    from recovery.runner.workers import Engine
+    from recovery.runner.replay import planned_trials, stored_rows
     from recovery.store import read
     from recovery.store.folder import Folder
 
+    if out is not None and not rigorous:
+        raise click.UsageError("--out is for --rigorous")
     grid = read(results)
     stored = stored_rows(grid)
     trials = [trial for trial in planned_trials(grid, trust=trust) if trial.id in stored]
@@ -39,6 +49,16 @@ def command(results: Path, sample: int, seed: int | None, jobs: int, trust: bool
     for fault in faults:
         click.echo(f"{results}: {fault}")
     chosen = random.Random(seed).sample(trials, min(sample, len(trials)))
+    failures = _prove(grid, chosen, out) if rigorous else _replay(grid, chosen, jobs)
+    sys.exit(1 if failures or faults else 0)
+
+
+def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int) -> int:
+    """Print what differs; returns how many rows do."""
+    from recovery.runner.replay import differences, stored_rows
+    from recovery.runner.workers import Engine
+
+    stored = stored_rows(grid)
     same = rounding = 0
     for rows in Engine(jobs).run(chosen):
         for row in rows:
@@ -51,6 +71,31 @@ def command(results: Path, sample: int, seed: int | None, jobs: int, trust: bool
     different = len(chosen) - same - rounding
     close = f", {rounding} up to rounding" if rounding else ""
     click.echo(
-        f"{results}: {len(chosen)} of {len(stored)} rows replayed, {same} the same{close}, {different} different"
+        f"{grid.path}: {len(chosen)} of {len(stored)} rows replayed, {same} the same{close}, {different} different"
     )
-    sys.exit(1 if different or faults else 0)
+    return different
+
+
+def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None) -> int:
+    """Print which verdicts are proved; returns how many are not."""
+    from recovery.runner.replay import stored_rows
+
+    try:
+        from recovery.runner.rigor import check, summary, write
+    except ModuleNotFoundError as error:
+        if error.name != "flint":
+            raise
+        raise click.ClickException("--rigorous needs python-flint: pip install 'recover[rigorous]'") from error
+
+    stored = stored_rows(grid)
+    checked = []
+    for trial in chosen:
+        found = check(trial, stored[trial.id])
+        checked.append(found)
+        if found.outcome == "not proved":
+            click.echo(f"{trial.id} {found.verdict}: not proved: {found.result.reason}")
+    first, *rest = summary(checked)
+    click.echo("\n".join([f"{grid.path}: {len(chosen)} of {len(stored)} rows, {first}", *rest]))
+    if out is not None:
+        write(out, checked)
+    return sum(found.outcome == "not proved" for found in checked)

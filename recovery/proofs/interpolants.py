@@ -1,0 +1,200 @@
+"""Proof that planted weights are no optimum, or not the only one, from an interpolant that is as good or better.
+
+An approximate interpolant W becomes an exact one of the labels A W*: with M the operators of its groups and
+    delta = M^T (M M^T)^{-1} (A W* - A W)   (on a set of rows that spans those of M),
+W + delta interpolates exactly, in balls, and its sum of norms can be compared with that of W*.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from flint import arb, arb_mat
+from scipy.optimize import linprog
+
+from recovery.proofs.balls import (
+    Unproved,
+    at_rising_precision,
+    beside,
+    column,
+    dot,
+    independent_columns,
+    largest,
+    length,
+    solve,
+)
+from recovery.proofs.model import Balls, Model
+from recovery.types import Array
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A raw weight w (d,) of group g, entering with a sign (+1 always in the gated program)."""
+
+    group: int
+    sign: int
+    w: Array
+
+
+def prove_cheaper(model: Model, weights: Sequence[Weight], exact: bool) -> float:
+    """A bound below 1 on sum ||w_g|| / sum ||w*_g|| for an exact interpolant w near `weights`. Raises `Unproved`."""
+    return at_rising_precision(lambda: _prove(Balls(model), weights, exact))
+
+
+def _prove(balls: Balls, weights: Sequence[Weight], exact: bool) -> float:
+    planted = balls.weights()
+    found = _interpolant(balls, weights, () if exact else balls.model.support)
+    if exact:
+        balls.check_cones()
+        for part, w in found:
+            _check_cone(balls, part.group, w)
+    total = sum((length(balls.square(part.group, w)) for part, w in found), arb(0))
+    reference = sum((length(balls.square(g, w)) for g, w in planted.items()), arb(0))
+    ratio = total / reference
+    if not ratio < 1:
+        raise Unproved(f"the other interpolant has {ratio.str(8, radius=False)} times the planted sum of norms")
+    return largest([ratio])
+
+
+def _interpolant(balls: Balls, weights: Sequence[Weight], also: Sequence[int]) -> list[tuple[Weight, list[arb]]]:
+    """`weights`, and zero weights of the groups `also`, moved until they interpolate A W* exactly."""
+    model, d = balls.model, balls.model.X.shape[1]
+    known = {part.group for part in weights}
+    parts = [*(Weight(g, 1, np.zeros(d)) for g in also if g not in known), *weights]
+    parts.sort(key=lambda part: -float(np.linalg.norm(part.w)))
+    first = {part.group: part for part in reversed(parts)}  # a group's correction goes to one of its copies
+    missing = balls.labels()
+    for part in parts:
+        z = balls.images([arb(a) for a in part.w.tolist()])
+        seen = model.patterns[:, part.group]
+        missing = [m - part.sign * a if on else m for m, a, on in zip(missing, z, seen, strict=True)]
+    delta = _least_change(balls, list(dict.fromkeys(part.group for part in parts)), missing, bool(also))
+    return [
+        (part, [arb(a) + part.sign * e for a, e in zip(part.w.tolist(), delta[part.group], strict=True)])
+        if first[part.group] is part and part.group in delta
+        else (part, [arb(a) for a in part.w.tolist()])
+        for part in parts
+    ]
+
+
+def _least_change(balls: Balls, groups: list[int], missing: list[arb], reachable: bool) -> dict[int, list[arb]]:
+    """Weights of the first few groups, or of all, whose images are the missing labels exactly.
+
+    reachable: the missing labels are in the range of the groups' operators. Rows that span all rows are then enough,
+    as the others hold by themselves.
+    """
+    live = [int(i) for i in np.flatnonzero(balls.model.X.any(axis=1))]
+    d = balls.model.X.shape[1]
+    few = groups[: 1 + 2 * -(-len(live) // d)]
+    attempts = [(few, live), (groups, live)]
+    for chosen, rows in attempts:
+        try:
+            return _least_weights(balls, chosen, rows, missing)
+        except Unproved:
+            continue
+    if not reachable:
+        raise Unproved("the groups of the other interpolant cannot make up for its rounding")
+    stacked = np.hstack([np.where(balls.model.patterns[:, g, None], balls.model.X, 0.0) for g in groups])
+    return _least_weights(balls, groups, [int(i) for i in independent_columns(stacked.T)], missing)
+
+
+def _least_weights(balls: Balls, groups: list[int], rows: list[int], missing: list[arb]) -> dict[int, list[arb]]:
+    d = balls.model.X.shape[1]
+    operators = beside(balls.operator(g, np.arange(d)) for g in groups)
+    N = arb_mat([operators[i] for i in rows])
+    change = solve(N * N.transpose(), column(missing[i] for i in rows), "the rows of the other interpolant")
+    step = (N.transpose() * change).entries()
+    return {g: step[k * d : (k + 1) * d] for k, g in enumerate(groups)}
+
+
+def _check_cone(balls: Balls, g: int, w: list[arb]) -> None:
+    model = balls.model
+    if model.linear and g == 0:
+        return
+    for i in np.flatnonzero(model.X.any(axis=1)):
+        z = dot(balls.rows[i], w)
+        if not (z >= 0 if model.patterns[i, g] else z <= 0):
+            raise Unproved("the other interpolant leaves the cone of a pattern")
+
+
+def prove_duplicate(model: Model, exact: bool) -> float:
+    """Another group has the image of a planted neuron at the same norm. Raises `Unproved`.
+
+    Moving weight from one to the other changes neither labels nor norms: 1, the ratio of these, is returned.
+    """
+    return at_rising_precision(lambda: _prove_duplicate(Balls(model), exact))
+
+
+def _prove_duplicate(balls: Balls, exact: bool) -> float:
+    model = balls.model
+    live = model.X.any(axis=1)
+    reason = "no group is known to have the image of a planted neuron at the same norm"
+    for w, sign, own in zip(model.neurons.T.tolist(), model.signs.tolist(), model.owner, strict=True):
+        neuron = [arb(a) * arb(sign) for a in w]
+        images = balls.images(neuron)
+        zero = np.array([z.is_zero() for z in images])
+        same = (model.patterns == model.patterns[:, own, None]) | (zero | ~live)[:, None]
+        for g in np.setdiff1d(np.flatnonzero(same.all(axis=0)), own):
+            try:
+                if exact:
+                    _check_either_cone(balls, int(g), neuron)
+                return 1.0
+            except Unproved as why:
+                reason = str(why)
+        if model.normalization == "after" and _is_reached(balls, own, neuron, sign, exact):
+            return 1.0
+    raise Unproved(reason)
+
+
+def _is_reached(balls: Balls, own: int, neuron: list[arb], sign: float, exact: bool) -> bool:
+    """Whether a group with more rows than `own`, all independent, has the neuron's image, which then costs as much.
+
+    Its weights v solve D_g X v = D X w; the exact program asks X v <= 0 on the rows beside too.
+    """
+    model = balls.model
+    images = balls.images([a * arb(sign) for a in neuron])
+    wanted = [a if on else arb(0) for a, on in zip(images, model.patterns[:, own], strict=True)]
+    inside = np.flatnonzero(~np.any(model.patterns[:, own, None] & ~model.patterns, axis=0))
+    for g in np.setdiff1d(inside, [own]):
+        rows = [int(i) for i in balls.active(int(g))]
+        if len(rows) <= model.X.shape[1] and _has_weights(balls, rows, wanted, exact):
+            return True
+    return False
+
+
+def _has_weights(balls: Balls, rows: list[int], wanted: list[arb], exact: bool) -> bool:
+    """Whether some v has X v = wanted on independent `rows`, and with `exact` X v < 0 on all others but zero rows."""
+    X, d = balls.model.X, balls.model.X.shape[1]
+    others = np.setdiff1d(np.flatnonzero(X.any(axis=1)), rows)
+    start: Array = np.zeros(d)
+    if exact and others.size:
+        found = linprog(
+            np.append(np.zeros(d), -1.0),
+            A_ub=np.column_stack([X[others], np.linalg.norm(X[others], axis=1)]),
+            b_ub=np.zeros(len(others)),
+            A_eq=np.column_stack([X[rows], np.zeros(len(rows))]),
+            b_eq=np.array([float(wanted[i].mid()) for i in rows]),
+            bounds=[(None, None)] * d + [(None, 1.0)],
+        )
+        if found.x is None:
+            return False
+        start = found.x[:d]
+    B = arb_mat([balls.rows[i] for i in rows])
+    begin = column(arb(a) for a in start.tolist())
+    missing = column(wanted[i] for i in rows) - B * begin
+    try:
+        v = begin + B.transpose() * solve(B * B.transpose(), missing, "the rows of a pattern")
+    except Unproved:
+        return False
+    return not exact or all(dot(balls.rows[i], v.entries()) < 0 for i in others)
+
+
+def _check_either_cone(balls: Balls, g: int, w: list[arb]) -> None:
+    """w or -w is a neuron of the group. The skip connection has no cone."""
+    for sign in (1, -1):
+        try:
+            _check_cone(balls, g, [sign * a for a in w])
+            return
+        except Unproved:
+            continue
+    raise Unproved("the planted weight is in no cone of the group with its operator")

@@ -1,0 +1,216 @@
+"""A noiseless instance for proofs: data and planted neurons as the rationals that the floats are.
+
+Every architecture's group g acts on a raw weight w in R^d as D_g X w and measures it by ||w||_g^2 = w^T Q_g w with
+    Q = I (no normalisation),  X^T X (before the ReLU),  X^T D_g X (after it),
+which is what the orthonormal bases of P1, (16), (17), (24) compute, without a basis to round. A dual z of the labels
+then has the dual norm sup {z.X w : ||w||_g <= 1} = (b^T Q_g^{-1} b)^{1/2}, b = X^T z.
+
+What is proved is a theorem about the labels A W* of the planted weights W* themselves. Stored labels are those labels
+rounded; `label_error` bounds how far.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from flint import arb, arb_mat
+
+from recovery.errors import ParameterError
+from recovery.instances.draw import Instance
+from recovery.proofs.balls import Unproved, column, dot, independent_columns, largest, matrix, solve
+from recovery.types import Array, Index, Mask
+
+Normalization = Literal["none", "before", "after"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """X (n, d), patterns (n, p) with the skip connection's all-ones column first where `linear`, and planted neurons.
+
+    neurons (d, k), signs (k,), and the group of each; `unit`: each neuron's activation is divided by its length.
+    """
+
+    X: Array
+    patterns: Mask
+    linear: bool
+    normalization: Normalization
+    neurons: Array
+    signs: Array
+    owner: tuple[int, ...]
+    unit: bool
+
+    @property
+    def support(self) -> tuple[int, ...]:
+        """The planted groups."""
+        return tuple(dict.fromkeys(self.owner))
+
+    def others(self) -> list[int]:
+        """The groups that are not planted."""
+        return [g for g in range(self.patterns.shape[1]) if g not in self.owner]
+
+
+def model_of(instance: Instance, normalization: Normalization, skip: bool) -> Model:
+    """The model of an instance. Raises `Unproved` where a neuron's own pattern was rounded."""
+    neurons = instance.planted
+    patterns = instance.patterns
+    if skip:
+        patterns = np.hstack([np.ones((len(patterns), 1), dtype=np.bool_), patterns])
+    if neurons.form == "linear":
+        if not skip:
+            raise ParameterError("a planted linear model needs a skip connection")
+        return Model(
+            instance.X,
+            patterns,
+            True,
+            normalization,
+            neurons.directions,
+            neurons.signs,
+            (0,) * len(neurons.signs),
+            False,
+        )
+    owner = []
+    for w in neurons.directions.T:
+        same = (patterns == (instance.X @ w >= 0)[:, None]).all(axis=0)
+        same[: int(skip)] = False
+        if not same.any():
+            raise Unproved("a planted neuron has no pattern among those of the program")
+        owner.append(int(np.argmax(same)))
+    unit = neurons.form == "normalized_relu"
+    return Model(instance.X, patterns, skip, normalization, neurons.directions, neurons.signs, tuple(owner), unit)
+
+
+class Balls:
+    """A model's matrices at the precision of the moment."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.X = matrix(model.X)
+        self.rows = self.X.tolist()
+
+    @cached_property
+    def gram(self) -> arb_mat:
+        """X^T X."""
+        return self.X.transpose() * self.X
+
+    @cached_property
+    def base_columns(self) -> Index:
+        """Columns of X that span its range."""
+        return self._columns(self.model.X)
+
+    def active(self, g: int) -> Index:
+        """The rows that group g sees: active and not zero."""
+        return np.flatnonzero(self.model.patterns[:, g] & self.model.X.any(axis=1))
+
+    def images(self, w: Sequence[arb]) -> list[arb]:
+        """X w."""
+        return [dot(row, w) for row in self.rows]
+
+    def coordinates(self, g: int) -> Index:
+        """Columns whose weights reach all that group g can do: all of them, unless its metric is degenerate."""
+        normalization = self.model.normalization
+        if normalization == "none":
+            return np.arange(self.model.X.shape[1])
+        return self.base_columns if normalization == "before" else self._columns(self.model.X[self.active(g)])
+
+    @staticmethod
+    def _columns(A: Array) -> Index:
+        n, d = A.shape
+        if n >= d:
+            B = matrix(A)
+            try:
+                (B.transpose() * B).solve(arb_mat(d, 1))
+                return np.arange(d)
+            except ZeroDivisionError:
+                pass
+        return independent_columns(A)
+
+    def metric(self, g: int, chosen: Index) -> arb_mat:
+        """Q_g on the chosen coordinates."""
+        if self.model.normalization == "none":
+            return matrix(np.eye(len(chosen)))
+        seen = range(len(self.rows)) if self.model.normalization == "before" else self.active(g)
+        B = arb_mat([[self.rows[i][j] for j in chosen] for i in seen])
+        return B.transpose() * B
+
+    def square(self, g: int, w: Sequence[arb]) -> arb:
+        """||w||_g^2."""
+        if self.model.normalization == "none":
+            return dot(w, w)
+        z = self.images(w)
+        seen = range(len(z)) if self.model.normalization == "before" else self.active(g)
+        return dot([z[i] for i in seen], [z[i] for i in seen])
+
+    def operator(self, g: int, chosen: Index) -> list[list[arb]]:
+        """D_g X on the chosen coordinates, as rows."""
+        zero = [arb(0)] * len(chosen)
+        pattern = self.model.patterns[:, g]
+        return [[row[j] for j in chosen] if on else zero for row, on in zip(self.rows, pattern, strict=True)]
+
+    def weights(self) -> dict[int, list[arb]]:
+        """The planted weight of each planted group: sum of its neurons, r_i w_i, or r_i w_i / ||(X w_i)_+||."""
+        model = self.model
+        found: dict[int, list[arb]] = {}
+        for w, sign, g in zip(model.neurons.T.tolist(), model.signs.tolist(), model.owner, strict=True):
+            v = [arb(a) * arb(sign) for a in w]
+            if model.unit:
+                z = self.images([arb(a) for a in w])
+                size = dot([z[i] for i in self.active(g)], [z[i] for i in self.active(g)]).sqrt()
+                v = [a / size for a in v]
+            found[g] = v if g not in found else [a + b for a, b in zip(found[g], v, strict=True)]
+        return found
+
+    def labels(self) -> list[arb]:
+        """A W*, the labels that the planted weights have exactly."""
+        total = [arb(0)] * len(self.rows)
+        for g, v in self.weights().items():
+            z = self.images(v)
+            total = [t + a if on else t for t, a, on in zip(total, z, self.model.patterns[:, g], strict=True)]
+        return total
+
+    def label_error(self, y: Array) -> float:
+        """An upper bound on max_i |y_i - (A W*)_i|, relative to max |y_i|."""
+        worst = largest(abs(arb(a) - b) for a, b in zip(y.tolist(), self.labels(), strict=True))
+        return worst / float(np.abs(y).max()) if y.any() else worst
+
+    def check_cones(self) -> None:
+        """Each planted neuron has its group's pattern exactly. Raises `Unproved`."""
+        model = self.model
+        for w, g in zip(model.neurons.T.tolist(), model.owner, strict=True):
+            if model.linear and g == 0:
+                continue
+            z = self.images([arb(a) for a in w])
+            for i in np.flatnonzero(model.X.any(axis=1)):
+                if not (z[i] >= 0 if model.patterns[i, g] else z[i] <= 0):
+                    raise Unproved(f"a planted neuron's product with row {i + 1} is zero up to rounding")
+
+    def dual_squares(self, groups: Sequence[int], duals: Sequence[Sequence[arb]]) -> list[arb]:
+        """sup {z.X w : ||w||_g <= 1}^2 for each group and its z (n,)."""
+        if not groups:
+            return []
+        pulls = self.X.transpose() * arb_mat(list(duals)).transpose()  # b = X^T z, a column a group
+        if self.model.normalization == "after":
+            columns = pulls.transpose().tolist()
+            return [self._projected(g, b, z) for g, b, z in zip(groups, columns, duals, strict=True)]
+        if self.model.normalization == "none":
+            return [dot(b, b) for b in pulls.transpose().tolist()]
+        chosen = self.base_columns
+        pulls = arb_mat([pulls.tolist()[j] for j in chosen])
+        solved = solve(self.metric(0, chosen), pulls, "the columns of the data")
+        return [dot(b, c) for b, c in zip(pulls.transpose().tolist(), solved.transpose().tolist(), strict=True)]
+
+    def _projected(self, g: int, b: Sequence[arb], z: Sequence[arb]) -> arb:
+        """b^T Q_g^+ b, which is ||z||^2 on the rows of g where these are independent."""
+        rows = self.active(g)
+        d = self.model.X.shape[1]
+        if len(rows) >= d:
+            try:
+                return dot(b, self.metric(g, np.arange(d)).solve(column(b)).entries())
+            except ZeroDivisionError:
+                pass
+        if any(not z[i].is_zero() for i in np.setdiff1d(np.arange(len(z)), rows)):
+            raise Unproved("a pattern has too few rows for multipliers on other rows")
+        chosen = independent_columns(self.model.X[rows])
+        part = column(b[j] for j in chosen)
+        return dot(part.entries(), solve(self.metric(g, chosen), part, "the columns of a pattern").entries())

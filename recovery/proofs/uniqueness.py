@@ -1,0 +1,123 @@
+"""Proof that planted weights are the unique optimum of a program, from an approximate dual.
+
+With S the planted groups, M = [A_g, g in S] and u their unit weights, any lam0 gives
+    lam = lam0 + M (M^T M)^{-1} (u - M^T lam0),
+which has M^T lam = u exactly. In balls: if M^T M is invertible and ||A_g^T lam|| < 1 for every other group, the planted
+weights are the unique interpolant of least norm of the labels A W*: any interpolant has sum ||w_g|| >= lam.A W*, with
+equality only on S along u, and M has full column rank. In the exact program a group off S has to stay below 1 on its
+cone only: ||A_g^T lam + X^T (2 D_g - I) mu|| < 1 for some mu >= 0. Source: P1, Proposition 2 and its proof.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from flint import arb, arb_mat
+
+from recovery.proofs.balls import Unproved, at_rising_precision, beside, column, dot, largest, solve
+from recovery.proofs.model import Balls, Model
+from recovery.types import Array
+
+Multipliers = Callable[[Array, list[int], list[int]], Array]
+"""(lam, groups, signs) -> non-negative multipliers (k, n) of the cones of these signed groups, approximately best."""
+
+
+def prove_unique(model: Model, lam: Array, multipliers: Multipliers | None = None) -> float:
+    """An upper bound below 1 on the dual norms off the planted groups. Raises `Unproved`.
+
+    multipliers: for the exact program; None for the gated one.
+    """
+    return at_rising_precision(lambda: _prove(Balls(model), lam, multipliers))
+
+
+def _prove(balls: Balls, lam: Array, multipliers: Multipliers | None) -> float:
+    model = balls.model
+    if multipliers is not None:
+        balls.check_cones()
+        _check_signs(model)
+    dual = _corrected(balls, lam)
+    others = model.others()
+    squares = dict(zip(others, balls.dual_squares(others, [_seen(model, g, dual) for g in others]), strict=True))
+    open_ = [(g, sign) for g in others if not squares[g] < 1 for sign in (1, -1)]
+    if multipliers is None and open_:
+        raise Unproved(f"a dual norm is {_root(squares[open_[0][0]])}, not below 1")
+    worst = largest(square for square in squares.values() if square < 1)
+    if multipliers is not None:
+        free = [g for g, _ in open_ if model.linear and g == 0]
+        if free:
+            raise Unproved(f"the dual norm of the skip connection is {_root(squares[0])}, not below 1")
+        opposite = [(g, -_sign(model, g)) for g in model.support if not (model.linear and g == 0)]
+        worst = max(worst, _below_on_cones(balls, dual, open_ + opposite, multipliers))
+    return float(np.sqrt(worst))
+
+
+def _check_signs(model: Model) -> None:
+    """Each planted group holds neurons of one sign: the exact program keeps the two apart."""
+    for g in model.support:
+        own = {sign for sign, owner in zip(model.signs.tolist(), model.owner, strict=True) if owner == g}
+        if len(own) > 1 and not (model.linear and g == 0):
+            raise Unproved("two planted neurons of opposite signs share a pattern")
+
+
+def _sign(model: Model, g: int) -> int:
+    return int(np.sign(model.signs[model.owner.index(g)]))
+
+
+def _root(square: arb) -> str:
+    return square.sqrt().str(8, radius=False)
+
+
+def _seen(model: Model, g: int, dual: list[arb]) -> list[arb]:
+    """D_g lam."""
+    return [a if on else arb(0) for a, on in zip(dual, model.patterns[:, g], strict=True)]
+
+
+def _corrected(balls: Balls, lam: Array) -> list[arb]:
+    """lam moved to where M^T lam = u exactly, M of full column rank."""
+    model, weights = balls.model, balls.weights()
+    blocks: list[list[list[arb]]] = []
+    target: list[arb] = []
+    for g in model.support:
+        chosen = balls.coordinates(g)
+        blocks.append(balls.operator(g, chosen))
+        # M^T lam = Q u in raw coordinates, u = w / ||w||_g: of z = X w on the rows that the metric sees, X^T z
+        norm = balls.square(g, weights[g]).sqrt()
+        if not norm > 0:
+            raise Unproved("a planted weight is zero up to rounding")
+        target += [a / norm for a in _metric_times(balls, g, weights[g], chosen)]
+    M = arb_mat(beside(blocks))
+    start = column(arb(a) for a in lam.tolist())
+    missing = column(target) - M.transpose() * start
+    step = solve(M.transpose() * M, missing, "the operators of the planted groups")
+    return (start + M * step).entries()
+
+
+def _metric_times(balls: Balls, g: int, w: list[arb], chosen: np.ndarray) -> list[arb]:
+    """(Q_g w) on the chosen coordinates."""
+    if balls.model.normalization == "none":
+        return [w[j] for j in chosen]
+    z = balls.images(w)
+    if balls.model.normalization == "after":
+        z = _seen(balls.model, g, z)
+    return [dot([row[j] for row in balls.rows], z) for j in chosen]
+
+
+def _below_on_cones(balls: Balls, dual: list[arb], signed: list[tuple[int, int]], multipliers: Multipliers) -> float:
+    """The largest squared bound over signed groups, each below 1 by multipliers of its cone."""
+    if not signed:
+        return 0.0
+    model = balls.model
+    groups, signs = [g for g, _ in signed], [s for _, s in signed]
+    middle = np.array([float(a.mid()) for a in dual])
+    found = np.maximum(multipliers(middle, groups, signs), 0.0)
+    squares = []
+    for g, sign, mu in zip(groups, signs, found.tolist(), strict=True):
+        pull = [sign * a for a in _seen(model, g, dual)]
+        side = [arb(m) if on else -arb(m) for m, on in zip(mu, model.patterns[:, g], strict=True)]
+        try:
+            [square] = balls.dual_squares([g], [[a + b for a, b in zip(pull, side, strict=True)]])
+        except Unproved:  # multipliers on the active rows alone, which leave the positive part of the pull
+            [square] = balls.dual_squares([g], [[arb(0) if a < 0 else a for a in pull]])
+        if not square < 1:
+            raise Unproved(f"the bound on the cone of pattern {g} is {_root(square)}, not below 1")
+        squares.append(square)
+    return largest(squares)

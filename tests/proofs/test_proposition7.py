@@ -1,0 +1,69 @@
+"""P1's Proposition 7 refuted: in fractions, and by the room of proofs."""
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+import pytest
+
+from recovery.instances.draw import Setting, draw
+from recovery.instances.planted import Linear, Neurons
+from recovery.methods.min_norm import MinNorm
+from recovery.methods.rigorous import verify_rigorously
+from recovery.proofs.interpolants import Weight, prove_cheaper
+from recovery.proofs.model import Model
+from recovery.proofs.proposition7 import MOST, NEURONS, PLANTED, SKIP, X
+
+
+def dot(x, y):
+    return sum(Fraction(a) * b for a, b in zip(x, y, strict=True))
+
+
+def root_above(square, digits=12):
+    """A fraction at least sqrt(square), by less than 10^-digits."""
+    scale = 10 ** (2 * digits)
+    return Fraction(isqrt(square.numerator * scale // square.denominator) + 1, 10**digits)
+
+
+def test_a_cheaper_network_has_the_same_labels():
+    for x in X:
+        label = dot(x, SKIP) + sum(max(Fraction(0), dot(x, u)) for u in NEURONS)
+        assert label == dot(x, PLANTED)
+    total = sum(root_above(dot(w, w)) for w in (SKIP, *NEURONS))
+    assert total <= MOST < root_above(dot(PLANTED, PLANTED)) - 1
+
+
+def test_it_is_what_the_proposition_is_about():
+    """d < n < 2d, some h has X h > 0, X w* has both signs, and no activation is zero, so near X the same holds."""
+    n, d = len(X), len(X[0])
+    assert d < n < 2 * d
+    assert any(all(dot(x, h) > 0 for x in X) for h in itertools.product(range(-6, 7), repeat=d))
+    signs = {dot(x, PLANTED) > 0 for x in X}
+    assert signs == {True, False}
+    assert all(dot(x, u) != 0 for x in X for u in (PLANTED, *NEURONS))
+
+
+def test_the_room_of_proofs_agrees():
+    data = np.array(X, dtype=float)
+    patterns = np.column_stack([np.ones(4, dtype=bool), *(data @ np.array(u, dtype=float) >= 0 for u in NEURONS)])
+    model = Model(data, patterns, True, "none", np.array(PLANTED, dtype=float)[:, None], np.ones(1), (0,), False)
+    weights = [Weight(g, 1, np.array(w, dtype=float)) for g, w in enumerate((SKIP, *NEURONS))]
+    ratio = prove_cheaper(model, weights, exact=True)
+    assert ratio == pytest.approx(2.60502 / np.sqrt(29), abs=1e-5)
+
+
+def test_the_program_says_so_too():
+    class Fixed:
+        def draw(self, rng, n, d):
+            return np.array(X, dtype=float)
+
+    instance = draw(Setting(4, 3, ensemble=Fixed(), planted=Linear()), np.random.default_rng(0))
+    w = np.array(PLANTED, dtype=float)[:, None]
+    labels = instance.X @ w[:, 0]
+    instance = replace(instance, planted=Neurons("linear", w, np.ones(1)), y=labels, signal=labels)
+    method = MinNorm(program="exact")
+    verdict = method(instance, "relu_skip")["verdict"]
+    assert verdict == "not_optimal"
+    assert verify_rigorously(instance, "relu_skip", method, verdict).proved

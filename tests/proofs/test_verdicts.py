@@ -1,0 +1,197 @@
+"""Verdicts proved in balls: what is true is proved, what is false never."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+from recovery.instances.draw import Setting, Streams, draw
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Linear, NormalizedRelu, Relu
+from recovery.methods.min_norm import MinNorm
+from recovery.methods.rigorous import FORMS, verify_rigorously
+from recovery.proofs.balls import Unproved, at_rising_precision, independent_columns, solve
+from recovery.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
+from recovery.proofs.model import Balls, Model, model_of
+from recovery.proofs.uniqueness import prove_unique
+
+VERDICTS = ("recovered", "not_optimal", "not_unique")
+CASES = [
+    ("relu", Relu(k=1)),
+    ("relu", Relu(k=2, signs="alternating")),
+    ("relu", NormalizedRelu(k=2)),
+    ("relu_skip", Linear()),
+    ("relu_skip", Relu(k=1)),
+    ("relu_norm", NormalizedRelu(k=1)),
+    ("relu_norm", NormalizedRelu(k=2)),
+    ("relu_norm", Relu(k=1)),
+    ("relu_norm_skip", Linear()),
+    ("relu_norm_skip", NormalizedRelu(k=2)),
+]
+
+
+def instance_of(seed, n, d, planted, **options):
+    return draw(Setting(n, d, planted=planted, **options), Streams.spawn(np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize("program", ["gated", "exact"])
+@pytest.mark.parametrize(("architecture", "planted"), CASES)
+def test_true_verdicts_are_proved_and_false_ones_are_not(program, architecture, planted):
+    method = MinNorm(program=program)
+    rng = np.random.default_rng(1)
+    for seed in range(6):
+        n, d = int(rng.integers(4, 20)), int(rng.integers(2, 6))
+        verdict = method(instance_of(seed, n, d, planted), architecture)["verdict"]
+        for claimed in VERDICTS:
+            found = verify_rigorously(instance_of(seed, n, d, planted), architecture, method, claimed)
+            # weights that are not optimal may share their cost with others too
+            possible = {verdict, "not_unique"} if verdict == "not_optimal" else {verdict}
+            assert found.proved or claimed != verdict, (seed, n, d, verdict, found)
+            assert not found.proved or claimed in possible, (seed, n, d, verdict, claimed)
+            assert found.proved or found.reason
+
+
+def test_rows_that_claim_nothing_say_so():
+    method, instance = MinNorm(), instance_of(0, 8, 3, Linear())
+    assert verify_rigorously(instance, "relu_skip", method, "undecided").reason == "undecided: there is no verdict"
+    noisy = instance_of(0, 8, 3, Linear(), noise=0.1)
+    assert "noisy" in verify_rigorously(noisy, "relu_skip", method, "recovered").reason
+
+
+def test_uniqueness_of_one_neuron_in_fractions():
+    """lam = M (M^T M)^-1 w in fractions, for a planted ReLU of whole numbers: the same largest norm as in balls."""
+    rng = np.random.default_rng(6)
+    X = rng.integers(-3, 4, (9, 2)).astype(float)
+    w = np.array([2.0, -1.0])
+    own = X @ w >= 0
+    patterns = np.column_stack([own, X @ rng.standard_normal((2, 8)) >= 0])
+    patterns = patterns[:, [0, *(j for j in range(1, 9) if (patterns[:, j] != own).any())]]
+    model = Model(X, patterns, False, "none", w[:, None], np.ones(1), (0,), False)
+
+    rows = [[Fraction(int(a)) for a in row] for row in X]
+    (a, b), (_, c) = ([sum(r[i] * r[j] for r, on in zip(rows, own, strict=True) if on) for j in (0, 1)] for i in (0, 1))
+    det = a * c - b * b
+    step = [(c * 2 - b * -1) / det, (-b * 2 + a * -1) / det]
+    lam = [step[0] * r[0] + step[1] * r[1] if on else Fraction(0) for r, on in zip(rows, own, strict=True)]
+    squares = [
+        sum(sum(r[k] * m for r, m, on in zip(rows, lam, pattern, strict=True) if on) ** 2 for k in (0, 1))
+        for pattern in patterns.T[1:]
+    ]
+    largest = float(max(squares)) / 5  # ||w||^2 = 5
+    if largest < 1:
+        assert prove_unique(model, np.zeros(9)) == pytest.approx(np.sqrt(largest), rel=1e-12)
+    else:
+        with pytest.raises(Unproved):
+            prove_unique(model, np.zeros(9))
+
+
+@pytest.mark.parametrize("architecture", list(FORMS))
+def test_scaling_the_data_by_powers_of_two_changes_no_proof(architecture):
+    planted = Linear() if FORMS[architecture][1] else NormalizedRelu(k=1)
+    instance = instance_of(4, 24, 2, planted)
+    method = MinNorm()
+    verdict = method(instance, architecture)["verdict"]
+    assert verdict == "recovered"
+    scaled = replace(instance, X=instance.X * 2.0**40, y=instance.y * 2.0**40, signal=instance.signal * 2.0**40)
+    if architecture == "relu_norm":
+        scaled = replace(scaled, y=instance.y, signal=instance.signal)
+    first = verify_rigorously(instance, architecture, method, verdict)
+    second = verify_rigorously(scaled, architecture, method, verdict)
+    assert first.proved
+    assert second.proved
+    assert first.bound == pytest.approx(second.bound, rel=1e-9)
+
+
+def test_a_near_tie_is_told_on_either_side():
+    """The pattern that leaves out the row (c, 0) has norm 1 - c^2 / 2, below 1 unless c is zero."""
+    u = np.array([[1.0], [1.0]])
+    patterns = np.array([[True, True], [True, True], [True, False]])
+    for c in (2.0**-30, 2.0**-300, 0.0):
+        model = Model(np.array([[1.0, 0.0], [0.0, 1.0], [c, 0.0]]), patterns, True, "none", u, np.ones(1), (0,), False)
+        if c:
+            assert 1 - 1e-15 < prove_unique(model, np.zeros(3)) <= 1.0
+        else:
+            assert prove_duplicate(model, exact=False) == 1.0
+            with pytest.raises(Unproved, match="not below 1"):
+                prove_unique(model, np.zeros(3))
+
+
+def test_a_duplicate_on_zero_rows_and_on_zero_activations():
+    """Patterns that differ where X is zero, or where the planted neuron is: both have the same image."""
+    X = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+    own = np.array([True, True, True, True])
+    for other, w, duplicate in (
+        ([True, False, True, True], [1.0, 2.0], True),  # row 2 is zero
+        ([True, True, False, True], [1.0, 0.0], True),  # row 3 meets the neuron at zero
+        ([True, True, False, True], [1.0, 2.0], False),
+    ):
+        model = Model(X, np.column_stack([own, other]), False, "none", np.array(w)[:, None], np.ones(1), (0,), False)
+        if duplicate:
+            assert prove_duplicate(model, exact=False) == 1.0
+            with pytest.raises(Unproved):
+                prove_unique(model, np.zeros(4))
+        else:
+            with pytest.raises(Unproved, match="no group"):
+                prove_duplicate(model, exact=False)
+
+
+def test_the_planted_weights_are_not_cheaper_than_themselves():
+    instance = instance_of(5, 12, 3, Linear())
+    model = model_of(instance, "none", True)
+    with pytest.raises(Unproved, match=r"has 1\.0* times|has 1\.0"):
+        prove_cheaper(model, [Weight(0, 1, instance.planted.directions[:, 0])], exact=False)
+
+
+def test_labels_are_close_to_those_of_the_planted_weights():
+    for architecture, planted in CASES:
+        instance = instance_of(2, 30, 5, planted)
+        error = Balls(model_of(instance, *FORMS[architecture])).label_error(instance.signal)
+        assert 0 <= error < 1e-14
+
+
+def test_exhaustive_patterns_on_whole_numbers():
+    """Signs and whole numbers: zero activations and dependent rows are exact zeros in balls."""
+
+    class Whole:
+        def draw(self, rng, n, d):
+            return rng.integers(-1, 2, (n, d)).astype(float)
+
+    proved = 0
+    for seed in range(12):
+        options = {"ensemble": Whole(), "patterns": Patterns("exhaustive")}
+        instance = instance_of(seed, 10, 2, Relu(k=1), **options)
+        verdict = MinNorm()(instance, "relu")["verdict"]
+        found = verify_rigorously(instance, "relu", MinNorm(), verdict)
+        assert found.proved or verdict == "undecided", (seed, verdict, found)
+        proved += found.proved
+    assert proved >= 8
+
+
+def test_precision_rises_until_a_proof_is_found():
+    tried = []
+
+    def prove():
+        tried.append(ctx.prec)
+        if ctx.prec < 300:
+            raise Unproved("too coarse")
+        return ctx.prec
+
+    assert at_rising_precision(prove) == tried[-1] == 384
+    with pytest.raises(Unproved, match="never"):
+        at_rising_precision(lambda: (_ for _ in ()).throw(Unproved("never")))
+
+
+def test_dependent_columns():
+    A = np.array([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.1, 0.2, 0.0]])
+    assert independent_columns(A).tolist() == [0, 2]
+    assert independent_columns(np.zeros((0, 3))).size == 0
+    with pytest.raises(Unproved, match="the rows are dependent"):
+        solve(arb_matrix([[1, 1], [1, 1]]), arb_matrix([[1], [1]]), "the rows")
+
+
+def arb_matrix(rows):
+    from flint import arb_mat
+
+    return arb_mat([[arb(a) for a in row] for row in rows])
