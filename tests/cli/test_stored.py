@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,50 @@ def test_verify_names_a_damaged_part(out: Path) -> None:
     result = recover("verify", "--trust", out)
     assert result.exit_code == 2
     assert path.name in result.stderr
+
+
+@pytest.fixture(name="noiseless")
+def noiseless_sweep(tmp_path: Path) -> Path:
+    out = tmp_path / "noiseless"
+    options = ("--set", "replicates=1", "--set", "n=24", "--jobs", 1, "--out", out)
+    assert recover("sweep", "quickstart", *options).exit_code == 0
+    return out
+
+
+def test_verdicts_are_proved_and_a_changed_one_is_not(noiseless: Path, tmp_path: Path) -> None:
+    proofs = tmp_path / "proofs.csv"
+    result = recover("verify", noiseless, "--rigorous", "--out", proofs)
+    assert result.exit_code == 0, result.output
+    assert "5 of 5 rows, 5 of 5 verdicts proved (100 %), 0 rows without a verdict" in result.stdout
+    found = pd.read_csv(proofs)
+    assert (found["outcome"] == "proved").all()
+    assert set(found["verdict"]) == {"recovered", "not_unique"}
+    (path,) = list_parts(noiseless / "trials")
+    table = pq.read_table(path)
+    turned = [{"recovered": "not_unique", "not_unique": "recovered"}[v] for v in table["verdict"].to_pylist()]
+    index = table.schema.get_field_index("verdict")
+    path.unlink()
+    write_part(path.parent, table.set_column(index, table.schema.field(index), [turned]))
+    result = recover("verify", noiseless, "--rigorous")
+    assert result.exit_code == 1
+    assert "0 of 5 verdicts proved (0 %)" in result.stdout
+    assert f"{table['trial_id'][0]} {turned[0]}: not proved" in result.stdout
+
+
+def test_what_rigorous_cannot_do_is_said(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "--out is for --rigorous" in recover("verify", out, "--out", "x.csv").stderr
+    result = recover("verify", out, "--rigorous", "--sample", 1, "--out", out / "no" / "x.csv")
+    assert result.exit_code == 2
+    assert "cannot be written" in result.stderr
+    for name in [
+        name for name in sys.modules if name.startswith(("flint", "recovery.proofs", "recovery.runner.rigor"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "recovery.methods.rigorous", raising=False)
+    monkeypatch.setitem(sys.modules, "flint", None)
+    result = recover("verify", out, "--rigorous")
+    assert result.exit_code == 1
+    assert "pip install 'recover[rigorous]'" in result.stderr
 
 
 def test_compact_leaves_one_part_and_every_row(tmp_path: Path) -> None:
