@@ -27,8 +27,8 @@ def command(
 ) -> None:
     """Check the files of RESULTS against their checksums, and replay K random rows, or prove their verdicts.
 
-    Exit status: 0 if all agree up to rounding (are proved); 1 if some do not, sweep.json is damaged, rows belong to no trial of the
-    sweep, or nothing is stored that could be verified.
+    Exit status: 0 if all agree up to rounding (are proved); 1 if some do not, sweep.json is damaged, rows belong to no
+    trial of the sweep, or nothing is stored that could be verified.
     """
     from recovery.runner.replay import planned_trials, stored_rows
     from recovery.store import read

@@ -121,9 +121,9 @@ def test_verdicts_are_proved_and_a_changed_one_is_not(noiseless: Path, tmp_path:
     assert f"{table['trial_id'][0]} {turned[0]}: not proved" in result.stdout
 
 
-def test_what_rigorous_cannot_do_is_said(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "--out is for --rigorous" in recover("verify", out, "--out", "x.csv").stderr
-    result = recover("verify", out, "--rigorous", "--sample", 1, "--out", out / "no" / "x.csv")
+def test_what_rigorous_cannot_do_is_said(noiseless: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "--out is for --rigorous" in recover("verify", noiseless, "--out", "x.csv").stderr
+    result = recover("verify", noiseless, "--rigorous", "--sample", 1, "--out", noiseless / "no" / "x.csv")
     assert result.exit_code == 2
     assert "cannot be written" in result.stderr
     for name in [
@@ -132,7 +132,7 @@ def test_what_rigorous_cannot_do_is_said(out: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "recovery.methods.rigorous", raising=False)
     monkeypatch.setitem(sys.modules, "flint", None)
-    result = recover("verify", out, "--rigorous")
+    result = recover("verify", noiseless, "--rigorous")
     assert result.exit_code == 1
     assert "pip install 'recover[rigorous]'" in result.stderr
 
