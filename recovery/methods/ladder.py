@@ -6,6 +6,7 @@ the gated program serves the exact one, whose dual asks less: off the planted ro
 below 1.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +79,16 @@ class Ladder:
             if not program.has_cones and proves_not_optimal(program.groups, planted, found.excess):
                 return Decision("not_optimal", "dual", value, steps, "newton")
         return Decision("undecided", "none", value, steps, "newton")
+
+    def duals(self) -> Iterator[Array]:
+        """The duals that `climb` looks at: the least-norm one, then those that the search ends at."""
+        planted = self._candidate(np.flatnonzero(self.planted.any(axis=1)))
+        if planted is None or planted.lam is None:
+            return
+        yield planted.lam
+        ignored = self._duplicates(planted.support)
+        for threshold in SEARCH_THRESHOLDS:
+            yield search_dual(self.program.groups, planted.support, planted.frame, planted.lam, threshold, ignored).lam
 
     def proof_from(self, lam: Array) -> Solution | None:
         """The planted weights with a dual near lam that proves them the unique optimum, or None."""

@@ -58,16 +58,15 @@ def _prove(balls: Balls, weights: Sequence[Weight], exact: bool) -> float:
 
 def _interpolant(balls: Balls, weights: Sequence[Weight], also: Sequence[int]) -> list[tuple[Weight, list[arb]]]:
     """`weights`, and zero weights of the groups `also`, moved until they interpolate A W* exactly."""
-    model, d = balls.model, balls.model.X.shape[1]
+    d = balls.model.X.shape[1]
     known = {part.group for part in weights}
     parts = [*(Weight(g, 1, np.zeros(d)) for g in also if g not in known), *weights]
     parts.sort(key=lambda part: -float(np.linalg.norm(part.w)))
     first = {part.group: part for part in reversed(parts)}  # a group's correction goes to one of its copies
     missing = balls.labels()
     for part in parts:
-        z = balls.images([arb(a) for a in part.w.tolist()])
-        seen = model.patterns[:, part.group]
-        missing = [m - part.sign * a if on else m for m, a, on in zip(missing, z, seen, strict=True)]
+        z = balls.gated(part.group, balls.images([arb(a) for a in part.w.tolist()]))
+        missing = [m - part.sign * a for m, a in zip(missing, z, strict=True)]
     delta = _least_change(balls, list(dict.fromkeys(part.group for part in parts)), missing, bool(also))
     return [
         (part, [arb(a) + part.sign * e for a, e in zip(part.w.tolist(), delta[part.group], strict=True)])
@@ -94,6 +93,8 @@ def _least_change(balls: Balls, groups: list[int], missing: list[arb], reachable
             continue
     if not reachable:
         raise Unproved("the groups of the other interpolant cannot make up for its rounding")
+    if balls.model.architecture.slope:
+        raise Unproved("the rows of the other interpolant are dependent")
     stacked = np.hstack([np.where(balls.model.patterns[:, g, None], balls.model.X, 0.0) for g in groups])
     return _least_weights(balls, groups, [int(i) for i in independent_columns(stacked.T)], missing)
 
@@ -153,7 +154,7 @@ def _is_reached(balls: Balls, own: int, neuron: list[arb], sign: float, exact: b
     """
     model = balls.model
     images = balls.images([a * arb(sign) for a in neuron])
-    wanted = [a if on else arb(0) for a, on in zip(images, model.patterns[:, own], strict=True)]
+    wanted = balls.gated(own, images)
     inside = np.flatnonzero(~np.any(model.patterns[:, own, None] & ~model.patterns, axis=0))
     for g in np.setdiff1d(inside, [own]):
         rows = [int(i) for i in balls.active(int(g))]

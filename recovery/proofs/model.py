@@ -1,6 +1,7 @@
 """A noiseless instance for proofs: data and planted neurons as the rationals that the floats are.
 
-Every architecture's group g acts on a raw weight w in R^d as D_g X w and measures it by ||w||_g^2 = w^T Q_g w with
+Every architecture's group g acts on a raw weight w in R^d as D_g X w (X: its features, D_g: 1 on active rows, its
+slope elsewhere) and measures it by ||w||_g^2 = w^T Q_g w with
     Q = I (no normalisation),  X^T X (before the ReLU),  X^T D_g X (after it),
 which is what the orthonormal bases of P1, (16), (17), (24) compute, without a basis to round. A dual z of the labels
 then has the dual norm sup {z.X w : ||w||_g <= 1} = (b^T Q_g^{-1} b)^{1/2}, b = X^T z.
@@ -12,34 +13,40 @@ rounded; `label_error` bounds how far.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.errors import ParameterError
 from recovery.instances.draw import Instance
+from recovery.instances.planted import Neurons
+from recovery.programs.architecture import Architecture
 from recovery.proofs.balls import Unproved, column, dot, independent_columns, largest, matrix, solve
 from recovery.types import Array, Index, Mask
-
-Normalization = Literal["none", "before", "after"]
 
 
 @dataclass(frozen=True)
 class Model:
-    """X (n, d), patterns (n, p) with the skip connection's all-ones column first where `linear`, and planted neurons.
+    """X (n, d), patterns (n, p), a skip connection's all ones first, of an architecture; and planted neurons.
 
     neurons (d, k), signs (k,), and the group of each; `unit`: each neuron's activation is divided by its length.
     """
 
+    architecture: Architecture
     X: Array
     patterns: Mask
-    linear: bool
-    normalization: Normalization
     neurons: Array
     signs: Array
     owner: tuple[int, ...]
-    unit: bool
+    unit: bool = False
+
+    @property
+    def linear(self) -> bool:
+        """Whether group 0 is a skip connection."""
+        return self.architecture.skip
+
+    @property
+    def normalization(self) -> str:
+        return self.architecture.normalization
 
     @property
     def support(self) -> tuple[int, ...]:
@@ -51,34 +58,21 @@ class Model:
         return [g for g in range(self.patterns.shape[1]) if g not in self.owner]
 
 
-def model_of(instance: Instance, normalization: Normalization, skip: bool) -> Model:
-    """The model of an instance. Raises `Unproved` where a neuron's own pattern was rounded."""
+def model_of(instance: Instance, architecture: Architecture) -> Model:
+    """The model of an instance with planted neurons. Raises `Unproved` where a neuron's own pattern was rounded."""
     neurons = instance.planted
-    patterns = instance.patterns
-    if skip:
-        patterns = np.hstack([np.ones((len(patterns), 1), dtype=np.bool_), patterns])
-    if neurons.form == "linear":
-        if not skip:
-            raise ParameterError("a planted linear model needs a skip connection")
-        return Model(
-            instance.X,
-            patterns,
-            True,
-            normalization,
-            neurons.directions,
-            neurons.signs,
-            (0,) * len(neurons.signs),
-            False,
-        )
-    owner = []
-    for w in neurons.directions.T:
-        same = (patterns == (instance.X @ w >= 0)[:, None]).all(axis=0)
-        same[: int(skip)] = False
-        if not same.any():
-            raise Unproved("a planted neuron has no pattern among those of the program")
-        owner.append(int(np.argmax(same)))
-    unit = neurons.form == "normalized_relu"
-    return Model(instance.X, patterns, skip, normalization, neurons.directions, neurons.signs, tuple(owner), unit)
+    assert isinstance(neurons, Neurons)
+    F, W = architecture.features(instance.X), architecture.lift(neurons.directions, instance.X)
+    patterns = architecture.groups(instance.X, instance.patterns).patterns
+    owner = [0] * len(neurons.signs)
+    if not neurons.linear:
+        for i, w in enumerate(W.T):
+            same = (patterns == (F @ w >= 0)[:, None]).all(axis=0)
+            same[: int(architecture.skip)] = False
+            if not same.any():
+                raise Unproved("a planted neuron has no pattern among those of the program")
+            owner[i] = int(np.argmax(same))
+    return Model(architecture, F, patterns, W, neurons.signs, tuple(owner), neurons.form == "normalized_relu")
 
 
 class Balls:
@@ -142,11 +136,18 @@ class Balls:
         seen = range(len(z)) if self.model.normalization == "before" else self.active(g)
         return dot([z[i] for i in seen], [z[i] for i in seen])
 
+    def diagonal(self, g: int) -> list[arb]:
+        """D_g: 1 on the active rows, the slope on the others."""
+        slope = arb(0 if self.model.linear and g == 0 else self.model.architecture.slope)
+        return [arb(1) if on else slope for on in self.model.patterns[:, g]]
+
+    def gated(self, g: int, z: Sequence[arb]) -> list[arb]:
+        """D_g z."""
+        return [a * factor for a, factor in zip(z, self.diagonal(g), strict=True)]
+
     def operator(self, g: int, chosen: Index) -> list[list[arb]]:
         """D_g X on the chosen coordinates, as rows."""
-        zero = [arb(0)] * len(chosen)
-        pattern = self.model.patterns[:, g]
-        return [[row[j] for j in chosen] if on else zero for row, on in zip(self.rows, pattern, strict=True)]
+        return [[row[j] * factor for j in chosen] for row, factor in zip(self.rows, self.diagonal(g), strict=True)]
 
     def weights(self) -> dict[int, list[arb]]:
         """The planted weight of each planted group: sum of its neurons, r_i w_i, or r_i w_i / ||(X w_i)_+||."""
@@ -155,8 +156,8 @@ class Balls:
         for w, sign, g in zip(model.neurons.T.tolist(), model.signs.tolist(), model.owner, strict=True):
             v = [arb(a) * arb(sign) for a in w]
             if model.unit:
-                z = self.images([arb(a) for a in w])
-                size = dot([z[i] for i in self.active(g)], [z[i] for i in self.active(g)]).sqrt()
+                z = self.gated(g, self.images([arb(a) for a in w]))
+                size = dot(z, z).sqrt()
                 v = [a / size for a in v]
             found[g] = v if g not in found else [a + b for a, b in zip(found[g], v, strict=True)]
         return found
@@ -165,8 +166,7 @@ class Balls:
         """A W*, the labels that the planted weights have exactly."""
         total = [arb(0)] * len(self.rows)
         for g, v in self.weights().items():
-            z = self.images(v)
-            total = [t + a if on else t for t, a, on in zip(total, z, self.model.patterns[:, g], strict=True)]
+            total = [t + a for t, a in zip(total, self.gated(g, self.images(v)), strict=True)]
         return total
 
     def label_error(self, y: Array) -> float:

@@ -36,7 +36,7 @@ def _prove(balls: Balls, lam: Array, multipliers: Multipliers | None) -> float:
         _check_signs(model)
     dual = _corrected(balls, lam)
     others = model.others()
-    squares = dict(zip(others, balls.dual_squares(others, [_seen(model, g, dual) for g in others]), strict=True))
+    squares = dict(zip(others, balls.dual_squares(others, [balls.gated(g, dual) for g in others]), strict=True))
     open_ = [(g, sign) for g in others if not squares[g] < 1 for sign in (1, -1)]
     if multipliers is None and open_:
         raise Unproved(f"a dual norm is {_root(squares[open_[0][0]])}, not below 1")
@@ -66,11 +66,6 @@ def _root(square: arb) -> str:
     return square.sqrt().str(8, radius=False)
 
 
-def _seen(model: Model, g: int, dual: list[arb]) -> list[arb]:
-    """D_g lam."""
-    return [a if on else arb(0) for a, on in zip(dual, model.patterns[:, g], strict=True)]
-
-
 def _corrected(balls: Balls, lam: Array) -> list[arb]:
     """lam moved to where M^T lam = u exactly, M of full column rank."""
     model, weights = balls.model, balls.weights()
@@ -97,7 +92,7 @@ def _metric_times(balls: Balls, g: int, w: list[arb], chosen: np.ndarray) -> lis
         return [w[j] for j in chosen]
     z = balls.images(w)
     if balls.model.normalization == "after":
-        z = _seen(balls.model, g, z)
+        z = balls.gated(g, z)
     return [dot([row[j] for row in balls.rows], z) for j in chosen]
 
 
@@ -111,7 +106,7 @@ def _below_on_cones(balls: Balls, dual: list[arb], signed: list[tuple[int, int]]
     found = np.maximum(multipliers(middle, groups, signs), 0.0)
     squares = []
     for g, sign, mu in zip(groups, signs, found.tolist(), strict=True):
-        pull = [sign * a for a in _seen(model, g, dual)]
+        pull = [sign * a for a in balls.gated(g, dual)]
         side = [arb(m) if on else -arb(m) for m, on in zip(mu, model.patterns[:, g], strict=True)]
         try:
             [square] = balls.dual_squares([g], [[a + b for a, b in zip(pull, side, strict=True)]])

@@ -12,9 +12,12 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.planted import Linear, Neurons
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.rigorous import verify_rigorously
+from recovery.programs.architecture import ARCHITECTURES
 from recovery.proofs.interpolants import Weight, prove_cheaper
 from recovery.proofs.model import Model
 from recovery.proofs.proposition7 import MOST, NEURONS, PLANTED, SKIP, X
+
+SKIP_NET = ARCHITECTURES["relu_skip"]
 
 
 def dot(x, y):
@@ -48,7 +51,7 @@ def test_it_is_what_the_proposition_is_about():
 def test_the_room_of_proofs_agrees():
     data = np.array(X, dtype=float)
     patterns = np.column_stack([np.ones(4, dtype=bool), *(data @ np.array(u, dtype=float) >= 0 for u in NEURONS)])
-    model = Model(data, patterns, True, "none", np.array(PLANTED, dtype=float)[:, None], np.ones(1), (0,), False)
+    model = Model(SKIP_NET, data, patterns, np.array(PLANTED, dtype=float)[:, None], np.ones(1), (0,))
     weights = [Weight(g, 1, np.array(w, dtype=float)) for g, w in enumerate((SKIP, *NEURONS))]
     ratio = prove_cheaper(model, weights, exact=True)
     assert ratio == pytest.approx(2.60502 / np.sqrt(29), abs=1e-5)
@@ -64,6 +67,6 @@ def test_the_program_says_so_too():
     labels = instance.X @ w[:, 0]
     instance = replace(instance, planted=Neurons("linear", w, np.ones(1)), y=labels, signal=labels)
     method = MinNorm(program="exact")
-    verdict = method(instance, "relu_skip")["verdict"]
+    verdict = method(instance, SKIP_NET)["verdict"]
     assert verdict == "not_optimal"
-    assert verify_rigorously(instance, "relu_skip", method, verdict).proved
+    assert verify_rigorously(instance, SKIP_NET, method, verdict).proved

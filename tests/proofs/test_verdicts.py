@@ -1,6 +1,6 @@
 """Verdicts proved in balls: what is true is proved, what is false never."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,13 +11,15 @@ from recovery.instances.draw import Setting, Streams, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.min_norm import MinNorm
-from recovery.methods.rigorous import FORMS, verify_rigorously
+from recovery.methods.rigorous import verify_rigorously
+from recovery.programs.architecture import ARCHITECTURES, RELU, Architecture
 from recovery.proofs.balls import Unproved, at_rising_precision, independent_columns, solve
 from recovery.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
 from recovery.proofs.model import Balls, Model, model_of
 from recovery.proofs.uniqueness import prove_unique
 
 VERDICTS = ("recovered", "not_optimal", "not_unique")
+SKIP = ARCHITECTURES["relu_skip"]
 CASES = [
     ("relu", Relu(k=1)),
     ("relu", Relu(k=2, signs="alternating")),
@@ -43,9 +45,9 @@ def test_true_verdicts_are_proved_and_false_ones_are_not(program, architecture, 
     rng = np.random.default_rng(1)
     for seed in range(6):
         n, d = int(rng.integers(4, 20)), int(rng.integers(2, 6))
-        verdict = method(instance_of(seed, n, d, planted), architecture)["verdict"]
+        verdict = method(instance_of(seed, n, d, planted), ARCHITECTURES[architecture])["verdict"]
         for claimed in VERDICTS:
-            found = verify_rigorously(instance_of(seed, n, d, planted), architecture, method, claimed)
+            found = verify_rigorously(instance_of(seed, n, d, planted), ARCHITECTURES[architecture], method, claimed)
             # weights that are not optimal may share their cost with others too
             possible = {verdict, "not_unique"} if verdict == "not_optimal" else {verdict}
             assert found.proved or claimed != verdict, (seed, n, d, verdict, found)
@@ -53,11 +55,40 @@ def test_true_verdicts_are_proved_and_false_ones_are_not(program, architecture, 
             assert found.proved or found.reason
 
 
+@dataclass(frozen=True)
+class Biased(Architecture):
+    """Neurons that see a constant too."""
+
+    def features(self, X):
+        return np.hstack([X, np.ones((len(X), 1))])
+
+
+@pytest.mark.parametrize("program", ["gated", "exact"])
+@pytest.mark.parametrize(
+    ("architecture", "planted"),
+    [
+        (Architecture("leaky_skip", skip=True, slope=0.3), Linear()),
+        (Biased("biased", skip=True), Linear()),
+        (Biased("biased_norm", normalization="after"), NormalizedRelu(k=1)),
+    ],
+    ids=str,
+)
+def test_architectures_of_ones_own(program, architecture, planted):
+    method, seen = MinNorm(program=program), set()
+    for seed in range(8):
+        n = 6 + 4 * seed
+        verdict = method(instance_of(seed, n, 3, planted), architecture)["verdict"]
+        found = verify_rigorously(instance_of(seed, n, 3, planted), architecture, method, verdict)
+        assert found.proved or verdict == "undecided", (seed, verdict, found)
+        seen.add(verdict)
+    assert "recovered" in seen
+
+
 def test_rows_that_claim_nothing_say_so():
     method, instance = MinNorm(), instance_of(0, 8, 3, Linear())
-    assert verify_rigorously(instance, "relu_skip", method, "undecided").reason == "undecided: there is no verdict"
+    assert verify_rigorously(instance, SKIP, method, "undecided").reason == "undecided: there is no verdict"
     noisy = instance_of(0, 8, 3, Linear(), noise=0.1)
-    assert "noisy" in verify_rigorously(noisy, "relu_skip", method, "recovered").reason
+    assert "noisy" in verify_rigorously(noisy, SKIP, method, "recovered").reason
 
 
 def test_uniqueness_of_one_neuron_in_fractions():
@@ -68,7 +99,7 @@ def test_uniqueness_of_one_neuron_in_fractions():
     own = X @ w >= 0
     patterns = np.column_stack([own, X @ rng.standard_normal((2, 8)) >= 0])
     patterns = patterns[:, [0, *(j for j in range(1, 9) if (patterns[:, j] != own).any())]]
-    model = Model(X, patterns, False, "none", w[:, None], np.ones(1), (0,), False)
+    model = Model(RELU, X, patterns, w[:, None], np.ones(1), (0,))
 
     rows = [[Fraction(int(a)) for a in row] for row in X]
     (a, b), (_, c) = ([sum(r[i] * r[j] for r, on in zip(rows, own, strict=True) if on) for j in (0, 1)] for i in (0, 1))
@@ -87,15 +118,15 @@ def test_uniqueness_of_one_neuron_in_fractions():
             prove_unique(model, np.zeros(9))
 
 
-@pytest.mark.parametrize("architecture", list(FORMS))
+@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=str)
 def test_scaling_the_data_by_powers_of_two_changes_no_proof(architecture):
-    planted = Linear() if FORMS[architecture][1] else NormalizedRelu(k=1)
+    planted = Linear() if architecture.skip else NormalizedRelu(k=1)
     instance = instance_of(4, 24, 2, planted)
     method = MinNorm()
     verdict = method(instance, architecture)["verdict"]
     assert verdict == "recovered"
     scaled = replace(instance, X=instance.X * 2.0**40, y=instance.y * 2.0**40, signal=instance.signal * 2.0**40)
-    if architecture == "relu_norm":
+    if architecture.normalization == "after":
         scaled = replace(scaled, y=instance.y, signal=instance.signal)
     first = verify_rigorously(instance, architecture, method, verdict)
     second = verify_rigorously(scaled, architecture, method, verdict)
@@ -109,7 +140,7 @@ def test_a_near_tie_is_told_on_either_side():
     u = np.array([[1.0], [1.0]])
     patterns = np.array([[True, True], [True, True], [True, False]])
     for c in (2.0**-30, 2.0**-300, 0.0):
-        model = Model(np.array([[1.0, 0.0], [0.0, 1.0], [c, 0.0]]), patterns, True, "none", u, np.ones(1), (0,), False)
+        model = Model(SKIP, np.array([[1.0, 0.0], [0.0, 1.0], [c, 0.0]]), patterns, u, np.ones(1), (0,))
         if c:
             assert 1 - 1e-15 < prove_unique(model, np.zeros(3)) <= 1.0
         else:
@@ -127,7 +158,7 @@ def test_a_duplicate_on_zero_rows_and_on_zero_activations():
         ([True, True, False, True], [1.0, 0.0], True),  # row 3 meets the neuron at zero
         ([True, True, False, True], [1.0, 2.0], False),
     ):
-        model = Model(X, np.column_stack([own, other]), False, "none", np.array(w)[:, None], np.ones(1), (0,), False)
+        model = Model(RELU, X, np.column_stack([own, other]), np.array(w)[:, None], np.ones(1), (0,))
         if duplicate:
             assert prove_duplicate(model, exact=False) == 1.0
             with pytest.raises(Unproved):
@@ -139,7 +170,7 @@ def test_a_duplicate_on_zero_rows_and_on_zero_activations():
 
 def test_the_planted_weights_are_not_cheaper_than_themselves():
     instance = instance_of(5, 12, 3, Linear())
-    model = model_of(instance, "none", True)
+    model = model_of(instance, SKIP)
     with pytest.raises(Unproved, match=r"has 1\.0* times|has 1\.0"):
         prove_cheaper(model, [Weight(0, 1, instance.planted.directions[:, 0])], exact=False)
 
@@ -147,7 +178,7 @@ def test_the_planted_weights_are_not_cheaper_than_themselves():
 def test_labels_are_close_to_those_of_the_planted_weights():
     for architecture, planted in CASES:
         instance = instance_of(2, 30, 5, planted)
-        error = Balls(model_of(instance, *FORMS[architecture])).label_error(instance.signal)
+        error = Balls(model_of(instance, ARCHITECTURES[architecture])).label_error(instance.signal)
         assert 0 <= error < 1e-14
 
 
@@ -162,8 +193,8 @@ def test_exhaustive_patterns_on_whole_numbers():
     for seed in range(12):
         options = {"ensemble": Whole(), "patterns": Patterns("exhaustive")}
         instance = instance_of(seed, 10, 2, Relu(k=1), **options)
-        verdict = MinNorm()(instance, "relu")["verdict"]
-        found = verify_rigorously(instance, "relu", MinNorm(), verdict)
+        verdict = MinNorm()(instance, RELU)["verdict"]
+        found = verify_rigorously(instance, RELU, MinNorm(), verdict)
         assert found.proved or verdict == "undecided", (seed, verdict, found)
         proved += found.proved
     assert proved >= 8
