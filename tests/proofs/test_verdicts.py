@@ -118,7 +118,7 @@ def test_uniqueness_of_one_neuron_in_fractions():
             prove_unique(model, np.zeros(9))
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=str)
+@pytest.mark.parametrize("architecture", [ARCHITECTURES[name] for name in sorted({name for name, _ in CASES})], ids=str)
 def test_scaling_the_data_by_powers_of_two_changes_no_proof(architecture):
     planted = Linear() if architecture.skip else NormalizedRelu(k=1)
     instance = instance_of(4, 24, 2, planted)
