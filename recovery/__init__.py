@@ -1,14 +1,68 @@
-"""Phase transitions in neural-network recovery: convex programs, certificates, sweeps, reports."""
+"""Phase transitions in neural-network recovery: convex programs, certificates, sweeps, reports.
 
+From a script or a notebook:
+    sweep = recovery.load("p1-fig06")        a config: a file, a shipped name, YAML text or a mapping
+    results = recovery.run(sweep)            what `recover sweep` does; the same folder, the same guarantees
+    results = recovery.read("results/x")     a stored grid: .frame, .cells(), .thresholds(), .claims(), .plot()
+    instance = recovery.draw(recovery.Setting(n=100, d=20), numpy.random.default_rng(0))
+    recovery.METHODS["min_norm"]()(instance, recovery.ARCHITECTURES["relu_skip"])
+Each name is loaded when it is first used: importing `recovery` alone takes no time.
+"""
+
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recovery.config import Sweep, load
+    from recovery.door import read, run
+    from recovery.errors import RecoverError
+    from recovery.instances.draw import Instance, Setting, draw
+    from recovery.instances.ensembles import ENSEMBLES
+    from recovery.instances.planted import PLANTED
+    from recovery.methods.columns import Column, select
+    from recovery.methods.table import METHODS
+    from recovery.programs.architecture import ARCHITECTURES, Architecture
 
 __version__ = version("recover")
 
+__all__ = [
+    "ARCHITECTURES",
+    "ENSEMBLES",
+    "METHODS",
+    "PLANTED",
+    "Architecture",
+    "Column",
+    "Instance",
+    "RecoverError",
+    "Setting",
+    "Sweep",
+    "draw",
+    "load",
+    "read",
+    "run",
+    "select",
+]
 
-def __getattr__(name: str) -> object:
-    """`recovery.read(path)`: a stored grid with its report. Loaded when first used: it needs pandas and matplotlib."""
-    if name == "read":
-        from recovery.report.notebook import read
+_PLACES = {
+    "config": ("Sweep", "load"),
+    "door": ("read", "run"),
+    "errors": ("RecoverError",),
+    "instances.draw": ("Instance", "Setting", "draw"),
+    "instances.ensembles": ("ENSEMBLES",),
+    "instances.planted": ("PLANTED",),
+    "methods.columns": ("Column", "select"),
+    "methods.table": ("METHODS",),
+    "programs.architecture": ("ARCHITECTURES", "Architecture"),
+}
+_PLACE = {name: f"recovery.{module}" for module, names in _PLACES.items() for name in names}
 
-        return read
-    raise AttributeError(f"module 'recovery' has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACE:
+        raise AttributeError(f"module 'recovery' has no attribute {name!r}")
+    return getattr(import_module(_PLACE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,6 +1,8 @@
 """Text that others wrote, made fit to be stored and shown."""
 
+import difflib
 import re
+from collections.abc import Iterable
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -16,3 +18,9 @@ def printable(text: str) -> str:
     A terminal obeys escape sequences; Parquet and JSON refuse lone surrogates.
     """
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+def did_you_mean(word: object, allowed: Iterable[str]) -> str:
+    """`; did you mean 'gaussian'?`, or nothing when no allowed word is near."""
+    near = difflib.get_close_matches(str(word), list(allowed), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""

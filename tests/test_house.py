@@ -1,6 +1,7 @@
 """Every import points down the house; nothing below the line knows YAML, tables or the disk's layout."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = [
     {"cli"},
+    {"door"},
     {"report"},
     {"runner"},
     {"store"},
@@ -17,18 +19,21 @@ FLOORS = [
     {"conditions", "instances", "selection", "solvers", "tensors"},
     {"training"},
     {"programs", "sampling", "theory"},
+    {"user"},
     {"errors", "text", "types"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 ABOVE_THE_LINE = ("ruamel", "pydantic", "pandas", "pyarrow", "joblib", "click", "rich", "matplotlib", "statsmodels")
 WINGS = {"report": ["pages", "texts", "figures", "claims", "statistics", "diagram"]}
 """Rooms with wings, from the top down. A file of the room itself composes the wings, and no wing knows it."""
-SOURCES = sorted([*ROOT.glob("recovery/*/**/*.py"), *ROOT.glob("cli/*.py")])
+SOURCES = sorted([*ROOT.glob("recovery/*/**/*.py"), *ROOT.glob("recovery/[a-z]*.py"), *ROOT.glob("cli/*.py")])
 
 
 def room_of(path):
     """The room that a file stands in, and its wing or None."""
-    parts = path.relative_to(ROOT).parts[:-1]
+    *parts, name = path.relative_to(ROOT).parts
+    if parts == ["recovery"]:
+        return name.removesuffix(".py"), None
     return (parts[1], parts[2] if len(parts) > 2 else None) if parts[0] == "recovery" else (parts[0], None)
 
 
@@ -51,6 +56,32 @@ def test_imports_point_down(path):
         other = parts[1]
         assert other in LEVEL, f"{module} is in no room"
         assert LEVEL[other] > LEVEL[room], f"{room} imports {module}"
+
+
+def test_no_circle_of_modules():
+    """A topological order of all modules exists, imports inside functions counted."""
+    modules = {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in SOURCES}
+    graph = {name: {m for m in imports(path) if m in modules and m != name} for name, path in modules.items()}
+    assert list(TopologicalSorter(graph).static_order())
+
+
+LATE = {"recovery/config/header.py": {"recovery.theory"}}
+"""What is imported inside functions: the curves of theory, by a config that names one."""
+
+
+def test_imports_inside_functions_are_those_that_save_start_up_time():
+    """The commands load what they need when they run; nothing else may hide an import of ours."""
+    late = {}
+    for path in SOURCES:
+        if room_of(path)[0] == "cli":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                inner = [n.module for n in ast.walk(node) if isinstance(n, ast.ImportFrom) and n.module]
+                ours = {module for module in inner if module.startswith("recovery")}
+                if ours:
+                    late.setdefault(str(path.relative_to(ROOT)), set()).update(ours)
+    assert late == LATE
 
 
 @pytest.mark.parametrize("path", [p for p in SOURCES if room_of(p)[1]], ids=lambda p: str(p.relative_to(ROOT)))
@@ -77,7 +108,7 @@ def test_every_room_is_on_the_plan_and_packaged():
     rooms = {p.parent.name for p in ROOT.glob("recovery/*/__init__.py")}
     packaged = (ROOT / "pyproject.toml").read_text()
     plan = (ROOT / "CONTRIBUTING.md").read_text()
-    assert rooms == set(LEVEL) - {"cli", "errors", "text", "types"}
+    assert rooms == set(LEVEL) - {"cli", "door", "errors", "text", "types", "user"}
     for room in rooms:
         assert f'"recovery.{room}"' in packaged
         assert f"recovery/{room}/" in plan

@@ -22,9 +22,10 @@ from typing import Any
 from recovery.config.build import Invalid, build
 from recovery.config.paths import path_fault
 from recovery.config.points import BROKEN, Block, Condition, Point, Value, is_size
-from recovery.config.problems import Path, Problem, did_you_mean, found
+from recovery.config.problems import Path, Problem, found
 from recovery.config.tree import Tree
 from recovery.config.values import Times, listed, same_as
+from recovery.text import did_you_mean
 
 RESERVED = ("zip", "include", "exclude")
 MOST_POINTS = 1_000_000

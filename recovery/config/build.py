@@ -13,8 +13,9 @@ from typing import Any, Literal, get_type_hints
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from recovery.config.describe import describe, is_fielded, keys_of, step_into, words
-from recovery.config.problems import Path, did_you_mean, found
+from recovery.config.problems import Path, found
 from recovery.errors import DataError, RecoverError, SolverError
+from recovery.text import did_you_mean
 
 STRICT = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False, protected_namespaces=())
 

@@ -16,8 +16,7 @@ from annotated_types import Ge
 
 from recovery.config.build import Fault, Invalid, build, build_scalar, model_of
 from recovery.config.describe import choices
-from recovery.config.problems import did_you_mean, found
-from recovery.config.user import is_user_name, resolve
+from recovery.config.problems import found
 from recovery.errors import ParameterError
 from recovery.instances.ensembles import ENSEMBLES, UserEnsemble
 from recovery.instances.patterns import Patterns
@@ -25,6 +24,8 @@ from recovery.instances.planted import PLANTED, Form
 from recovery.methods.columns import columns_of
 from recovery.methods.table import METHODS
 from recovery.programs.architecture import ARCHITECTURES, Architecture
+from recovery.text import did_you_mean
+from recovery.user import is_user_name, resolve
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from pydantic import Field
 
 from recovery.config.build import Fault, Invalid, build
 from recovery.config.describe import choices
-from recovery.config.problems import Path, did_you_mean, found
+from recovery.config.problems import Path, found
 from recovery.errors import ParameterError
 from recovery.methods.columns import Columns
+from recovery.text import did_you_mean
 
 Coordinate = bool | int | float | str | None
 Where = Annotated[Mapping[str, Coordinate], Field(description="a mapping of coordinates to values")]

@@ -1,6 +1,7 @@
 """A config file, or a stored document, to a sweep."""
 
 import copy
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import partial
@@ -16,15 +17,16 @@ from recovery.config.header import Header, ReportSpec, build_claims, name_faults
 from recovery.config.labels import combinations
 from recovery.config.overrides import HEADER, override
 from recovery.config.points import Block
-from recovery.config.problems import ConfigError, Place, Problem, did_you_mean
-from recovery.config.reader import read
+from recovery.config.problems import ConfigError, Place, Problem
+from recovery.config.reader import read, read_text
 from recovery.config.sampling import Boundary, Sampling, build_sampling, sampling_faults
 from recovery.config.sweep import Cell, Sweep
 from recovery.config.tree import Tree
-from recovery.config.user import add_folders, is_user_name
 from recovery.errors import ParameterError
 from recovery.instances.files import File
 from recovery.methods.columns import COLUMNS, Columns, columns_of, union
+from recovery.text import did_you_mean
+from recovery.user import add_folders, is_user_name
 
 STORED = ("folder", "files")
 """Keys of a document that a config does not have: where its relative paths start, and the digests of data files."""
@@ -36,21 +38,37 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-def load(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Sweep:
-    """The sweep of a YAML file or of a shipped config's name, with `PATH=VALUE` overrides.
+def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Sweep:
+    """The sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
 
-    Every cell is composed and validated. Raises `ConfigError` with every problem of the file and the overrides.
+    overrides: `PATH=VALUE` each. Every cell is composed and validated. Raises `ConfigError` with every problem of the
+    config and the overrides. Relative paths start in the file's folder, or in the current one.
     """
-    path = find(path_or_name)
-    tree, problems = read(path)
+    folder = Path.cwd()
+    if isinstance(config, Mapping):
+        tree, problems = read_text(_as_text(config), "config")
+    elif isinstance(config, str) and "\n" in config:
+        tree, problems = read_text(config, "config")
+    else:
+        path = find(config)
+        tree, problems = read(path)
+        folder = path.parent.resolve()
     for rank, text in enumerate(overrides, start=1):
         problems += override(tree, text, rank)
-    folder = path.parent.resolve()
     sweep, found = _sweep(tree, Context(folder))
     if problems or found:
         raise ConfigError([*problems, *found])
     assert sweep is not None
     return sweep
+
+
+def _as_text(config: Mapping[str, Any]) -> str:
+    """A mapping as JSON, which is YAML. Raises `ConfigError` for what is no plain data."""
+    try:
+        return json.dumps(dict(config), indent=1, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        text = f"cannot be a config: {error}; use plain text, numbers, lists and mappings"
+        raise ConfigError([Problem(Place(0, 0, 0, "config"), "", text)]) from error
 
 
 def from_document(document: dict[str, Any], *, trust: bool = False) -> Sweep:

@@ -5,9 +5,10 @@ from typing import Any
 from recovery.config.axes import RESERVED
 from recovery.config.components import COMPONENTS
 from recovery.config.paths import all_paths, path_fault
-from recovery.config.problems import ConfigError, Place, Problem, did_you_mean
+from recovery.config.problems import ConfigError, Place, Problem
 from recovery.config.reader import read_value
 from recovery.config.tree import Tree
+from recovery.text import did_you_mean
 
 HEADER = ("name", "title", "source", "seed", "replicates", "backend", "sampling", "claims", "report", "axes")
 

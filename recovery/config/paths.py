@@ -1,9 +1,9 @@
 """Dotted paths: which fields can be an axis or be overridden."""
 
 from recovery.config.components import COMPONENTS, Choice, known_paths
-from recovery.config.problems import did_you_mean
 from recovery.config.tree import Tree
-from recovery.config.user import is_user_name
+from recovery.text import did_you_mean
+from recovery.user import is_user_name
 
 
 def path_fault(path: str, tree: Tree) -> str | None:

@@ -1,6 +1,5 @@
 """What is wrong with a config, and where: every error of one run, sorted by position, on one screen."""
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -73,9 +72,3 @@ def found(value: object) -> str:
     else:
         text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def did_you_mean(word: object, allowed: Iterable[str]) -> str:
-    """`; did you mean 'gaussian'?`, or nothing when no allowed word is near."""
-    near = difflib.get_close_matches(str(word), list(allowed), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else ""

@@ -9,8 +9,9 @@ from annotated_types import Ge
 from recovery.config.build import Fault, Invalid, build
 from recovery.config.describe import choices
 from recovery.config.header import Header, ReportSpec
-from recovery.config.problems import did_you_mean, found
+from recovery.config.problems import found
 from recovery.methods.columns import Columns
+from recovery.text import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from recovery.config.components import COMPONENTS, DEFAULTS, Choice, Named, Reco
 from recovery.config.describe import keys_of
 from recovery.config.header import CLAIMS, Header, ReportSpec
 from recovery.config.sampling import SAMPLINGS
-from recovery.config.user import USER_NAME
 from recovery.config.values import Logspace, Range, Times
+from recovery.user import USER_NAME
 
 _LIST = Annotated[list[Any], Field(min_length=1)]
 _FREE = Union[_LIST, model_of(Range), model_of(Logspace)]  # type: ignore[valid-type]  # noqa: UP007

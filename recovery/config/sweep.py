@@ -9,11 +9,11 @@ from typing import Any
 from recovery.config.components import canonical_json
 from recovery.config.header import Claim, ReportSpec
 from recovery.config.sampling import Boundary, Sampling
-from recovery.config.user import is_user_name
 from recovery.instances.draw import Setting
 from recovery.methods.columns import Columns, columns_of, union
 from recovery.methods.method import Method
 from recovery.programs.architecture import Architecture
+from recovery.user import is_user_name
 
 ID_BYTES = 8
 

@@ -17,7 +17,7 @@ from recovery.programs.certificate import Certificate, certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Solution
-from recovery.solvers.table import SOLVERS
+from recovery.solvers.table import find_solver
 from recovery.types import Array
 
 ProgramKind = Literal["gated", "exact"]
@@ -71,7 +71,7 @@ class Problem:
 
     def solve(self, solver: str) -> tuple[Solution, Certificate]:
         """What the solver finds, and what can be proved about it."""
-        solution = SOLVERS[solver](self.program)
+        solution = find_solver(solver, self.program.kind)(self.program)
         return solution, certify(self.program, solution)
 
     def decided(self, row: Measurement, decision: Decision) -> Measurement:

@@ -16,7 +16,7 @@ from recovery.methods.measurement import Measurement
 from recovery.methods.representation import check_representable
 from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
-from recovery.solvers.table import SolverName, require
+from recovery.solvers.table import find_solver
 from recovery.types import Array
 
 
@@ -32,11 +32,11 @@ class MinNorm:
     columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "isometry_value")
 
     program: ProgramKind = "gated"
-    solver: SolverName = "auto"
+    solver: str = "auto"
     distances: bool = False
 
     def __post_init__(self) -> None:
-        require(self.solver, self.program)
+        find_solver(self.solver, self.program)
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse, before anything runs, what no trial of this setting could measure. Raises `ParameterError`."""

@@ -13,7 +13,7 @@ from recovery.methods.representation import check_representable
 from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups
-from recovery.solvers.table import SolverName, require
+from recovery.solvers.table import find_solver
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Regularized:
 
     beta: Annotated[float, Gt(0)]
     program: ProgramKind = "gated"
-    solver: SolverName = "auto"
+    solver: str = "auto"
     scaling: Literal["half", "printed"] = "half"
 
     def __post_init__(self) -> None:
-        require(self.solver, self.program)
+        find_solver(self.solver, self.program)
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse a planted model that the architecture has no groups for. Raises `ParameterError`."""

@@ -16,7 +16,7 @@ from recovery.programs.architecture import Architecture
 from recovery.programs.groups import Groups
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
-from recovery.solvers.table import SOLVERS
+from recovery.solvers.table import find_solver
 from recovery.types import Array, Mask, Rng
 
 ROUNDS = 30
@@ -34,7 +34,7 @@ def with_searched_patterns(instance: Instance, architecture: Architecture, kind:
     for _ in range(ROUNDS):
         groups = architecture.groups(instance.X, instance.patterns)
         program = PROGRAMS[kind](groups, instance.y, beta)
-        solution = SOLVERS["auto" if program.has_cones else "newton"](program)
+        solution = find_solver("auto" if program.has_cones else "newton", kind)(program)
         limit = (1.0 + EXCESS) * program.penalty
         found = (
             _neurons(program, solution, limit, rng)

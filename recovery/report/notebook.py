@@ -1,6 +1,5 @@
 """Grids in a notebook: `recovery.read("results/x")` shows its diagram, and `.plot()` gives the figure."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,7 +10,6 @@ from recovery.report.diagram import Diagram
 from recovery.report.figures.figure import render
 from recovery.report.figures.picture import picture
 from recovery.store import Grid
-from recovery.store import read as read_grid
 
 
 class Results:
@@ -59,8 +57,3 @@ class Results:
             if len(self.grid.table)
             else f"{self.grid.path}: empty"
         )
-
-
-def read(path: str | Path) -> Results:
-    """Read a results folder. Raises `StoreError` for a missing or damaged one."""
-    return Results(read_grid(path))

@@ -1,20 +1,19 @@
 """Solvers by name, each with the programs that it takes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-from recovery.errors import ParameterError, SolverError
+from recovery.errors import SolverError
 from recovery.programs.certificate import certify
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Solution
 from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic import MODULES, require_solver, solve_conic
 from recovery.solvers.newton import solve_newton
-
-Kind = Literal["gated", "exact"]
-SolverName = Literal["auto", "newton", "CLARABEL", "ECOS", "SCS", "MOSEK"]
+from recovery.text import did_you_mean
+from recovery.user import is_user_name, resolve
 
 CONIC_ENTRIES = 2_000_000
 """Largest number of matrix entries n p r at which `auto` asks a conic solver for what Newton left open."""
@@ -22,9 +21,9 @@ CONIC_ENTRIES = 2_000_000
 
 @dataclass(frozen=True)
 class Solver:
-    """What solves each kind of program; a kind that it does not take is left out."""
+    """What solves each kind of program, `gated` and `exact`; a kind that it does not take is left out."""
 
-    takes: dict[str, Callable[[Any], Solution]]
+    takes: Mapping[str, Callable[[Any], Solution]]
 
     def __call__(self, program: Program) -> Solution:
         return self.takes[program.kind](program)
@@ -58,10 +57,23 @@ SOLVERS: dict[str, Solver] = {
 }
 
 
-def require(name: str, kind: str) -> None:
-    """Raise `SolverError` where the solver cannot run here, `ParameterError` where it does not take such programs."""
+def find_solver(name: str, kind: str) -> Solver:
+    """The solver of this name, the user's own as `module:NAME`, for programs of this kind.
+
+    Raises `SolverError` where there is none, where it cannot run here, or where it does not take such programs.
+    """
+    if is_user_name(name):
+        solver = resolve(name)
+        if not isinstance(solver, Solver):
+            raise SolverError(f"{name} is not a value of recovery.solvers.table.Solver")
+    elif name in SOLVERS:
+        solver = SOLVERS[name]
+    else:
+        allowed = f"{', '.join(SOLVERS)}, or your own as module:NAME"
+        raise SolverError(f"found {name!r}; allowed: {allowed}{did_you_mean(name, SOLVERS)}")
     if name in MODULES:
         require_solver(name)
-    if kind not in SOLVERS[name].takes:
-        able = ", ".join(other for other, solver in SOLVERS.items() if kind in solver.takes)
-        raise ParameterError(f"solver {name} does not take {kind} programs; with program: {kind} use one of {able}")
+    if kind not in solver.takes:
+        able = ", ".join(other for other, one in SOLVERS.items() if kind in one.takes)
+        raise SolverError(f"solver {name} does not take {kind} programs; those that do are {able}")
+    return solver

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recovery.errors import ParameterError
+from recovery.errors import SolverError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
@@ -110,9 +110,9 @@ def test_a_noisy_row_has_its_certificate_and_says_what_solved_it() -> None:
 
 
 def test_the_newton_solver_is_refused() -> None:
-    with pytest.raises(ParameterError, match="does not take exact programs"):
+    with pytest.raises(SolverError, match="does not take exact programs"):
         MinNorm(program="exact", solver="newton")
-    with pytest.raises(ParameterError, match="does not take exact programs"):
+    with pytest.raises(SolverError, match="does not take exact programs"):
         Regularized(beta=0.1, program="exact", solver="newton")
 
 

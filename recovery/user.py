@@ -1,4 +1,4 @@
-"""A user's own ensemble or method, named in YAML as `module:function` or `module:Class`."""
+"""A user's own ensemble, architecture, planted model, method or solver, named as `module:NAME`."""
 
 import importlib
 import re
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from recovery.config.problems import did_you_mean
 from recovery.errors import ParameterError
+from recovery.text import did_you_mean
 
 USER_NAME = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 
 
 def is_user_name(name: object) -> bool:
-    """Whether a name is of the form `module:function`."""
+    """Whether a name is of the form `module:NAME`."""
     return isinstance(name, str) and re.match(USER_NAME, name) is not None
 
 
