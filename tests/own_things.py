@@ -1,4 +1,4 @@
-"""What a user adds, in one file: an ensemble, architectures, a planted model, a method with a column of its own, a solver.
+"""What a user adds, in one file: an ensemble, architectures, planted models, a method with an own column, a solver.
 
 Copied beside a config as own_things.py by the tests of the recipes.
 """

@@ -74,18 +74,23 @@ def _as_text(config: Mapping[str, Any]) -> str:
 def from_document(document: dict[str, Any], *, trust: bool = False) -> Sweep:
     """The sweep that a document was stored from; its cells are composed when first asked for. Raises `ConfigError`.
 
-    trust: import the user's code that the document names, and run it; without it such a document is refused.
+    trust: let cells import the user's code that the document names; without it they are refused where there is some,
+    while all else about the sweep is known.
     """
-    if not trust and (own := own_code(document)):
-        text = f"runs code of {document.get('folder', 'its author')}: {', '.join(sorted(own))}; --trust allows it"
-        raise ConfigError([Problem(Place(0, 0, 0, "the stored sweep"), "", text)])
     tree = Tree({key: value for key, value in document.items() if key not in STORED}, "document")
     context = Context(Path(document.get("folder", ".")), document.get("files", {}))
     header, problems = _header(tree)
     blocks, more = parse(tree)
     if problems or more or header is None:
         raise ConfigError([*problems, *more])
-    return _assemble(header, blocks, document, lambda: _cells(tree, header[0].seed, blocks, context, trust))
+
+    def compose() -> tuple[Cell, ...]:
+        if not trust and (own := own_code(document)):
+            text = f"runs code of {document.get('folder', 'its author')}: {', '.join(sorted(own))}; --trust allows it"
+            raise ConfigError([Problem(Place(0, 0, 0, "the stored sweep"), "", text)])
+        return _cells(tree, header[0].seed, blocks, context, trust)
+
+    return _assemble(header, blocks, document, compose)
 
 
 def own_code(document: Mapping[str, Any]) -> set[str]:

@@ -36,6 +36,8 @@ def poolable(diagram: Diagram) -> bool:
 def sizes(panel: Panel) -> list[Any]:
     """The sizes d at which a panel is fitted one by one: all, or `SIZES` of them."""
     values = sorted(panel.cells["d"].unique())
+    if len(values) <= SIZES:
+        return values
     return [values[i] for i in np.unique(np.linspace(0, len(values) - 1, SIZES).round().astype(int))]
 
 
