@@ -18,6 +18,7 @@ from recovery.config.build import Fault, Invalid, build, build_scalar, model_of
 from recovery.config.describe import choices
 from recovery.config.problems import found
 from recovery.errors import ParameterError
+from recovery.instances.draw import NoiseScale
 from recovery.instances.ensembles import ENSEMBLES, UserEnsemble
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import PLANTED, Form
@@ -85,13 +86,17 @@ COMPONENTS: dict[str, Scalar | Named | Choice | Record] = {
     "data": Choice("ensemble", ENSEMBLES, user="function"),
     "planted": Choice("kind", PLANTED, user="class", accept=_accept_planted),
     "noise": Scalar(Annotated[float, Ge(0)]),
+    "noise_scale": Scalar(NoiseScale),
     "architecture": Named(ARCHITECTURES),
     "patterns": Record(Patterns),
     "method": Choice("kind", METHODS, user="class", accept=_accept_method),
 }
 """The science fields, each of which (or what is in it) may be an axis."""
 
-DEFAULTS: dict[str, Any] = {"noise": 0.0, "patterns": {}}
+DEFAULTS: dict[str, Any] = {"noise": 0.0, "noise_scale": "sample", "patterns": {}}
+
+LATER = ("noise_scale",)
+"""Fields that came after ids were given out: at its default such a field is no part of an id or a document."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +129,11 @@ class Context:
             if (start / path).is_file():
                 return str((start / path).resolve())
         return path
+
+
+def silent(name: str, part: Built) -> bool:
+    """Whether a component is left out of ids and documents."""
+    return name in LATER and part.value == DEFAULTS[name]
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recovery.config.build import Fault, Invalid
-from recovery.config.components import COMPONENTS, DEFAULTS, Built, Context, component
+from recovery.config.components import COMPONENTS, DEFAULTS, Built, Context, component, silent
 from recovery.config.labels import Labels
 from recovery.config.points import BROKEN, Block, Point, Value
 from recovery.config.problems import Path, Problem
@@ -118,13 +118,26 @@ class Composer:
 
     def _text(self, parts: dict[str, Built]) -> str:
         """The canonical JSON of the cell, put together from that of its components."""
-        texts = [f'"{name}":{self.seed if name == "seed" else parts[name].text}' for name in _TEXT_ORDER]
+        texts = [
+            f'"{name}":{self.seed if name == "seed" else parts[name].text}'
+            for name in _TEXT_ORDER
+            if name == "seed" or not silent(name, parts[name])
+        ]
         return "{" + ",".join(texts) + "}"
 
     def _cell(self, parts: dict[str, Built], coordinates: dict[str, Any], text: str) -> Cell:
         value = {name: part.value for name, part in parts.items()}
-        setting = Setting(value["n"], value["d"], value["data"], value["planted"], value["noise"], value["patterns"])
-        canonical = {"seed": self.seed, **{name: part.identity for name, part in parts.items()}}
+        setting = Setting(
+            value["n"],
+            value["d"],
+            value["data"],
+            value["planted"],
+            value["noise"],
+            value["patterns"],
+            value["noise_scale"],
+        )
+        canonical = {"seed": self.seed}
+        canonical |= {name: part.identity for name, part in parts.items() if not silent(name, part)}
         return Cell(setting, value["architecture"], value["method"], self.seed, coordinates, canonical, text)
 
 

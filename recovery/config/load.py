@@ -11,7 +11,7 @@ from typing import Any
 
 from recovery.config.axes import parse
 from recovery.config.build import Fault, Invalid, build
-from recovery.config.components import COMPONENTS, DEFAULTS, Context
+from recovery.config.components import COMPONENTS, DEFAULTS, Context, silent
 from recovery.config.compose import Composer
 from recovery.config.header import Header, ReportSpec, build_claims, name_faults
 from recovery.config.labels import combinations
@@ -222,6 +222,8 @@ def _document(
     for name in COMPONENTS:
         part = composer.built.get((name,))
         if name not in reached and part is not None:
+            if silent(name, part):
+                continue
             document[name] = part.resolved
             if isinstance(part.resolved, dict):
                 document[name] = {key: value for key, value in part.resolved.items() if key != "digest"}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -16,10 +17,15 @@ from recovery.instances.planted import Linear, Planted, Target
 from recovery.programs.architecture import RELU, Architecture
 from recovery.types import Array, Mask, Rng
 
+NoiseScale = Literal["sample", "unit"]
+
 
 @dataclass(frozen=True)
 class Setting:
-    """What an instance is drawn from: sizes and laws."""
+    """What an instance is drawn from: sizes and laws.
+
+    noise_scale: each label's noise is N(0, noise^2 / n) for `sample` (P1), N(0, noise^2) for `unit` (P3).
+    """
 
     n: int
     d: int
@@ -27,6 +33,7 @@ class Setting:
     planted: Planted = Linear()
     noise: float = 0.0
     patterns: Patterns = Patterns()
+    noise_scale: NoiseScale = "sample"
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,9 @@ class Streams:
 
     def fresh(self, name: str) -> Rng:
         """The generator of this stream, from its start."""
-        return np.random.Generator(np.random.PCG64(self.seeds[name]))
+        seed = self.seeds[name]
+        # a copy: `Generator.spawn` counts in its seed, and the next generator from it would spawn others
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)))
 
     data = property(lambda self: self.fresh("data"))
     planted = property(lambda self: self.fresh("planted"))
@@ -109,7 +118,8 @@ def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = 
     signal = _labels(setting, planted, X)
     y = signal
     if setting.noise > 0:
-        y = signal + setting.noise / np.sqrt(n) * streams.noise.standard_normal(n)
+        size = setting.noise if setting.noise_scale == "unit" else setting.noise / np.sqrt(n)
+        y = signal + size * streams.noise.standard_normal(n)
     patterns, all_ones = _draw_patterns(setting, streams.patterns, X, architecture.features(X), planted)
     return Instance(setting, X, y, signal, planted, patterns, all_ones, streams)
 

@@ -139,6 +139,24 @@ class Standard:
 
 
 @dataclass(frozen=True)
+class StandardCorrelated:
+    """Rows N(0, S) with S_ij = rho^|i-j|: `correlated` at unit variance (P3, section 4.1.2)."""
+
+    rho: Annotated[float, Interval(gt=-1, lt=1)] = 0.5
+
+    def draw(self, rng: Rng, n: int, d: int) -> Array:
+        return np.sqrt(n) * Correlated(self.rho).draw(rng, n, d)
+
+
+@dataclass(frozen=True)
+class UnitUniform:
+    """Entries iid uniform on (0, 1), as Friedman's regression problems have them."""
+
+    def draw(self, rng: Rng, n: int, d: int) -> Array:
+        return rng.uniform(size=(n, d))
+
+
+@dataclass(frozen=True)
 class UserEnsemble:
     """A user's own `function(rng, n, d, **parameters)`, wrapped as an ensemble.
 
@@ -169,5 +187,7 @@ ENSEMBLES: dict[str, type[Ensemble]] = {
     "correlated": Correlated,
     "mixture": Mixture,
     "standard": Standard,
+    "standard_correlated": StandardCorrelated,
+    "unit_uniform": UnitUniform,
     "file": File,
 }

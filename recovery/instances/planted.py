@@ -12,6 +12,7 @@ from annotated_types import Ge, Interval
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.network import Network
+from recovery.instances.sparse import Friedman, SparseLinear, SparseNetwork
 from recovery.types import Array, Rng
 
 SMALLEST_ACTIVATION = 1e-10
@@ -228,4 +229,7 @@ PLANTED: dict[str, type[Planted]] = {
     "relu": Relu,
     "normalized_relu": NormalizedRelu,
     "network": Network,
+    "sparse_network": SparseNetwork,
+    "sparse_linear": SparseLinear,
+    "friedman": Friedman,
 }

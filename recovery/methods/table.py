@@ -8,6 +8,7 @@ from recovery.methods.limit import Limit
 from recovery.methods.method import Method
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.regularized import Regularized
+from recovery.methods.select import Select
 from recovery.methods.tensor import Tensor
 from recovery.methods.train import Train
 
@@ -20,5 +21,6 @@ METHODS: dict[str, type[Method]] = {
     "limit": Limit,
     "train": Train,
     "tensor": Tensor,
+    "select": Select,
     "contraction": Contraction,
 }

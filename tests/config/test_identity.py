@@ -61,6 +61,7 @@ def test_the_same_science_has_the_same_id() -> None:
         {"d": 4},
         {"seed": 8},
         {"noise": 0.1},
+        {"noise_scale": "unit"},
         {"data": {"ensemble": "haar"}},
         {"planted": {"kind": "relu"}},
         {"architecture": "relu_norm_skip"},
@@ -70,6 +71,19 @@ def test_the_same_science_has_the_same_id() -> None:
 )
 def test_other_science_has_other_ids(fields: dict[str, Any]) -> None:
     assert not ids(load_fields()) & ids(load_fields(**fields))
+
+
+def test_the_scale_of_the_noise_came_later_and_changed_no_id() -> None:
+    """Its default is in no id, no document and no digest of one."""
+    plain, said = load_fields(), load_fields(noise_scale="sample")
+    assert ids(plain) == ids(said)
+    assert plain.document == said.document
+    assert "noise_scale" not in plain.document
+    assert "noise_scale" not in plain.cells[0].canonical
+    other = load_fields(noise_scale="unit")
+    assert other.document["noise_scale"] == other.cells[0].canonical["noise_scale"] == "unit"
+    both = load_fields(n=None, axes={"n": [8], "noise_scale": ["sample", "unit"]})
+    assert ids(plain) | ids(other) >= ids(both)
 
 
 def test_integers_stand_for_floats() -> None:

@@ -1,0 +1,133 @@
+"""Variable selection on an instance: which variables are found, and how well the labels are predicted (P3)."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from annotated_types import Ge, Gt, MinLen
+
+from recovery.errors import ParameterError
+from recovery.instances.draw import Instance, Setting
+from recovery.instances.files import File
+from recovery.instances.sparse import PlantedNetwork, Sparse
+from recovery.methods.columns import Column, Columns, select
+from recovery.methods.measurement import Measurement
+from recovery.programs.architecture import Architecture
+from recovery.selection.cutoffs import Cutoff
+from recovery.selection.grid import Grid, Shrinkage
+from recovery.selection.networks import SparseNetwork
+from recovery.selection.selectors import Selector, SelectorName
+from recovery.types import Array
+
+Positive = Annotated[float, Gt(0)]
+Counts = Annotated[tuple[Annotated[int, Ge(1)], ...], MinLen(1)]
+
+
+@dataclass(frozen=True)
+class Select:
+    """Fit a selector, cut its importances, and compare with the planted support.
+
+    selector: `network` (l1-penalised ReLU networks), or scikit-learn's `lasso`, `omp`, `forest`, `boosting`.
+    cutoff: `mixture` (two Gaussians), `kmeans`, `count` with `count` a number or `planted`, or `none` (all but zeros).
+    penalties, rates, neurons, epochs: the grid of the network; the defaults are P3's.
+    validation: the network is chosen on one random part of `folds` (`split`), or by cross-validation and trained again
+    on all rows (`cross`). refit: train again after a `split` too.
+    shrinkage: how the penalty enters Adam's steps, `subgradient` or `proximal` (exact zeros).
+    standardize: centre X and y and divide them by their standard deviations first.
+    test_rows: rows of the test draw; n where it is null.
+    """
+
+    selector: SelectorName = "network"
+    cutoff: Cutoff = "mixture"
+    count: Annotated[int, Ge(1)] | Literal["planted"] | None = None
+    penalties: Annotated[tuple[Positive, ...], MinLen(1)] = (0.1, 0.05, 0.01, 0.005)
+    rates: Annotated[tuple[Positive, ...], MinLen(1)] = (0.05, 0.01, 0.005)
+    neurons: Counts = (20, 50, 100)
+    epochs: Counts = (200, 500, 1000)
+    folds: Annotated[int, Ge(2)] = 5
+    validation: Literal["split", "cross"] = "split"
+    refit: bool = False
+    shrinkage: Shrinkage = "subgradient"
+    standardize: bool = True
+    test_rows: Annotated[int, Ge(1)] | None = None
+
+    columns: ClassVar[Columns] = select("support_recovered", "weight_error") | {
+        "true_positives": Column(int, "planted variables that were chosen", "variables"),
+        "false_positives": Column(int, "other variables that were chosen", "variables"),
+        "test_mse": Column(float, "mean squared error on a fresh draw, against noiseless labels"),
+        "validation_mse": Column(float, "mean squared error on the rows that chose the hyperparameters"),
+        "penalty": Column(float, "the chosen penalty on ||W||_1"),
+        "rate": Column(float, "the chosen rate of Adam"),
+        "neurons": Column(int, "the chosen number of neurons", "neurons"),
+        "epochs": Column(int, "the chosen number of epochs", "epochs"),
+    }
+
+    def __post_init__(self) -> None:
+        if (self.cutoff == "count") != (self.count is not None):
+            raise ParameterError("`count` (a number, or planted) goes with cutoff: count, and only with it")
+
+    def check(self, setting: Setting, architecture: Architecture) -> None:
+        """Refuse planted models without a known support, and a missing extra. Raises `ParameterError`."""
+        if not isinstance(setting.planted, Sparse):
+            raise ParameterError(
+                "method select needs a planted model with a known support: sparse_network, sparse_linear or friedman"
+            )
+        planted = int(setting.planted.support(setting.d).sum())
+        if isinstance(setting.ensemble, File) and self.test_rows is not None:
+            raise ParameterError("test_rows: a file has no fresh draw to test on")
+        if isinstance(self.count, int) and self.count > setting.d:
+            raise ParameterError(f"count = {self.count} is more than d = {setting.d} variables ({planted} planted)")
+        self._selector(planted).check()
+
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
+        """Select on the instance. Raises `ParameterError` for what `check` refuses, `DataError` for its labels."""
+        self.check(instance.setting, architecture)
+        law = instance.setting.planted
+        assert isinstance(law, Sparse)
+        support = law.support(instance.setting.d)
+        found = self._selector(int(support.sum()))(instance.streams.training, instance.X, instance.y)
+        true = int((found.chosen & support).sum())
+        false = int((found.chosen & ~support).sum())
+        row = Measurement(
+            true_positives=true,
+            false_positives=false,
+            support_recovered=bool((found.chosen == support).all()),
+            **found.fitted.hyperparameters,
+        )
+        test = self._test(instance)
+        if test is not None:
+            row["test_mse"] = float(np.mean((found.fitted.predict(test) - instance.planted.labels(test)) ** 2))
+        planted, network = instance.planted, found.fitted.network
+        if isinstance(planted, PlantedNetwork) and network is not None:
+            row["weight_error"] = network.distance(SparseNetwork(planted.W, planted.b, planted.a))
+        return row
+
+    def _selector(self, planted: int) -> Selector:
+        return Selector(
+            self.selector,
+            Grid(self.penalties, self.rates, self.neurons, self.epochs),
+            folds=self.folds,
+            cross=self.validation == "cross",
+            refit=self.refit,
+            shrinkage=self.shrinkage,
+            cutoff=self.cutoff,
+            count=planted if self.count == "planted" else self.count,
+            standardize=self.standardize,
+        )
+
+    def _test(self, instance: Instance) -> Array | None:
+        """A fresh draw of the data's law: draws of n rows, for some laws scale with n, and as many as are wanted."""
+        setting = instance.setting
+        if isinstance(setting.ensemble, File):
+            return None
+        rng, rows = instance.streams.test, self.test_rows or setting.n
+        draws = [setting.ensemble.draw(rng, setting.n, setting.d) for _ in range(-(-rows // setting.n))]
+        return np.vstack(draws)[:rows]
+
+    def cost(self, n: int, d: int) -> float:
+        """Seconds: the products of the network's training at 10^11 operations a second; baselines by their kind."""
+        if self.selector != "network":
+            return {"lasso": 1e-6, "omp": 5e-7, "forest": 3e-5, "boosting": 2e-5}[self.selector] * n * d
+        fits = len(self.penalties) * len(self.rates) * sum(self.neurons)
+        times = self.folds if self.validation == "cross" else 1
+        return 1e-2 + times * max(self.epochs) * (1e-4 * len(self.neurons) + 4.0 * fits * n * (d + 12) / 1e11)
