@@ -75,6 +75,13 @@ def test_no_code_that_a_folder_names_runs(out: Path, tmp_path: Path) -> None:
     assert flag.exists()
 
 
+def test_a_grid_of_own_code_is_shown_without_running_it(tmp_path: Path) -> None:
+    sweep(write_config(tmp_path), tmp_path / "out")
+    (tmp_path / "fake_methods.py").unlink()
+    for command in ("status", "report"):
+        assert recover(command, tmp_path / "out").exit_code == 0
+
+
 def test_verify_fails_where_the_config_was_edited(out: Path) -> None:
     assert recover("verify", out).exit_code == 0
     edit(out, seed=8)
