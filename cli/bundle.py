@@ -4,10 +4,12 @@ from pathlib import Path
 
 import click
 
+from . import options
+
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="Archive to write.  [default: NAME.zip]")
+@options.results
+@click.option("--out", type=options.Folder(), help="Archive to write.  [default: NAME.zip]")
 def command(results: Path, out: Path | None) -> None:
     """Pack RESULTS to hand on: rows, config, figures, page, provenance and a citation file."""
     from recovery.report.command import bundle_results

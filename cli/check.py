@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import options
+
 if TYPE_CHECKING:
     from recovery.config import Sweep
 
 
 @click.command()
-@click.argument("config")
+@options.config
 @click.option(
     "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field of the config; repeatable."
 )
@@ -28,6 +30,7 @@ def command(config: str, overrides: tuple[str, ...]) -> None:
     lines += [
         ("cells", f"{len(sweep.cells)}"),
         ("trials", _trials(sweep)),
+        ("memory", _memory(sweep)),
         ("claims", f"{len(sweep.claims)}"),
         ("results", f"results/{sweep.name}"),
     ]
@@ -44,6 +47,13 @@ def _trials(sweep: "Sweep") -> str:
         more, rounds = sweep.size - sweep.replicates * len(sweep.cells), sweep.sampling.rounds - 1
         each += f", then {more} in {rounds} round{'s' * (rounds > 1)} where the transition along n is uncertain"
     return f"{sweep.size} ({each})"
+
+
+def _memory(sweep: "Sweep") -> str:
+    from recovery.config.compose import in_bytes
+
+    largest = max((cell.setting for cell in sweep.cells), key=lambda setting: setting.n * setting.d)
+    return f"X of the largest cell, n = {largest.n} and d = {largest.d}, takes {in_bytes(8 * largest.n * largest.d)}"
 
 
 def _axes(sweep: "Sweep") -> Iterator[str]:

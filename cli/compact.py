@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
+from . import options
+
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path))
+@options.results
 def command(results: Path) -> None:
     """Rewrite the part files of RESULTS as few. Safe while sweeps write to it and reports read it."""
     from recovery.store.compact import compact

@@ -17,7 +17,7 @@ ANSWERS = {"yes": "yes", "no": "no", "not refuted": "not refuted (every pattern 
     help="What the planted neurons are. Default: linear for one row, relu for more.",
 )
 @click.option("--architecture", help="The network that is to recover them. Default: the one that fits their kind.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the sampled patterns.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sampled patterns.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     data: str, planted: str | None, kind: str | None, architecture: str | None, seed: int, as_json: bool

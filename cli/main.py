@@ -1,6 +1,10 @@
 """The `recover` command: a table of commands, each imported only when it is called."""
 
+import difflib
 import importlib
+import os
+import sys
+from pathlib import Path
 
 import click
 
@@ -25,6 +29,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Command name -> (module of this package, one line of help). The module's attribute `command` is the command."""
 
 
+INTERRUPTED = 75
+"""As a sweep that stopped early."""
+
+
 class Failure(click.ClickException):
     """A `RecoverError` on its way to the user."""
 
@@ -44,16 +52,45 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+        if args[0] not in COMMANDS and near:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> object:
         """The one place where the library's errors become messages; they exit with 2."""
+        open_streams()
         try:
+            Path.cwd()
             return super().invoke(ctx)
         except RecoverError as error:
             raise Failure(str(error)) from error
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            what = error.filename or ("the current folder" if isinstance(error, FileNotFoundError) else "the system")
+            raise Failure(f"{what}: {error.strerror or error}") from error
+        except KeyboardInterrupt:
+            click.echo("stopped by SIGINT before anything was begun; run the same command again", err=True)
+            sys.exit(INTERRUPTED)
+
+
+def open_streams() -> None:
+    """Give a process that was started with closed standard streams open ones, so that no file becomes one of them."""
+    for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            while (null := os.open(os.devnull, os.O_RDWR)) < number:
+                pass
+            if null > number:
+                os.close(null)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,4 +101,8 @@ def main() -> None:
     \b
     recover sweep quickstart            run a config (a file, or the name of a shipped one)
     recover report results/quickstart   draw what is stored
+
+    \b
+    Completion of commands, options and config names, for bash (or zsh, fish):
+    eval "$(_RECOVER_COMPLETE=bash_source recover)"
     """

@@ -1,7 +1,59 @@
-"""Options that several commands have."""
+"""Options and kinds of values that several commands have."""
+
+import math
+import re
+from pathlib import Path
 
 import click
 
+from recovery.text import is_plain
+
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+LONGEST = 366 * 86_400.0
+"""Seconds; a timer takes no more than some hundred years, and no sweep is meant to."""
+
+
+class Folder(click.Path):
+    """A path whose name can be shown and written into a script: UTF-8, without control characters."""
+
+    def __init__(self, *, dir_okay: bool = True) -> None:
+        super().__init__(path_type=Path, dir_okay=dir_okay)
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if not is_plain(str(value)) or "\n" in str(value):
+            self.fail(f"{str(value)!a} has control characters, or is not UTF-8; give another path", param, ctx)
+        path: Path = super().convert(value, param, ctx)  # type: ignore[arg-type, assignment]
+        return path
+
+
+class Seconds(click.ParamType[float]):
+    """A time: a number of seconds, or one with a unit, as 90, 30m, 2h, 1d."""
+
+    name = "TIME"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e[-+]?\d+)?|\.\d+)\s*([a-z]*)", str(value).strip().lower())
+        if not match or match[2] not in UNITS:
+            self.fail(f"{value!r} is no time, as 90, 30m, 2h or 1d", param, ctx)
+        seconds = float(match[1]) * UNITS[match[2]]
+        if not 0 < seconds <= LONGEST or not math.isfinite(seconds):
+            self.fail(f"{value!r} is not between 0 and 366 days", param, ctx)
+        return seconds
+
+
+def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Shell completion of CONFIG: the shipped names, and YAML files."""
+    from recovery.config import shipped
+
+    files = [str(path) for path in Path().glob(f"{incomplete}*") if path.is_dir() or path.suffix in (".yaml", ".yml")]
+    return [name for name in [*shipped(), *files] if name.startswith(incomplete)]
+
+
+config = click.argument("config", shell_complete=complete_configs)
+results = click.argument("results", type=Folder())
+out = click.option("--out", type=Folder(), help="Results folder.  [default: results/NAME]")
 trust = click.option(
     "--trust", is_flag=True, help="Run the code of its author's own that RESULTS names; only if you know who that is."
 )

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import click
 
-from .options import trust
+from . import options
 
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path))
+@options.results
 @click.argument("trial_id")
-@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.npz", help="Save the instance.")
+@click.option("--save", type=options.Folder(dir_okay=False), metavar="FILE.npz", help="Save the instance.")
 @click.option("--traceback", "show_traceback", is_flag=True, help="Show where a failed trial failed.")
-@trust
+@options.trust
 def command(results: Path, trial_id: str, save: Path | None, show_traceback: bool, trust: bool) -> None:
     """Run the trial TRIAL_ID of RESULTS again and compare with its row; any unique beginning of the id will do.
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import options
+
 if TYPE_CHECKING:
     from recovery.runner.status import Standing
 
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path))
+@options.results
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(results: Path, as_json: bool) -> None:
     """Count the stored trials of RESULTS by status, with the rate of late and the time left. Writes nothing."""

@@ -4,26 +4,28 @@ from pathlib import Path
 
 import click
 
+from . import options
+
 
 @click.command()
-@click.argument("config")
-@click.option("--array", type=click.IntRange(1), metavar="N", help="An array of N tasks, each one shard on one core.")
+@options.config
+@click.option("--array", metavar="N[%M]", help="An array of N tasks, M at a time, each one shard on one core.")
 @click.option("--dask", type=click.IntRange(1), metavar="N", help="One job: a dask cluster of N one-core workers.")
-@click.option("--out", type=click.Path(path_type=Path), help="Results folder.  [default: results/NAME]")
+@options.out
 @click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="As for `recover sweep`; repeatable.")
-@click.option("--time", metavar="TIME", help="Time limit, as 02:00:00. An array task that meets it is queued again.")
+@click.option("--time", metavar="TIME", help="Time limit, as 2h or 02:00:00. A task that meets it is queued again.")
 @click.option("--mem", metavar="SIZE", help="Memory of a task, as 4G.")
-@click.option("--sbatch", "options", metavar="OPTION", multiple=True, help="A further #SBATCH option; repeatable.")
+@click.option("--sbatch", "further", metavar="OPTION", multiple=True, help="A further #SBATCH option; repeatable.")
 @click.option("--now", is_flag=True, help="Submit the script, too.")
 def command(
     config: str,
-    array: int | None,
+    array: str | None,
     dask: int | None,
     out: Path | None,
     overrides: tuple[str, ...],
     time: str | None,
     mem: str | None,
-    options: tuple[str, ...],
+    further: tuple[str, ...],
     now: bool,
 ) -> None:
     """Write an sbatch script that runs the sweep CONFIG, and print its path.
@@ -34,7 +36,7 @@ def command(
     """
     from recovery.config import Boundary, load
     from recovery.runner.plan import plan
-    from recovery.runner.submit import Job, sbatch, write_script
+    from recovery.runner.submit import Job, array_of, sbatch, slurm_memory, slurm_option, slurm_time, write_script
 
     if (array is None) == (dask is None):
         raise click.UsageError("give one of --array N and --dask N")
@@ -46,8 +48,16 @@ def command(
     arguments = [config, "--out", str(folder), *(part for text in overrides for part in ("--set", text))]
     logs = folder / "slurm"
     job = Job(
-        sweep.name, arguments, logs, Path.cwd(), time, mem, options, isinstance(sweep.sampling, Boundary), modules
+        sweep.name,
+        arguments,
+        logs,
+        Path.cwd(),
+        time and slurm_time(time),
+        mem and slurm_memory(mem),
+        [slurm_option(option) for option in further],
+        isinstance(sweep.sampling, Boundary),
+        modules,
     )
     script = logs / ("array.sbatch" if array else "dask.sbatch")
-    write_script(script, job.array(array) if array else job.dask(dask or 1))
+    write_script(script, job.array(*array_of(array)) if array else job.dask(dask or 1))
     click.echo(sbatch(script) if now else f"{script}\nsubmit it: sbatch {script}")

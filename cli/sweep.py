@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from . import options
 
 if TYPE_CHECKING:
     from recovery.runner.plan import Plan
@@ -16,7 +19,8 @@ if TYPE_CHECKING:
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
-SECONDS = click.FloatRange(0, min_open=True)
+LEAST_MEMORY = 32
+"""MiB: below, not even a small trial runs, and every one would be stored as `killed`."""
 BACKENDS = ("processes", "threading", "dask", "ray")
 
 
@@ -40,20 +44,21 @@ class Shard(click.ParamType[tuple[int, int]]):
 
 
 @click.command()
-@click.argument("config")
-@click.option("--out", type=click.Path(path_type=Path), help="Results folder.  [default: results/NAME]")
+@options.config
+@options.out
 @click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field; repeatable.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one a core]")
 @click.option("--backend", type=click.Choice(BACKENDS), help="Where trials run.  [default: the config's choice]")
 @click.option(
     "--shard", type=Shard(), help="Run the I-th of N balanced shares.  [default: this SLURM array task's, else 1/1]"
 )
-@click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop after S seconds; exit 75.")
+@click.option("--max-time", type=options.Seconds(), help="Stop after so long, as 90 (seconds), 30m, 2h; exit 75.")
+@click.option("--trial-timeout", type=options.Seconds(), help="End a trial after so long, as 90 (seconds), 30m.")
 @click.option(
-    "--trial-timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="End a trial after S seconds."
-)
-@click.option(
-    "--trial-memory", type=click.IntRange(min=1), metavar="MIB", help="End a trial that allocates more (Linux only)."
+    "--trial-memory",
+    type=click.IntRange(min=LEAST_MEMORY),
+    metavar="MIB",
+    help="End a trial that allocates more (Linux only).",
 )
 @click.option("--fail-fast", is_flag=True, help="Stop at the first failed trial.")
 @click.option("--max-failures", type=click.IntRange(min=1), metavar="N", help="Stop after N failed trials.")
@@ -115,7 +120,8 @@ def command(
         sys.exit(RESUMABLE)
     for path, reason in summary.damaged:
         click.echo(f"{path}: set aside, {reason}; its trials run again", err=True)
-    _report(planned, summary, options)
+    with suppress(OSError):  # the terminal may be gone
+        _report(planned, summary, options, quiet)
     if summary.stopped and not summary.gave_up:
         sys.exit(RESUMABLE)
     sys.exit(1 if sum(summary.stored.values()) > summary.stored["ok"] else 0)
@@ -142,7 +148,7 @@ def _forecast(planned: Plan, options: Options) -> str:
     return "\n".join(lines)
 
 
-def _report(planned: Plan, summary: Summary, options: Options) -> None:
+def _report(planned: Plan, summary: Summary, options: Options, quiet: bool) -> None:
     folder, stored = planned.folder.path, sum(summary.stored.values())
     failed = sorted((status, count) for status, count in summary.stored.items() if status != "ok")
     counts = "".join(f", {count} {status}" for status, count in failed)
@@ -151,6 +157,8 @@ def _report(planned: Plan, summary: Summary, options: Options) -> None:
         click.echo(f"stopped: {summary.failures} trials failed; `recover status {folder}` says why", err=True)
     elif summary.stopped:
         click.echo(f"stopped early: {summary.stopped}; run the same command to go on", err=True)
+    elif quiet:
+        return
     elif stored < summary.planned:
         click.echo(f"shard {options.shard[0]} of {options.shard[1]} is done; the others are not all", err=True)
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .options import trust
+from . import options
 
 if TYPE_CHECKING:
     from recovery.config import Trial
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path))
+@options.results
 @click.option("--sample", type=click.IntRange(1), default=20, show_default=True, metavar="K", help="Rows to look at.")
 @click.option("--seed", type=int, help="Seed of the sample.  [default: a fresh one]")
 @click.option("--jobs", "-j", type=click.IntRange(1), default=1, show_default=True, help="Trials replayed at a time.")
 @click.option("--rigorous", is_flag=True, help="Prove the rows' verdicts in ball arithmetic instead of replaying them.")
-@click.option("--out", type=click.Path(path_type=Path), help="CSV file for what --rigorous found, a line a row.")
-@trust
+@click.option("--out", type=options.Folder(), help="CSV file for what --rigorous found, a line a row.")
+@options.trust
 def command(
     results: Path, sample: int, seed: int | None, jobs: int, rigorous: bool, out: Path | None, trust: bool
 ) -> None:

@@ -1,6 +1,7 @@
 """A user's own ensemble, architecture, planted model, method or solver, named as `module:NAME`."""
 
 import importlib
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -28,6 +29,7 @@ def add_folders(folders: Iterable[Path]) -> None:
 def resolve(name: str) -> Any:
     """The object that `module:attribute` names; importing it runs the module. Raises `ParameterError`."""
     module_name, _, attribute = name.partition(":")
+    folder = os.open(".", os.O_RDONLY)
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -37,8 +39,11 @@ def resolve(name: str) -> Any:
                 "current folder"
             ) from error
         raise ParameterError(f"module {module_name!r} imports {error.name!r}, which is not installed") from error
-    except Exception as error:  # whatever the user's module raises
+    except (Exception, SystemExit) as error:  # whatever the user's module raises
         raise ParameterError(f"module {module_name!r} cannot be imported: {type(error).__name__}: {error}") from error
+    finally:
+        os.fchdir(folder)  # a module that moves away must not move the results
+        os.close(folder)
     if not hasattr(module, attribute):
         public = [key for key in vars(module) if not key.startswith("_")]
         raise ParameterError(f"module {module_name!r} has no {attribute!r}{did_you_mean(attribute, public)}")

@@ -195,7 +195,19 @@ def _choose(choice: Choice, value: object, context: Context) -> Built:
             text = f"no file {value['path']!r}; relative paths start in {context.folder}, then in the current folder"
             raise Invalid([Fault(("path",), text)])
         filled = {"digest": context.digests.get(value["path"], "")}
-    return _built(build(cls, value, tag=tag, name=name, filled=filled), name, {tag: name})
+    try:
+        return _built(build(cls, value, tag=tag, name=name, filled=filled), name, {tag: name})
+    except Invalid as error:
+        raise Invalid(_whose(choice, name, fault) for fault in error.faults) from error
+
+
+def _whose(choice: Choice, name: str, fault: Fault) -> Fault:
+    """An unknown key that others of the table have is said to be theirs."""
+    key = fault.path[-1] if fault.path else ""
+    others = [other for other, cls in choice.table.items() if fault.key and key in model_of(cls).model_fields]
+    if name in others or not others:
+        return fault
+    return Fault(fault.path, f"{fault.text}; {key} belongs to {choices(others)}", fault.key)
 
 
 def _is_file(cls: type) -> bool:

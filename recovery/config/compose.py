@@ -1,5 +1,6 @@
 """From a tree to cells: each point of the axes laid over the config's own fields, validated, and given its text."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +12,14 @@ from recovery.config.points import BROKEN, Block, Point, Value
 from recovery.config.problems import Path, Problem
 from recovery.config.sweep import Cell
 from recovery.config.tree import Tree
-from recovery.errors import RecoverError
+from recovery.errors import ParameterError, RecoverError
 from recovery.instances.draw import Setting
 from recovery.instances.files import File
 
 _TEXT_ORDER = sorted([*COMPONENTS, "seed"])
 _CHECKED = ("architecture", "planted", "method")
+MOST_BYTES = 2**40
+"""Of X: the memory of the largest machines."""
 _EXAMPLES = {
     "n": "n: 100",
     "d": "d: 20",
@@ -91,7 +94,13 @@ class Composer:
         return self.tree.problem((name, *fault.path), fault.text, key=fault.key)
 
     def _has_room(self, block: Block, point: Point, parts: dict[str, Built]) -> bool:
-        """Whether a file has as many rows and columns as the cell asks for."""
+        """Whether memory can hold X, and a file has as many rows and columns as the cell asks for."""
+        bytes_ = 8 * parts["n"].value * parts["d"].value
+        if bytes_ > MOST_BYTES:
+            at = next((value.source for path, value in zip(block.paths, point, strict=True) if path == "n"), ("n",))
+            text = f"found n = {parts['n'].value} and d = {parts['d'].value}: X alone takes {in_bytes(bytes_)}"
+            self.problems.append(self.tree.problem(at, f"{text}; at most {in_bytes(MOST_BYTES)} are allowed"))
+            return False
         ensemble = parts["data"].value
         if not isinstance(ensemble, File):
             return True
@@ -108,11 +117,15 @@ class Composer:
     def _check(self, block: Block, point: Point, cell: Cell) -> None:
         """Ask the method whether it can measure anything of the cell; its fault is placed at an axis value if any."""
         check = getattr(cell.method, "check", None)
-        if check is None:
-            return
         try:
-            check(cell.setting, cell.architecture)
-        except RecoverError as error:
+            if check is not None:
+                check(cell.setting, cell.architecture)
+            if not 0 <= cell.cost < math.inf:
+                raise ParameterError(f"its cost is {cell.cost}; a cost is a number of seconds, at least 0")
+        except (Exception, SystemExit) as caught:
+            error: Exception = RecoverError(f"its cost or check raises {type(caught).__name__}: {caught}")
+            if isinstance(caught, RecoverError):
+                error = caught
             involved = [value.source for path, value in zip(block.paths, point, strict=True) if _root(path) in _CHECKED]
             self.problems.append(self.tree.problem(involved[-1] if involved else ("method",), str(error)))
 
@@ -147,6 +160,13 @@ def _overlay(block: Block, name: str) -> list[tuple[int, Path]]:
         (position, tuple(path.split(".")[1:])) for position, path in enumerate(block.paths) if _root(path) == name
     ]
     return sorted(inside, key=lambda item: (len(item[1]), item[1]))
+
+
+def in_bytes(count: float) -> str:
+    """As 320 B, 1.5 MiB, 36.4 TiB."""
+    units = ("B", "KiB", "MiB", "GiB", "TiB")
+    power = min(int(math.log2(max(count, 1)) // 10), len(units) - 1)
+    return f"{count / 1024**power:.3g} {units[power]}"
 
 
 def _root(path: str) -> str:

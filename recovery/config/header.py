@@ -192,6 +192,9 @@ def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str]
         name = getattr(report, key)
         if name is not None:
             yield from _unknown(("report", key), name, coordinates, "a coordinate")
+    for key, other in (("y", report.x), ("panel", report.x), ("panel", report.y)):
+        if other is not None and getattr(report, key) == other:
+            yield Fault(("report", key), f"found {other!r}, which x or y shows already; give another coordinate")
     for i, curve in enumerate(report.lines):
         if isinstance(curve, NamedCurve):
             yield from _unknown(("report", "curves", i), curve.name, curve_names(), "a theory curve")
@@ -199,7 +202,7 @@ def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str]
 
 def column_of(value: str) -> str:
     """The column of `max_deviation` or of the event `max_deviation<=1e-4`."""
-    match = re.fullmatch(r"\s*([\w.]+)\s*(?:<=?\s*[-+.\deE]+)?\s*", value)
+    match = re.fullmatch(r"([\w.]+)(?:\s*<=?\s*[-+.\deE]+)?", value.strip())
     return match[1] if match else value
 
 

@@ -13,13 +13,14 @@ from recovery.config.axes import parse
 from recovery.config.build import Fault, Invalid, build
 from recovery.config.components import COMPONENTS, DEFAULTS, Context, silent
 from recovery.config.compose import Composer
+from recovery.config.describe import choices
 from recovery.config.header import Header, ReportSpec, build_claims, name_faults
 from recovery.config.labels import combinations
 from recovery.config.overrides import HEADER, override
 from recovery.config.points import Block
-from recovery.config.problems import ConfigError, Place, Problem
+from recovery.config.problems import ConfigError, Place, Problem, found
 from recovery.config.reader import read, read_text
-from recovery.config.sampling import Boundary, Sampling, build_sampling, sampling_faults
+from recovery.config.sampling import Boundary, Sampling, build_sampling, sampling_faults, size_faults
 from recovery.config.sweep import Cell, Sweep
 from recovery.config.tree import Tree
 from recovery.errors import ParameterError
@@ -112,14 +113,19 @@ Parts = tuple[Header, tuple[Any, ...], ReportSpec, Sampling]
 def find(path_or_name: str | Path) -> Path:
     """The file of a config given by path or by shipped name. Raises `ConfigError`."""
     path, configs = Path(path_or_name), shipped()
-    if path.is_file():
-        return path
+    try:
+        if path.is_file():
+            return path
+    except OSError as error:
+        raise ConfigError([Problem(Place(0, 0, 0, found(str(path))), "", str(error.strerror))]) from error
     if str(path_or_name) in configs:
         return configs[str(path_or_name)]
     if path.is_dir():
         raise ConfigError([Problem(Place(0, 0, 0, str(path)), "", "is a folder; give a YAML file")])
     text = "no such file, and no shipped config of that name; `recover configs` lists them"
-    hint = did_you_mean(str(path_or_name).removesuffix(".yaml"), configs)
+    word = str(path_or_name).removesuffix(".yaml")
+    inside = [name for name in configs if word in name] if word else []
+    hint = f"; did you mean {choices(map(repr, inside))}?" if inside else did_you_mean(word, configs)
     raise ConfigError([Problem(Place(0, 0, 0, str(path_or_name)), "", text + hint)])
 
 
@@ -150,6 +156,8 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
         if not problems:
             head, _, report, sampling = header
             sizes = [cell.setting.n for cell in cells]
+            faults = size_faults(sampling, head.replicates, len(cells))
+            problems += [_placed(tree, (), fault) for fault in faults]
             faults = sampling_faults(sampling, head, report, _axes(blocks), sizes, columns)
             problems += [_placed(tree, (), fault) for fault in faults]
     if problems or header is None:

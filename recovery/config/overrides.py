@@ -10,6 +10,8 @@ from recovery.config.reader import read_value
 from recovery.config.tree import Tree
 from recovery.text import did_you_mean
 
+SHAPES = {"start", "stop", "step", "logspace", "times"}
+"""Keys of which only an axis has values."""
 HEADER = ("name", "title", "source", "seed", "replicates", "backend", "sampling", "claims", "report", "axes")
 
 
@@ -28,6 +30,8 @@ def override(tree: Tree, text: str, rank: int) -> list[Problem]:
     except ConfigError as error:
         return [Problem(place, path, f"{problem.text} (column {problem.place.column})") for problem in error.problems]
     root = path.split(".")[0]
+    if root in COMPONENTS and isinstance(value, dict) and SHAPES & set(value):
+        return [Problem(place, path, f"found values of an axis; write `--set 'axes.{path}={value_text}'`")]
     if root not in HEADER:
         fault = path_fault(path, tree)
         if fault and root not in COMPONENTS:

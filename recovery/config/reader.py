@@ -4,16 +4,22 @@ from pathlib import Path as File
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from recovery.config.problems import ConfigError, Path, Place, Problem, dotted
+from recovery.config.problems import ConfigError, Path, Place, Problem, dotted, found
 from recovery.config.tree import Tree
+from recovery.text import is_plain
 
 MOST_BYTES = 1_000_000
 MOST_NODES = 50_000
 """Values after aliases are expanded."""
 DEEPEST = 40
+
+LONGEST_NUMBER = 100
+"""Characters of a number; an integer of 64 bits has 19 digits."""
+LARGEST_INTEGER = 2**63 - 1
 
 _PREFIX = "tag:yaml.org,2002:"
 _SCALARS = {_PREFIX + name for name in ("null", "bool", "int", "float", "str")}
@@ -72,8 +78,22 @@ def read_value(text: str, source: str) -> Any:
     return value
 
 
+class _Composer(Composer):
+    """Stops at the number of values that no config has, before it has read all of them."""
+
+    count = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.count += 1
+        if self.count > 2 * MOST_NODES:
+            mark = self.parser.peek_event().start_mark
+            raise MarkedYAMLError(problem=f"more than {MOST_NODES} values; write fewer", problem_mark=mark)
+        return super().compose_node(parent, index)
+
+
 def _compose(text: str, source: str) -> tuple[Node | None, YAML]:
     yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _Composer
     try:
         return yaml.compose(text), yaml
     except MarkedYAMLError as error:
@@ -119,6 +139,8 @@ class _Walk:
     def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key, item in node.value:
+            if isinstance(key, ScalarNode) and self._text(key, path) is None:
+                continue
             if not isinstance(key, ScalarNode):
                 self._problem(key, path, "found a list or mapping as a key; keys are words")
                 continue
@@ -138,11 +160,24 @@ class _Walk:
         self._check_tag(node, path, _SCALARS)
         if tag not in _SCALARS:
             return None
+        kind = tag.removeprefix(_PREFIX)
+        if kind == "str":
+            return self._text(node, path)
         try:
-            return self.yaml.constructor.construct_object(node)
-        except (ValueError, YAMLError):
-            self._problem(node, path, f"found {node.value!r} tagged as {tag.removeprefix(_PREFIX)}, which it is not")
+            value = None if len(node.value) > LONGEST_NUMBER else self.yaml.constructor.construct_object(node)
+        except Exception:  # ruamel raises whatever its conversion meets
+            self._problem(node, path, f"found {found(node.value)} tagged as {kind}, which it is not")
             return None
+        if len(node.value) > LONGEST_NUMBER or (isinstance(value, int) and abs(value) > LARGEST_INTEGER):
+            self._problem(node, path, f"found {found(node.value)}; integers have up to 64 bits")
+            return None
+        return value
+
+    def _text(self, node: Node, path: Path) -> str | None:
+        if is_plain(node.value):
+            return str(node.value)
+        self._problem(node, path, f"found {found(node.value)}, which has control characters or half a character")
+        return None
 
     def _check_tag(self, node: Node, path: Path, allowed: set[str]) -> None:
         if str(node.tag) not in allowed:

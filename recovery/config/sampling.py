@@ -9,7 +9,7 @@ from annotated_types import Ge
 from recovery.config.build import Fault, Invalid, build
 from recovery.config.describe import choices
 from recovery.config.header import Header, ReportSpec
-from recovery.config.problems import found
+from recovery.config.problems import Path, found
 from recovery.methods.columns import Columns
 from recovery.text import did_you_mean
 
@@ -32,6 +32,9 @@ class Boundary:
 
 Sampling = Even | Boundary
 
+MOST_TRIALS = 10_000_000
+"""Of one sweep: each is planned in memory."""
+
 SAMPLINGS: dict[str, type[Any]] = {"uniform": Even, "boundary": Boundary}
 
 
@@ -44,6 +47,16 @@ def build_sampling(value: object) -> Sampling:
         raise Invalid([Fault(path, f"found {shown}; allowed: kind {choices(SAMPLINGS)}{hint}")])
     sampling: Sampling = build(SAMPLINGS[kind], value, tag="kind", name=kind)
     return sampling
+
+
+def size_faults(sampling: Sampling, replicates: int, cells: int) -> Iterator[Fault]:
+    """More trials than a sweep can have."""
+    at: Path = ("replicates",)
+    trials = cells * replicates
+    if isinstance(sampling, Boundary) and sampling.budget > trials:
+        trials, at = sampling.budget, ("sampling", "budget")
+    if trials > MOST_TRIALS:
+        yield Fault(at, f"{trials} trials; at most {MOST_TRIALS} are allowed: lower it, or split the sweep")
 
 
 def sampling_faults(

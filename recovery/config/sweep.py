@@ -36,6 +36,11 @@ class Cell:
     canonical: Mapping[str, Any] = field(repr=False)
     text: str = field(repr=False)
 
+    @cached_property
+    def cost(self) -> float:
+        """What the method guesses that a trial takes; only ratios matter."""
+        return float(self.method.cost(self.setting.n, self.setting.d))
+
     @property
     def own(self) -> bool:
         """Whether its trials run code of the user's."""

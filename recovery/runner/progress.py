@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import Protocol
 
@@ -101,7 +102,8 @@ class Lines:
         self._share, self._time = state.share, now
         failed = f", {state.failed} failed" if state.failed else ""
         left = "" if state.done == state.trials or not state.done else f", {duration(state.seconds_left)} left"
-        print(f"{self._name}: {state.done} of {state.trials} trials{failed}{left}", file=sys.stderr, flush=True)
+        with suppress(OSError):  # nobody reads stderr any more
+            print(f"{self._name}: {state.done} of {state.trials} trials{failed}{left}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         pass

@@ -19,7 +19,7 @@ class StopRequested(BaseException):
 
 
 class Stop:
-    """While entered, SIGINT, SIGTERM and SIGUSR1, and the end of `max_time` seconds, ask to stop.
+    """While entered, SIGINT, SIGTERM, SIGHUP and SIGUSR1, and the end of `max_time` seconds, ask to stop.
 
     Until the first `wait` for rows, and in every later one, that raises `StopRequested` on the spot; in between, when
     rows are at stake, at the next `wait`, and while `held`, at its end. A second SIGINT ends the process at once;
@@ -33,7 +33,9 @@ class Stop:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Stop":
-        reasons = {signal.SIGINT: "SIGINT", signal.SIGTERM: "SIGTERM", signal.SIGUSR1: "SIGUSR1"}
+        reasons = {number: number.name for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
+            reasons[signal.SIGHUP] = "SIGHUP: the terminal was closed"
         if self._max_time is not None:
             reasons[signal.SIGALRM] = f"the time budget of {self._max_time:g} s"
         self._before = {number: signal.signal(number, self._handler(reason)) for number, reason in reasons.items()}

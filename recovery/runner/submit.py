@@ -1,5 +1,6 @@
 """sbatch scripts that run a sweep on a SLURM cluster: as an array of shards, or on a dask cluster of one job."""
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from recovery.errors import RecoverError, StoreError
+from recovery.errors import ParameterError, RecoverError, StoreError
 
 GRACE_SECONDS = 60
 """SLURM warns this long before the time limit; the sweep stores what it has and the job is queued again."""
@@ -39,12 +40,13 @@ class Job:
     rounds: bool = False
     modules: Path | None = None
 
-    def array(self, tasks: int) -> str:
-        """A script for `tasks` array tasks, each one shard on one core; one warned of its end, or that waits for the
-        others to finish a round, queues itself again."""
+    def array(self, tasks: int, at_once: int | None = None) -> str:
+        """A script for `tasks` array tasks, each one shard on one core, no more than `at_once` at a time; one warned of
+        its end, or that waits for the others to finish a round, queues itself again."""
+        array = f"--array=1-{tasks}%{at_once}" if at_once else f"--array=1-{tasks}"
         return "\n".join(
             [
-                *self._header([f"--array=1-{tasks}", "--cpus-per-task=1", f"--signal=B:USR1@{GRACE_SECONDS}"], "%A_%a"),
+                *self._header([array, "--cpus-per-task=1", f"--signal=B:USR1@{GRACE_SECONDS}"], "%A_%a"),
                 f"again={int(self.rounds)}",
                 "trap 'again=1; kill -USR1 $sweep 2>/dev/null' USR1",
                 "trap 'kill -TERM $sweep 2>/dev/null' TERM",
@@ -63,12 +65,23 @@ class Job:
     def dask(self, workers: int) -> str:
         """A script for one job of a dask scheduler, `workers` workers of one core, and the sweep."""
         python = shlex.quote(sys.executable)
+        port = "${DASK_SCHEDULER_ADDRESS##*:}"
         return "\n".join(
             [
                 *self._header([f"--ntasks={workers}", "--cpus-per-task=1"], "%j"),
                 *([f"export PYTHONPATH={shlex.quote(str(self.modules))}:$PYTHONPATH"] if self.modules else []),
-                'export DASK_SCHEDULER_ADDRESS="tcp://$(hostname):$((20000 + SLURM_JOB_ID % 20000))"',
-                f"{python} -m distributed.cli.dask_scheduler --port ${{DASK_SCHEDULER_ADDRESS##*:}} --no-dashboard &",
+                f"secret={shlex.quote(str(self.logs))}/.dask-$SLURM_JOB_ID",
+                "trap 'rm -rf \"$secret\"' EXIT",
+                f'{python} -m recovery.runner.credentials "$secret" || exit 1',
+                "export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=True",
+                'export DASK_DISTRIBUTED__COMM__TLS__CA_FILE="$secret/cert.pem"',
+                *(
+                    f'export DASK_DISTRIBUTED__COMM__TLS__{role}__{name}="$secret/{name.lower()}.pem"'
+                    for role in ("SCHEDULER", "WORKER", "CLIENT")
+                    for name in ("CERT", "KEY")
+                ),
+                'export DASK_SCHEDULER_ADDRESS="tls://$(hostname):$((20000 + SLURM_JOB_ID % 20000))"',
+                f"{python} -m distributed.cli.dask_scheduler --protocol tls --port {port} --no-dashboard &",
                 f"srun {python} -m distributed.cli.dask_worker $DASK_SCHEDULER_ADDRESS --nthreads 1 --no-dashboard &",
                 f"{python} -c 'import distributed as d; d.Client().wait_for_workers({workers}, {WORKERS_SECONDS})'",
                 f"{self._sweep()} --backend dask",
@@ -80,7 +93,8 @@ class Job:
         )
 
     def _header(self, options: Sequence[str], job: str) -> list[str]:
-        asked = [*options, "--requeue", "--open-mode=append", f"--output={self.logs}/{job}.log"]
+        logs = quoted(f"{str(self.logs).replace('%', '%%')}/{job}.log")
+        asked = [*options, "--requeue", "--open-mode=append", f"--output={logs}"]
         asked += [f"--time={self.time}"] if self.time else []
         asked += [f"--mem={self.memory}"] if self.memory else []
         return [
@@ -92,6 +106,45 @@ class Job:
 
     def _sweep(self) -> str:
         return shlex.join([sys.executable, "-m", "recovery.cli", "sweep", *self.arguments, "--quiet"])
+
+
+def quoted(path: str) -> str:
+    """A path as one word of a #SBATCH line. Raises `ParameterError` for a backslash, at which SLURM stops counting."""
+    if "\\" in path:
+        raise ParameterError(f"{path}: SLURM takes no backslash in the name of a log; give another --out")
+    return '"' + path.replace('"', r"\"") + '"'
+
+
+def slurm_time(text: str) -> str:
+    """A time limit as SLURM reads it: 2h, 90m and 1d become hours:minutes:seconds. Raises `ParameterError`."""
+    if match := re.fullmatch(r"(\d+)(m|min|h|d)", text):
+        minutes = int(match[1]) * {"m": 1, "min": 1, "h": 60, "d": 1440}[match[2]]
+        return f"{minutes // 60:02}:{minutes % 60:02}:00"
+    if re.fullmatch(r"\d+(:[0-5]?\d){0,2}|\d+-\d+(:[0-5]?\d){0,2}", text):
+        return text
+    raise ParameterError(f"{text!r} is no time limit; write 2h, 90m, 02:00:00 or 1-12:00:00")
+
+
+def slurm_memory(text: str) -> str:
+    """Raises `ParameterError`."""
+    if not re.fullmatch(r"\d+[KMGT]?", text):
+        raise ParameterError(f"{text!r} is no amount of memory; write 4G or 500M")
+    return text
+
+
+def slurm_option(text: str) -> str:
+    """A further line of the header. Raises `ParameterError`."""
+    if not re.fullmatch(r"-{1,2}[A-Za-z][^\x00-\x1f\x7f]*", text):
+        raise ParameterError(f"{text!r} is no option of sbatch; write it as --sbatch=--partition=long")
+    return text
+
+
+def array_of(text: str) -> tuple[int, int | None]:
+    """50 tasks, or 50%10: no more than 10 of them at a time. Raises `ParameterError`."""
+    match = re.fullmatch(r"([1-9]\d{0,5})(?:%([1-9]\d{0,5}))?", text)
+    if match is None:
+        raise ParameterError(f"{text!r} is no array; write 50, or 50%10 for 10 tasks at a time")
+    return int(match[1]), int(match[2]) if match[2] else None
 
 
 def write_script(path: Path, text: str) -> None:

@@ -123,6 +123,22 @@ def test_an_array_with_a_requeued_task_ends_in_the_grid_of_a_plain_run(slurm: No
     pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
 
 
+def test_names_with_blanks_and_quotes_and_an_array_of_two_at_a_time(slurm: None, tmp_path: Path) -> None:
+    folder = tmp_path / "a 'b' \"c\" $d #e 5%j é"
+    folder.mkdir()
+    config, out = write_config(folder, method={"seconds": 0.01}), folder / "my out"
+    config = config.rename(folder / "my 'own' config.yaml")
+    submit = ["submit", str(config), "--array", "3%2", "--out", str(out), "--now", "--time", "10m"]
+    said = CliRunner().invoke(main, submit, catch_exceptions=False).output
+    assert said.startswith("Submitted batch job"), said
+    job = said.split()[-1]
+    assert "ArrayTaskThrottle=2" in output("scontrol", "show", "job", job)
+    wait_until(lambda: set(states(job).values()) <= {"COMPLETED", "CANCELLED", "FAILED"}, "the array to end", 300)
+    assert set(states(job).values()) == {"COMPLETED"}
+    assert len(list((out / "slurm").glob(f"{job}_?.log"))) == 3
+    assert len(rows(out)) == 24
+
+
 def test_a_dask_cluster_of_one_job_ends_in_the_grid_of_a_plain_run(slurm: None, tmp_path: Path) -> None:
     config, out = write_config(tmp_path, method={"seconds": 0.01}), tmp_path / "out"
     submit = ["submit", str(config), "--dask", "2", "--out", str(out), "--now", "--time", "10"]
@@ -134,5 +150,8 @@ def test_a_dask_cluster_of_one_job_ends_in_the_grid_of_a_plain_run(slurm: None, 
     log = (out / "slurm" / f"{job}.log").read_text()
     assert states(job)[""] == "COMPLETED", log
     assert log.count("Register worker addr") == 2
+    assert "tcp://" not in log
+    assert log.count("tls://") > 2
+    assert not list((out / "slurm").glob(".dask*"))
     sweep(config, tmp_path / "plain")
     pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))

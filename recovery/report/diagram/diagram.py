@@ -61,7 +61,7 @@ class Diagram:
         sweep = from_document(grid.sweep["config"])
         frame = _measured_something(grid).frame
         if not len(frame):
-            raise ReportError(f"{grid.path} holds no trials yet; run: recover sweep {sweep.name}")
+            raise ReportError(f"{grid.path} holds no trials yet; run: recover sweep {sweep.name} --out {grid.path}")
         layout = lay_out(frame, sweep, grid.columns)
         quantity = default_quantity(frame, value if value is not None else sweep.report.value, grid.columns)
         return cls(grid, sweep, frame, layout, quantity, Cells.of(frame, layout.keys, sweep.replicates))

@@ -1,0 +1,30 @@
+"""A key and certificate for one dask cluster: whoever can read the folder can join it, nobody else.
+
+python -m recovery.runner.credentials FOLDER     writes FOLDER/cert.pem and FOLDER/key.pem, for the user alone
+"""
+
+import sys
+from pathlib import Path
+
+from recovery.errors import ParameterError
+
+
+def write(folder: Path) -> None:
+    """Raises `ParameterError` if the packages that dask needs for it are not installed."""
+    try:
+        from distributed.security import Security
+
+        security = Security.temporary()
+    except ImportError as error:
+        raise ParameterError(
+            "dask over TLS needs packages that are not installed: pip install 'recover[dask]'"
+        ) from error
+    folder.mkdir(mode=0o700, parents=True)
+    for name, text in (("cert", security.tls_ca_file), ("key", security.tls_client_key)):
+        path = folder / f"{name}.pem"
+        path.touch(mode=0o600)
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
