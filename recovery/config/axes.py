@@ -21,7 +21,7 @@ from typing import Any
 
 from recovery.config.build import Invalid, build
 from recovery.config.paths import path_fault
-from recovery.config.points import BROKEN, Block, Condition, Point, Value, is_size
+from recovery.config.points import BROKEN, Agreement, AxisValue, Block, Point, is_size
 from recovery.config.problems import Path, Problem, found
 from recovery.config.tree import Tree
 from recovery.config.values import Times, listed, same_as
@@ -94,7 +94,7 @@ class _Reader:
             self._faults(at, error)
             values = [(BROKEN, ())]
         if self._claim(name, at):
-            self.dimensions.append(tuple((Value(value, (*at, *inner), at),) for value, inner in values))
+            self.dimensions.append(tuple((AxisValue(value, (*at, *inner), at),) for value, inner in values))
 
     def _zip(self) -> None:
         at = (*self.path, "zip")
@@ -115,12 +115,12 @@ class _Reader:
             if claimed:
                 self.dimensions.append(tuple(zip(*claimed.values(), strict=False)))
 
-    def _zipped(self, at: Path, spec: Any) -> list[Value]:
+    def _zipped(self, at: Path, spec: Any) -> list[AxisValue]:
         try:
-            return [Value(value, (*at, *inner), at) for value, inner in _together(spec)]
+            return [AxisValue(value, (*at, *inner), at) for value, inner in _together(spec)]
         except Invalid as error:
             self._faults(at, error)
-            return [Value(BROKEN, at, at)]
+            return [AxisValue(BROKEN, at, at)]
 
     def _claim(self, name: str, at: Path) -> bool:
         """Take a path for an axis, if it is one that can be."""
@@ -144,7 +144,7 @@ class _Reader:
             derived.append((self.paths.index(name), position, size if is_size(size) else 1))
         return tuple(derived)  # type: ignore[arg-type]
 
-    def _conditions(self, name: str) -> tuple[Condition, ...]:
+    def _conditions(self, name: str) -> tuple[Agreement, ...]:
         at = (*self.path, name)
         entries = self.spec.get(name, [])
         if not isinstance(entries, list):

@@ -8,7 +8,7 @@ from typing import Any
 from recovery.config.build import Fault, Invalid
 from recovery.config.components import COMPONENTS, DEFAULTS, Built, Context, component, silent
 from recovery.config.labels import Labels
-from recovery.config.points import BROKEN, Block, Point, Value
+from recovery.config.points import BROKEN, AxisValue, Block, Point
 from recovery.config.problems import Path, Problem
 from recovery.config.sweep import Cell
 from recovery.config.tree import Tree
@@ -66,7 +66,7 @@ class Composer:
                 if self._has_room(block, point, whole):
                     yield point, whole
 
-    def _build(self, name: str, overlays: list[tuple[Value, Path]]) -> Built | None:
+    def _build(self, name: str, overlays: list[tuple[AxisValue, Path]]) -> Built | None:
         if any(value.value is BROKEN for value, _ in overlays):
             return None
         base = self.tree.value.get(name, DEFAULTS.get(name))
@@ -82,7 +82,7 @@ class Composer:
             self.problems += [self._problem(name, overlays, fault) for fault in error.faults]
             return None
 
-    def _problem(self, name: str, overlays: list[tuple[Value, Path]], fault: Fault) -> Problem:
+    def _problem(self, name: str, overlays: list[tuple[AxisValue, Path]], fault: Fault) -> Problem:
         """A fault at the axis value that brought it, if one did."""
         for value, path in reversed(overlays):
             if fault.path[: len(path)] == path:

@@ -13,7 +13,7 @@ BROKEN = object()
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class AxisValue:
     """One value of an axis; `source` is its path in the document, `key` that of the axis."""
 
     value: Any
@@ -21,8 +21,8 @@ class Value:
     key: Path
 
 
-Point = tuple[Value, ...]
-Condition = tuple[tuple[int, frozenset[object]], ...]
+Point = tuple[AxisValue, ...]
+Agreement = tuple[tuple[int, frozenset[object]], ...]
 """Position of a path in a point -> keys (`same_as`) of the values that agree."""
 
 
@@ -36,12 +36,12 @@ class Block:
     paths: tuple[str, ...]
     dimensions: tuple[tuple[Point, ...], ...]
     derived: tuple[tuple[int, int | None, int], ...] = ()
-    include: tuple[Condition, ...] = ()
-    exclude: tuple[Condition, ...] = ()
+    include: tuple[Agreement, ...] = ()
+    exclude: tuple[Agreement, ...] = ()
 
     def points(self) -> Iterator[Point]:
         """Every point, the first axis changing slowest; multiples are worked out."""
-        multiples: dict[tuple[Value, int], Value] = {}
+        multiples: dict[tuple[AxisValue, int], AxisValue] = {}
         for rows in itertools.product(*self.dimensions):
             point = tuple(itertools.chain.from_iterable(rows))
             for position, base, size in self.derived:
@@ -49,12 +49,12 @@ class Block:
                 if base is not None:
                     size = point[base].value if is_size(point[base].value) else 1
                 if (times, size) not in multiples:
-                    multiples[times, size] = Value(product(times.value, size), times.source, times.key)
+                    multiples[times, size] = AxisValue(product(times.value, size), times.source, times.key)
                 point = (*point[:position], multiples[times, size], *point[position + 1 :])
             if self._keeps(point):
                 yield point
 
-    def column(self, position: int) -> list[Value]:
+    def column(self, position: int) -> list[AxisValue]:
         """The values of the path at `position`, before multiples are worked out."""
         for rows in self.dimensions:
             if position < len(rows[0]):
@@ -68,7 +68,7 @@ class Block:
         return not any(_agrees(point, condition) for condition in self.exclude)
 
 
-def _agrees(point: Point, condition: Condition) -> bool:
+def _agrees(point: Point, condition: Agreement) -> bool:
     return all(same_as(point[position].value) in allowed for position, allowed in condition)
 
 

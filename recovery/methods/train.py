@@ -22,7 +22,7 @@ from recovery.methods.trained import (
 )
 from recovery.programs.architecture import Architecture
 from recovery.training.batches import Minibatches
-from recovery.training.descent import Limits, descend
+from recovery.training.descent import Budget, descend
 from recovery.training.initialization import Initialization, Outer, initialize, paired_outer, sign_halves
 from recovery.training.models import Empirical, Parameters
 from recovery.training.optimizers import SGD, Adam, AdamW, GradientDescent, Optimizer
@@ -125,7 +125,7 @@ class Train:
             parameters,
             self._rule(parameters),
             SCHEDULES[self.schedule](self.learning_rate, self.epochs),
-            Limits(self.epochs, self.target_loss, self.tolerance),
+            Budget(self.epochs, self.target_loss, self.tolerance),
             train_outer=self.outer == "trained",
             reset_state=self.reset_state,
             batches=self._batches(rng, instance.X, Y, k),

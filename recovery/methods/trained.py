@@ -15,7 +15,7 @@ from recovery.methods.measurement import Measurement
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.representation import check_representable
 from recovery.programs.architecture import Architecture
-from recovery.training.descent import Descent, Stop
+from recovery.training.descent import Descent, Ending
 from recovery.training.models import SMALLEST_NORM, Parameters, predict
 from recovery.training.networks import count_merged, group_error, pairing, weight_error
 from recovery.training.population import Population
@@ -116,7 +116,7 @@ def measure(
         "redraws": instance.planted.redraws,
         "equal_signs": _equal_signs(start["V"]),
     }
-    if descent.stop is Stop.DIVERGED:
+    if descent.stop is Ending.DIVERGED:
         return Measurement(known).recording(descent.record or None)
     parameters = Parameters(start.architecture, descent.parameters.flat.astype(np.float64), start.shapes)
     W, V = parameters["W"], parameters["V"]

@@ -36,7 +36,7 @@ DECISIVE = 3.0
 """The best choice of signs is sure when the second leaves this many times as much."""
 
 
-class Status(Enum):
+class Identification(Enum):
     """What the moments say about the units; `meaning` is a sentence for people."""
 
     IDENTIFIED = "identified", "as many units as asked for stand above the noise, and explain the moments"
@@ -70,7 +70,7 @@ class Learned:
     rank: int
     residual: float
     noise: float
-    status: Status
+    status: Identification
 
 
 def learn(
@@ -124,17 +124,17 @@ def unexplained(matrices: Array, noise: Array, V: Array) -> bool:
     return left > UNEXPLAINED * float(np.linalg.norm(around)) + 1e-6 * float(np.linalg.norm(matrices))
 
 
-def judge(rank: int, neurons: int, dependent: bool, sure: bool, linear: bool, exact: bool) -> Status:
+def judge(rank: int, neurons: int, dependent: bool, sure: bool, linear: bool, exact: bool) -> Identification:
     """The first status that applies, the gravest first."""
     missing = rank < neurons
     found = [
-        (dependent, Status.DEPENDENT),
-        (missing and linear, Status.LINEAR_PART),
-        (missing and exact, Status.HIDDEN_UNIT),
-        (missing, Status.TOO_FEW_SAMPLES),
-        (not sure, Status.SIGNS_OPEN),
+        (dependent, Identification.DEPENDENT),
+        (missing and linear, Identification.LINEAR_PART),
+        (missing and exact, Identification.HIDDEN_UNIT),
+        (missing, Identification.TOO_FEW_SAMPLES),
+        (not sure, Identification.SIGNS_OPEN),
     ]
-    return next((status for applies, status in found if applies), Status.IDENTIFIED)
+    return next((status for applies, status in found if applies), Identification.IDENTIFIED)
 
 
 def weighted(moments: Moments) -> Array:

@@ -23,7 +23,7 @@ class Objective(Protocol):
     def __call__(self, parameters: Parameters, gradient: Parameters) -> float: ...
 
 
-class Stop(Enum):
+class Ending(Enum):
     """Why the loop ended; the value is a sentence for the user."""
 
     EPOCHS = "All epochs were run."
@@ -33,7 +33,7 @@ class Stop(Enum):
 
 
 @dataclass(frozen=True)
-class Limits:
+class Budget:
     """When to stop: after `epochs`, or once the loss is at most `target_loss`, or the gradient at most `tolerance`."""
 
     epochs: int
@@ -53,7 +53,7 @@ class Descent:
     loss: float
     gradient_norm: float
     epochs: int
-    stop: Stop
+    stop: Ending
     record: dict[str, Array]
 
 
@@ -62,7 +62,7 @@ def descend(
     parameters: Parameters,
     optimizer: Optimizer,
     schedule: Schedule,
-    limits: Limits,
+    limits: Budget,
     *,
     train_outer: bool = True,
     reset_state: bool = False,
@@ -112,11 +112,11 @@ def _recorded(epoch: int, every: int) -> bool:
     return epoch % every == 0 or (epoch < every and epoch & (epoch - 1) == 0)
 
 
-def _stop(loss: float, size: float, first: float, epoch: int, limits: Limits) -> Stop | None:
+def _stop(loss: float, size: float, first: float, epoch: int, limits: Budget) -> Ending | None:
     if not (isfinite(loss) and isfinite(size)) or loss > DIVERGED * first > 0:
-        return Stop.DIVERGED
+        return Ending.DIVERGED
     if limits.target_loss is not None and loss <= limits.target_loss:
-        return Stop.TARGET
+        return Ending.TARGET
     if limits.tolerance is not None and size <= limits.tolerance:
-        return Stop.STATIONARY
-    return Stop.EPOCHS if epoch >= limits.epochs else None
+        return Ending.STATIONARY
+    return Ending.EPOCHS if epoch >= limits.epochs else None

@@ -5,7 +5,7 @@ import pytest
 
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
-from recovery.tensors.learner import Learned, Status, learn, scalars, signs
+from recovery.tensors.learner import Identification, Learned, learn, scalars, signs
 from tests.tensors.networks import draw_network
 
 
@@ -32,7 +32,7 @@ def test_exact_moments_give_every_parameter(d, m, order, bias, joint):
     for seed in range(4):
         network = draw_network(seed, d, m, bias)
         learned = from_exact(network, order, joint=joint)
-        assert learned.status is Status.IDENTIFIED
+        assert learned.status is Identification.IDENTIFIED
         assert learned.rank == m
         assert parameter_error(learned.units, network) < 1e-8
         assert function_error(learned.network, network) < 1e-7
@@ -46,7 +46,7 @@ def test_few_directions_are_enough():
 
 def test_one_more_neuron_than_there_are_is_hidden():
     learned = from_exact(draw_network(1, 6, 3), 1, neurons=5)
-    assert (learned.rank, learned.status) == (3, Status.HIDDEN_UNIT)
+    assert (learned.rank, learned.status) == (3, Identification.HIDDEN_UNIT)
     assert parameter_error(learned.units, draw_network(1, 6, 3)) < 1e-10
 
 
@@ -63,7 +63,7 @@ def test_ambiguous_signs_of_claim_48_are_reported(seed):
     turned = ReluNetwork(-network.W, network.b, network.a)
     np.testing.assert_allclose(turned(X), network(X), atol=1e-13)  # the claim itself
     learned = from_exact(network, 2)
-    assert learned.status is Status.SIGNS_OPEN
+    assert learned.status is Identification.SIGNS_OPEN
     assert parameter_error(learned.units, network, up_to_sign=True) < 1e-8
     assert function_error(learned.network, network) < 1e-7
 
@@ -73,9 +73,9 @@ def test_dependent_weights_need_a_larger_order():
     W = network.W.copy()
     W[0] = (W[1] - W[2]) / np.linalg.norm(W[1] - W[2])
     dependent = ReluNetwork(W, network.b, network.a)
-    assert from_exact(dependent, 1).status is Status.DEPENDENT
+    assert from_exact(dependent, 1).status is Identification.DEPENDENT
     learned = from_exact(dependent, 2)
-    assert learned.status is Status.IDENTIFIED
+    assert learned.status is Identification.IDENTIFIED
     assert parameter_error(learned.units, dependent) < 1e-8
 
 
@@ -83,11 +83,11 @@ def test_equal_biases_hide_nothing():
     network = draw_network(6, 6, 5)
     equal = ReluNetwork(network.W, np.full(5, 0.4), network.a)
     learned = from_exact(equal, 1)
-    assert learned.status is Status.IDENTIFIED
+    assert learned.status is Identification.IDENTIFIED
     assert parameter_error(learned.units, equal) < 1e-10
 
 
-@pytest.mark.parametrize(("bias", "status"), [(12.0, Status.LINEAR_PART), (-12.0, Status.HIDDEN_UNIT)])
+@pytest.mark.parametrize(("bias", "status"), [(12.0, Identification.LINEAR_PART), (-12.0, Identification.HIDDEN_UNIT)])
 def test_a_huge_bias_is_named_and_the_function_still_learned(bias, status):
     network = draw_network(7, 6, 4)
     b = network.b.copy()
@@ -103,12 +103,12 @@ def test_status_from_samples():
     network, rng = draw_network(8, 4, 2), np.random.default_rng(0)
     X = rng.standard_normal((100_000, 4))
     many = learn(from_samples(X, network(X), 1, np.eye(4)), 2, rng, data=(X, network(X)))
-    assert many.status is Status.IDENTIFIED
+    assert many.status is Identification.IDENTIFIED
     assert parameter_error(many.units, network) < 0.1
     few, labels = X[:40], network(X[:40])
-    assert learn(from_samples(few, labels, 1, np.eye(4)), 2, rng).status is Status.TOO_FEW_SAMPLES
+    assert learn(from_samples(few, labels, 1, np.eye(4)), 2, rng).status is Identification.TOO_FEW_SAMPLES
     noisy = network(X) + 100.0 * rng.standard_normal(len(X))
-    assert learn(from_samples(X, noisy, 1, np.eye(4)), 2, rng).status is Status.TOO_FEW_SAMPLES
+    assert learn(from_samples(X, noisy, 1, np.eye(4)), 2, rng).status is Identification.TOO_FEW_SAMPLES
 
 
 def test_labels_that_are_zero_give_no_unit():

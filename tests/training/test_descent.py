@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recovery.training.descent import DIVERGED, Limits, Stop, descend
+from recovery.training.descent import DIVERGED, Budget, Ending, descend
 from recovery.training.initialization import initialize, paired_outer, sign_halves
 from recovery.training.models import Empirical, Parameters
 from recovery.training.optimizers import SGD, AdamW, GradientDescent
@@ -26,8 +26,8 @@ def steady(rate: float):
 def test_zero_epochs_measure_the_start_and_move_nothing():
     loss, parameters = problem()
     before = parameters.flat.copy()
-    descent = descend(loss, parameters, GradientDescent(), steady(0.1), Limits(0), record_every=1)
-    assert (descent.stop, descent.epochs) == (Stop.EPOCHS, 0)
+    descent = descend(loss, parameters, GradientDescent(), steady(0.1), Budget(0), record_every=1)
+    assert (descent.stop, descent.epochs) == (Ending.EPOCHS, 0)
     np.testing.assert_array_equal(parameters.flat, before)
     assert descent.record["epoch"].tolist() == [0.0]
     assert descent.loss == loss(parameters, parameters.like())
@@ -39,7 +39,7 @@ def test_epochs_are_steps_of_the_rule_and_the_loss_is_that_of_the_end():
     for _ in range(7):
         loss(by_hand, gradient)
         by_hand.flat[...] -= 0.1 * gradient.flat
-    descent = descend(loss, parameters, GradientDescent(), steady(0.1), Limits(7))
+    descent = descend(loss, parameters, GradientDescent(), steady(0.1), Budget(7))
     np.testing.assert_allclose(descent.parameters.flat, by_hand.flat, rtol=1e-13)
     assert descent.loss == pytest.approx(loss(by_hand, gradient), rel=1e-13)
     assert descent.gradient_norm == pytest.approx(np.linalg.norm(gradient.flat), rel=1e-12)
@@ -48,20 +48,20 @@ def test_epochs_are_steps_of_the_rule_and_the_loss_is_that_of_the_end():
 
 def test_the_target_loss_and_the_tolerance_stop_early():
     loss, parameters = problem()
-    descent = descend(loss, parameters, GradientDescent(), steady(0.3), Limits(10_000, target_loss=1e-3))
-    assert descent.stop is Stop.TARGET
+    descent = descend(loss, parameters, GradientDescent(), steady(0.3), Budget(10_000, target_loss=1e-3))
+    assert descent.stop is Ending.TARGET
     assert 0 < descent.epochs < 10_000
     assert descent.loss <= 1e-3
-    descent = descend(loss, parameters, GradientDescent(), steady(0.3), Limits(100_000, tolerance=1e-4))
-    assert descent.stop is Stop.STATIONARY
+    descent = descend(loss, parameters, GradientDescent(), steady(0.3), Budget(100_000, tolerance=1e-4))
+    assert descent.stop is Ending.STATIONARY
     assert descent.gradient_norm <= 1e-4
 
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_rate_that_is_too_large_ends_as_divergence(name):
     loss, parameters = problem(name)
-    descent = descend(loss, parameters, GradientDescent(), steady(1e6), Limits(5_000))
-    assert descent.stop is Stop.DIVERGED
+    descent = descend(loss, parameters, GradientDescent(), steady(1e6), Budget(5_000))
+    assert descent.stop is Ending.DIVERGED
     assert descent.epochs < 100
     assert not descent.loss <= DIVERGED * loss(problem(name)[1], parameters.like())
 
@@ -69,8 +69,8 @@ def test_a_rate_that_is_too_large_ends_as_divergence(name):
 def test_a_number_that_is_lost_stops_the_loop_at_once():
     loss, parameters = problem()
     parameters["W"][0, 0] = np.nan
-    descent = descend(loss, parameters, AdamW(), steady(0.1), Limits(50))
-    assert (descent.stop, descent.epochs) == (Stop.DIVERGED, 0)
+    descent = descend(loss, parameters, AdamW(), steady(0.1), Budget(50))
+    assert (descent.stop, descent.epochs) == (Ending.DIVERGED, 0)
 
 
 def test_the_record_holds_every_chosen_epoch_powers_of_two_before_and_the_last():
@@ -80,7 +80,7 @@ def test_the_record_holds_every_chosen_epoch_powers_of_two_before_and_the_last()
         parameters,
         SGD(),
         steady(0.1),
-        Limits(10),
+        Budget(10),
         record_every=4,
         observe=lambda p: {"first": p["W"][0].copy()},
     )
@@ -94,7 +94,7 @@ def test_the_record_holds_every_chosen_epoch_powers_of_two_before_and_the_last()
 def test_a_fixed_outer_layer_stays_and_its_gradient_is_not_counted():
     loss, parameters = problem()
     parameters["V"][...] = sign_halves(K)
-    descent = descend(loss, parameters, GradientDescent(), steady(0.1), Limits(30), train_outer=False)
+    descent = descend(loss, parameters, GradientDescent(), steady(0.1), Budget(30), train_outer=False)
     np.testing.assert_array_equal(parameters["V"], sign_halves(K))
     gradient = parameters.like()
     loss(parameters, gradient)
@@ -111,7 +111,7 @@ def test_mini_batches_take_one_step_each():
         for half in halves:
             half(by_hand, gradient)
             by_hand.flat[...] -= 0.05 * gradient.flat
-    descend(loss, parameters, SGD(), steady(0.05), Limits(3), batches=lambda: halves)
+    descend(loss, parameters, SGD(), steady(0.05), Budget(3), batches=lambda: halves)
     np.testing.assert_allclose(parameters.flat, by_hand.flat, rtol=1e-13)
 
 
@@ -119,7 +119,7 @@ def test_reset_state_changes_what_adamw_finds():
     ends = []
     for reset in (False, True):
         loss, parameters = problem()
-        ends.append(descend(loss, parameters, AdamW(), steady(0.01), Limits(50), reset_state=reset).loss)
+        ends.append(descend(loss, parameters, AdamW(), steady(0.01), Budget(50), reset_state=reset).loss)
     assert ends[0] != ends[1]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from recovery.training.descent import Descent, Limits, Stop, descend
+from recovery.training.descent import Budget, Descent, Ending, descend
 from recovery.training.initialization import initialize, sign_halves
 from recovery.training.models import Empirical, Parameters
 from recovery.training.networks import group_error, pairing, weight_error
@@ -23,7 +23,7 @@ def start(seed: int, k: int, d: int, r: int = 1, scale: float = 1.0, outer=None)
     return parameters
 
 
-def descent(parameters: Parameters, rate: float, limits: Limits, *, fixed: bool, scaling=None, record=0) -> Descent:
+def descent(parameters: Parameters, rate: float, limits: Budget, *, fixed: bool, scaling=None, record=0) -> Descent:
     A = np.eye(parameters["V"].shape[1], parameters["W"].shape[1])
     rule = GradientDescent(scaling)
     return descend(
@@ -40,7 +40,7 @@ def descent(parameters: Parameters, rate: float, limits: Limits, *, fixed: bool,
 
 def test_figure_2_sums_over_a_sign_recover_the_direction_and_single_neurons_do_not():
     parameters = start(0, 4, 100, outer=sign_halves(4))
-    descent(parameters, 0.1, Limits(3000, target_loss=1e-13), fixed=True)
+    descent(parameters, 0.1, Budget(3000, target_loss=1e-13), fixed=True)
     assert group_error(parameters["W"], parameters["V"], np.eye(1, 100)) < 1e-5
     W = parameters["W"]
     assert np.all(np.abs(W[:, 0]) < 0.8 * np.linalg.norm(W, axis=1))
@@ -49,8 +49,8 @@ def test_figure_2_sums_over_a_sign_recover_the_direction_and_single_neurons_do_n
 def test_figure_2_is_not_the_only_end_a_pair_of_opposite_signs_may_cancel():
     """From some starts of the default scale two neurons become equal with opposite v: zero loss, other sums."""
     parameters = start(1, 4, 100, outer=sign_halves(4))
-    found = descent(parameters, 0.1, Limits(4000, target_loss=1e-13), fixed=True)
-    assert found.stop is Stop.TARGET
+    found = descent(parameters, 0.1, Budget(4000, target_loss=1e-13), fixed=True)
+    assert found.stop is Ending.TARGET
     assert group_error(parameters["W"], parameters["V"], np.eye(1, 100)) > 0.5
     W = parameters["W"]
     np.testing.assert_allclose(W[1], W[2], atol=1e-5)
@@ -59,8 +59,8 @@ def test_figure_2_is_not_the_only_end_a_pair_of_opposite_signs_may_cancel():
 @pytest.mark.parametrize("r", [3, 5, 10])
 def test_figures_3_7_8_neurons_pair_up_from_a_small_start(r):
     parameters = start(r, 2 * r, 30, r, 1e-8)
-    found = descent(parameters, 0.1, Limits(5000, target_loss=1e-13), fixed=False)
-    assert found.stop is Stop.TARGET
+    found = descent(parameters, 0.1, Budget(5000, target_loss=1e-13), fixed=False)
+    assert found.stop is Ending.TARGET
     partner, error = pairing(parameters["W"], parameters["V"])
     assert error < 1e-2
     np.testing.assert_array_equal(partner[partner], np.arange(2 * r))
@@ -74,13 +74,13 @@ def test_figures_3_7_8_a_large_start_does_not_pair():
 
 def test_figure_4_scaling_turns_tens_of_thousands_of_iterations_into_a_few():
     """v = (100, -1): the best plain rate is just below 2 / (v_1^2 / 2) = 4e-4, where w_1 would blow up."""
-    outer, limits = np.array([[100.0], [-1.0]]), Limits(60_000, target_loss=1e-5)
+    outer, limits = np.array([[100.0], [-1.0]]), Budget(60_000, target_loss=1e-5)
     scaled = descent(
         start(1, 2, 20, scale=0.01, outer=outer), 2.0, limits, fixed=True, scaling=np.repeat([1e-4, 1.0], 20)
     )
     plain = descent(start(1, 2, 20, scale=0.01, outer=outer), 3.9e-4, limits, fixed=True)
-    assert scaled.stop is Stop.TARGET
-    assert plain.stop is Stop.TARGET
+    assert scaled.stop is Ending.TARGET
+    assert plain.stop is Ending.TARGET
     assert scaled.epochs <= 5
     assert 5_000 < plain.epochs < 50_000
 
@@ -88,7 +88,7 @@ def test_figure_4_scaling_turns_tens_of_thousands_of_iterations_into_a_few():
 @pytest.mark.parametrize("scale", [1e-2, 1.0])
 def test_figure_5_the_sum_falls_monotonically_and_the_loss_at_a_linear_rate(scale):
     parameters = start(2, 2, 100, scale=scale, outer=sign_halves(2))
-    found = descent(parameters, 0.1, Limits(400, target_loss=1e-13), fixed=True, record=1)
+    found = descent(parameters, 0.1, Budget(400, target_loss=1e-13), fixed=True, record=1)
     sums = np.linalg.norm(found.record["sum"], axis=1)
     assert np.all(np.diff(sums) < 1e-12)
     late = found.record["loss"] < 1e-3
@@ -108,7 +108,7 @@ def test_with_a_trained_outer_layer_half_of_the_small_starts_get_stuck_and_which
     for seed in range(starts):
         parameters = start(seed, 2, 10, scale=1e-6)
         signs = np.sign(parameters["V"][:, 0] + parameters["W"][:, 0])
-        descent(parameters, 0.1, Limits(1000, target_loss=1e-8), fixed=False)
+        descent(parameters, 0.1, Budget(1000, target_loss=1e-8), fixed=False)
         error = weight_error(parameters["W"], parameters["V"], np.eye(1, 10))
         assert (error > 1.0) == (signs[0] == signs[1])
         assert error < 1e-3 or error > 1.0
@@ -127,10 +127,10 @@ def test_figure_9_few_neurons_generalise_and_many_do_not(k, low, high):
         parameters,
         GradientDescent(),
         lambda step: 1e-2,
-        Limits(10_000, target_loss=1e-4),
+        Budget(10_000, target_loss=1e-4),
         train_outer=False,
     )
-    assert found.stop is Stop.TARGET
+    assert found.stop is Ending.TARGET
     assert low < Population(A)(parameters, parameters.like()) < high
 
 
@@ -142,7 +142,7 @@ def test_theorem_2_the_first_step_of_2_lands_next_to_the_optimum():
         X, A = rng.standard_normal((n, 20)), np.eye(1, 20)
         parameters = start(5, 2, 20, scale=1e-6, outer=sign_halves(2))
         loss = Empirical(X, X @ A.T, 2, 0.5 / n)
-        descend(loss, parameters, GradientDescent(), lambda step: 2.0, Limits(1), train_outer=False)
+        descend(loss, parameters, GradientDescent(), lambda step: 2.0, Budget(1), train_outer=False)
         errors.append(weight_error(parameters["W"], parameters["V"], A))
     assert errors[0] < 0.7
     assert errors[1] == pytest.approx(errors[0] / 4, rel=0.5)
