@@ -72,7 +72,7 @@ def test_a_threshold_that_is_no_ratio_is_withdrawn_with_its_reason():
     rng = np.random.default_rng(3)
     flat = rows.assign(recovered=pd.array(rng.random(len(rows)) < norm.cdf((rows["n"] - 55) / 8), dtype="boolean"))
     straight, constant = (Analysis(Diagram.of(grid(frame))).pooled[0] for frame in (rows, flat))
-    assert brief(constant) == "no pooled n/d (drift)"
-    assert "no pooled n/d, because the ratio n/d changes by -" in in_words(constant)
+    assert brief(constant) == "no one n/d (drift)"
+    assert "no one n/d, because the ratio n/d changes by -" in in_words(constant)
     assert "[" in brief(straight)
-    assert "no pooled n/d" not in in_words(straight)
+    assert "no one n/d" not in in_words(straight)

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.claims.words import standing, why
-from recovery.report.statistics import DIRECTIONS, Estimates
+from recovery.report.statistics import DIRECTIONS, Crossing, Estimates
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,15 @@ class Analysis(Estimates):
         """One plain record a panel, for tables; numbers that do not exist are NaN."""
         records = []
         for i, found in enumerate(self.pooled):
-            ratio, model, scaling = found.ratio, found.model, self.collapses[i] if self.collapses else None
-            given, z = not found.withdrawn, found.directed.z
+            model, scaling = found.model, self.collapses[i] if self.collapses else None
+            given, z = Crossing(np.nan, np.nan, np.nan) if found.withdrawn else found.given, found.directed.z
             change = found.directed.change() if found.directed.ends else (np.nan,) * 3
             records.append(
                 {
                     "panel": found.panel.title,
-                    "n/d": ratio.estimate if given else np.nan,
-                    "low": ratio.low if given else np.nan,
-                    "high": ratio.high if given else np.nan,
+                    "n/d": given.estimate,
+                    "low": given.low,
+                    "high": given.high,
                     "standing": standing(found),
                     "why": why(found),
                     "no_curve": found.common.estimate,

@@ -31,27 +31,29 @@ def _judge(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
     tolerance, so does the interval without a curve, and so do the ratios that a drift would give the least and the
     largest d; contradicted if both intervals lie outside.
 
-    Where the model is withdrawn nothing of it is used: the exact intervals at each d decide. The claim holds if all of
-    them lie within, and is contradicted if some lie outside and none within.
+    Where no one ratio is given, the exact intervals at each d decide: the claim holds if all of them lie within, and is
+    contradicted if some lie outside and none within.
     """
-    ratio = found.ratio
-    if np.isnan([*_widened(found), ratio.estimate]).any():
+    if np.isnan(found.ratio.estimate) or np.isnan(found.widened).any():
         return "no transition in the grid", "cannot tell"
     if found.withdrawn:
         return _by_size(found, least, most)
-    text = f"n/d = {ratio.estimate:.3f}, 95 % interval {ratio.low:.3f} to {ratio.high:.3f}"
+    text = f"n/d = {found.given.estimate:.3f}, 95 % interval {found.given.low:.3f} to {found.given.high:.3f}"
     if found.bracket[0] != found.bracket[1]:
         text += f"; {found.bracket[0]:.3f} or {found.bracket[1]:.3f} if unfinished trials were all yes or all no"
-    text += f"; without a curve {found.common.low:.3f} to {found.common.high:.3f}"
-    verdicts = [_against(*_widened(found), least, most), _against(*found.reach, least, most)]
-    if verdicts[0] != verdicts[1]:
-        return text + _would(found, least, most), "cannot tell"
-    if verdicts[0] != "holds":
-        return text + (_would(found, least, most) if verdicts[0] == "cannot tell" else ""), verdicts[0]
+    if found.reasons:
+        text += f"; without a curve, because {why(found)}"
+    else:
+        text += f"; without a curve {found.common.low:.3f} to {found.common.high:.3f}"
+    verdicts = {_against(*found.widened, least, most), _against(*found.reach, least, most)}
+    if verdicts == {"contradicted"}:
+        return text, "contradicted"
     strays = [f"{r:.3f} at d = {d:g}" for d, r, _ in found.directed.ends if not least <= r <= most]
-    if strays:
-        return f"{text}; but the trend over d reaches {', '.join(strays)}{_would(found, least, most)}", "cannot tell"
-    return text, "holds"
+    if verdicts == {"holds"} and not strays:
+        return text, "holds"
+    if verdicts == {"holds"}:
+        text += f"; but the trend over d reaches {', '.join(strays)}"
+    return text + _would(found, least, most), "cannot tell"
 
 
 def _by_size(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
@@ -59,16 +61,12 @@ def _by_size(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
     there = [(size.n50.estimate / size.d, size.d) for size in found.sizes if np.isfinite(size.n50.estimate)]
     range_ = " to ".join(f"{estimate:.3f} (d = {d:g})" for estimate, d in (min(there), max(there))) if there else "none"
     text = (
-        f"no pooled n/d, because {why(found)}: each size alone has {range_}, and of {len(verdicts)} sizes "
+        f"no one n/d, because {why(found)}: each size alone has {range_}, and of {len(verdicts)} sizes "
         f"{verdicts.count('holds')} lie within the tolerance, {verdicts.count('contradicted')} outside"
     )
     if len(set(verdicts)) == 1:
         return text, verdicts[0]
     return text, "contradicted" if "contradicted" in verdicts and "holds" not in verdicts else "cannot tell"
-
-
-def _widened(found: Pooled) -> tuple[float, float]:
-    return min(found.ratio.low, *found.bracket), max(found.ratio.high, *found.bracket)
 
 
 def _against(low: float, high: float, least: float, most: float) -> Judgement:
@@ -83,7 +81,7 @@ def _would(found: Pooled, least: float, most: float) -> str:
     The widest interval must shrink to the room between the estimate and the nearer end of the tolerance; intervals
     shrink with the square root of the replicates.
     """
-    estimate = found.ratio.estimate
+    estimate = found.given.estimate
     room = min(abs(estimate - least), abs(estimate - most))
     cells = found.panel.cells
     ratios = np.unique(numbers(cells, "n") / numbers(cells, "d"))
@@ -95,7 +93,7 @@ def _would(found: Pooled, least: float, most: float) -> str:
     )
     if not len(below) or not len(above):
         return f"; n between {border[0]:.3g} d and {border[1]:.3g} d would tell more"
-    ends = [*_widened(found), *found.reach]
+    ends = [*found.widened, *found.reach]
     ends += [r for _, r, _ in found.directed.ends] if inside else []
     far = max(abs(end - estimate) for end in ends if np.isfinite(end)) if np.isfinite(ends).any() else np.inf
     times = (far / room) ** 2 if room > 0 else np.inf

@@ -54,22 +54,24 @@ def standing(found: Pooled) -> str:
 
 
 def why(found: Pooled) -> str:
-    """Why the pooled ratio is withdrawn, or only a mean: one sentence; nothing if it stands."""
-    if standing(found) == "withdrawn":
-        return f"{REASONS[found.reasons[0]](found)} (p {p_value(_p(found))})"
-    if standing(found) != "mean over d":
+    """Why the ratio is withdrawn, needs no curve, or is only a mean; nothing if it stands as it is."""
+    if not standing(found):
         return ""
+    reasons = [f"{REASONS[name](found)} (p {p_value(_p(found, name))})" for name in found.reasons[:1]]
+    if found.is_mean and not found.withdrawn:
+        reasons.append(_open(found))
+    return "; ".join(reasons)
+
+
+def _open(found: Pooled) -> str:
     if not found.directed.ends:
         return "the grid does not tell whether the ratio changes with d"
     (first, _, _), (last, _, _) = found.directed.ends
     return f"from d = {first:g} to d = {last:g} the ratio may change by {_change(found)}"
 
 
-def _p(found: Pooled) -> float:
-    name = found.reasons[0]
-    if name == "scatter":
-        return found.goodness
-    return float(2 * norm.sf(abs(found.directed.z[name])))
+def _p(found: Pooled, name: str) -> float:
+    return found.goodness if name == "scatter" else float(2 * norm.sf(abs(found.directed.z[name])))
 
 
 def in_words(found: Pooled) -> str:
@@ -83,16 +85,20 @@ def in_words(found: Pooled) -> str:
             return f"the grid ends before the transition: 50 % lies above n/d = {low:.3g}"
         return "not measured here" if found.panel.undefined else "no finished trials"
     if found.withdrawn:
-        return f"no pooled n/d, because {why(found)}: read n50 at each d"
-    words = f"50 % at n/d = {ratio.estimate:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
-    if found.is_mean:
-        words += " as a mean over d"
-    words += f"; without a curve {found.common.low:.3f} to {found.common.high:.3f}"
+        return f"no one n/d, because {why(found)}: read n50 at each d"
+    given = found.given
+    words = f"50 % at n/d = {given.estimate:.3f} ({given.low:.3f} to {given.high:.3f})"
+    words += " as a mean over d" if found.is_mean else ""
+    words += " without a curve, because " if found.reasons else f"; without a curve {_span(found)}"
     if ratio.separated:
         words += ", separated"
     if ratio.slope < 0:
         words += ", falling with n"
-    return f"{words}; {why(found)}" if found.is_mean else words
+    return words + (f"{'' if found.reasons else '; '}{why(found)}" if why(found) else "")
+
+
+def _span(found: Pooled) -> str:
+    return f"{found.common.low:.3f} to {found.common.high:.3f}"
 
 
 def without_curve(found: Pooled) -> str:
@@ -110,13 +116,13 @@ def without_curve(found: Pooled) -> str:
 
 def brief(found: Pooled) -> str:
     """`n/d = 1.99 [1.96, 2.03]` for a panel's corner; empty without an estimate."""
-    ratio = found.ratio
-    if np.isnan(ratio.estimate):
+    given = found.given
+    if np.isnan(found.ratio.estimate):
         return ""
     if found.withdrawn:
-        return f"no pooled n/d ({found.reasons[0]})"
-    words = f"50 %: n/d = {ratio.estimate:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
-    return words + (", mean over d" if found.is_mean else "")
+        return f"no one n/d ({found.reasons[0]})"
+    words = f"50 %: n/d = {given.estimate:.2f} [{given.low:.2f}, {given.high:.2f}]"
+    return words + (", no curve" if found.reasons else ", mean over d" if found.is_mean else "")
 
 
 def p_value(p: float) -> str:

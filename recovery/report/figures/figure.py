@@ -27,6 +27,8 @@ CHARACTERS = 15
 """About so many letters of a panel's title fit into an inch."""
 MARK = 7
 """Letters' room that a legend's mark takes."""
+FREE = "0.55"
+"""Grey of the intervals that no curve is fitted for."""
 LARGE = 10_000
 """From this many cells a panel on, a vector file holds the mesh as a picture."""
 
@@ -219,12 +221,17 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8, "zorder": 5.0}
     label = f"50 % at {sizes_in_words(analysis.diagram.panels[i])}, with 95 % interval"
     view = (ax.get_xlim(), ax.get_ylim())
+    free = [size for size in analysis.pooled[i].sizes if np.isfinite([size.n50.low, size.n50.high]).all()]
+    at, ends = [size.d for size in free], np.array([[size.n50.low, size.n50.high] for size in free]).reshape(-1, 2)
+    lines_ = ax.hlines if analysis.diagram.layout.x == "n" else ax.vlines
+    lines_(at, *ends.T, color=FREE, linewidth=3.0, alpha=0.7, zorder=4.9)
     if analysis.diagram.layout.x == "n":
         ax.errorbar(n50, d, xerr=error, **style, **bars)
     else:
         ax.errorbar(d, n50, yerr=error, **style, **bars)
     ax.set(xlim=view[0], ylim=view[1])
-    return [Line2D([], [], color="black", **style, label=label)]
+    band = Line2D([], [], color=FREE, linewidth=3.0, alpha=0.7, label="95 % interval without a curve")
+    return [Line2D([], [], color="black", **style, label=label), band]
 
 
 def _overlay(ax: Axes, diagram: Diagram) -> list[Line2D]:

@@ -56,14 +56,14 @@ def draw_ratios(analysis: Analysis) -> Figure:
 
 
 def _panel(ax: Axes, analysis: Analysis, i: int, sizes: list[float]) -> None:
-    panel, ratio = analysis.diagram.panels[i], analysis.pooled[i].ratio
+    panel, found = analysis.diagram.panels[i], analysis.pooled[i]
     ax.set_ylim(-0.05, 1.05)
     if panel.undefined:
         ax.text(0.5, 0.5, "not measured here", transform=ax.transAxes, ha="center", va="center", color="0.35")
         ax.set_xticks([])
         return
-    if np.isfinite([ratio.low, ratio.high]).all():
-        ax.axvspan(ratio.low, ratio.high, color="0.85", zorder=0, label="50 % over all d, 95 % interval")
+    if not found.withdrawn and np.isfinite([found.given.low, found.given.high]).all():
+        ax.axvspan(found.given.low, found.given.high, color="0.85", zorder=0, label="50 % over all d, 95 % interval")
     for k, d in enumerate(sizes):
         cells = panel.cells[(panel.cells["d"] == d) & (panel.cells["yes"] + panel.cells["no"] > 0)].sort_values("n")
         if not len(cells):

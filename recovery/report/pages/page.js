@@ -173,8 +173,12 @@
         trace(line.secondary ? 1 : [2.2, 1.2, 1.6, 1.6][rank % 4], CURVES[rank % 4], line.secondary ? [3, 2] : DASHES[rank % 4]);
       }
       if (state.quantity === 0 && state.threshold < 0) {
+        const turned = g.x.name === "d", place = (d, n) => (turned ? [this.px(d), this.py(n)] : [this.px(n), this.py(d)]);
+        for (const [d, low, high] of this.panel.free) {
+          c.strokeStyle = "rgba(128, 128, 128, .55)"; c.lineWidth = 6; c.beginPath(); c.moveTo(...place(d, low)); c.lineTo(...place(d, high)); c.stroke();
+        }
         for (const [d, half, low, high] of this.panel.half) {
-          const turned = g.x.name === "d", at = (n) => (turned ? [this.px(d), this.py(n)] : [this.px(n), this.py(d)]);
+          const at = (n) => place(d, n);
           c.strokeStyle = "#000"; c.lineWidth = 1.2; c.beginPath(); c.moveTo(...at(low)); c.lineTo(...at(high)); c.stroke();
           c.beginPath(); c.arc(...at(half), 2.4, 0, 7); c.fillStyle = "#fff"; c.fill(); c.stroke();
         }
@@ -311,7 +315,7 @@
       const rank = line.secondary ? 0 : labels.indexOf(line.label), stroke = CURVES[rank % 4] === "#000" ? "currentColor" : CURVES[rank % 4];
       key.append(svg(line.label, stroke, line.secondary ? [3, 2] : DASHES[rank % 4], line.secondary ? 1 : 2));
     }
-    if (grid().panels.some((p) => p.half.length) && state.quantity === 0 && state.threshold < 0) key.append(element("span", `○ 50 % at ${grid().sizes}, with 95 % interval`));
+    if (grid().panels.some((p) => p.half.length) && state.quantity === 0 && state.threshold < 0) key.append(element("span", `○ 50 % at ${grid().sizes}, with 95 % interval; ▬ interval without a curve`));
     if (grid().ring) { key.append(element("span", "○ differs")); return; }
     key.append(element("span", "╱ failed or missing trials"), element("span", "◇ undecided trials"), element("span", "╳ nothing finished"));
   }

@@ -14,7 +14,7 @@ from recovery.report.figures.figure import render
 from recovery.report.pages.charts import collapse_chart, sensitivity_chart
 from recovery.report.pages.html import document, pictures, table
 from recovery.report.pages.payload import payload
-from recovery.report.statistics import FINE, sizes_in_words
+from recovery.report.statistics import DIRECTIONS, FINE, sizes_in_words
 
 MOST_FAILURES = 200
 
@@ -108,6 +108,8 @@ def _thresholds(analyses: list[Analysis]) -> str:
         for found, record in zip(analysis.pooled, analysis.thresholds(), strict=True):
             name = " · ".join(filter(None, [analysis.diagram.name if len(analyses) > 1 else "", found.panel.title]))
             shown = [
+                _span(record["no_curve"], record["no_curve_low"], record["no_curve_high"]),
+                ", ".join(f"{name} {_number(record[f'{name}_p'])}" for name in DIRECTIONS),
                 _span(record["slope"], record["slope_low"], record["slope_high"]),
                 _number(found.width(float(max(found.panel.y if analysis.diagram.layout.y == "d" else found.panel.x)))),
                 _span(record["exponent"], record["exponent_low"], record["exponent_high"]),
@@ -121,6 +123,8 @@ def _thresholds(analyses: list[Analysis]) -> str:
     head = [
         "panel",
         "threshold",
+        "one ratio without a curve",
+        "p of the model's directed tests",
         "slope",
         "10 % to 90 % in n, largest d",
         "width grows as n to the",
@@ -129,11 +133,28 @@ def _thresholds(analyses: list[Analysis]) -> str:
         "unfinished all yes, all no",
     ]
     note = (
-        "<p class='soft'>Probit of a (n - ratio d) / √n over all cells; 95 % profile intervals. Wendel's law "
-        "has ratio 2, slope 1 and exponent ½. Deviance: a small p speaks against the fit. Rising: a small p says that "
-        "success becomes rarer somewhere as n grows.</p>"
+        "<p class='soft'>Probit of a (n - ratio d) / √n over all cells; 95 % profile intervals, which allow that the "
+        "curve is skew, of other tails and of another exponent. Without a curve: success only rises with n. Wendel's "
+        "law has ratio 2, slope 1 and exponent ½. Directed tests and deviance: a small p speaks against the fit. "
+        "Rising: a small p says that success becomes rarer somewhere as n grows.</p>"
     )
-    return note + "".join(map(_left_out, analyses)) + table(head, rows)
+    return note + "".join(map(_left_out, analyses)) + table(head, rows) + _sizes(analyses)
+
+
+def _sizes(analyses: list[Analysis]) -> str:
+    """n50 at each d: the model's, the one without a curve, and the exact interval."""
+    rows = []
+    for analysis in analyses:
+        for record in analysis.sizes():
+            name = " · ".join(filter(None, [analysis.diagram.name if len(analyses) > 1 else "", record["panel"]]))
+            spans = [
+                _span(record["n"], record["low"], record["high"]),
+                _span(record["no_curve"], record["no_curve_low"], record["no_curve_high"]),
+                f"{_number(record['exact_low'])} to {_number(record['exact_high'])}",
+            ]
+            rows.append([escape(name or "all"), f"{record['d']:g}", *spans])
+    head = ["panel", "d", "n50 by the model", "n50 without a curve", "exact for every rising curve, at all d at once"]
+    return f"<details><summary>n50 at each d</summary>{table(head, rows)}</details>"
 
 
 def _left_out(analysis: Analysis) -> str:

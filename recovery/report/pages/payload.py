@@ -28,7 +28,8 @@ def payload(analysis: Analysis) -> dict[str, Any]:
         "x": {"name": layout.x, "values": plain_values(diagram.panels[0].x)},
         "y": {"name": layout.y or "", "values": plain_values(diagram.panels[0].y)},
         "panels": [
-            {"title": p.title, "cells": len(p.cells), "half": _half(analysis, i)} for i, p in enumerate(diagram.panels)
+            {"title": p.title, "cells": len(p.cells), "half": _half(analysis, i), "free": _free(analysis, i)}
+            for i, p in enumerate(diagram.panels)
         ],
         "ix": np.concatenate([panel.cells["ix"].to_numpy() for panel in diagram.panels]).tolist(),
         "iy": np.concatenate([panel.cells["iy"].to_numpy() for panel in diagram.panels]).tolist(),
@@ -51,6 +52,14 @@ def _half(analysis: Analysis, i: int) -> list[list[float]]:
     if not analysis.slices:
         return []
     rows = [[d, t.estimate, t.low, t.high] for d, t in analysis.slices[i]]
+    return [[round(value, 3) for value in row] for row in rows if np.isfinite(row).all()]
+
+
+def _free(analysis: Analysis, i: int) -> list[list[float]]:
+    """The ends of n50 without a curve at every d, as [d, low, high]."""
+    if not analysis.pooled:
+        return []
+    rows = [[size.d, size.n50.low, size.n50.high] for size in analysis.pooled[i].sizes]
     return [[round(value, 3) for value in row] for row in rows if np.isfinite(row).all()]
 
 

@@ -11,8 +11,8 @@ from scipy.stats import norm
 from recovery.report.statistics.likelihood import LINKS
 from recovery.types import Array
 
-LEVEL = 2.5e-3
-"""The level of each directed test: four of them reject a true model in one grid of a hundred."""
+LEVEL = 1e-3
+"""The level of each directed test."""
 REACH = 3.0
 """The link's shape is judged by eta within +-3: beyond, one trial would speak louder than all others."""
 DIRECTIONS = ("drift", "exponent", "skew", "tails")

@@ -59,8 +59,21 @@ class Pooled:
 
     @property
     def withdrawn(self) -> bool:
-        """Whether the pooled ratio means little, and n50 is to be read at each d."""
-        return bool(self.reasons)
+        """Whether no one ratio is given, and n50 is to be read at each d: it drifts, or no such curve fits."""
+        return "drift" in self.reasons or "scatter" in self.reasons
+
+    @property
+    def given(self) -> Crossing:
+        """The ratio that is given, with its interval: the widened model's; the common one of rising curves, where the
+        model's shape fails."""
+        return self.common if self.reasons else Crossing(self.ratio.estimate, self.ratio.low, self.ratio.high)
+
+    @property
+    def widened(self) -> tuple[float, float]:
+        """The given interval, and what unfinished trials could make of the estimate."""
+        if self.reasons:
+            return self.reach
+        return min(self.ratio.low, *self.bracket), max(self.ratio.high, *self.bracket)
 
     @property
     def is_mean(self) -> bool:

@@ -33,11 +33,23 @@ def cell_table(diagram: Diagram) -> pd.DataFrame:
 def as_csv(analyses: list[Analysis]) -> str:
     """The cells of every grid under one header; with more than one grid, a first column names the sweep."""
     diagrams = [analysis.diagram for analysis in analyses]
-    tables = [cell_table(diagram) for diagram in diagrams]
+    tables = [cell_table(analysis.diagram).join(_crossings(analysis)) for analysis in analyses]
     if len(tables) > 1:
         for table, diagram in zip(tables, diagrams, strict=True):
             table.insert(0, "sweep", diagram.name)
     return csv_text(pd.concat(tables, ignore_index=True))
+
+
+def _crossings(analysis: Analysis) -> pd.DataFrame:
+    """n50 of the cell's d, for cells of a proportion over n and d: by the model (`n50`) and without a curve, each with
+    its 95 % interval."""
+    names = {"n": "n50", "low": "n50_low", "high": "n50_high", "no_curve": "n50_no_curve"}
+    names |= {f"no_curve_{end}": f"n50_no_curve_{end}" for end in ("low", "high")}
+    table, parts = pd.DataFrame(analysis.sizes()), [pd.DataFrame(index=[])]
+    for panel in analysis.diagram.panels if len(table) else []:
+        known = table[table["panel"] == panel.title].set_index("d")[list(names)].rename(columns=names)
+        parts.append(panel.cells[["d"]].join(known, on="d")[list(names.values())])
+    return pd.concat(parts)
 
 
 def as_json(analyses: list[Analysis]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from recovery.report.claims import Analysis, in_words
+from recovery.report.claims import Analysis, in_words, without_curve
 from recovery.report.diagram import Diagram, Panel, Scale, scale_of
 from recovery.report.figures.style import COLOURS
 from recovery.types import Array
@@ -38,6 +38,8 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     console.print(Text(diagram.summary()))
     for found in analysis.pooled:
         console.print(Text((f"{found.panel.title}: " if found.panel.title else "") + in_words(found)))
+        if sizes := without_curve(found):
+            console.print(Text(f"  {sizes}", style="dim"))
     for claim in analysis.claims:
         console.print(Text.assemble((claim.verdict, STYLES[claim.verdict]), f": {claim.stated}: {claim.measured}"))
 
