@@ -20,13 +20,13 @@ def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdCla
     if not poolable(estimates.diagram):
         raise ReportError(f"{estimates.diagram.quantity} is no proportion over n and d")
     least, most = claim.value - claim.tolerance, claim.value + claim.tolerance
-    results = [_judge(estimates.pooled[i], least, most) for i in panels]
+    results = [judge_panel(estimates.pooled[i], least, most) for i in panels]
     titles = [f"{estimates.diagram.panels[i].title}: " if len(panels) > 1 else "" for i in panels]
     texts = [title + text for title, (text, _) in zip(titles, results, strict=True)]
     return "; ".join(texts), worst([verdict for _, verdict in results])
 
 
-def _judge(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
+def judge_panel(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
     """Holds if the 95 % interval, widened to what unfinished trials could make of the estimate, lies within the
     tolerance, so does the interval without a curve, and so do the ratios that a drift would give the least and the
     largest d; contradicted if both intervals lie outside.

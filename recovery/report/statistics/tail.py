@@ -43,23 +43,28 @@ def tail(yes: Array, total: Array, chance: Array, seed: int = 0) -> Tail:
     yes, total, chance = (a[~certain & (total > 0)] for a in (yes, total, chance))
     if not len(yes):
         return Tail(0.0, 1.0, 1.0, 1.0)
-    values, law = _cells(total, chance)
+    values, law = outcomes(total, chance)
     observed = float(values[np.arange(len(yes)), yes.astype(int)].sum())
     farthest = values.max(axis=1, keepdims=True)
     least = float(np.exp(logsumexp(np.where(values >= farthest - 1e-9, law, -np.inf), axis=1).sum()))
+    p, error = beyond(observed, values, law, seed)
+    return Tail(observed, p, min(p + 3 * error, 1.0), least)
+
+
+def beyond(observed: float, values: Array, law: Array, seed: int = 0) -> tuple[float, float]:
+    """(P(G >= observed), its standard error) for cells with these `outcomes`."""
     t = _tilt(values, law, observed)
     cumulant = float(logsumexp(law + t * values, axis=1).sum())
     steps = np.cumsum(softmax(law + t * values, axis=1), axis=1)
     rng = np.random.default_rng(seed)
-    drawn = np.zeros(int(np.clip(MOST / len(yes), 400, DRAWS)))
+    drawn = np.zeros(int(np.clip(MOST / len(values), 400, DRAWS)))
     for value, step in zip(values, steps, strict=True):
         drawn += value[np.searchsorted(step[:-1], rng.random(len(drawn)), side="right")]
     part = np.exp(np.where(drawn >= observed - 1e-9, cumulant - t * drawn, -np.inf))
-    p = float(part.mean())
-    return Tail(observed, p, min(p + 3 * float(part.std()) / len(part) ** 0.5, 1.0), least)
+    return float(part.mean()), float(part.std()) / len(part) ** 0.5
 
 
-def _cells(total: Array, chance: Array) -> tuple[Array, Array]:
+def outcomes(total: Array, chance: Array) -> tuple[Array, Array]:
     """For each cell and each of its outcomes 0, 1, ...: G's part, and the log of its probability (-inf: no outcome)."""
     yes = np.arange(int(total.max()) + 1)[None]
     total, chance = total[:, None], chance[:, None]

@@ -1,0 +1,231 @@
+"""Do thresholds and claims keep their word where the model is false? Grids are drawn from curves that it does not know,
+and analysed as a report does.
+
+    python -m benchmarks.truths [--truth wendel ...] [--grids 500] [--jobs 1] [--seed 0] [--tables 1000000]
+
+Writes benchmarks/truths.md and truths.csv with 500 grids or more of every truth: per truth, grid and replicates, how
+often the interval of n50 at each d covers (model, rising fractions, exact), how often the pooled ratio covers or is
+withdrawn or called a mean, and how claims are judged. Each grid has a seed of its own, so jobs change nothing.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, ndtr
+from scipy.stats import t as student
+
+from recovery.report.claims.threshold import judge_panel
+from recovery.report.diagram import Panel
+from recovery.report.statistics import pooled, slices
+from recovery.report.statistics.tail import beyond, outcomes
+from recovery.theory import CURVES
+from recovery.types import Array
+
+GRIDS = {"fine": np.arange(10.0, 401.0, 10.0), "coarse": np.arange(50.0, 401.0, 50.0)}
+SIZES = np.arange(10.0, 101.0, 10.0)
+REPLICATES = (5, 20, 100)
+
+
+def _drift(d: Array) -> Array:
+    """The ratio of the drifting truth: 2.0 at d = 10, 2.3 at d = 100, straight in log d."""
+    ratio: Array = 2.0 + 0.3 * np.log10(d / 10)
+    return ratio
+
+
+TRUTHS: dict[str, Callable[[Array, Array], Array]] = {
+    "wendel": lambda n, d: 1 - CURVES["wendel"].function(n, d),
+    "logistic": lambda n, d: expit((n / d - 2) / 0.5),
+    "skewed": lambda n, d: 1 - 2.0 ** -((n / (2 * d)) ** 6),
+    "drifting": lambda n, d: ndtr((n - _drift(d) * d) / np.sqrt(n)),
+    "step": lambda n, d: np.where(n < 2 * d, 0.0, np.where(n > 2 * d, 1.0, 0.5)),
+    "heavy": lambda n, d: student.cdf((n - 2 * d) / np.sqrt(n), 1.5),
+    "light": lambda n, d: np.clip(0.5 + (n - 2 * d) / np.sqrt(n) / 4, 0, 1),
+    "contaminated": lambda n, d: 1 - CURVES["wendel"].function(n, d),
+}
+"""P(yes) as a function of n and d. `contaminated`: Wendel's law, with 2 % of the cells turned round."""
+CONTAMINATED = 0.02
+
+TRUE = {"drifting": ((2.15, 0.2), (2.1, 0.4))}
+FALSE = {"drifting": ((2.15, 0.1), (2.15, 0.14), (2.4, 0.05))}
+"""Claims (value, tolerance) that are true, and false, of the drifting ratio; of all others these:"""
+TRUE_OF_TWO = ((2.0, 0.03), (2.0, 0.1), (2.1, 0.15), (2.0, 0.3))
+FALSE_OF_TWO = ((2.1, 0.05), (2.2, 0.15), (1.8, 0.1), (2.5, 0.2))
+
+
+def draw(truth: str, grid: str, replicates: int, seed: int) -> Panel:
+    """One panel of counts."""
+    n, d = (a.ravel() for a in np.meshgrid(GRIDS[grid], SIZES))
+    rng = np.random.default_rng([list(TRUTHS).index(truth), list(GRIDS).index(grid), replicates, seed])
+    chance = np.clip(TRUTHS[truth](n, d), 0, 1)
+    if truth == "contaminated":
+        chance = np.where(rng.random(len(n)) < CONTAMINATED, 1 - chance, chance)
+    yes = rng.binomial(replicates, chance)
+    zero = np.zeros(len(n), dtype=int)
+    columns = {"n": n, "d": d, "yes": yes, "no": replicates - yes}
+    columns |= dict.fromkeys(("failed", "missing", "undecided", "undefined"), zero)
+    return Panel(truth, {}, pd.DataFrame(columns), list(GRIDS[grid]), list(SIZES))
+
+
+def judged(truth: str, grid: str, replicates: int, model: bool, seed: int) -> dict[str, float]:
+    """What one grid's analysis says, against the truth; `model`: also the model's slices, which take the most time."""
+    panel = draw(truth, grid, replicates, seed)
+    found = pooled(panel)
+    n50 = SIZES * (_drift(SIZES) if truth == "drifting" else 2.0)
+    top, step = GRIDS[grid][-1], GRIDS[grid][1] - GRIDS[grid][0]
+
+    def held(low: Array, high: Array) -> tuple[float, float]:
+        """(share of the sizes covered, mean length, cut off where the grid ends)."""
+        return float(np.mean((low <= n50) & (n50 <= high))), float(
+            np.mean(np.minimum(high, top + step) - np.maximum(low, 0.0))
+        )
+
+    free = held(np.array([s.n50.low for s in found.sizes]), np.array([s.n50.high for s in found.sizes]))
+    sure = held(*np.array([s.exact for s in found.sizes]).T)
+    row = {"cover": free[0], "length": free[1], "exact": sure[0], "exact_length": sure[1]}
+    if model:
+        fits = [one for _, one in slices(panel, "n", "d")]
+        own = held(np.array([f.low for f in fits]), np.array([f.high for f in fits]))
+        row |= {"model": own[0], "model_length": own[1]}
+    mean = float(np.exp(np.mean(np.log(_drift(SIZES))))) if truth == "drifting" else 2.0
+    given = found.given
+    row |= {
+        "probit": found.model.low <= mean <= found.model.high,
+        "given": not found.withdrawn,
+        "given_covers": given.low <= mean <= given.high,
+        "covers_or_withdrawn": found.withdrawn or given.low <= mean <= given.high,
+        "called_mean": not found.withdrawn and found.is_mean,
+        "no_curve": bool(found.reasons) and not found.withdrawn,
+        "given_length": given.high - given.low,
+        "estimate": given.estimate,
+    }
+    for kind, claims in (("true", TRUE.get(truth, TRUE_OF_TWO)), ("false", FALSE.get(truth, FALSE_OF_TWO))):
+        verdicts = [judge_panel(found, value - by, value + by)[1] for value, by in claims]
+        for verdict in ("holds", "contradicted"):
+            row[f"{kind}_{verdict}"] = float(np.mean([v == verdict for v in verdicts]))
+    return row
+
+
+def measure(
+    truth: str, grid: str, replicates: int, grids: int, seed: int, pool: ProcessPoolExecutor
+) -> dict[str, object]:
+    """The means over so many grids."""
+    one = partial(judged, truth, grid, replicates, truth == "wendel")
+    rows = list(pool.map(one, range(seed, seed + grids), chunksize=max(1, grids // 64)))
+    table = pd.DataFrame(rows)
+    kept = table["given"].astype(bool)
+    means = table.astype(float).mean()
+    means["given_covers"] = table.loc[kept, "given_covers"].mean() if kept.any() else np.nan
+    means["given_length"] = table.loc[kept, "given_length"].median() if kept.any() else np.nan
+    means["estimate"] = table.loc[kept, "estimate"].mean() if kept.any() else np.nan
+    return {"truth": truth, "grid": grid, "replicates": replicates, "grids": grids, **means.to_dict()}
+
+
+def curve_tests(tables: int, seed: int) -> Iterator[str]:
+    """The curve test on Figure 6's grid: how many tables of the law have p below the level of a panel, and how
+    many of 200 tables of a symmetric step."""
+    n, d = (a.ravel() for a in np.meshgrid(GRIDS["fine"], SIZES))
+    chance = np.clip(CURVES["wendel"].function(n, d), 0, 1)
+    step = np.where(n < 2 * d, 1.0, np.where(n > 2 * d, 0.0, 0.5))
+    yield "| replicates | panels | level of a panel | law contradicted | that many levels | step contradicted |"
+    yield "|---|---|---|---|---|---|"
+    for replicates in REPLICATES:
+        rng = np.random.default_rng([seed, replicates])
+        total, doubtful = np.full(len(n), float(replicates)), (chance > 0) & (chance < 1)
+        values, law = outcomes(total[doubtful], chance[doubtful])
+        null = _drawn(rng, replicates, chance[doubtful], values, tables)
+        other = _drawn(rng, replicates, step[doubtful], values, 200)
+        for panels in (1, 4, 10, 50):
+            level = 1e-3 / (2 * panels)
+            limit = _critical(level, values, law)
+            count, power = int(np.sum(null >= limit)), float(np.mean(other >= limit))
+            yield (
+                f"| {replicates} | {panels} | {level:.1e} | {count} of {tables} | {count / tables / level:.2f} "
+                f"| {power:.3f} |"
+            )
+
+
+def _drawn(rng: np.random.Generator, replicates: int, chance: Array, values: Array, tables: int) -> Array:
+    """G of so many tables drawn from the chances."""
+    found = np.zeros(tables)
+    for value, p in zip(values, chance, strict=True):
+        found += value[rng.binomial(replicates, p, tables)]
+    return found
+
+
+def _critical(level: float, values: Array, law: Array) -> float:
+    """The least G that the test contradicts at a level, by bisection."""
+    low, high = 0.0, float(values.max(axis=1).sum())
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        p, error = beyond(middle, values, law)
+        low, high = (low, middle) if p + 3 * error < level else (middle, high)
+    return high
+
+
+COLUMNS = {
+    "truth": "truth",
+    "grid": "grid",
+    "replicates": "replicates",
+    "cover": "n50 covers",
+    "length": "length",
+    "exact": "exact covers",
+    "exact_length": "length",
+    "model": "model covers",
+    "model_length": "length",
+    "probit": "probit pooled covers",
+    "given_covers": "given covers",
+    "given_length": "length",
+    "given": "given",
+    "called_mean": "called a mean",
+    "no_curve": "without curve",
+    "covers_or_withdrawn": "covers or withdrawn",
+    "true_contradicted": "true contradicted",
+    "true_holds": "true held",
+    "false_holds": "false held",
+    "false_contradicted": "false contradicted",
+}
+
+
+def line(row: dict[str, object]) -> str:
+    """One row of the table."""
+    shown = [row.get(name, np.nan) for name in COLUMNS]
+    words = ["" if v != v else f"{v:.{3 if abs(v) < 10 else 1}f}" if isinstance(v, float) else str(v) for v in shown]
+    return "| " + " | ".join(words) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--truth", nargs="*", choices=list(TRUTHS), default=list(TRUTHS))
+    parser.add_argument("--grids", type=int, default=500)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--tables", type=int, default=1_000_000, help="tables of the curve test's level; 0: leave it out"
+    )
+    arguments = parser.parse_args()
+    lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + "---|" * len(COLUMNS)]
+    print("\n".join(lines))
+    rows = []
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for truth, grid, replicates in product(arguments.truth, GRIDS, REPLICATES):
+            rows.append(measure(truth, grid, replicates, arguments.grids, arguments.seed, pool))
+            lines.append(line(rows[-1]))
+            print(lines[-1], flush=True)
+    if arguments.tables:
+        lines.append("")
+        for text in curve_tests(arguments.tables, arguments.seed):
+            lines.append(text)
+            print(text, flush=True)
+    if arguments.grids >= 500 and set(arguments.truth) == set(TRUTHS):
+        pd.DataFrame(rows).to_csv(Path(__file__).with_suffix(".csv"), index=False)
+        Path(__file__).with_suffix(".md").write_text(f"{arguments.grids} grids a row.\n\n" + "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
