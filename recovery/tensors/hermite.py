@@ -21,8 +21,8 @@ from recovery.errors import ParameterError
 from recovery.programs.relu_network import ReluNetwork
 from recovery.types import Array, Index
 
-BLOCK = 4096
-"""Samples a block: the monomials of a block (C(d + 2l, 2l) x 4096 numbers) stay in the cache for small d."""
+BLOCK = 1024
+"""Samples a block: the monomials of a block (C(d + 2l, 2l) x 1024 numbers) stay in the cache for small d."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,10 @@ class Monomials:
         members = [list(combinations_with_replacement(range(d), q)) for q in range(degree + 1)]
         self.starts = np.cumsum([0, *map(len, members)])
         number = [{member: i for i, member in enumerate(level)} for level in members]
-        self._last = [np.array([m[-1] for m in level]) for level in members[1:]]
-        self._rest = [
-            np.array([number[q][m[:-1]] for m in level]) + self.starts[q] for q, level in enumerate(members[1:])
+        # by lexicographic order x_i times the monomials of x_i .. x_d of the degree before stand side by side
+        self._tails = [
+            [(i, self.starts[q] + number[q][(i,) * q], int(self.starts[q + 1])) for i in range(d)]
+            for q in range(degree)
         ]
         self._where = [self._index(q, number[q]) for q in range(degree + 1)]
 
@@ -94,8 +95,11 @@ class Monomials:
         """The monomials of the rows of X (n, d), written into the first n columns of `out`; shape (len(self), n)."""
         Z, columns = out[:, : len(X)], np.ascontiguousarray(X.T)
         Z[0] = 1.0
-        for q, (rest, last) in enumerate(zip(self._rest, self._last, strict=True)):
-            np.multiply(Z[rest], columns[last], out=Z[self.starts[q + 1] : self.starts[q + 2]])
+        end = 1
+        for tails in self._tails:
+            for i, first, last in tails:
+                np.multiply(Z[first:last], columns[i], out=Z[end : end + last - first])
+                end += last - first
         return Z
 
     def tensor(self, sums: Array, q: int) -> Array:
@@ -110,16 +114,16 @@ def estimate(blocks: Iterable[tuple[Array, Array]], order: int, directions: Arra
     and the sums, whatever N is. Raises `ParameterError` for fewer than two samples or shapes that do not fit.
     """
     d = directions.shape[1]
-    monomials, (i, j) = Monomials(d, 2 * order), np.triu_indices(len(directions))
-    sums, counts = np.zeros((2, 1 + len(directions) + len(i), len(monomials))), [0, 0]
-    scratch = np.empty((len(monomials), BLOCK))
+    monomials, K = Monomials(d, 2 * order), len(directions)
+    sums, counts = np.zeros((2, 1 + K + K * (K + 1) // 2, len(monomials))), [0, 0]
+    scratch, buffer = np.empty((len(monomials), BLOCK)), np.empty((sums.shape[1], BLOCK))
     for X, y in blocks:
         if X.ndim != 2 or X.shape[1] != d or y.shape != X.shape[:1]:
             raise ParameterError(f"a block needs X (n, {d}) and y (n,), found shapes {X.shape} and {y.shape}")
         for start in range(0, len(X), BLOCK):
             rows, labels = X[start : start + BLOCK], y[start : start + BLOCK]
             Z, along = monomials.evaluate(rows, scratch), directions @ rows.T
-            weights = labels * np.vstack([np.ones((1, len(rows))), along, along[i] * along[j]])
+            weights = _weights(labels, along, buffer)
             # alternate which half an odd row goes to, so that halves of equal size come out
             cut = (len(rows) + (counts[0] <= counts[1])) // 2
             for half, part in enumerate((slice(None, cut), slice(cut, None))):
@@ -179,6 +183,18 @@ def powers(W: Array, k: int) -> Array:
     for _ in range(k):
         columns = np.einsum("am,bm->abm", columns, W.T).reshape(columns.shape[0] * W.shape[1], len(W))
     return columns
+
+
+def _weights(y: Array, along: Array, out: Array) -> Array:
+    """y, y (g_i.x) and y (g_i.x)(g_j.x) for i <= j, from y (n,) and along (K, n), in the first n columns of `out`."""
+    weights, K = out[:, : len(y)], len(along)
+    weights[0] = y
+    np.multiply(along, y, out=weights[1 : 1 + K])
+    end = 1 + K
+    for i in range(K):
+        np.multiply(along[i:], weights[1 + i], out=weights[end : end + K - i])
+        end += K - i
+    return weights
 
 
 def _from_sums(monomials: Monomials, sums: Array, order: int, directions: Array) -> Moments:
