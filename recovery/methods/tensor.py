@@ -98,7 +98,7 @@ class Tensor:
         moments = 1e-10 * n * count_operations(d, self._directions(d), self.order)
         p = (d + 2) * (d if self.neurons == "planted" else self.neurons)
         steps = self.evaluations if self.polish == "lm" else 0
-        return 1e-2 + moments + 2e-9 * p**2 * (min(n, 50 * p) * steps + n * min(steps, 10))
+        return 1e-2 + moments + 2e-10 * p**2 * (min(n, 50 * p) * steps + n * min(steps, 10))
 
     def __call__(self, instance: Instance, architecture: Architecture) -> dict[str, Value]:
         """Learn from the instance. Raises `ParameterError` for what `check` refuses, `DataError` for another target."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 from recovery.errors import ParameterError
 from recovery.programs.relu_network import ReluNetwork, parameter_error
@@ -46,6 +47,31 @@ def test_a_near_start_is_polished_to_the_exact_parameters():
     polished = polish(X, network(X), start)
     assert polished.residual < EXACT
     assert parameter_error(polished.network, network) < 1e-6
+
+
+def test_noisy_labels_are_fitted_as_minpack_fits_them():
+    network, rng = draw_network(6, 4, 2), np.random.default_rng(0)
+    X = rng.standard_normal((500, 4))
+    y = network(X) + 0.3 * rng.standard_normal(500)
+    ours = polish(X, y, network, 200)
+    theirs = least_squares(
+        lambda theta: residuals(X, y, unflatten(theta, 4)),
+        flatten(network),
+        lambda theta: jacobian(X, unflatten(theta, 4)),
+        method="lm",
+    )
+    size = float(np.linalg.norm(y))
+    assert ours.residual == pytest.approx(np.linalg.norm(theirs.fun) / size, rel=1e-3)
+    assert ours.residual == pytest.approx(np.linalg.norm(residuals(X, y, ours.network)) / size, rel=1e-12)
+
+
+def test_dead_units_and_zero_labels_end_the_polish():
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    dead = ReluNetwork(np.zeros((2, 3)), np.full(2, -1.0), np.zeros(2))
+    assert polish(X, np.ones(50), dead, 20).residual == 1.0
+    network = draw_network(0, 3, 2)
+    assert polish(X, np.zeros(50), network, 200).residual == 0.0
+    assert polish(X, np.zeros(50), dead, 20).evaluations == 1
 
 
 def test_random_starts_end_at_an_exact_fit_and_keep_to_their_budget():
