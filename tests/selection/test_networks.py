@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from recovery.programs.architecture import RELU
 from recovery.selection.grid import Descent, Grid, choose, run_grid
 from recovery.selection.networks import Networks, SparseNetwork, initialize, network
-from recovery.training.models import NETWORKS, Empirical, Parameters
+from recovery.training.models import Empirical, Parameters
 
 B, R, N, P = 3, 5, 17, 4
 
@@ -45,7 +46,7 @@ def test_gradients_are_those_of_the_training_room():
     X, y, theta = problem()
     networks, gradient = Networks(X, y, 1, R, np.float64), np.empty((R, P + 2))
     networks.gradient(theta[:R], gradient)
-    parameters = Parameters.empty(NETWORKS["relu"], R, P + 1, 1, np.float64)
+    parameters = Parameters.empty(RELU, R, P + 1, 1, np.float64)
     parameters["W"][...], parameters["V"][...] = theta[:R, :-1], theta[:R, -1:]
     slope = parameters.like()
     Empirical(np.column_stack([X, np.ones(N)]), y[:, None], R, 1.0 / N)(parameters, slope)

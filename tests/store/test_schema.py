@@ -25,9 +25,8 @@ def test_columns_survive_the_way_through_a_document() -> None:
 
 
 def test_every_method_declares_what_it_measures() -> None:
-    for method in METHODS.values():
-        assert set(columns_of(method)) <= set(COLUMNS)
-    assert set(union(columns_of(method) for method in METHODS.values())) == set(COLUMNS)
+    """Every column of the shared vocabulary belongs to a method; some methods have columns of their own beside it."""
+    assert set(COLUMNS) <= set(union(columns_of(method) for method in METHODS.values()))
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,12 @@ def payload(found: Comparison) -> dict[str, Any]:
         "x": {"name": layout.x, "values": plain_values(panels[0].x)},
         "y": {"name": (layout.y or "") if panels[0].y != [None] else "", "values": plain_values(panels[0].y)},
         "panels": [
-            {"title": f"({letters(i)}) {panel.title}" if panel.title else "", "cells": len(panel.cells), "half": []}
+            {
+                "title": f"({letters(i)}) {panel.title}" if panel.title else "",
+                "cells": len(panel.cells),
+                "half": [],
+                "free": [],
+            }
             for i, panel in enumerate(panels)
         ],
         "ix": cells["ix"].tolist(),
