@@ -25,7 +25,7 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks
 
 soak: $(VENV)/installed
-	$(BIN)/python -m tests.runner.soak
+	$(BIN)/python -m pytest -m soak tests/attack
 
 wheel: $(VENV)/installed
 	$(BIN)/python -m build --wheel --outdir dist .

@@ -1,0 +1,93 @@
+"""Whatever a method does, each trial is a row, and nothing that it started is left."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recovery.runner.supervised import UNLIMITED, Limits
+from tests.runner.sweeps import rows, sweep, write_config
+
+FAILED = {
+    "leave": "SystemExit",
+    "interrupt": "KeyboardInterrupt",
+    "base": "Deep",
+    "silent": "Silent",
+    "half": "ValueError",
+    "number": "ColumnError",
+    "text": "ColumnError",
+    "large": "ColumnError",
+    "none": "ColumnError",
+    "stop_iteration": "StopIteration",
+    "generator_exit": "GeneratorExit",
+    "recursion": "RecursionError",
+    "not_finite": "NotFiniteError",
+    "undeclared": "ColumnError",
+    "listed": "ColumnError",
+    "long_text": "ValueError",
+    "lone": "ColumnError",
+    "group": "ExceptionGroup",
+    "ragged": "ColumnError",
+    "uneven": "ColumnError",
+}
+KILLED = (
+    *("fork_and_leave", "daemon", "stop", "crash", "close_all", "scribble", "kill_keeper", "alarm", "abort"),
+    *("terminate", "kill_self", "kill_group"),
+)
+OK = ("go_on", "forked", "move", "thread", "print_much", "no_signals", "at_exit", "many_children", "no_path")
+ANY = ("memory", "no_recursion")
+"""A row, whose status depends on the limits."""
+ACTS = (*FAILED, *KILLED, *OK, *ANY)
+FEW = ("leave", "interrupt", "silent", "half", "large", "ragged", "fork_and_leave", "daemon", "kill_keeper", "forked")
+LIMITS = Limits(seconds=8, memory=2000)
+
+
+def own(folder: Path, **fields: Any) -> Path:
+    shutil.copy(Path(__file__).with_name("hostile.py"), folder / "own_acts.py")
+    method = {"kind": "own_acts:Own", "path": str(folder), **fields.pop("method", {})}
+    return write_config(folder, method=method, d=2, **fields)
+
+
+@pytest.mark.parametrize(
+    ("limits", "acts"),
+    [
+        pytest.param(UNLIMITED, FEW, id="few, plain"),
+        pytest.param(LIMITS, FEW[:6], id="few, limits"),
+        pytest.param(UNLIMITED, ACTS, id="all, plain", marks=pytest.mark.soak),
+        pytest.param(LIMITS, ACTS, id="all, limits", marks=pytest.mark.soak),
+    ],
+)
+def test_each_trial_is_a_row(
+    tmp_path: Path, limits: Limits, acts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = own(tmp_path, axes={"n": [4], "method.act": list(acts)}, replicates=2)
+    monkeypatch.chdir(tmp_path)
+    sweep(config, Path("out"), jobs=2, limits=limits)
+    found = rows(tmp_path / "out").groupby("method.act")
+    assert found.size().to_dict() == dict.fromkeys(acts, 2)
+    statuses = found["status"].unique().map(list).to_dict()
+    for status, of in (("failed", FAILED), ("killed", KILLED), ("ok", OK)):
+        assert {act: statuses[act] for act in of if act in acts} == {act: [status] for act in of if act in acts}
+    kinds = found["error_type"].unique()
+    assert {act: kinds[act][0] for act in FAILED if act in acts} == {act: FAILED[act] for act in FAILED if act in acts}
+    assert set(found.get_group("half")["error_message"]) == {"half ? and ?[31mred"}
+    if "daemon" in acts:
+        assert not Path("/proc", (tmp_path / "daemon").read_text()).exists()
+    left = {path.name for path in tmp_path.iterdir()} - {"fake.yaml", "fake_methods.py", "own_acts.py", "__pycache__"}
+    assert left <= {"out", "daemon"}
+
+
+def test_forty_ways_to_misbehave_are_tried() -> None:
+    assert len(set(ACTS)) >= 40
+
+
+def test_a_late_trial_leaves_no_process(tmp_path: Path) -> None:
+    config = own(tmp_path, method={"act": "orphan"}, axes={"n": [4]}, replicates=2)
+    assert sweep(config, tmp_path / "out", limits=Limits(seconds=0.5)).stored == {"timeout": 2}
+    assert not Path("/proc", (tmp_path / "orphan").read_text()).exists()
+
+
+def test_equal_trials_meet_the_memory_limit_equally(tmp_path: Path) -> None:
+    config = own(tmp_path, method={"act": "leak"}, axes={"n": [4]}, replicates=6)
+    assert sweep(config, tmp_path / "out", limits=Limits(memory=200)).stored == {"ok": 6}
