@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from recovery.config.components import canonical_json
 from recovery.config.header import Claim, ReportSpec
@@ -53,11 +53,19 @@ class Cell:
 
     def trial(self, replicate: int) -> "Trial":
         """The replicate's trial; its id is a hash of the JSON of [canonical, replicate]."""
-        return Trial(blake2b(f"[{self.text},{replicate}]".encode(), digest_size=ID_BYTES).hexdigest(), replicate, self)
+        digest = self._digest.copy()
+        digest.update(f"{replicate}]".encode())
+        return Trial(digest.hexdigest(), replicate, self)
+
+    @cached_property
+    def _digest(self) -> Any:
+        return blake2b(f"[{self.text},".encode(), digest_size=ID_BYTES)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_digest"}
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """One unit of work. Its id depends on the cell's canonical fields and the replicate, on nothing else."""
 
     id: str

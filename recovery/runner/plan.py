@@ -29,6 +29,8 @@ class Plan:
     rounds: Sequence[Round]
     stored: dict[str, str]
     """trial id -> status"""
+    listing: frozenset[str] | None = None
+    """The files that `rounds` and `stored` were read from."""
 
     @property
     def next_round(self) -> tuple[int, int] | None:
@@ -37,8 +39,9 @@ class Plan:
 
     def missing(self, *, retry_failed: bool = False) -> list[Trial]:
         """The trials without a row; with `retry_failed`, also those whose row is no measurement."""
-        again = FAILURES if retry_failed else ()
-        return [trial for trial in self.trials if self.stored.get(trial.id) in (None, *again)]
+        if not retry_failed:
+            return [trial for trial in self.trials if trial.id not in self.stored]
+        return [trial for trial in self.trials if self.stored.get(trial.id) in (None, *FAILURES)]
 
 
 def plan(sweep: Sweep, out: Path) -> Plan:
@@ -52,9 +55,12 @@ def plan(sweep: Sweep, out: Path) -> Plan:
 
 def up_to_date(plan: Plan) -> Plan:
     """The plan with the rounds and rows that its folder holds by now."""
+    listing = plan.folder.listing()
+    if listing == plan.listing:
+        return plan
     rounds, _ = read_rounds(plan.folder.rounds)
     trials = plan.trials if rounds == plan.rounds else list(plan.sweep.trials(counts(rounds)))
-    return replace(plan, trials=trials, rounds=rounds, stored=plan.folder.statuses())
+    return replace(plan, trials=trials, rounds=rounds, stored=plan.folder.statuses(), listing=listing)
 
 
 def goes_on(plan: Plan) -> bool:

@@ -92,7 +92,7 @@ def run(plan: Plan, options: Options, progress: Progress, stop: Stop | None = No
             elif not _begin_round(plan, summary):
                 break
         plan = up_to_date(plan)
-    summary.stored.update(plan.stored[trial.id] for trial in plan.trials if trial.id in plan.stored)
+    summary.stored.update(status for trial in plan.trials if (status := plan.stored.get(trial.id)) is not None)
     return summary
 
 

@@ -2,7 +2,7 @@
 continues it, or refuses."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -185,14 +185,23 @@ class Folder:
         found: dict[str, str] = {}
         recorded: set[str] = set()
         for _, table in parts:
-            ids = table["trial_id"].to_pylist()
-            for trial_id, status in zip(ids, table["status"].to_pylist(), strict=True):
-                if found.get(trial_id) != "ok":
-                    found[trial_id] = status
+            others = table.filter(pc.not_equal(table["status"], "ok"))
+            found.update(zip(others["trial_id"].to_pylist(), others["status"].to_pylist(), strict=True))
+        for _, table in parts:
+            found.update(dict.fromkeys(table.filter(pc.equal(table["status"], "ok"))["trial_id"].to_pylist(), "ok"))
             if "recorded" in table.column_names:
                 recorded.update(table.filter(pc.is_valid(table["recorded"]))["trial_id"].to_pylist())
-        lost = recorded - self._with_record() if recorded else set()
-        return {trial_id: status for trial_id, status in found.items() if trial_id not in lost}
+        for trial_id in recorded - self._with_record() if recorded else ():
+            del found[trial_id]
+        return found
+
+    def listing(self) -> frozenset[str]:
+        """The names of the files that hold rows, records and rounds; none of them ever changes."""
+        return frozenset(f"{path.parent.name}/{path.name}" for path in self._files())
+
+    def _files(self) -> Iterator[Path]:
+        for folder in (self.trials, self.trajectories, self.rounds):
+            yield from folder.glob("[!.]*")
 
     def _with_record(self) -> set[str]:
         parts, _ = read_parts(self.trajectories, columns=["trial_id"])
