@@ -1,4 +1,4 @@
-# ruff: noqa: N818, PTH110, PTH123, SIM105, SIM115
+# ruff: noqa: N818, PTH110, PTH202, SIM105
 """Methods of a user's that do what no method should. Copied beside their config as own_acts.py."""
 
 import atexit
@@ -23,6 +23,10 @@ class Silent(Exception):
 
 class Deep(BaseException):
     pass
+
+
+def note(name, pid):
+    os.write(os.open(f"{PATH}/{name}", os.O_CREAT | os.O_APPEND | os.O_WRONLY), b"%d\n" % pid)
 
 
 def go_on():
@@ -80,17 +84,17 @@ def daemon():
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
-            open(PATH + "/daemon", "w").write(str(os.getpid()))
+            note("daemon", os.getpid())
             time.sleep(3600)
         os._exit(0)
-    while not os.path.exists(PATH + "/daemon"):
+    while not os.path.exists(PATH + "/daemon") or not os.path.getsize(PATH + "/daemon"):
         time.sleep(0.01)
     os._exit(3)
 
 
 def orphan():
     child = subprocess.Popen(["sleep", "3600"])
-    open(PATH + "/orphan", "w").write(str(child.pid))
+    note("orphan", child.pid)
     child.wait()
 
 
