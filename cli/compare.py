@@ -13,7 +13,7 @@ import click
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="A page (html), a figure (png, svg, pdf) or the cells (csv).",
+    help="A page (.html), a figure (.png, .svg, .pdf) or the cells (.csv).",
 )
 def command(first: Path, second: Path, value: str | None, most: int, out: Path | None) -> None:
     """Compare two results folders cell by cell, paired where they share their seeds.

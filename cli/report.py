@@ -4,17 +4,28 @@ from pathlib import Path
 
 import click
 
-FORMATS = ("terminal", "html", "png", "svg", "pdf", "csv", "json")
+from recovery.report.formats import REPORT
 
 
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--format", "kind", type=click.Choice(FORMATS), help="Default: the terminal's map, and a PNG.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(REPORT),
+    help="Default: by the ending of --out, or the terminal's map and a PNG.",
+)
 @click.option("--value", metavar="COLUMN", help="What to show: a measured column, or COLUMN<=NUMBER.")
 @click.option("--out", type=click.Path(path_type=Path), help="File to write; a folder where there are several.")
+@click.option("--style", multiple=True, metavar="KEY=VALUE", help="Over the config's report.style, as in width=slide.")
 @click.option("--check-claims", is_flag=True, help="Exit with 1 if the grids contradict a claim of their configs.")
 def command(
-    results: tuple[Path, ...], kind: str | None, value: str | None, out: Path | None, check_claims: bool
+    results: tuple[Path, ...],
+    kind: str | None,
+    value: str | None,
+    out: Path | None,
+    style: tuple[str, ...],
+    check_claims: bool,
 ) -> None:
     """Draw and tabulate the grids stored in RESULTS, one or more folders.
 
@@ -22,10 +33,11 @@ def command(
     recover report results/quickstart                          map in the terminal, and a PNG
     recover report results/a results/b --format html --out ab.html
     recover report results/a --value 'max_deviation<=1e-3' --format pdf
+    recover report results/a --out figure.pdf --style width=column --style fonts=latex
     recover report results/a --format csv > cells.csv
     """
     from recovery.report.command import report
 
-    analyses = report(results, kind, value, out)
+    analyses = report(results, kind, value, out, style)
     if check_claims and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):
         raise SystemExit(1)

@@ -1,7 +1,17 @@
 """From YAML to a validated sweep to trials."""
 
 from recovery.config import seeds
-from recovery.config.header import Claim, CurveClaim, NamedCurve, OrderClaim, RatioCurve, Statement, ThresholdClaim
+from recovery.config.header import (
+    Claim,
+    CurveClaim,
+    NamedCurve,
+    OrderClaim,
+    RatioCurve,
+    Statement,
+    StyleSpec,
+    ThresholdClaim,
+    build_style,
+)
 from recovery.config.load import find, from_document, load, own_code, shipped
 from recovery.config.problems import ConfigError, Problem
 from recovery.config.sampling import Boundary
@@ -18,9 +28,11 @@ __all__ = [
     "Problem",
     "RatioCurve",
     "Statement",
+    "StyleSpec",
     "Sweep",
     "ThresholdClaim",
     "Trial",
+    "build_style",
     "find",
     "from_document",
     "load",

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Interval, MinLen
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from recovery.config.build import Fault, Invalid, build
 from recovery.config.describe import choices
-from recovery.config.problems import Path, found
+from recovery.config.problems import ConfigError, Path, Place, Problem, found
 from recovery.errors import ParameterError
 from recovery.methods.columns import Columns
 from recovery.text import did_you_mean
@@ -116,6 +116,33 @@ CurveSpec = Annotated[
 
 
 @dataclass(frozen=True)
+class StyleSpec:
+    """How figures look: `width` of a journal's column or page, or of a slide; `auto` is a column for one panel and a
+    page for more. fonts: `serif`, or `latex` for the shapes of a LaTeX article. title: whether one is drawn."""
+
+    width: Literal["auto", "column", "page", "slide"] = "auto"
+    fonts: Literal["sans", "serif", "latex"] = "sans"
+    colours: Literal["cividis", "viridis", "inferno", "gray"] = "cividis"
+    title: bool = True
+
+
+def build_style(style: StyleSpec, options: Sequence[str]) -> StyleSpec:
+    """The style with `KEY=VALUE` options over it. Raises `ConfigError`."""
+    value: dict[str, Any] = asdict(style)
+    for text in options:
+        key, equals, chosen = text.partition("=")
+        place = Place(1, 0, 0, f"--style {text}")
+        if not equals:
+            raise ConfigError([Problem(place, "", "allowed: KEY=VALUE, such as `--style width=slide`")])
+        value[key.strip()] = {"true": True, "false": False}.get(chosen.strip().lower(), chosen.strip())
+        try:
+            style = build(StyleSpec, value)
+        except Invalid as error:
+            raise ConfigError(Problem(place, ".".join(map(str, f.path)), f.text) for f in error.faults) from None
+    return style
+
+
+@dataclass(frozen=True)
 class ReportSpec:
     """How a grid is drawn: `value` over the coordinates x and y, one panel for each value of `panel`.
 
@@ -132,6 +159,7 @@ class ReportSpec:
     curves: tuple[CurveSpec, ...] = ()
     scale: Literal["linear", "log"] | None = None
     limits: tuple[float, float] | None = None
+    style: StyleSpec = StyleSpec()
 
     @property
     def event(self) -> str:

@@ -9,11 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from recovery.report.claims import Analysis
-from recovery.report.figures.extras import extra_figures
-from recovery.report.figures.figure import render
-from recovery.report.figures.picture import picture
+from recovery.report.figures import figures_beside, main_figure, render
 from recovery.report.pages.page import as_html
-from recovery.report.texts.tables import as_csv, as_json
+from recovery.report.texts import as_csv, as_json
 from recovery.store.parts import write_part
 from recovery.store.rounds import ROUNDS, encode_round
 from recovery.store.sweepfile import encode
@@ -28,7 +26,8 @@ def bundle(analysis: Analysis) -> bytes:
     with TemporaryDirectory() as folder:
         part = write_part(Path(folder), diagram.grid.table)
         rows = part.read_bytes()
-    drawn = {"figure": picture(analysis), **{name: extra.draw() for name, extra in extra_figures(analysis).items()}}
+    drawn = {"figure": main_figure(analysis)[1].draw()}
+    drawn |= {name: figure.draw() for name, figure in figures_beside(analysis).items()}
     document = json.dumps(diagram.sweep.document, indent=2, ensure_ascii=False, default=str)
     contents: dict[str, bytes] = {
         "sweep.json": encode(diagram.grid.sweep),

@@ -1,92 +1,114 @@
-"""What `recover report` does, for the command line and for scripts."""
+"""What `recover report`, `compare` and `bundle` do, for the command line and for scripts."""
 
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
+from recovery.config import build_style
 from recovery.errors import ReportError
 from recovery.report.bundle import bundle
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.figures.difference import draw_difference
-from recovery.report.figures.extras import extra_figures
-from recovery.report.figures.figure import render
-from recovery.report.figures.picture import picture
-from recovery.report.pages.difference_page import as_html as comparison_page
-from recovery.report.pages.page import as_html
+from recovery.report.figures import draw_difference, figures_beside, main_figure, render
+from recovery.report.formats import BUNDLE, COMPARISON, PICTURES, REPORT, format_of
+from recovery.report.pages import comparison_page, report_page
 from recovery.report.statistics import compare, in_words
-from recovery.report.texts.tables import as_csv, as_json
-from recovery.report.texts.terminal import print_diagram
+from recovery.report.texts import as_csv, as_json, as_latex, as_markdown, print_diagram
 from recovery.store import read
 
-TEXTS: dict[str, Callable[[list[Analysis]], str]] = {"csv": as_csv, "json": as_json}
+TEXTS: dict[str, Callable[[list[Analysis]], str]] = {
+    "csv": as_csv,
+    "json": as_json,
+    "latex": as_latex,
+    "markdown": as_markdown,
+}
 PIPE_WIDTH = 120
 """Columns of the map where there is no terminal to ask."""
 
 
-def report(results: Sequence[Path], kind: str | None, value: str | None, out: Path | None) -> list[Analysis]:
+def report(
+    results: Sequence[Path],
+    kind: str | None,
+    value: str | None,
+    out: Path | None,
+    style: Sequence[str] = (),
+) -> list[Analysis]:
     """Render the grids of some results folders, and hand back what was found in them.
 
-    `kind` None: the map on stdout and a PNG. Tables go to stdout, and pictures to RESULTS/report/, unless `out` names
-    a file (or, for several pictures, a folder). Raises `StoreError` and `ReportError`.
+    `kind` None: what `out` is named as, or the map on stdout and a PNG. Tables go to stdout, and pictures to
+    RESULTS/report/, unless `out` names a file (or, for several pictures, a folder). style: `KEY=VALUE` for the
+    config's `report.style`. Raises `StoreError`, `ConfigError` and `ReportError`.
     """
-    analyses = [Analysis(Diagram.of(read(path), value)) for path in results]
+    kind = format_of(out, kind, REPORT)
+    analyses = [Analysis(styled(Diagram.of(read(path), value), style)) for path in results]
     if kind in TEXTS:
-        text = TEXTS[kind](analyses)
-        if out is None:
-            sys.stdout.write(text)
-        else:
-            write(out, text.encode())
-        return analyses
-    if kind == "terminal" and out is not None:
-        write(out, _as_text(analyses).encode())
-        return analyses
-    if kind in (None, "terminal"):
-        console = Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
-        for analysis in analyses:
-            print_diagram(analysis, console)
-    if kind == "html":
+        _print_or_write(TEXTS[kind](analyses), out)
+    elif kind == "html":
         place = _place(analyses[0].diagram, "html", out, 1)
-        sys.stdout.write(f"{write(place, as_html(analyses).encode())}\n")
-        return analyses
-    for analysis in [] if kind == "terminal" else analyses:
-        place = _place(analysis.diagram, kind or "png", out, len(analyses))
-        figure = picture(analysis)
-        sys.stdout.write(f"{write(place, render(figure, kind or 'png'))}\n")
-        for name, extra in extra_figures(analysis).items():
-            if name not in ("profile", "ratios"):  # those are the figure itself
-                beside = place.with_name(f"{analysis.diagram.name}-{name}{place.suffix}")
-                sys.stdout.write(f"{write(beside, render(extra.draw(), kind or 'png'))}\n")
+        sys.stdout.write(f"{write(place, report_page(analyses).encode())}\n")
+    elif kind == "terminal" and out is not None:
+        write(out, _as_text(analyses).encode())
+    else:
+        if kind not in PICTURES:
+            console = Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
+            for analysis in analyses:
+                print_diagram(analysis, console)
+        for analysis in [] if kind == "terminal" else analyses:
+            _draw(analysis, kind or "png", out, len(analyses))
     return analyses
 
 
 def compare_results(first: Path, second: Path, value: str | None, most: int, out: Path | None) -> None:
     """Print how two grids differ; with `out`, write the difference as a page or figure, or its cells as CSV."""
+    kind = format_of(out, None, COMPARISON)
+    if out is not None and kind is None:
+        raise ReportError(f"{out}: the ending says how a comparison is written: .{', .'.join(COMPARISON)}")
     found = compare(Diagram.of(read(first), value), Diagram.of(read(second), value))
     sys.stdout.write("\n".join(in_words(found, most)) + "\n")
-    if out is None:
+    if out is None or kind is None:
         return
-    kind = out.suffix.lstrip(".").lower()
-    if kind == "csv":
-        write(out, found.cells.to_csv(index=False, lineterminator="\n").encode())
-    elif kind == "html":
-        write(out, comparison_page(found).encode())
-    elif kind in ("png", "svg", "pdf"):
-        write(out, render(draw_difference(found), kind))
-    else:
-        raise ReportError(f"{out}: a comparison is written as .html, .png, .svg, .pdf or .csv")
-    sys.stdout.write(f"{out}\n")
+    writers: dict[str, Callable[[], bytes]] = {
+        "csv": lambda: found.cells.to_csv(index=False, lineterminator="\n").encode(),
+        "html": lambda: comparison_page(found).encode(),
+        **dict.fromkeys(PICTURES, lambda: render(draw_difference(found), kind)),
+    }
+    sys.stdout.write(f"{write(out, writers[kind]())}\n")
 
 
 def bundle_results(results: Path, out: Path | None) -> None:
     """Write the archive of a results folder, and print its path."""
+    format_of(out, "zip", BUNDLE)
     analysis = Analysis(Diagram.of(read(results)))
     place = write(Path(f"{analysis.diagram.name}.zip") if out is None else out, bundle(analysis))
     sys.stdout.write(f"{place}\n")
+
+
+def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
+    """The diagram with `KEY=VALUE` options over its config's `report.style`. Raises `ConfigError`."""
+    if not options:
+        return diagram
+    spec = diagram.sweep.report
+    report_spec = replace(spec, style=build_style(spec.style, options))
+    return replace(diagram, sweep=replace(diagram.sweep, report=report_spec))
+
+
+def _draw(analysis: Analysis, kind: str, out: Path | None, count: int) -> None:
+    """Write the figure of a report and those beside it, and print their paths."""
+    place = _place(analysis.diagram, kind, out, count)
+    sys.stdout.write(f"{write(place, render(main_figure(analysis)[1].draw(), kind))}\n")
+    for name, figure in figures_beside(analysis).items():
+        beside = place.with_name(f"{analysis.diagram.name}-{name}{place.suffix}")
+        sys.stdout.write(f"{write(beside, render(figure.draw(), kind))}\n")
+
+
+def _print_or_write(text: str, out: Path | None) -> Any:
+    return sys.stdout.write(text) if out is None else write(out, text.encode())
 
 
 def _as_text(analyses: list[Analysis]) -> str:

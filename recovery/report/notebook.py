@@ -3,12 +3,12 @@
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.figures.figure import render
-from recovery.report.figures.picture import picture
+from recovery.report.figures import draw_into, main_figure, render
 from recovery.store import Grid
 
 
@@ -44,9 +44,15 @@ class Results:
         """The config's claims beside what the grid says."""
         return pd.DataFrame([vars(claim) for claim in self.analysis().claims])
 
-    def plot(self, value: str | None = None) -> Figure:
-        """The diagram as a matplotlib figure, which a notebook shows."""
-        return picture(self.analysis(value))
+    def plot(self, value: str | None = None, ax: Axes | None = None, panel: int = 0) -> Figure:
+        """The diagram as a matplotlib figure, which a notebook shows; with `ax`, one panel of it drawn there."""
+        analysis = self.analysis(value)
+        if ax is None:
+            return main_figure(analysis)[1].draw()
+        draw_into(ax, analysis, panel)
+        figure = ax.get_figure(root=True)
+        assert figure is not None, "an Axes that stands in no figure"
+        return figure
 
     def _repr_png_(self) -> bytes:
         return render(self.plot(), "png")

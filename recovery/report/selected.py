@@ -9,7 +9,7 @@ import numpy as np
 
 from recovery.errors import DataError
 from recovery.instances.tables import Table, read_table
-from recovery.report.figures.figure import render
+from recovery.report.figures import render
 from recovery.report.figures.importances import draw_importances
 from recovery.selection.cutoffs import Cutoff
 from recovery.selection.selectors import Selector, SelectorName

@@ -55,7 +55,7 @@ def test_every_format_goes_where_it_is_told(results: Path, tmp_path: Path, kind:
 
 
 def test_tables_go_to_stdout(results: Path) -> None:
-    assert run(results, "--format", "csv").stdout.startswith("d,n,trials,ok,failed,missing,recovered_yes")
+    assert run(results, "--format", "csv").stdout.startswith('"d","n","trials","ok","failed","missing","recovered_yes"')
     assert json.loads(run(results, "--format", "json").stdout)[0]["totals"]["failed"] == 7
 
 
@@ -66,7 +66,7 @@ def test_several_grids_at_once(results: Path, tmp_path: Path) -> None:
     assert run(results, other, "--format", "svg", "--out", out).exit_code == 0
     assert sorted(path.name for path in out.iterdir()) == ["drawn-recovered.svg", "other-recovered.svg"]
     table = run(results, other, "--format", "csv").stdout
-    assert {line.split(",")[0] for line in table.splitlines()[1:]} == {"drawn", "other"}
+    assert {line.split(",")[0] for line in table.splitlines()[1:]} == {'"drawn"', '"other"'}
 
 
 def test_value_chooses_what_is_shown(results: Path) -> None:

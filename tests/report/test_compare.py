@@ -7,8 +7,8 @@ from scipy.stats import binomtest
 
 from recovery.errors import ReportError
 from recovery.report.diagram.diagram import Diagram
+from recovery.report.figures import render
 from recovery.report.figures.difference import draw_difference
-from recovery.report.figures.figure import render
 from recovery.report.statistics.compare import Comparison, compare, in_words
 
 from .grids import fail, grid, wendel_rows

@@ -5,7 +5,7 @@ import pytest
 from recovery.errors import ReportError
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
-from recovery.report.figures.figure import draw, render
+from recovery.report.figures import draw_map, render
 
 from .grids import fail, grid, wendel_rows
 from .test_renderers import text_of
@@ -126,8 +126,8 @@ def test_a_value_that_a_method_does_not_measure_is_not_called_undecided() -> Non
     assert diagram.totals["undecided"] == 0
     words = text_of(diagram)
     assert "undecided" not in words
-    assert words.count("not measured here") == 2  # in place of the map and of the threshold
-    assert b"not measured here" in render(draw(Analysis(diagram)), "svg")
+    assert words.count("not measured") == 2  # in place of the map and of the threshold
+    assert b"not measured" in render(draw_map(Analysis(diagram)), "svg")
 
 
 def test_verdicts_left_undecided_are_called_so() -> None:

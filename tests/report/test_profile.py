@@ -6,10 +6,10 @@ import pytest
 
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
-from recovery.report.figures.figure import legend_columns, render
-from recovery.report.figures.picture import picture
-from recovery.report.figures.profile import draw_profile, is_profile
+from recovery.report.figures import main_figure, render
+from recovery.report.figures.curves import draw_profile, is_profile
 from recovery.report.figures.ratios import is_ragged
+from recovery.report.figures.sheet import legend_columns
 from recovery.theory import CURVES
 
 from .grids import grid, wendel_rows
@@ -60,7 +60,7 @@ def test_one_row_and_rows_of_words_are_lines_and_ragged_grids_stand_over_n_over_
     analysis = Analysis(Diagram.of(grid(rows)))
     assert is_ragged(analysis.diagram)
     assert not is_ragged(Diagram.of(grid(wendel_rows())))
-    ax = picture(analysis).axes[0]
+    ax = main_figure(analysis)[1].draw().axes[0]
     assert ax.get_xlabel() == "n/d"
     points = np.concatenate([np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if len(line.get_xdata())])
     assert points.min() == pytest.approx(1.0)
@@ -69,4 +69,4 @@ def test_one_row_and_rows_of_words_are_lines_and_ragged_grids_stand_over_n_over_
 
 @pytest.mark.parametrize(("labels", "columns"), [(["a" * 30] * 4, 2), (["short"] * 3, 3), (["a" * 90], 1)])
 def test_legends_keep_within_their_width(labels: list[str], columns: int) -> None:
-    assert legend_columns(labels, 7.1) == columns
+    assert legend_columns(labels, 7.1, 7.0) == columns

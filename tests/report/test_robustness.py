@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
-from recovery.report.figures.figure import draw, render
+from recovery.report.figures import draw_map, render
 from recovery.report.pages.charts import sensitivity_chart
 from recovery.report.pages.page import as_html
 from recovery.report.texts.tables import as_csv, as_json
@@ -55,7 +55,7 @@ def test_every_format_renders(case: str) -> None:
     rows, document = CASES[case]
     analysis = Analysis(Diagram.of(grid(rows(), **document)))
     assert text_of(analysis.diagram)
-    assert render(draw(analysis), "svg").startswith(b"<?xml")
+    assert render(draw_map(analysis), "svg").startswith(b"<?xml")
     assert as_csv([analysis]).count("\n") == len(analysis.diagram.table) + 1
     assert as_json([analysis]).startswith("[{")
     assert "</html>" in as_html([analysis])
@@ -81,7 +81,7 @@ def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     assert binomtest(sum(within), len(within), 0.95, alternative="less").pvalue > 1e-3
     assert sensitivity_chart(analysis, "")
     assert analysis.pooled[0].ratio.low <= 2 <= analysis.pooled[0].ratio.high
-    assert len(render(draw(analysis), "pdf")) < 1_000_000
+    assert len(render(draw_map(analysis), "pdf")) < 1_000_000
 
 
 def test_grids_of_different_configs_share_a_page() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recovery.report.texts import text
-from recovery.report.texts.text import csv_text, json_columns
+from recovery.report.texts import tables
+from recovery.report.texts.tables import csv_text, json_columns
 
 
 def table(numbers: list[float], words: list[str]) -> pd.DataFrame:
@@ -28,7 +28,7 @@ def test_tables_read_back_as_they_were(numbers: list[float], words: list[str]) -
 def test_csv_quotes_what_must_be_and_leaves_nulls_empty() -> None:
     made = pd.DataFrame({"a": [0.1, np.nan, 1e-300, np.inf], "b": ["x", 'say "hi"', "1,2", None], "c,": [1, 2, 3, 4]})
     lines = csv_text(made)
-    assert lines.splitlines()[0] == 'a,b,"c,"'
+    assert lines.splitlines()[0] == '"a","b","c,"'
     again = pd.read_csv(StringIO(lines))
     pd.testing.assert_frame_equal(again, made, check_dtype=False)
     assert lines.splitlines()[2] == ',"say ""hi""",2'
@@ -37,7 +37,7 @@ def test_csv_quotes_what_must_be_and_leaves_nulls_empty() -> None:
 def test_long_tables_are_joined_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     made = pd.DataFrame({"x": np.linspace(0, 1, 23)})
     whole = csv_text(made)
-    monkeypatch.setattr(text, "PIECE", 5)
+    monkeypatch.setattr(tables, "PIECE", 5)
     assert csv_text(made) == whole
-    assert csv_text(made.iloc[:0]) == "x\n"
+    assert csv_text(made.iloc[:0]) == '"x"\n'
     assert json.loads(json_columns(made.iloc[:0])) == {"x": []}

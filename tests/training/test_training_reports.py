@@ -10,8 +10,7 @@ from recovery.config import load
 from recovery.report.claims.analysis import Analysis
 from recovery.report.command import report
 from recovery.report.diagram.diagram import Diagram
-from recovery.report.figures.extras import extra_figures
-from recovery.report.figures.figure import render
+from recovery.report.figures import figures_beside, render
 from recovery.report.figures.paired import draw_paired
 from recovery.report.figures.trajectories import figures, firsts, runs_of
 from recovery.report.statistics import Pairs, mcnemar
@@ -75,12 +74,12 @@ def test_records_are_found_again_by_cell_and_replicate(tmp_path):
     grid = stored(tmp_path, TRAINED)
     runs = runs_of(grid)
     assert [(run.cell, run.replicate) for run in runs] == [
-        ("center = 0", 0),
-        ("center = 0", 1),
-        ("center = 1.5", 0),
-        ("center = 1.5", 1),
+        ("centre of the start = 0", 0),
+        ("centre of the start = 0", 1),
+        ("centre of the start = 1.5", 0),
+        ("centre of the start = 1.5", 1),
     ]
-    assert [run.cell for run in firsts(runs)] == ["center = 0", "center = 1.5"]
+    assert [run.cell for run in firsts(runs)] == ["centre of the start = 0", "centre of the start = 1.5"]
     rows = grid.frame.set_index(["method.center", "replicate"])
     for run_, key in zip(runs, [(0.0, 0), (0.0, 1), (1.5, 0), (1.5, 1)], strict=True):
         assert run_.record["loss"][-1] == rows.loc[key, "training_loss"]
@@ -142,11 +141,11 @@ def test_the_paired_figure_shows_the_difference_of_each_cell(tmp_path):
     assert frame.loc[frame["n"] == 40, "convex_recovered"].all()
     ax = draw_paired(diagram).axes[0]
     alone = int(frame["convex_recovered"].sum())
-    assert ax.get_title(loc="left").endswith(f"convex {alone}, training 0, p = {mcnemar(alone, 0):.2g}")
+    assert ax.get_title(loc="right") == f"convex {alone}, training 0, p = {mcnemar(alone, 0):.2g}"
     mesh = ax.collections[0].get_array().reshape(2, 2)
     expected = frame.groupby(["d", "n"])["convex_recovered"].mean().astype(float).to_numpy().reshape(2, 2)
     np.testing.assert_allclose(np.asarray(mesh), expected)
-    assert set(extra_figures(Analysis(diagram))) == {"paired"}
+    assert set(figures_beside(Analysis(diagram))) == {"paired"}
 
 
 @pytest.mark.filterwarnings("error")

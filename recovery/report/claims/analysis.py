@@ -9,6 +9,7 @@ from scipy.stats import norm
 
 from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
+from recovery.report.claims.threshold import Measured, measured_beside_stated
 from recovery.report.claims.words import standing, why
 from recovery.report.statistics import DIRECTIONS, Crossing, Estimates
 
@@ -21,6 +22,11 @@ class Analysis(Estimates):
     def claims(self) -> list[ClaimResult]:
         """The config's claims, tested."""
         return results(self)
+
+    @cached_property
+    def measured_beside_stated(self) -> list[Measured]:
+        """The thresholds of all panels, each beside the one that a claim states for it."""
+        return measured_beside_stated(self)
 
     def thresholds(self) -> list[dict[str, Any]]:
         """One plain record a panel, for tables; numbers that do not exist are NaN."""

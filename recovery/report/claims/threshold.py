@@ -1,5 +1,6 @@
 """Claims of the form "recovered reaches 50 % at n/d = 2", tested by intervals, with a curve and without."""
 
+from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
@@ -24,6 +25,49 @@ def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdCla
     titles = [f"{estimates.diagram.panels[i].title}: " if len(panels) > 1 else "" for i in panels]
     texts = [title + text for title, (text, _) in zip(titles, results, strict=True)]
     return "; ".join(texts), worst([verdict for _, verdict in results])
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One panel's threshold in words, beside the one that a claim states for it if any does."""
+
+    of: str
+    panel: str
+    measured: str
+    interval: str
+    stated: str
+    verdict: str
+    source: str
+
+
+def measured_beside_stated(estimates: Estimates) -> list[Measured]:
+    """A row for each panel and each value that is shown or claimed, as far as the panel measures it."""
+    claims = [claim for claim in estimates.diagram.sweep.claims if isinstance(claim, ThresholdClaim)]
+    shown = str(estimates.diagram.quantity)
+    rows = []
+    for of in dict.fromkeys([shown, *(claim.of for claim in claims)]):
+        try:
+            values = estimates.showing(of)
+        except ReportError:
+            continue  # the claim itself says that nothing measured it
+        for i, found in enumerate(values.pooled):
+            if found.panel.undefined or not len(found.panel.cells):
+                continue
+            about = [claim for claim in claims if claim.of == of and i in values.diagram.panels_where(claim.where)]
+            rows += [_beside(of, found, claim) for claim in about] or [_beside(of, found, None)]
+    return rows
+
+
+def _beside(of: str, found: Pooled, claim: ThresholdClaim | None) -> Measured:
+    given = found.given
+    known = not np.isnan(found.ratio.estimate) and not found.withdrawn
+    measured = f"{given.estimate:.3f}" if known else "no one ratio" if found.withdrawn else "outside the grid"
+    interval = f"{given.low:.3f} to {given.high:.3f}" if known else ""
+    if claim is None:
+        return Measured(of, found.panel.title, measured, interval, "", "", "")
+    verdict = judge_panel(found, claim.value - claim.tolerance, claim.value + claim.tolerance)[1]
+    stated = f"{claim.value:g} ± {claim.tolerance:g}"
+    return Measured(of, found.panel.title, measured, interval, stated, verdict, claim.source)
 
 
 def judge_panel(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:

@@ -83,7 +83,7 @@ def in_words(found: Pooled) -> str:
             return f"the grid begins beyond the transition: 50 % lies below n/d = {high:.3g}"
         if np.isfinite(low):
             return f"the grid ends before the transition: 50 % lies above n/d = {low:.3g}"
-        return "not measured here" if found.panel.undefined else "no finished trials"
+        return "not measured" if found.panel.undefined else "no finished trials"
     if found.withdrawn:
         return f"no one n/d, because {why(found)}: read n50 at each d"
     given = found.given

@@ -1,5 +1,6 @@
 """A phase diagram as data: cells, layout, the quantity shown, its scale, and the theory in its plane."""
 
+from recovery.report.diagram.axis import Axis
 from recovery.report.diagram.cells import Cells
 from recovery.report.diagram.curves import Line, lines
 from recovery.report.diagram.diagram import Diagram, Panel, describe
@@ -8,6 +9,7 @@ from recovery.report.diagram.quantity import Quantity, as_numbers, default_quant
 from recovery.report.diagram.scale import Scale, scale_of
 
 __all__ = [
+    "Axis",
     "Cells",
     "Diagram",
     "Layout",

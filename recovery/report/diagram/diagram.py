@@ -77,6 +77,17 @@ class Diagram:
         return self.sweep.title or self.name
 
     @property
+    def heading(self) -> str:
+        """The title, and how much of the sweep there is if it is not whole."""
+        done, missing = self.totals["trials"], self.totals["missing"]
+        return self.title if not missing else f"{self.title} ({done / (done + missing):.0%} of the trials)"
+
+    @property
+    def measured_label(self) -> str:
+        """The quantity in words, as a vertical axis has it."""
+        return f"fraction {self.quantity.label}" if self.proportion else self.quantity.label
+
+    @property
     def proportion(self) -> bool:
         """Whether cells show a fraction of trials."""
         return self.quantity.proportion(self.frame)

@@ -60,6 +60,11 @@ class Quantity:
         """Whether its numbers belong on a log scale unless the config says otherwise."""
         return any(word in self.column for word in LOGARITHMIC)
 
+    @property
+    def small_is_good(self) -> bool:
+        """Whether its numbers are errors, distances or costs."""
+        return self.at_most is None and self.logarithmic
+
     def proportion(self, frame: pd.DataFrame) -> bool:
         """Whether a cell's value is a fraction of trials rather than a typical number."""
         return self.at_most is not None or is_boolean(frame[self.column])
@@ -114,7 +119,7 @@ def default_quantity(frame: pd.DataFrame, wanted: str | None, columns: Columns) 
     usual = ["recovered", "holds", "absolute_distance", "test_distance", "isometry_value"]
     there = [name for name in frame.columns if is_measured(frame, name, columns)]
     if wanted is None:
-        return Quantity(next((name for name in usual if name in there), "recovered"))
+        return Quantity(next((name for name in [*usual, *there] if name in there), "recovered"))
     quantity = Quantity.parse(wanted)
     if quantity.column in there or (len(frame) and not finished(frame).any() and quantity.column in frame):
         return quantity

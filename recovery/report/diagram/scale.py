@@ -15,12 +15,14 @@ DECADES = 1e8
 
 @dataclass(frozen=True)
 class Scale:
-    """Limits, whether they are logarithmic, the label that states both, and at which ends values lie beyond."""
+    """Limits, whether they are logarithmic, the label that states both, at which ends values lie beyond, and the
+    name of a colour map on which bright is good: a high frequency and a small distance alike."""
 
     limits: tuple[float, float]
     logarithmic: bool
     label: str
     extend: Literal["neither", "min", "max", "both"] = "neither"
+    colours: str = "cividis"
 
     def clipped(self, values: Array) -> Array:
         """Values inside the limits; NaN stays."""
@@ -38,8 +40,9 @@ class Scale:
 def scale_of(diagram: Diagram) -> Scale:
     """The scale of a diagram, from the config's `report.scale` and `report.limits` where they are given."""
     spec = diagram.sweep.report
+    colours = spec.style.colours + ("_r" if diagram.quantity.small_is_good else "")
     if diagram.proportion:
-        return Scale((0.0, 1.0), False, f"fraction {diagram.quantity.label}")
+        return Scale((0.0, 1.0), False, f"fraction {diagram.quantity.label}", colours=colours)
     values = diagram.table["value"].to_numpy(dtype=float)
     values = values[np.isfinite(values)]
     own = str(diagram.quantity) == (spec.value or str(diagram.quantity))
@@ -59,4 +62,4 @@ def scale_of(diagram: Diagram) -> Scale:
     label = f"median {diagram.quantity.label}, {'log' if logarithmic else 'linear'} scale {low:.2g} to {high:.2g}"
     beyond = ((values < low).any(), (values > high).any())
     extend: Any = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]
-    return Scale((low, high), logarithmic, label, extend)
+    return Scale((low, high), logarithmic, label, extend, colours)

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from recovery.report.figures.style import LINES, ONE_COLUMN, RC
+from recovery.config import StyleSpec
+from recovery.report.figures.sheet import sheet
+from recovery.report.figures.style import LINES, Style
 from recovery.selection.study import Choice
 
 MOST_BARS = 30
@@ -18,9 +19,10 @@ def draw_importances(names: Sequence[str], choice: Choice, target: str) -> Figur
     """A bar a column, the largest first, filled if chosen; a dot says in which share of the splits it was chosen."""
     order = np.argsort(-choice.importances, kind="stable")[:MOST_BARS]
     at = np.arange(len(order))
-    with matplotlib.rc_context(RC):
-        figure = Figure(figsize=(ONE_COLUMN, 0.9 + 0.16 * len(order)), layout="constrained")
-        ax = figure.subplots()
+    more = len(names) - len(order)
+    title = f"What explains {_short(target)}" + (f" ({more} more columns below)" if more > 0 else "")
+    with sheet(1, title, Style(StyleSpec()), aspect=0.12 + 0.05 * len(order)) as page:
+        ax = page.axes[0]
         colours = [LINES[0] if choice.chosen[i] else "#c9d3da" for i in order]
         ax.barh(at, choice.importances[order], color=colours, height=0.7)
         ax.plot(choice.frequency[order], at, "o", color=LINES[1], ms=3, label="share of splits in which chosen")
@@ -30,11 +32,9 @@ def draw_importances(names: Sequence[str], choice: Choice, target: str) -> Figur
         ax.set_yticks(at, [_short(names[i]) for i in order])
         ax.set_ylim(len(order) - 0.4, -0.6)
         ax.set_xlim(0, 1.03)
-        ax.set_xlabel("importance, relative to the largest")
-        more = len(names) - len(order)
-        ax.set_title(f"What explains {_short(target)}" + (f" ({more} more columns below)" if more > 0 else ""))
-        figure.legend(loc="outside lower center", ncols=2)
-    return figure
+        page.label("importance, relative to the largest", "")
+        page.add(ax.get_legend_handles_labels()[0])
+    return page.figure
 
 
 def _cut(choice: Choice) -> float | None:

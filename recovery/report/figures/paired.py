@@ -4,16 +4,16 @@ Where one recovers and the other does not, the draw is the same: only the discor
 outcome were likelier, each would fall to either side with probability 1/2.
 """
 
-import matplotlib
-import numpy as np
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from recovery.report.diagram import Diagram
-from recovery.report.figures.figure import edges, plain
-from recovery.report.figures.style import ONE_COLUMN, RC, TWO_COLUMNS
+from recovery.report.diagram import Axis, Diagram
+from recovery.report.figures.map import draw_cells
+from recovery.report.figures.names import axis_label, plain, where_label
+from recovery.report.figures.sheet import sheet
+from recovery.report.figures.style import style_of
 from recovery.report.statistics import Pairs, pair_cells
-from recovery.types import Array
 
 DIFFERENCES = "PuOr_r"
 """A diverging scale that colour-blind readers can tell apart."""
@@ -35,44 +35,18 @@ def draw_paired(diagram: Diagram, first: str = "convex_recovered", second: str =
     """
     cells = diagram.cells
     table = pair_cells(diagram.frame, cells.code, len(cells.keys), first, second)
-    panels = diagram.panels
     one, other = (WORDS.get(name, plain(name)) for name in (first, second))
-    across = 1 if len(panels) == 1 else 2
-    up = -(-len(panels) // across)
-    width = ONE_COLUMN if across == 1 else TWO_COLUMNS
-    with matplotlib.rc_context(RC):
-        figure = Figure(figsize=(width, width / across * 0.8 * up + 0.9), layout="constrained")
-        axes = figure.subplots(up, across, sharex=True, sharey=True, squeeze=False)
-        for letter, panel, ax in zip("abcdefghijklmnopqrstuvwxyz" * 9, panels, axes.flat, strict=False):
+    with sheet(len(diagram.panels), diagram.heading, style_of(diagram), aspect=0.8) as page:
+        for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
             part = table.loc[panel.cells.index]
-            mesh = ax.pcolormesh(
-                edges(panel.x),
-                edges(panel.y),
-                np.ma.masked_invalid(panel.matrix(part["difference"])),
-                cmap=DIFFERENCES,
-                vmin=-1,
-                vmax=1,
-            )
-            sure = (part["p_value"] < LEVEL).to_numpy()
-            x, y = edges(panel.x), edges(panel.y)
-            at = panel.cells[sure]
-            ax.plot(_middle(x)[at["ix"]], _middle(y)[at["iy"]], "o", color="black", markersize=1.6)
+            mesh = draw_cells(ax, panel, panel.matrix(part["difference"]), Normalize(-1, 1), DIFFERENCES)
+            at = panel.cells[(part["p_value"] < LEVEL).to_numpy()]
+            ax.plot(Axis(panel.x).at[at["ix"]], Axis(panel.y).at[at["iy"]], "o", color="black", markersize=1.6)
             whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
-            name = f"({letter}) {panel.title}\n" if panel.title else ""
-            counts = f"{one} {whole.only_first}, {other} {whole.only_second}"
-            ax.set_title(f"{name}{counts}, p = {whole.p_value:.2g}", loc="left")
-            ax.set_xlabel(diagram.layout.x)
-            ax.set_ylabel(diagram.layout.y or "")
-        for ax in list(axes.flat)[len(panels) :]:
-            ax.set_axis_off()
-        label = f"fraction recovered: {one} less {other}"
-        figure.colorbar(mesh, ax=axes, label=label, shrink=0.8, aspect=24, pad=0.015)
+            counts = f"{one} {whole.only_first}, {other} {whole.only_second}, p = {whole.p_value:.2g}"
+            page.name(i, where_label(panel.where), counts)
+        page.label(axis_label(diagram.layout.x), axis_label(diagram.layout.y))
+        page.bar(mesh, f"fraction recovered: {one} less {other}")
         label = "exact test below 5 %; in titles, trials that one alone recovers"
-        dot = Line2D([], [], color="black", linestyle="none", marker="o", markersize=3, label=label)
-        figure.legend(handles=[dot], loc="outside lower center")
-        figure.suptitle(plain(diagram.title), fontsize=9)
-    return figure
-
-
-def _middle(borders: Array) -> Array:
-    return (borders[1:] + borders[:-1]) / 2
+        page.add([Line2D([], [], color="black", linestyle="none", marker="o", markersize=3, label=label)])
+    return page.figure

@@ -1,17 +1,16 @@
 """Fractions against n/d, a colour a size d: for grids whose n are multiples of d, which make poor maps."""
 
-from math import ceil
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis, brief
 from recovery.report.diagram import Diagram
-from recovery.report.figures.figure import heading, legend_columns, letters, name_panel
-from recovery.report.figures.style import LINES, ONE_COLUMN, RC, TWO_COLUMNS
+from recovery.report.figures.names import where_label
+from recovery.report.figures.sheet import not_measured, sheet
+from recovery.report.figures.style import line_style, style_of
 from recovery.report.statistics import poolable, wilson
 
 FULL = 0.6
@@ -22,48 +21,42 @@ def is_ragged(diagram: Diagram) -> bool:
     """Whether the cells of a proportion over n and d leave most of the rectangle between them empty."""
     if not poolable(diagram):
         return False
-    room = sum(panel.cells["n"].nunique() * panel.cells["d"].nunique() for panel in diagram.panels)
-    return len(diagram.table) < FULL * room
+    planned = diagram.sweep.combinations((*diagram.layout.panels, "n", "d"))
+    reached = diagram.table[[*diagram.layout.panels, "n", "d"]].itertuples(index=False, name=None)
+    cells = {*planned, *reached}
+    panels: dict[Any, set[tuple[Any, Any]]] = {}
+    for *where, n, d in cells:
+        panels.setdefault(tuple(where), set()).add((n, d))
+    room = sum(len({n for n, _ in part}) * len({d for _, d in part}) for part in panels.values())
+    return sum(map(len, panels.values())) < FULL * room
 
 
 def draw_ratios(analysis: Analysis) -> Figure:
     """Panels as in the map; Wilson intervals as bars, the pooled threshold's interval as a grey band."""
     diagram, panels = analysis.diagram, analysis.diagram.panels
-    across = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else min(3 if len(panels) <= 9 else 4, len(panels))
-    up = ceil(len(panels) / across)
-    width = ONE_COLUMN if across == 1 else TWO_COLUMNS
-    sizes = sorted(diagram.table["d"].unique())
-    with matplotlib.rc_context(RC):
-        figure = Figure(figsize=(width, width / across * 0.8 * up + 0.8), layout="constrained")
-        axes = figure.subplots(up, across, sharey=True, squeeze=False)
-        for i, ax in zip(range(len(panels)), axes.flat, strict=False):
-            _panel(ax, analysis, i, sizes)
-            ax.set_title(brief(analysis.pooled[i]), loc="right", fontsize=6.5)
-            if len(panels) > 1:
-                name_panel(ax, f"({letters(i)}) {panels[i].title}", width / across)
-        for ax in list(axes.flat)[len(panels) :]:
-            ax.set_axis_off()
-        for ax in axes[:, 0]:
-            ax.set_ylabel(f"fraction {diagram.quantity.label}")
-        for i in range(max(0, len(panels) - across), len(panels)):
-            axes.flat[i].set_xlabel("n/d")
-        figure.suptitle(heading(diagram.title, across), fontsize=9)
-        found = [pair for ax in axes.flat for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
-        handles = dict(sorted(((label, handle) for handle, label in found), key=lambda pair: pair[0]))
-        columns = legend_columns(list(handles), width)
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
-    return figure
+    with sheet(len(panels), diagram.heading, style_of(diagram), aspect=0.8, share="y") as page:
+        for i, ax in enumerate(page.axes):
+            draw_fractions(ax, analysis, i)
+            page.name(i, where_label(panels[i].where), brief(analysis.pooled[i]))
+        page.label("$n/d$", diagram.measured_label)
+        found = {str(h.get_label()): h for ax in page.axes for h in ax.get_legend_handles_labels()[0]}
+        page.add(found[label] for label in sorted(found, key=lambda label: (label[:4] == "50 %", len(label), label)))
+    return page.figure
 
 
-def _panel(ax: Axes, analysis: Analysis, i: int, sizes: list[float]) -> None:
+def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> None:
+    """One panel: fractions against n/d, a line a size d."""
+    first = analysis.diagram.panels[0]
+    sizes = list(first.y if analysis.diagram.layout.y == "d" else first.x)
     panel, found = analysis.diagram.panels[i], analysis.pooled[i]
     ax.set_ylim(-0.05, 1.05)
     if panel.undefined:
-        ax.text(0.5, 0.5, "not measured here", transform=ax.transAxes, ha="center", va="center", color="0.35")
+        not_measured(ax)
         ax.set_xticks([])
         return
     if not found.withdrawn and np.isfinite([found.given.low, found.given.high]).all():
-        ax.axvspan(found.given.low, found.given.high, color="0.85", zorder=0, label="50 % over all d, 95 % interval")
+        band = "50 % over all $d$, 95 % interval"
+        ax.axvspan(found.given.low, found.given.high, color="0.85", zorder=0, label=band)
     for k, d in enumerate(sizes):
         cells = panel.cells[(panel.cells["d"] == d) & (panel.cells["yes"] + panel.cells["no"] > 0)].sort_values("n")
         if not len(cells):
@@ -71,5 +64,5 @@ def _panel(ax: Axes, analysis: Analysis, i: int, sizes: list[float]) -> None:
         low, high = wilson(cells["yes"], cells["no"])
         value = cells["value"].to_numpy(dtype=float)
         bars = [np.maximum(value - low, 0), np.maximum(high - value, 0)]
-        style: dict[str, Any] = {"color": LINES[k % len(LINES)], "ms": 2.5, "lw": 0.8, "elinewidth": 0.6}
-        ax.errorbar(cells["n"] / d, value, yerr=bars, fmt="o-", label=f"d = {d:g}", **style)
+        look: dict[str, Any] = {"ms": 2.5, "lw": 0.8, "elinewidth": 0.6, **line_style(k)}
+        ax.errorbar(cells["n"] / d, value, yerr=bars, marker="o", label=f"$d$ = {d:g}", **look)

@@ -1,25 +1,38 @@
-"""How figures look: column widths in inches, fonts that embed, colours that colour-blind readers tell apart."""
+"""How figures look: widths in inches, fonts that embed, colours that colour-blind readers tell apart."""
 
+from dataclasses import dataclass
 from typing import Any
 
-ONE_COLUMN = 3.45
-TWO_COLUMNS = 7.1
+from recovery.config import StyleSpec
+from recovery.report.diagram import Diagram
 
-RC: Any = {
-    "font.family": "DejaVu Sans",
+WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
+"""Inches: a journal's column, its page, a slide of 16:9."""
+LARGER = {"slide": 1.5}
+"""By how much letters and lines grow on what is looked at from afar."""
+FONTS: dict[str, dict[str, str]] = {
+    "sans": {"font.family": "DejaVu Sans", "mathtext.fontset": "dejavusans"},
+    "serif": {"font.family": "DejaVu Serif", "mathtext.fontset": "dejavuserif"},
+    "latex": {"font.family": "STIXGeneral", "mathtext.fontset": "stix"},
+}
+"""All of them come with matplotlib; STIX has the shapes of a LaTeX article in Times."""
+SIZES = {
     "font.size": 7.5,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
+    "axes.titlesize": 8.0,
+    "axes.labelsize": 8.0,
     "axes.linewidth": 0.6,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "xtick.major.size": 2.5,
     "ytick.major.size": 2.5,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
+    "legend.fontsize": 7.0,
+    "figure.titlesize": 9.0,
     "hatch.linewidth": 0.5,
+}
+FILES: Any = {
+    "legend.frameon": False,
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     "svg.fonttype": "none",
@@ -28,11 +41,42 @@ RC: Any = {
 }
 """Text stays text: TrueType in PDF, real text in SVG."""
 
-COLOURS = "cividis"
-"""Perceptually even and the same to readers without red or green cones; legible in grey."""
-LINES = ("#1b6ca8", "#d95f02", "#2e8b57", "#6a3d9a", "#8c564b", "#c2185b", "#666666")
+LINES = ("#1b6ca8", "#d95f02", "#2e8b57", "#6a3d9a", "#8c564b", "#c2185b", "#5f6b00")
 """Lines and points that stand beside each other."""
 CURVES = ("#e3242b", "black", "#6a3d9a", "#d95f02")
 DASHES: tuple[Any, ...] = ("-", (0, (4, 2.5)), (0, (1, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
-WIDTHS = (1.7, 0.9, 1.2, 1.2)
+STROKES = (1.3, 0.9, 1.1, 1.1)
 """Theory curves: colour, dash and width each tell them apart; two that coincide are both seen."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """The look of one figure, from the config's `report.style`."""
+
+    spec: StyleSpec
+
+    def width(self, across: int) -> float:
+        """Inches of a figure with so many panels side by side."""
+        width = self.spec.width
+        return WIDTHS[width if width != "auto" else "column" if across == 1 else "page"]
+
+    @property
+    def larger(self) -> float:
+        """The factor of letters and lines."""
+        return LARGER.get(self.spec.width, 1.0)
+
+    @property
+    def rc(self) -> Any:
+        """matplotlib's settings."""
+        sizes = {name: size * self.larger for name, size in SIZES.items()}
+        return {**FILES, **FONTS[self.spec.fonts], **sizes, "lines.linewidth": 0.9 * self.larger}
+
+
+def style_of(diagram: Diagram) -> Style:
+    """The look that the config asks for."""
+    return Style(diagram.sweep.report.style)
+
+
+def line_style(i: int) -> dict[str, Any]:
+    """Colour and dash of the i-th of several lines: seven colours, then the same dashed."""
+    return {"color": LINES[i % len(LINES)], "linestyle": DASHES[i // len(LINES) % len(DASHES)]}

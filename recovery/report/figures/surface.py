@@ -9,9 +9,10 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.axes import Axes
 
-from recovery.report.figures.style import COLOURS, DASHES
+from recovery.report.figures.style import DASHES
 from recovery.types import Array
 
+COLOURS = "cividis"
 POINTS = 121
 MARGIN = 1.3
 
@@ -23,15 +24,18 @@ def fitted_surface(record: Mapping[str, Array], points: Array) -> Array:
     return values + np.maximum(points @ neurons.T, 0.0) @ record["sizes"][-1].reshape(-1)
 
 
-def draw_surface(ax: Axes, record: Mapping[str, Array]) -> None:
-    """Draw one record on `ax`."""
+def draw_surface(ax: Axes, record: Mapping[str, Array], most: float | None = None) -> None:
+    """Draw one record on `ax`, with colours from -most to most, or over the range of its values."""
     X, y = record["data"][-1], record["labels"][-1]
     reach = MARGIN * float(np.abs(X).max())
     axis = np.linspace(-reach, reach, POINTS)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     values = fitted_surface(record, grid).reshape(POINTS, POINTS)
     low, high = float(min(values.min(), y.min())), float(max(values.max(), y.max()))
-    ax.contourf(axis, axis, values, levels=np.linspace(low, max(high, low + 1e-12), 15), cmap=COLOURS)
+    if most is not None:
+        low, high = -most, most
+    levels = np.linspace(low, max(high, low + 1e-12), 15)
+    ax.contourf(axis, axis, values, levels=levels, cmap=COLOURS, extend="both")
     for w in record["neurons"][-1].reshape(-1, 2):
         along = np.array([-w[1], w[0]]) / np.linalg.norm(w) * 2 * reach
         ax.plot([-along[0], along[0]], [-along[1], along[1]], color="white", linewidth=0.9, linestyle=DASHES[1])

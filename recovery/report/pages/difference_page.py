@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.report.figures.difference import DIFFERENCES
-from recovery.report.figures.figure import letters
-from recovery.report.pages.html import document, shades, table
+from recovery.report.figures import DIFFERENCES, letters
+from recovery.report.pages.html import document, table
 from recovery.report.pages.page import MAPS
-from recovery.report.pages.payload import plain_values
+from recovery.report.pages.payload import axis_of, shades
 from recovery.report.statistics import FDR, Comparison, in_words
 
 MOST_ROWS = 1000
@@ -48,8 +47,8 @@ def payload(found: Comparison) -> dict[str, Any]:
     return {
         "name": f"{found.second.name} less {found.first.name}",
         "path": "",
-        "x": {"name": layout.x, "values": plain_values(panels[0].x)},
-        "y": {"name": (layout.y or "") if panels[0].y != [None] else "", "values": plain_values(panels[0].y)},
+        "x": axis_of(layout.x, panels[0].x),
+        "y": axis_of(layout.y if panels[0].y != [None] else None, panels[0].y),
         "panels": [
             {
                 "title": f"({letters(i)}) {panel.title}" if panel.title else "",

@@ -9,11 +9,6 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-import matplotlib
-import numpy as np
-
-from recovery.report.figures.style import COLOURS
-
 MOST_PICTURES = 1_500_000
 """Bytes of pictures in one page, which is to stay under 3 MB."""
 
@@ -48,13 +43,8 @@ def _digest(text: str) -> str:
 
 
 def _packed(content: dict[str, Any]) -> str:
-    text = json.dumps({"colours": shades(COLOURS), **content}, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
-
-
-def shades(scale: str) -> list[str]:
-    """A colour scale as 65 colours."""
-    return [matplotlib.colors.to_hex(c) for c in matplotlib.colormaps[scale](np.linspace(0, 1, 65))]
 
 
 def table(head: list[str], rows: list[list[str]], numbers: tuple[int, ...] = ()) -> str:

@@ -9,7 +9,7 @@
   };
   const packed = Uint8Array.from(atob(byId("data").textContent.trim()), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const { grids, colours } = JSON.parse(await new Response(stream).text());
+  const { grids } = JSON.parse(await new Response(stream).text());
   const state = { grid: 0, quantity: 0, statistic: "median", threshold: -1, panel: -1, focus: null, pinned: false };
   const MARGIN = { left: 44, right: 6, top: 6, bottom: 34 };
   let maps = [];
@@ -54,28 +54,21 @@
     return log ? Math.log(inside / low) / Math.log(high / low) : (inside - low) / (high - low);
   }
 
-  const scale_colours = () => quantity().colours || colours;
+  const scale_colours = () => quantity().colours;
   const colour = (t) => { const all = scale_colours(); return all[Math.min(all.length - 1, Math.max(0, Math.round(t * (all.length - 1))))]; };
-
-  function edges(values) {
-    const numbers = values.every((v) => typeof v === "number") ? values : values.map((_, i) => i);
-    if (numbers.length === 1) return [numbers[0] - Math.max(Math.abs(numbers[0]) / 2, 0.5), numbers[0] + Math.max(Math.abs(numbers[0]) / 2, 0.5)];
-    const inner = numbers.slice(1).map((v, i) => (v + numbers[i]) / 2);
-    const last = numbers.length - 1;
-    return [2 * numbers[0] - inner[0], ...inner, 2 * numbers[last] - inner[last - 1]];
-  }
 
   class HeatMap {
     constructor(index, first) {
       this.panel = grid().panels[index];
       this.first = first;
-      this.x = edges(grid().x.values);
-      this.y = edges(grid().y.values);
+      this.x = grid().x.edges;
+      this.y = grid().y.edges;
       this.at = new Map();
       const width = grid().x.values.length;
       for (let k = 0; k < this.panel.cells; k++) this.at.set(grid().iy[first + k] * width + grid().ix[first + k], first + k);
       this.figure = element("figure");
       if (this.panel.title) this.figure.append(element("h3", this.panel.title));
+      if (this.panel.words) this.figure.append(element("p", this.panel.words, "soft words"));
       this.holder = element("div", undefined, "map");
       this.holder.tabIndex = 0;
       this.holder.setAttribute("role", "application");
@@ -92,11 +85,17 @@
       this.holder.addEventListener("focus", () => { if (!state.focus || state.focus.map !== this) this.select(0, 0); });
     }
 
-    px(v) { return MARGIN.left + (v - this.x[0]) / (this.x[this.x.length - 1] - this.x[0]) * this.width; }
-    py(v) { return MARGIN.top + this.height - (v - this.y[0]) / (this.y[this.y.length - 1] - this.y[0]) * this.height; }
+    // where a value stands between the ends of an axis, 0 to 1; the other way round, the value that stands there
+    part(edge, log, v) { const f = log ? Math.log : (u) => u; return (f(v) - f(edge[0])) / (f(edge[edge.length - 1]) - f(edge[0])); }
+    whole(edge, log, t) { const [a, b] = [edge[0], edge[edge.length - 1]]; return log ? a * (b / a) ** t : a + t * (b - a); }
+    px(v) { return MARGIN.left + this.part(this.x, grid().x.log, v) * this.width; }
+    py(v) { return MARGIN.top + this.height - this.part(this.y, grid().y.log, v) * this.height; }
 
     draw() {
       const g = grid(), scale = limits(), box = this.holder.clientWidth || 400, ratio = window.devicePixelRatio || 1;
+      const letters = this.canvas.getContext("2d");
+      letters.font = "12px system-ui, sans-serif"; // room for the longest label, so that none is cut
+      MARGIN.left = Math.min(box / 2, Math.max(28, ...g.y.ticks.map(([, label]) => letters.measureText(label).width)) + 24);
       this.width = box - MARGIN.left - MARGIN.right;
       this.height = Math.round(this.width * 0.72);
       const tall = this.height + MARGIN.top + MARGIN.bottom;
@@ -122,7 +121,7 @@
       }
       if (finished && !measured) {
         c.fillStyle = soft; c.font = "14px system-ui, sans-serif"; c.textAlign = "center";
-        c.fillText("not measured here", MARGIN.left + this.width / 2, MARGIN.top + this.height / 2);
+        c.fillText("not measured", MARGIN.left + this.width / 2, MARGIN.top + this.height / 2);
       }
       this.lines(c, ink);
       c.strokeStyle = soft; c.lineWidth = 1;
@@ -189,16 +188,18 @@
     axes(c, ink) {
       const g = grid();
       c.fillStyle = ink; c.font = "12px system-ui, sans-serif";
-      const few = (values, at, gap) => { // those that stand far enough from the last one shown
+      const few = (ticks, at, gap) => { // those that stand far enough from the last one shown
         let last = -Infinity;
-        return values.map((v, i) => [v, at(i)]).filter(([, place]) => { if (Math.abs(place - last) < gap) return false; last = place; return true; });
+        return ticks.map(([v, label]) => [label, at(v)]).filter(([label, place]) => { if (Math.abs(place - last) < gap(label)) return false; last = place; return true; });
       };
-      const middle = (edge, i) => (edge[i] + edge[i + 1]) / 2;
       c.textAlign = "center"; c.textBaseline = "top";
-      for (const [v, x] of few(g.x.values, (i) => this.px(middle(this.x, i)), 38)) c.fillText(short(v), x, MARGIN.top + this.height + 4);
+      for (const [label, x] of few(g.x.ticks, (v) => this.px(v), (label) => c.measureText(label).width + 8)) {
+        const half = c.measureText(label).width / 2, right = MARGIN.left + this.width + MARGIN.right;
+        c.fillText(label, Math.min(x, right - half), MARGIN.top + this.height + 4);
+      }
       c.fillText(g.x.name, MARGIN.left + this.width / 2, MARGIN.top + this.height + 19);
       c.textAlign = "right"; c.textBaseline = "middle";
-      for (const [v, y] of few(g.y.values, (i) => this.py(middle(this.y, i)), 18)) if (v !== null) c.fillText(short(v), MARGIN.left - 5, y);
+      for (const [label, y] of few(g.y.ticks, (v) => this.py(v), () => 15)) c.fillText(label, MARGIN.left - 5, y);
       c.save(); c.translate(9, MARGIN.top + this.height / 2); c.rotate(-Math.PI / 2); c.textAlign = "center"; c.fillText(g.y.name, 0, 0); c.restore();
     }
 
@@ -206,8 +207,8 @@
       const box = this.holder.getBoundingClientRect();
       const fx = (event.clientX - box.left - MARGIN.left) / this.width, fy = 1 - (event.clientY - box.top - MARGIN.top) / this.height;
       if (fx < 0 || fx > 1 || fy < 0 || fy > 1) return;
-      const find = (edge, f) => { const v = edge[0] + f * (edge[edge.length - 1] - edge[0]); let k = 0; while (k < edge.length - 2 && edge[k + 1] < v) k++; return k; };
-      this.select(find(this.x, fx), find(this.y, fy));
+      const find = (edge, log, f) => { const v = this.whole(edge, log, f); let k = 0; while (k < edge.length - 2 && edge[k + 1] < v) k++; return k; };
+      this.select(find(this.x, grid().x.log, fx), find(this.y, grid().y.log, fy));
     }
 
     key(event) {
@@ -305,19 +306,24 @@
       const item = element("span"), s = document.createElementNS("http://www.w3.org/2000/svg", "svg"), l = document.createElementNS("http://www.w3.org/2000/svg", "line");
       for (const [k, v] of Object.entries({ width: 30, height: 10, "aria-hidden": "true" })) s.setAttribute(k, v);
       for (const [k, v] of Object.entries({ x1: 0, x2: 30, y1: 5, y2: 5, stroke, "stroke-width": width, "stroke-dasharray": dash.join(" ") })) l.setAttribute(k, v);
-      s.append(l); item.append(s, ` ${label}`);
+      const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect"); // lines look here as they do on the map
+      for (const [k, v] of Object.entries({ width: 30, height: 10, fill: "#f1f1f1" })) ground.setAttribute(k, v);
+      s.append(ground, l); item.append(s, ` ${label}`);
       return item;
     };
     const labels = main_labels(), seen = new Set();
     for (const line of grid().curves) {
       if (seen.has(line.label)) continue;
       seen.add(line.label);
-      const rank = line.secondary ? 0 : labels.indexOf(line.label), stroke = CURVES[rank % 4] === "#000" ? "currentColor" : CURVES[rank % 4];
+      const rank = line.secondary ? 0 : labels.indexOf(line.label), stroke = CURVES[rank % 4];
       key.append(svg(line.label, stroke, line.secondary ? [3, 2] : DASHES[rank % 4], line.secondary ? 1 : 2));
     }
     if (grid().panels.some((p) => p.half.length) && state.quantity === 0 && state.threshold < 0) key.append(element("span", `○ 50 % at ${grid().sizes}, with 95 % interval; ▬ interval without a curve`));
     if (grid().ring) { key.append(element("span", "○ differs")); return; }
-    key.append(element("span", "╱ failed or missing trials"), element("span", "◇ undecided trials"), element("span", "╳ nothing finished"));
+    const g = grid(), some = (values) => values.some((v) => v > 0);
+    if (some(g.failed) || some(g.missing)) key.append(element("span", "╱ failed or missing trials"));
+    if (some(shown().undecided)) key.append(element("span", "◇ undecided trials"));
+    if (g.ok.some((v) => v === 0)) key.append(element("span", "╳ nothing finished"));
   }
 
   function render_table() {
@@ -352,6 +358,7 @@
       const map = maps.find((m) => m.panel === focus.map.panel);
       if (map) map.select(focus.ix, focus.iy);
     }
+    if (byId("shown")) byId("shown").textContent = grids.length > 1 ? grid().title : "";
     render_key(); render_detail(); render_table();
   }
 
@@ -379,6 +386,7 @@
   change("statistic", (v) => { state.statistic = v; });
   change("threshold", (v) => { state.threshold = Number(v); });
   change("panel", (v) => { state.panel = Number(v); });
+  if (byId("as-maps")) byId("as-maps").addEventListener("toggle", () => { for (const map of maps) map.draw(); });
   if (byId("cell-table")) byId("cell-table").addEventListener("toggle", render_table);
   let width = window.innerWidth;
   window.addEventListener("resize", () => { if (window.innerWidth !== width) { width = window.innerWidth; for (const map of maps) map.draw(); } });

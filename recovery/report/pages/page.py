@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.report.claims import Analysis, in_words
-from recovery.report.figures.extras import extra_figures
-from recovery.report.figures.figure import render
+from recovery.report.figures import figures_beside, main_figure, render
 from recovery.report.pages.charts import collapse_chart, sensitivity_chart
 from recovery.report.pages.html import document, pictures, table
 from recovery.report.pages.payload import payload
@@ -24,10 +23,7 @@ def as_html(analyses: list[Analysis]) -> str:
     body = [
         '<a class="skip" href="#claims">Skip the maps</a>',
         *[_heading(analysis) for analysis in analyses],
-        CONTROLS,
-        MAPS,
-        TABLE,
-        _pictures(analyses),
+        *_maps_and_figures(analyses),
         '<h2 id="claims">Claims</h2>',
         _claims(analyses),
         "<h2>Thresholds</h2>",
@@ -42,12 +38,21 @@ def as_html(analyses: list[Analysis]) -> str:
     return document(title, body, {"grids": [payload(analysis) for analysis in analyses]})
 
 
+def _maps_and_figures(analyses: list[Analysis]) -> list[str]:
+    """The maps and then the figures; figures first, and the maps folded, where no grid's own figure is a map."""
+    figures = _pictures(analyses)
+    if any(main_figure(analysis)[0] == "map" for analysis in analyses):
+        return [CONTROLS, MAPS, TABLE, figures]
+    return [figures, '<details id="as-maps"><summary>The cells as maps</summary>', CONTROLS, MAPS, TABLE, "</details>"]
+
+
 def _pictures(analyses: list[Analysis]) -> str:
     """What was drawn of trials beside the maps: profiles, paths of training, pairs."""
     drawn = []
     for analysis in analyses:
         name = f"{analysis.diagram.name}: " if len(analyses) > 1 else ""
-        for figure in extra_figures(analysis).values():
+        kind, main = main_figure(analysis)
+        for figure in [*([main] if kind != "map" else []), *figures_beside(analysis).values()]:
             drawn.append((name + figure.words, render(figure.draw(), "png", SCREEN)))
     return f"<h2>Figures</h2>{pictures(drawn)}" if drawn else ""
 
@@ -63,7 +68,8 @@ CONTROLS = """<div class="controls">
 <label>Panel <select id="panel"></select></label>
 </div>"""
 
-MAPS = """<noscript><p>The maps need scripts; the tables below do not.</p></noscript>
+MAPS = """<h2 id="shown"></h2>
+<noscript><p>The maps need scripts; the tables below do not.</p></noscript>
 <p id="keys" class="soft">Point at a cell, or focus a map and use the arrow keys. A click holds a cell.</p>
 <div class="key" id="key"></div>
 <div class="stage">
@@ -82,7 +88,7 @@ TABLE = """<details id="cell-table"><summary>The cells as a table</summary>
 def _heading(analysis: Analysis) -> str:
     diagram = analysis.diagram
     source = diagram.sweep.source
-    parts = [f"<h1>{escape(diagram.title)}</h1>", f"<p>{escape(diagram.summary())}."]
+    parts = [f"<h1>{escape(diagram.heading)}</h1>", f"<p>{escape(diagram.summary())}."]
     if source:
         parts.append(f' <span class="soft">{escape(str(source))}</span>')
     return "".join(parts) + "</p>"

@@ -1,12 +1,15 @@
 """The cells of a diagram as the page's script wants them: columns of plain numbers, rounded, one list entry a cell."""
 
+from dataclasses import replace
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
 
-from recovery.report.claims import Analysis
-from recovery.report.diagram import Cells, Diagram, Quantity, lines, scale_of
+from recovery.report.claims import Analysis, in_words
+from recovery.report.diagram import Axis, Cells, Diagram, Quantity, lines, scale_of
+from recovery.report.figures import letters
 from recovery.report.statistics import COLUMNS, FINE, TOLERANCES, sizes_in_words
 from recovery.types import Array
 
@@ -24,11 +27,18 @@ def payload(analysis: Analysis) -> dict[str, Any]:
     fine = len(table) > FINE
     return {
         "name": diagram.name,
+        "title": diagram.heading,
         "path": diagram.grid.path.as_posix(),
-        "x": {"name": layout.x, "values": plain_values(diagram.panels[0].x)},
-        "y": {"name": layout.y or "", "values": plain_values(diagram.panels[0].y)},
+        "x": axis_of(layout.x, diagram.panels[0].x),
+        "y": axis_of(layout.y, diagram.panels[0].y),
         "panels": [
-            {"title": p.title, "cells": len(p.cells), "half": _half(analysis, i), "free": _free(analysis, i)}
+            {
+                "title": f"({letters(i)}) {p.title}" if p.title else "",
+                "words": in_words(analysis.pooled[i]) if analysis.pooled else "",
+                "cells": len(p.cells),
+                "half": _half(analysis, i),
+                "free": _free(analysis, i),
+            }
             for i, p in enumerate(diagram.panels)
         ],
         "ix": np.concatenate([panel.cells["ix"].to_numpy() for panel in diagram.panels]).tolist(),
@@ -79,7 +89,12 @@ class _Columns:
 def _quantity(diagram: Diagram, quantity: Quantity, column: _Columns, fine: bool) -> dict[str, Any]:
     tally = diagram.tally(quantity)
     scale = scale_of(diagram) if quantity == diagram.quantity else None
-    content: dict[str, Any] = {"key": str(quantity), "label": quantity.label, "undecided": column(tally["undecided"])}
+    content: dict[str, Any] = {
+        "key": str(quantity),
+        "label": quantity.label,
+        "colours": shades(scale_of(replace(diagram, quantity=quantity)).colours),
+        "undecided": column(tally["undecided"]),
+    }
     if quantity.proportion(diagram.frame):
         return content | {"kind": "proportion", "yes": column(tally["yes"]), "no": column(tally["no"])}
     content |= {
@@ -115,6 +130,24 @@ def _ids(cells: Cells, order: Any) -> list[str]:
     joined = pd.Series(marked, dtype=object).groupby(cells.code[listed]).agg(" ".join)
     full = joined.reindex(range(len(cells.keys)), fill_value="")
     return [str(value) for value in full.to_numpy()[order]]
+
+
+def axis_of(name: str | None, values: Any) -> dict[str, Any]:
+    """An axis as the script draws it: its values, where cells end, what is labelled, and whether it is logarithmic."""
+    axis = Axis(values)
+    ticks = [(at, value) for at, value in axis.ticks if value is not None]
+    return {
+        "name": name or "",
+        "values": plain_values(values),
+        "edges": [float(f"{edge:.6g}") for edge in axis.edges],
+        "ticks": [[at, value if isinstance(value, str) else f"{value:g}"] for at, value in ticks],
+        "log": axis.kind == "log",
+    }
+
+
+def shades(scale: str) -> list[str]:
+    """A colour map as 65 colours."""
+    return [matplotlib.colors.to_hex(c) for c in matplotlib.colormaps[scale](np.linspace(0, 1, 65))]
 
 
 def plain_values(values: Any) -> list[Any]:

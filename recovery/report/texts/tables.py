@@ -7,11 +7,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+from tabulate import tabulate
 
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import wilson
-from recovery.report.texts.text import csv_text, json_columns
+
+PIECE = 20_000
+"""Entries of a column that are joined to JSON at once; Python's own encoder is several times slower."""
 
 
 def cell_table(diagram: Diagram) -> pd.DataFrame:
@@ -50,6 +56,65 @@ def _crossings(analysis: Analysis) -> pd.DataFrame:
         known = table[table["panel"] == panel.title].set_index("d")[list(names)].rename(columns=names)
         parts.append(panel.cells[["d"]].join(known, on="d")[list(names.values())])
     return pd.concat(parts)
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """A header and one line a row; nulls and NaN are empty, text is quoted."""
+    buffer = pa.BufferOutputStream()
+    csv.write_csv(pa.Table.from_pandas(table, preserve_index=False), buffer)
+    return str(buffer.getvalue().to_pybytes().decode())
+
+
+def as_latex(analyses: list[Analysis]) -> str:
+    """Thresholds, claims and cells as tables of the LaTeX package booktabs."""
+    return _tables(analyses, "latex_booktabs", "% ")
+
+
+def as_markdown(analyses: list[Analysis]) -> str:
+    """Thresholds, claims and cells as tables in Markdown."""
+    return _tables(analyses, "github", "## ")
+
+
+def _tables(analyses: list[Analysis], style: str, before: str) -> str:
+    parts = []
+    for analysis in analyses:
+        diagram = analysis.diagram
+        claims = pd.DataFrame([asdict(claim) for claim in analysis.claims])
+        keys = [*diagram.layout.keys, "trials", "ok", "failed", "missing"]
+        shown = [name for name in diagram.table if name in (*keys, "yes", "no", "undecided", "value")]
+        named = {
+            "thresholds": pd.DataFrame(threshold_rows(analysis)),
+            "claims": claims,
+            f"cells: {diagram.measured_label}": diagram.table[shown],
+        }
+        for name, table in named.items():
+            if len(table):
+                rows = [[_shown(value) for value in row] for row in table.itertuples(index=False, name=None)]
+                text = tabulate(rows, headers=list(table.columns), tablefmt=style, disable_numparse=True)
+                parts.append(f"{before}{diagram.heading}: {name}\n\n{text}\n")
+    return "\n".join(parts)
+
+
+def _shown(value: Any) -> str:
+    if value is None or value is pd.NA or value != value:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value).replace("\n", " ")
+
+
+def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
+    """Each panel's threshold beside the one that a claim states for it, in words, as the paper's Table I has them."""
+    return [
+        {
+            "value": row.of,
+            "panel": row.panel,
+            "n/d at 50 %": row.measured,
+            "95 % interval": row.interval,
+            "stated": row.stated,
+            "verdict": row.verdict,
+            "source": row.source,
+        }
+        for row in analysis.measured_beside_stated
+    ]
 
 
 def as_json(analyses: list[Analysis]) -> str:
@@ -91,3 +156,33 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return "inf" if value > 0 else "-inf"
     return value
+
+
+def json_columns(table: pd.DataFrame) -> str:
+    """An object with a list a column, as `pandas.DataFrame` takes them back; infinities are text, NaN is null."""
+    fields = [f"{json.dumps(str(name))}: [{_joined(_strings(table[name]).fill_null('null'), ', ')}]" for name in table]
+    return "{" + ", ".join(fields) + "}"
+
+
+def _strings(column: "pd.Series[Any]") -> Any:
+    """The column as Arrow text: numbers as they are, infinities and anything else as JSON text."""
+    array = pa.array(column, from_pandas=True)
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if pa.types.is_integer(array.type):
+        return pc.cast(array, pa.string())
+    if pa.types.is_floating(array.type):
+        text = pc.cast(array, pa.string())
+        for value, name in ((np.inf, "inf"), (-np.inf, "-inf")):
+            here = pc.equal(array, value)
+            if pc.any(here).as_py():
+                text = pc.if_else(here, json.dumps(name), text)
+        return text
+    words = pc.dictionary_encode(pc.cast(array, pa.string()))
+    return pa.array([json.dumps(word) for word in words.dictionary.to_pylist()], pa.string()).take(words.indices)
+
+
+def _joined(strings: Any, separator: str) -> str:
+    """All entries of an array of text as one; in pieces, for Arrow's text is at most 2 GiB long."""
+    pieces = [strings.slice(start, PIECE) for start in range(0, len(strings), PIECE)]
+    lists = [pa.ListArray.from_arrays(pa.array([0, len(piece)], pa.int32()), piece) for piece in pieces]
+    return separator.join(pc.binary_join(one, separator)[0].as_py() for one in lists)

@@ -6,18 +6,25 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from recovery.report.claims import Analysis, in_words, without_curve
 from recovery.report.diagram import Diagram, Panel, Scale, scale_of
-from recovery.report.figures.style import COLOURS
+from recovery.report.texts.tables import threshold_rows
 from recovery.types import Array
 
 ROWS = 40
 """The most rows of cells that a panel gets; finer grids are shown by blocks of cells."""
 RAMP = ".123456789#"
 """Plain characters from the low end of the scale to the high end."""
+MANY = 6
+SPARSE = 0.3
+"""From so many panels on whose cells fill less of their axes, thresholds are listed and no maps drawn."""
+FEW = 12
+"""Up to so many columns are wide enough for each to be labelled."""
 STYLES = {"holds": "green", "contradicted": "bold red", "cannot tell": "yellow", "not tested": "dim"}
 
 
@@ -25,23 +32,43 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     """Title, a map for each panel (n across, d up), the key, the counts, thresholds and claims."""
     diagram = analysis.diagram
     scale = scale_of(diagram)
-    console.print(Text(diagram.title, style="bold"))
-    for panel in diagram.panels:
+    console.print(Text(diagram.heading, style="bold"))
+    for panel in [] if _many_thresholds(analysis) else diagram.panels:
         if panel.title:
             console.print(Text(f"\n{panel.title}"))
         if panel.undefined:
-            console.print(Text("not measured here", style="dim"))
+            console.print(Text("not measured", style="dim"))
             continue
         for line in _map(panel, diagram, scale, console):
             console.print(line, no_wrap=True, overflow="crop", crop=True)
-    console.print(_key(scale, console))
+    if not _many_thresholds(analysis):
+        console.print(_key(scale, console))
     console.print(Text(diagram.summary()))
-    for found in analysis.pooled:
+    if _many_thresholds(analysis):
+        console.print(_table(threshold_rows(analysis)))
+    for found in [] if _many_thresholds(analysis) else analysis.pooled:
         console.print(Text((f"{found.panel.title}: " if found.panel.title else "") + in_words(found)))
         if sizes := without_curve(found):
             console.print(Text(f"  {sizes}", style="dim"))
     for claim in analysis.claims:
         console.print(Text.assemble((claim.verdict, STYLES[claim.verdict]), f": {claim.stated}: {claim.measured}"))
+
+
+def _many_thresholds(analysis: Analysis) -> bool:
+    """Whether the grid is a table of thresholds rather than maps: a few n for each d, in many panels."""
+    planned = sum(len(panel.cells) for panel in analysis.diagram.panels)
+    room = sum(len(panel.x) * len(panel.y) for panel in analysis.diagram.panels)
+    return len(analysis.pooled) >= MANY and planned < SPARSE * room
+
+
+def _table(rows: list[dict[str, str]]) -> Table:
+    """Rows of words as a table."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in rows[0]:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*map(Text, row.values()))
+    return table
 
 
 def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list[Text]:
@@ -51,6 +78,9 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
     across = ceil(len(panel.x) / room)
     up = ceil(len(panel.y) / ROWS)
     wide = 2 if ceil(len(panel.x) / across) * 2 <= room else 1
+    longest = max(len(_label(value)) for value in panel.x) + 1
+    if across == 1 and len(panel.x) <= FEW and longest * len(panel.x) <= room:
+        wide = max(wide, longest)
     value = _blocks(panel.matrix("value"), up, across, "mean")
     marks = _blocks(_marks(panel), up, across, "max")
     present = _blocks(np.where(np.isnan(panel.matrix("trials")), np.nan, 1.0), up, across, "max")
@@ -59,7 +89,7 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
     for i in reversed(range(len(value))):
         line = Text(f"{labels[i * up]:>{margin - 1}} ")
         for j in range(value.shape[1]):
-            line.append_text(_cell(unit[i, j], marks[i, j], present[i, j] == 1.0, wide, console))
+            line.append_text(_cell(unit[i, j], marks[i, j], present[i, j] == 1.0, wide, console, scale.colours))
         result.append(line)
     ticks = _ticks(panel.x, across, wide)
     name = diagram.layout.x
@@ -90,16 +120,16 @@ def _blocks(values: Array, up: int, across: int, how: str) -> Array:
     return np.where(known.any(axis=2), result, np.nan)
 
 
-def _cell(unit: float, mark: float, present: bool, wide: int, console: Console) -> Text:
+def _cell(unit: float, mark: float, present: bool, wide: int, console: Console, colours: str) -> Text:
     """A coloured block, or a character of the ramp; `!` where trials failed or are missing, `x` where all did."""
     if not present:
         return Text(" " * wide)
     if np.isnan(unit):
         return Text("x" + " " * (wide - 1))
-    if console.color_system is None:
-        return Text((RAMP[int(unit * 10 + 1e-9)] + ("!" if mark else " "))[:wide])
-    red, green, blue, _ = matplotlib.colormaps[COLOURS](unit, bytes=True)
-    ink = "black" if unit > 0.55 else "white"
+    if console.color_system is None or console.no_color:
+        return Text((RAMP[int(unit * 10 + 1e-9)] + ("!" if mark else " "))[:wide].ljust(wide))
+    red, green, blue, _ = matplotlib.colormaps[colours](unit, bytes=True)
+    ink = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 130 else "white"
     return Text(("!" if mark else " ").center(wide), style=f"{ink} on rgb({red},{green},{blue})")
 
 
@@ -112,7 +142,7 @@ def _ticks(values: Sequence[Any], across: int, wide: int) -> str:
         label = _label(values[j * across])
         if j * wide >= free and j * wide + len(label) <= len(line):
             line[j * wide : j * wide + len(label)] = label
-            free = j * wide + max(len(label) + 2, 8)
+            free = j * wide + (len(label) + 1 if wide > len(label) else max(len(label) + 2, 8))
     return "".join(line)
 
 
@@ -126,6 +156,6 @@ def _key(scale: Scale, console: Console) -> Text:
     low, high = (f"{limit:.3g}" for limit in scale.limits)
     key = Text(f"\n{scale.label}: {low} ")
     for step in range(11):
-        key.append_text(_cell(step / 10, 0.0, True, 1, console))
+        key.append_text(_cell(step / 10, 0.0, True, 1, console, scale.colours))
     key.append(f" {high}   ! failed or missing trials   x no trial finished")
     return key

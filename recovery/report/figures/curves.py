@@ -1,0 +1,166 @@
+"""A quantity along one coordinate, with the theory of it: for grids whose curves are functions of that coordinate.
+
+A theory curve over other axes than (n, d) has no line in the plane of n and d. Where a config asks for one, where its
+rows carry their own prediction (columns `predicted`, `bound`), or where only one axis varies, the quantity is drawn
+along x, a line for each y.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from scipy.interpolate import PchipInterpolator
+
+from recovery.config import NamedCurve, RatioCurve
+from recovery.report.diagram import Axis, Diagram, Panel, is_number, scale_of
+from recovery.report.figures.names import axis_label, pair_label, where_label
+from recovery.report.figures.sheet import not_measured, set_axis, sheet
+from recovery.report.figures.style import CURVES as CURVE_COLOURS
+from recovery.report.figures.style import DASHES, line_style, style_of
+from recovery.report.statistics import wilson
+from recovery.theory import CURVES
+from recovery.theory.curve import Curve
+from recovery.types import Array
+
+MESH = 400
+SIDE = 0.012
+"""Lines of words stand so far apart where they share a place, as a part of the axis."""
+OWN = ("predicted", "bound")
+"""Columns of the rows that are theory themselves."""
+RISING = {"wendel": "no_all_ones"}
+"""A curve of what stands in the way of recovery -> the curve of recovery, its complement."""
+
+
+def is_profile(diagram: Diagram) -> bool:
+    """Whether lines say more than a map: a curve over the coordinate across is asked for, rows bring their own theory,
+    or what goes up is a single value or words."""
+    x, y = diagram.layout.x, diagram.layout.y
+    if any(x in curve.axes and curve.axes != ("n", "d") for curve in _curves(diagram)):
+        return True
+    if str(diagram.quantity) == "frequency" and x not in ("n", "d"):
+        return True
+    return len(diagram.panels[0].y) == 1 or (_words(diagram, y) and not _words(diagram, x))
+
+
+def _words(diagram: Diagram, name: str | None) -> bool:
+    return name is not None and not is_number(diagram.frame[name])
+
+
+def draw_profile(diagram: Diagram) -> Figure:
+    """The figure: panels as in the map, points joined a line for each y, theory without marks."""
+    panels = diagram.panels
+    with sheet(len(panels), diagram.heading, style_of(diagram), share="y") as page:
+        for i, (panel, ax) in enumerate(zip(panels, page.axes, strict=True)):
+            draw_lines(ax, diagram, panel)
+            page.name(i, where_label(panel.where))
+            page.add(ax.get_legend_handles_labels()[0])
+        page.label(axis_label(diagram.layout.x), diagram.measured_label, every=False)
+        bars = "95 % interval" if diagram.proportion else "lowest to highest"
+        page.add([Line2D([], [], marker="|", linestyle="none", color="black", ms=7, mew=0.5, label=bars)])
+    return page.figure
+
+
+def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> None:
+    """One panel: values with their intervals along x, a colour a line, and theory over them."""
+    axis = Axis([panel.x[i] for i in sorted(set(panel.cells["ix"]))] or panel.x)
+    place = {value: i for i, value in enumerate(axis.values)}
+    set_axis(ax, "x", axis)
+    if diagram.proportion:
+        ax.set_ylim(-0.04, 1.04)
+    elif scale_of(diagram).logarithmic and (diagram.table["value"].dropna() > 0).all():
+        ax.set_yscale("log")
+    if panel.undefined or not len(panel.cells):
+        if panel.undefined:
+            not_measured(ax)
+        return
+    for i, y in enumerate(panel.y):
+        cells = panel.cells[panel.cells["iy"] == i].sort_values("ix")
+        if not len(cells):
+            continue
+        exact = axis.at[[place[panel.x[k]] for k in cells["ix"]]]
+        x = _aside(axis, exact, i, len(panel.y)) if isinstance(y, str) else exact
+        look = line_style(i)
+        label = diagram.measured_label if len(panel.y) == 1 else pair_label(str(diagram.layout.y), y)
+        joined = {"lw": 0.6, **look} if axis.kind != "even" or is_number(diagram.frame[diagram.layout.x]) else {**look}
+        joined["linestyle"] = look["linestyle"] if "lw" in joined else "none"
+        ax.plot(x, cells["value"].to_numpy(dtype=float), marker="o", ms=2.2, label=label, **joined)
+        low, high = wilson(cells["yes"], cells["no"]) if diagram.proportion else (cells["lowest"], cells["highest"])
+        ax.vlines(x, low, high, color=look["color"], lw=0.6, alpha=0.6)
+        if axis.kind != "even" and len(x) > 1:
+            _theory(ax, diagram, panel, y, look["color"], exact)
+
+
+def _aside(axis: Axis, x: Array, i: int, count: int) -> Array:
+    shift = (i - (count - 1) / 2) * SIDE
+    if axis.kind == "log":
+        return x * float(axis.at.max() / axis.at.min()) ** shift
+    return x + shift * float(np.ptp(axis.at))
+
+
+def _theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, x: Array) -> None:
+    """What the rows predict themselves, smooth between them, and the curves that the config asks for."""
+    rows = _rows(diagram, panel, y)
+    log = ax.get_xscale() == "log"
+    along = np.geomspace(x[0], x[-1], MESH) if log else np.linspace(x[0], x[-1], MESH)
+    for name, dash in zip(OWN, DASHES[1:], strict=False):
+        if str(diagram.quantity) == "frequency" and name in rows and rows[name].notna().any():
+            means = rows.groupby(diagram.layout.x)[name].mean().dropna()
+            at = means.index.to_numpy(dtype=float)
+            values: Any = PchipInterpolator(at, means)(along) if len(at) > 2 else means.to_numpy()
+            ax.plot(along if len(at) > 2 else at, values, linestyle=dash, lw=0.9, color=colour, label=name)
+    for rank, curve in enumerate(_curves(diagram)):
+        found = _along(curve, diagram, rows, along)
+        if found is not None:
+            style: dict[str, Any] = {"linestyle": DASHES[rank % 4], "lw": 0.9, "color": "black"}
+            ax.plot(along, found, **style, label=curve.label)
+    for rank, spec in enumerate(diagram.sweep.report.lines):
+        other = {"n": "d", "d": "n"}.get(diagram.layout.x)
+        if isinstance(spec, RatioCurve) and other is not None and rows[other].nunique() == 1:
+            size = float(rows[other].iloc[0])
+            at_ratio = size * spec.ratio if diagram.layout.x == "n" else size / spec.ratio
+            label = f"n = {spec.ratio:g}d" if spec.ratio != 1 else "n = d"
+            ax.axvline(at_ratio, color=CURVE_COLOURS[rank % 4], linestyle=DASHES[1], lw=0.9, label=label)
+
+
+def _rows(diagram: Diagram, panel: Panel, y: Any) -> pd.DataFrame:
+    rows = diagram.frame
+    where = dict(panel.where) if diagram.layout.y is None or y is None else {**panel.where, diagram.layout.y: y}
+    for name, value in where.items():
+        rows = rows[rows[name].isna() if pd.isna(value) else rows[name] == value]
+    return rows
+
+
+def _along(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> Array | None:
+    """The curve's values along x; None where another of its axes varies within the line, or is nowhere given."""
+    if diagram.layout.x not in curve.axes or (curve.axes == ("n", "d") and not diagram.proportion):
+        return None
+    arguments: list[Any] = []
+    for axis in curve.axes:
+        if axis == diagram.layout.x:
+            arguments.append(x)
+            continue
+        found = rows[axis].unique() if axis in rows else [_given(diagram.sweep.document, axis)]
+        if len(found) != 1 or found[0] is None:
+            return None
+        arguments.append(float(found[0]))
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(np.asarray(curve.function(*arguments), dtype=float), x.shape)
+
+
+def _given(document: Mapping[str, Any], path: str) -> Any:
+    value: Any = document
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _curves(diagram: Diagram) -> list[Curve]:
+    """The named curves of the config; of one that speaks of an obstacle, its complement where recovery is shown."""
+    names = [spec.name for spec in diagram.sweep.report.lines if isinstance(spec, NamedCurve)]
+    if diagram.quantity.column == "recovered":
+        names = [RISING.get(name, name) for name in names]
+    return [CURVES[name] for name in names if name in CURVES]

@@ -1,0 +1,166 @@
+"""A diagram as a map: a colour a cell, theory curves and measured thresholds on top."""
+
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import Normal, Stroke
+
+from recovery.report.claims import Analysis, brief
+from recovery.report.diagram import Axis, Diagram, Panel, Scale, lines, scale_of
+from recovery.report.figures.names import axis_label, where_label
+from recovery.report.figures.sheet import not_measured, set_axis, sheet
+from recovery.report.figures.style import CURVES, DASHES, STROKES, style_of
+from recovery.report.statistics import sizes_in_words
+from recovery.types import Array
+
+FREE = "0.55"
+"""Grey of the intervals that no curve is fitted for."""
+LARGE = 10_000
+"""From this many cells a panel on, a vector file holds the mesh as a picture."""
+
+
+def draw_map(analysis: Analysis) -> Figure:
+    """The whole diagram with its thresholds, panels on shared axes."""
+    diagram = analysis.diagram
+    scale = scale_of(diagram)
+    with sheet(len(diagram.panels), diagram.heading, style_of(diagram)) as page:
+        for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
+            mesh, handles = draw_panel(ax, analysis, i, scale)
+            page.add(handles)
+            page.name(i, where_label(panel.where), brief(analysis.pooled[i]) if analysis.pooled else "")
+        page.label(axis_label(diagram.layout.x), axis_label(diagram.layout.y))
+        page.bar(mesh, scale.label, scale.extend)
+        page.add(_mark_handles(diagram))
+    return page.figure
+
+
+def draw_trials(diagram: Diagram) -> Figure:
+    """Where the trials of a sweep went that places them by their outcome: how many each cell has."""
+    trials = diagram.table["trials"].to_numpy(dtype=float)
+    norm = LogNorm(max(float(trials.min()), 1.0), float(trials.max()))
+    with sheet(len(diagram.panels), f"{diagram.heading}: where trials were placed", style_of(diagram)) as page:
+        for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
+            mesh = draw_cells(ax, panel, panel.matrix("trials"), norm, "Greys")
+            page.add(_overlay(ax, diagram))
+            page.name(i, where_label(panel.where))
+        page.label(axis_label(diagram.layout.x), axis_label(diagram.layout.y))
+        page.bar(mesh, "trials of a cell, log scale")
+    return page.figure
+
+
+def draw_panel(ax: Axes, analysis: Analysis, i: int, scale: Scale) -> tuple[Any, list[Line2D]]:
+    """The cells of one panel, marks, theory and thresholds; hands back the mesh and the entries of a key."""
+    panel = analysis.diagram.panels[i]
+    norm = LogNorm(*scale.limits) if scale.logarithmic else Normalize(*scale.limits)
+    mesh = draw_cells(ax, panel, scale.clipped(panel.matrix("value")), norm, scale.colours)
+    if panel.undefined:
+        not_measured(ax)
+    _mark(ax, panel)
+    return mesh, _overlay(ax, analysis.diagram) + _thresholds(ax, analysis, i)
+
+
+def draw_cells(ax: Axes, panel: Panel, values: Array, norm: Any, cmap: str) -> Any:
+    """A mesh of the panel's cells on its own axes; white where there is no value."""
+    x, y = Axis(panel.x), Axis(panel.y)
+    large = values.size > LARGE
+    mesh = ax.pcolormesh(x.edges, y.edges, np.ma.masked_invalid(values), cmap=cmap, norm=norm, rasterized=large)
+    if not large:
+        mesh.set_edgecolor("face")
+        mesh.set_linewidth(0.15)
+    ax.set_facecolor("white")
+    set_axis(ax, "x", x)
+    set_axis(ax, "y", y)
+    ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])  # what leaves the grid is cut, not followed
+    return mesh
+
+
+def _mark(ax: Axes, panel: Panel) -> None:
+    """A stroke across every cell with failed or missing trials, a cross where none finished, a dot for undecided."""
+    cells = panel.cells
+    x, y = Axis(panel.x), Axis(panel.y)
+    left, right, across = _inner(x, cells["ix"].to_numpy())
+    low, high, up_ = _inner(y, cells["iy"].to_numpy())
+    unfinished = ((cells["failed"] > 0) | (cells["missing"] > 0)).to_numpy()
+    nothing = (cells["ok"] == 0).to_numpy()
+    up = np.stack([np.stack([left, low], 1), np.stack([right, high], 1)], 1)
+    down = np.stack([np.stack([left, high], 1), np.stack([right, low], 1)], 1)
+    for segments in (up[unfinished], down[nothing]):
+        strokes = LineCollection(list(segments), colors="black", linewidths=0.7, zorder=3)
+        strokes.set_path_effects([Stroke(linewidth=1.6, foreground="white"), Normal()])
+        ax.add_collection(strokes, autolim=False)
+    dots = (cells["undecided"] > 0).to_numpy()
+    ax.plot(across[dots], up_[dots], "D", ms=2.2, mfc="white", mec="black", mew=0.5, scalex=False, scaley=False)
+
+
+def _inner(axis: Axis, at: Array) -> tuple[Array, Array, Array]:
+    """The ends of the middle two thirds of cells, and their middles."""
+    edges = np.log(axis.edges) if axis.kind == "log" else axis.edges
+    start, end = edges[at], edges[at + 1]
+    parts = (start + (end - start) / 6, end - (end - start) / 6, (start + end) / 2)
+    return tuple(np.exp(part) for part in parts) if axis.kind == "log" else parts
+
+
+def _mark_handles(diagram: Diagram) -> list[Line2D]:
+    totals = diagram.totals
+    handles = []
+    style: dict[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5}
+    if totals["failed"] or totals["missing"]:
+        words = " and ".join(f"{name} ({totals[name]})" for name in ("failed", "missing") if totals[name])
+        handles.append(Line2D([], [], marker=[(-1, -1), (1, 1)], label=f"trials {words}", **style))
+    if (diagram.table["ok"] == 0).any():
+        handles.append(Line2D([], [], marker="x", label="no trial finished", **style))
+    if totals["undecided"]:
+        style |= {"markersize": 2.5, "markerfacecolor": "white"}
+        handles.append(Line2D([], [], marker="D", label=f"trials undecided ({totals['undecided']})", **style))
+    return handles
+
+
+def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
+    """n50 at every d with its 95 % interval, as far as the axes reach."""
+    if not analysis.slices:
+        return []
+    found = [(d, t) for d, t in analysis.slices[i] if np.isfinite([t.estimate, t.low, t.high]).all()]
+    if not found:
+        return []
+    d, n50 = np.array([d for d, _ in found]), np.array([t.estimate for _, t in found])
+    error = np.array([[t.estimate - t.low, t.high - t.estimate] for _, t in found]).reshape(-1, 2).T
+    style: dict[str, Any] = {"marker": "o", "ms": 1.7, "mfc": "white", "mec": "black", "mew": 0.5, "linestyle": "none"}
+    bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
+    label = f"50 % at {sizes_in_words(analysis.diagram.panels[i])}, with 95 % interval"
+    view = (ax.get_xlim(), ax.get_ylim())
+    free = [size for size in analysis.pooled[i].sizes if np.isfinite([size.n50.low, size.n50.high]).all()]
+    at, ends = [size.d for size in free], np.array([[size.n50.low, size.n50.high] for size in free]).reshape(-1, 2)
+    band: dict[str, Any] = {"color": FREE, "linewidth": 2.5, "alpha": 0.7}
+    (ax.hlines if analysis.diagram.layout.x == "n" else ax.vlines)(at, *ends.T, zorder=4.9, **band)
+    if analysis.diagram.layout.x == "n":
+        ax.errorbar(n50, d, xerr=error, **style, **bars)
+    else:
+        ax.errorbar(d, n50, yerr=error, **style, **bars)
+    ax.set(xlim=view[0], ylim=view[1])
+    without = Line2D([], [], **band, label="95 % interval without a curve")
+    return [Line2D([], [], color="black", **style, label=label), without]
+
+
+def _overlay(ax: Axes, diagram: Diagram) -> list[Line2D]:
+    """Theory curves; the handles for the legend, one a label."""
+    handles: dict[str, Line2D] = {}
+    found = lines(diagram)
+    main = list(dict.fromkeys(line.label for line in found if not line.secondary))
+    factor = float(matplotlib.rcParams["lines.linewidth"]) / 0.9
+    for line in found:
+        rank = main.index(line.label) if not line.secondary else 0
+        style: dict[str, Any] = {"color": CURVES[rank % 4], "linestyle": DASHES[rank % 4]}
+        style["linewidth"] = factor * (0.7 if line.secondary else STROKES[rank % 4])
+        if line.secondary:
+            style["linestyle"] = (0, (2, 1.2))
+        (artist,) = ax.plot(*line.points.T, **style, zorder=4 + rank / 9, scalex=False, scaley=False)
+        if not line.secondary:  # seen on the darkest cells too
+            artist.set_path_effects([Stroke(linewidth=style["linewidth"] + 0.7, foreground="white"), Normal()])
+        handles.setdefault(line.label, Line2D([], [], **style, label=line.label))
+    return list(handles.values())
