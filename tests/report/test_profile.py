@@ -31,7 +31,7 @@ def test_the_points_lie_on_the_curve_that_is_drawn() -> None:
     ax = draw_profile(along_degrees()).axes[0]
     points = [line for line in ax.lines if line.get_marker() == "o"]
     curves = [line for line in ax.lines if line.get_marker() != "o"]
-    assert [line.get_label() for line in points] == ["n = 100", "n = 1000"]
+    assert [line.get_label() for line in points] == ["$n$ = 100", "$n$ = 1000"]
     assert curves[0].get_label() == CURVES["g"].label
     x, y = (np.asarray(v, dtype=float) for v in curves[0].get_data())
     for line in points:
@@ -61,12 +61,12 @@ def test_one_row_and_rows_of_words_are_lines_and_ragged_grids_stand_over_n_over_
     assert is_ragged(analysis.diagram)
     assert not is_ragged(Diagram.of(grid(wendel_rows())))
     ax = main_figure(analysis)[1].draw().axes[0]
-    assert ax.get_xlabel() == "n/d"
+    assert ax.get_xlabel() == "$n/d$"
     points = np.concatenate([np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if len(line.get_xdata())])
     assert points.min() == pytest.approx(1.0)
     assert points.max() == pytest.approx(3.8)
 
 
-@pytest.mark.parametrize(("labels", "columns"), [(["a" * 30] * 4, 2), (["short"] * 3, 3), (["a" * 90], 1)])
+@pytest.mark.parametrize(("labels", "columns"), [(["a" * 30] * 4, 3), (["short"] * 3, 3), (["a" * 90], 1)])
 def test_legends_keep_within_their_width(labels: list[str], columns: int) -> None:
     assert legend_columns(labels, 7.1, 7.0) == columns

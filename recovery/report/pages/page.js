@@ -67,7 +67,7 @@
       const width = grid().x.values.length;
       for (let k = 0; k < this.panel.cells; k++) this.at.set(grid().iy[first + k] * width + grid().ix[first + k], first + k);
       this.figure = element("figure");
-      if (this.panel.title) this.figure.append(element("h3", this.panel.title));
+      if (this.panel.title) this.figure.append(element("h3", this.panel.letter + this.panel.title));
       if (this.panel.words) this.figure.append(element("p", this.panel.words, "soft words"));
       this.holder = element("div", undefined, "map");
       this.holder.tabIndex = 0;

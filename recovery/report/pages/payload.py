@@ -33,7 +33,8 @@ def payload(analysis: Analysis) -> dict[str, Any]:
         "y": axis_of(layout.y, diagram.panels[0].y),
         "panels": [
             {
-                "title": f"({letters(i)}) {p.title}" if p.title else "",
+                "letter": f"({letters(i)}) ",
+                "title": p.title,
                 "words": in_words(analysis.pooled[i]) if analysis.pooled else "",
                 "cells": len(p.cells),
                 "half": _half(analysis, i),
