@@ -83,7 +83,7 @@ def test_keyboard_and_screen_readers(opened: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
     target = opened.find_elements("css selector", ".map")[0]
-    assert target.accessible_name.startswith("(a) noise = 0: difference in recovered")
+    assert target.accessible_name.startswith("noise = 0: difference in recovered")
     target.send_keys(Keys.HOME, Keys.ARROW_UP)
     assert "n = 40, d = 30" in detail(opened)
 

@@ -146,7 +146,7 @@ def test_a_threshold_recounts_the_trials(opened: Any, page: tuple[str, Diagram])
 def test_one_panel_can_be_chosen(opened: Any) -> None:
     assert len(opened.find_elements("css selector", ".map")) == 2
     choose(opened, "panel", "haar")
-    assert [h.text for h in opened.find_elements("css selector", "#maps h3")] == ["haar"]
+    assert [h.text for h in opened.find_elements("css selector", "#maps h3")] == ["(b) haar"]
 
 
 def test_keyboard_walks_the_cells(opened: Any) -> None:

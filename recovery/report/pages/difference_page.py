@@ -51,7 +51,8 @@ def payload(found: Comparison) -> dict[str, Any]:
         "y": axis_of(layout.y if panels[0].y != [None] else None, panels[0].y),
         "panels": [
             {
-                "title": f"({letters(i)}) {panel.title}" if panel.title else "",
+                "letter": f"({letters(i)}) ",
+                "title": panel.title,
                 "cells": len(panel.cells),
                 "half": [],
                 "free": [],
