@@ -5,7 +5,7 @@ from recovery.report.statistics.curve_free import Crossing
 from recovery.report.statistics.directed import DIRECTIONS
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
 from recovery.report.statistics.likelihood import Counts
-from recovery.report.statistics.pooled import Pooled, pooled
+from recovery.report.statistics.pooled import Pooled, Size, pooled
 from recovery.report.statistics.proportions import Pairs, mcnemar, pair_cells, wilson
 from recovery.report.statistics.tail import Tail, tail
 from recovery.report.statistics.threshold import Threshold, fit
@@ -31,6 +31,7 @@ __all__ = [
     "Estimates",
     "Pairs",
     "Pooled",
+    "Size",
     "Tail",
     "Threshold",
     "compare",
