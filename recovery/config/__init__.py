@@ -9,6 +9,7 @@ from recovery.config.header import (
     RatioCurve,
     Statement,
     StyleSpec,
+    TableClaim,
     ThresholdClaim,
     build_style,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "Statement",
     "StyleSpec",
     "Sweep",
+    "TableClaim",
     "ThresholdClaim",
     "Trial",
     "build_style",

@@ -74,6 +74,40 @@ class OrderClaim:
 
 
 @dataclass(frozen=True)
+class TableClaim:
+    """The mean of column `of` in each cell is that of the source's table: a row for each value of `axis`, a column for
+    each of the values `at` of `across`. error: the standard error of the source's numbers, for each column or for all;
+    errors: that of single rows. Numbers that differ by more than three standard errors contradict it.
+    """
+
+    of: str
+    axis: str
+    across: str
+    at: Annotated[tuple[Coordinate, ...], MinLen(1)]
+    values: Mapping[str, tuple[float, ...]]
+    error: Annotated[float, Gt(0)] | tuple[Annotated[float, Gt(0)], ...]
+    errors: Mapping[str, Annotated[float, Gt(0)]] = field(default_factory=dict)
+    where: Where = field(default_factory=dict)
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        wanted = len(self.at)
+        rows = {**self.values, **({"error": self.error} if isinstance(self.error, tuple) else {})}
+        for name, numbers in rows.items():
+            if len(numbers) != wanted:
+                raise ParameterError(f"{name} has {len(numbers)} numbers for {wanted} values of {self.across}")
+        unknown = [name for name in self.errors if name not in self.values]
+        if unknown:
+            raise ParameterError(f"errors: {unknown[0]!r} is no row of values")
+
+    def errors_of(self, row: str) -> tuple[float, ...]:
+        """The standard errors of one row of the source's numbers."""
+        if row in self.errors:
+            return (self.errors[row],) * len(self.at)
+        return self.error if isinstance(self.error, tuple) else (self.error,) * len(self.at)
+
+
+@dataclass(frozen=True)
 class Statement:
     """A claim in words, printed beside the diagram and left to the reader's eye."""
 
@@ -82,7 +116,7 @@ class Statement:
     source: str = ""
 
 
-Claim = ThresholdClaim | CurveClaim | OrderClaim | Statement
+Claim = ThresholdClaim | CurveClaim | OrderClaim | TableClaim | Statement
 
 FIXED = ("n", "d", "noise", "ensemble", "planted", "architecture", "method")
 """The coordinates that every row has; the axes follow."""
@@ -91,6 +125,7 @@ CLAIMS: dict[str, type[Any]] = {
     "threshold": ThresholdClaim,
     "curve": CurveClaim,
     "order": OrderClaim,
+    "table": TableClaim,
     "statement": Statement,
 }
 
@@ -212,6 +247,9 @@ def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str]
             yield from _unknown((*at, "curve"), claim.curve, curve_names(), "a theory curve")
         if isinstance(claim, OrderClaim):
             yield from _unknown((*at, "axis"), claim.axis, coordinates, "a coordinate")
+        if isinstance(claim, TableClaim):
+            for key in ("axis", "across"):
+                yield from _unknown((*at, key), getattr(claim, key), coordinates, "a coordinate")
         for name in claim.where:
             yield from _unknown((*at, "where", name), name, coordinates, "a coordinate", key=True)
     if report.value is not None:

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from recovery.config import Claim, CurveClaim, OrderClaim, Statement, ThresholdClaim
+from recovery.config import Claim, CurveClaim, OrderClaim, Statement, TableClaim, ThresholdClaim
 from recovery.errors import ReportError
 from recovery.report.claims.curve import judge_curve, state_curve
 from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import ClaimResult, Judgement
+from recovery.report.claims.table import judge_table, state_table
 from recovery.report.claims.threshold import judge_threshold, state_threshold
 from recovery.report.diagram import describe
 from recovery.report.statistics import Estimates
@@ -17,6 +18,7 @@ KINDS: dict[type[Any], tuple[Callable[[Any], str], Judge]] = {
     ThresholdClaim: (state_threshold, judge_threshold),
     CurveClaim: (state_curve, judge_curve),
     OrderClaim: (state_order, judge_order),
+    TableClaim: (state_table, judge_table),
 }
 """Kind of claim -> how it is worded, and how the panels of these numbers judge it. Statements are not tested."""
 

@@ -15,6 +15,8 @@ from tabulate import tabulate
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import wilson
+from recovery.report.statistics.means import claimed_tables
+from recovery.report.texts.mean_tables import mean_rows, title
 
 PIECE = 20_000
 """Entries of a column that are joined to JSON at once; Python's own encoder is several times slower."""
@@ -66,12 +68,12 @@ def csv_text(table: pd.DataFrame) -> str:
 
 
 def as_latex(analyses: list[Analysis]) -> str:
-    """Thresholds, claims and cells as tables of the LaTeX package booktabs."""
-    return _tables(analyses, "latex_booktabs", "% ")
+    """Thresholds, claims, means beside claimed ones, and cells as tables of the LaTeX package booktabs."""
+    return _tables(analyses, "latex_booktabs", "% ").replace(" +- ", r" $\pm$ ")
 
 
 def as_markdown(analyses: list[Analysis]) -> str:
-    """Thresholds, claims and cells as tables in Markdown."""
+    """Thresholds, claims, means beside claimed ones, and cells as tables in Markdown."""
     return _tables(analyses, "github", "## ")
 
 
@@ -85,6 +87,7 @@ def _tables(analyses: list[Analysis], style: str, before: str) -> str:
         named = {
             "thresholds": pd.DataFrame(threshold_rows(analysis)),
             "claims": claims,
+            **{title(table): pd.DataFrame(mean_rows(table)) for table in claimed_tables(diagram)},
             f"cells: {diagram.measured_label}": diagram.table[shown],
         }
         for name, table in named.items():

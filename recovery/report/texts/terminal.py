@@ -13,6 +13,8 @@ from rich.text import Text
 
 from recovery.report.claims import Analysis, in_words, without_curve
 from recovery.report.diagram import Diagram, Panel, Scale, scale_of
+from recovery.report.statistics.means import claimed_tables
+from recovery.report.texts.mean_tables import mean_rows, title
 from recovery.report.texts.tables import threshold_rows
 from recovery.types import Array
 
@@ -50,6 +52,9 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
         console.print(Text((f"{found.panel.title}: " if found.panel.title else "") + in_words(found)))
         if sizes := without_curve(found):
             console.print(Text(f"  {sizes}", style="dim"))
+    for table in claimed_tables(diagram):
+        console.print(Text(f"\n{title(table)}"))
+        console.print(_table(mean_rows(table)))
     for claim in analysis.claims:
         console.print(Text.assemble((claim.verdict, STYLES[claim.verdict]), f": {claim.stated}: {claim.measured}"))
 

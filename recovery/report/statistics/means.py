@@ -1,0 +1,75 @@
+"""Means of a column over the replicates of each cell, as a table beside a source's numbers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recovery.config import TableClaim
+from recovery.report.diagram import Diagram
+from recovery.report.diagram.diagram import has
+from recovery.types import Array, Index
+
+
+@dataclass(frozen=True)
+class MeanTable:
+    """Means and their standard errors, shape (rows, columns); NaN where fewer trials than one (two) measured it.
+
+    stated, stated_error: the source's numbers and their standard errors.
+    """
+
+    value: str
+    axis: str
+    across: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    mean: Array
+    error: Array
+    count: Index
+    stated: Array
+    stated_error: Array
+    source: str
+
+    @property
+    def z(self) -> Array:
+        """(mean - stated) / (error^2 + stated error^2)^(1/2); NaN where either is missing."""
+        return (self.mean - self.stated) / np.hypot(self.error, self.stated_error)
+
+
+def claimed_table(diagram: Diagram, claim: TableClaim) -> MeanTable:
+    """The table of a claim, from trials that are ok and agree with its `where`."""
+    frame, rows = diagram.frame, list(claim.values)
+    inside = (frame["status"] == "ok").to_numpy(bool)
+    for name, wanted in claim.where.items():
+        inside &= has(frame, name, wanted)
+    numbers = frame[claim.of].to_numpy(np.float64, na_value=np.nan)
+    shape = (len(rows), len(claim.at))
+    mean, error, count = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, np.intp)
+    columns = [has(frame, claim.across, column) for column in claim.at]
+    for i, row in enumerate(rows):
+        line = inside & has(frame, claim.axis, row)
+        for j, column in enumerate(columns):
+            found = numbers[line & column]
+            found = found[np.isfinite(found)]
+            count[i, j] = len(found)
+            if len(found):
+                mean[i, j] = found.mean()
+            if len(found) > 1:
+                error[i, j] = found.std(ddof=1) / np.sqrt(len(found))
+    return MeanTable(
+        value=claim.of,
+        axis=claim.axis,
+        across=claim.across,
+        rows=tuple(rows),
+        columns=tuple(f"{c:g}" if isinstance(c, float) else str(c) for c in claim.at),
+        mean=mean,
+        error=error,
+        count=count,
+        stated=np.array([list(claim.values[row]) for row in rows]),
+        stated_error=np.array([claim.errors_of(row) for row in rows]),
+        source=claim.source,
+    )
+
+
+def claimed_tables(diagram: Diagram) -> list[MeanTable]:
+    """The tables that the grid's config claims."""
+    return [claimed_table(diagram, claim) for claim in diagram.sweep.claims if isinstance(claim, TableClaim)]

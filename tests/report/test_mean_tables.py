@@ -1,0 +1,129 @@
+"""Tables of means beside a source's: means, errors, z-scores, verdicts, and the three ways to write them."""
+
+import re
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from recovery.config import ConfigError
+from recovery.report.claims import Analysis
+from recovery.report.diagram import Diagram
+from recovery.report.statistics.means import claimed_tables
+from recovery.report.texts import as_latex, as_markdown, print_diagram
+from recovery.report.texts.mean_tables import mean_rows, title
+
+from ..config.sweeps import load_fields
+from .grids import fail, grid, wendel_rows
+
+CLAIM = {
+    "kind": "table",
+    "of": "max_deviation",
+    "axis": "ensemble",
+    "across": "noise",
+    "at": [0.0, 0.5],
+    "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 4.0]},
+    "error": 0.1,
+    "source": "P0 Table 1",
+}
+MEANS = {("gaussian", 0.0): 1.0, ("gaussian", 0.5): 2.0, ("haar", 0.0): 3.0, ("haar", 0.5): 4.0}
+
+
+def rows(shift=0.0):
+    """Five trials a cell at the claimed mean + (-0.2, -0.1, 0, 0.1, 0.2): the standard error is 0.1/sqrt(2)."""
+    drawn = wendel_rows(n=[10], d=[5], replicates=5, noise=[0.0, 0.5], ensemble=["gaussian", "haar"])
+    drawn["max_deviation"] = [MEANS[e, s] for e, s in zip(drawn["ensemble"], drawn["noise"], strict=True)]
+    drawn["max_deviation"] += shift + 0.1 * (drawn["replicate"] - 2)
+    return drawn
+
+
+def analysis(frame, *claims):
+    return Analysis(Diagram.of(grid(frame, claims=list(claims), report={"value": "max_deviation", "x": "noise"})))
+
+
+def test_means_errors_and_scores():
+    (table,) = claimed_tables(analysis(rows(shift=0.3), CLAIM).diagram)
+    np.testing.assert_allclose(table.mean, [[1.3, 2.3], [3.3, 4.3]])
+    np.testing.assert_allclose(table.error, 0.1 / np.sqrt(2))
+    np.testing.assert_allclose(table.z, 0.3 / np.hypot(0.1 / np.sqrt(2), 0.1))
+    assert (table.count == 5).all()
+
+
+def test_a_table_holds_or_is_contradicted_by_the_cells_that_are_far():
+    (held,) = analysis(rows(), CLAIM).claims
+    assert (held.verdict, held.measured) == ("holds", "4 of 4 numbers within 3 standard errors")
+    far = {**CLAIM, "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 5.0]}}
+    (found,) = analysis(rows(), far).claims
+    assert found.verdict == "contradicted"
+    assert "3 of 4 numbers" in found.measured
+    assert "haar at noise 0.5: 4 for 5 (z = -8.2)" in found.measured
+
+
+def test_single_rows_have_errors_of_their_own():
+    far = {**CLAIM, "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 5.0]}, "errors": {"haar": 0.5}}
+    assert analysis(rows(), far).claims[0].verdict == "holds"
+
+
+def test_failed_and_missing_trials_are_no_numbers():
+    cut = rows()
+    some = cut[~((cut["ensemble"] == "haar") & (cut["noise"] == 0.5))].reset_index(drop=True)
+    (table,) = claimed_tables(analysis(fail(some, [0]), CLAIM).diagram)
+    assert table.count.tolist() == [[4, 5], [5, 0]]
+    assert np.isnan(table.mean[1, 1])
+    assert analysis(some, CLAIM).claims[0].verdict == "cannot tell"
+    assert mean_rows(table)[1]["noise = 0.5"] == "- (4)"
+
+
+def test_one_trial_has_no_error_and_proves_nothing():
+    once = rows()[lambda frame: frame["replicate"] == 2].reset_index(drop=True)
+    found = analysis(once, CLAIM)
+    assert found.claims[0].verdict == "cannot tell"
+    assert mean_rows(claimed_tables(found.diagram)[0])[0]["noise = 0"] == "1.00 (1)"
+
+
+def test_text_markdown_and_latex_say_the_same():
+    found = analysis(rows(), CLAIM)
+    (table,) = claimed_tables(found.diagram)
+    assert mean_rows(table)[0] == {
+        "ensemble": "gaussian",
+        "noise = 0": "1.00 +- 0.07 (1, +0.0)",
+        "noise = 0.5": "2.00 +- 0.07 (2, +0.0)",
+    }
+    assert title(table) == (
+        "max deviation: mean and standard error of 5 trials (stated by P0 Table 1, z-score; ! beyond 3)"
+    )
+    markdown, latex = as_markdown([found]), as_latex([found])
+    assert re.search(r"\| gaussian +\| 1.00 \+- 0.07 \(1, \+0.0\) +\| 2.00 \+- 0.07 \(2, \+0.0\) +\|", markdown)
+    assert re.search(r"gaussian +& 1.00 \$\\pm\$ 0.07 \(1, \+0.0\) +& 2.00 \$\\pm\$ 0.07", latex)
+    buffer = StringIO()
+    print_diagram(found, Console(file=buffer, width=120))
+    assert re.search(r"haar +3.00 \+- 0.07 \(3, \+0.0\)", buffer.getvalue())
+
+
+def test_a_far_number_is_marked():
+    far = {**CLAIM, "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 5.0]}}
+    (table,) = claimed_tables(analysis(rows(), far).diagram)
+    assert mean_rows(table)[1]["noise = 0.5"] == "4.00 +- 0.07 (5, -8.2!)"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"values": {"gaussian": [1.0]}}, "gaussian has 1 numbers for 2 values of noise"),
+        ({"error": [0.1]}, "error has 1 numbers"),
+        ({"errors": {"cubic": 1.0}}, "'cubic' is no row of values"),
+        ({"across": "nois"}, "found 'nois'; allowed: a coordinate"),
+        ({"of": "deviation"}, "found 'deviation'; allowed: a measured column"),
+    ],
+)
+def test_faults_of_a_table_are_said(change, message):
+    with pytest.raises(ConfigError, match=message):
+        load_fields(claims=[{**CLAIM, **change}])
+
+
+def test_rows_named_by_text_with_signs_are_safe_in_latex():
+    frame = rows().assign(ensemble=lambda f: f["ensemble"].map({"gaussian": "a_b", "haar": "50%"}))
+    latex = as_latex([analysis(frame, {**CLAIM, "values": {"a_b": [1.0, 2.0], "50%": [3.0, 4.0]}})])
+    assert re.search(r"a\\_b +& ", latex)
+    assert re.search(r"50\\% +& ", latex)
