@@ -17,7 +17,7 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 from threadpoolctl import threadpool_limits
 
-from recovery.instances.network import Network
+from recovery.instances.network import BiasedNetwork
 from recovery.programs.relu_network import ReluNetwork, parameter_error
 from recovery.tensors.hermite import count_operations, estimate, exact, from_samples
 from recovery.tensors.learner import learn, regress, signs, weighted
@@ -30,7 +30,7 @@ CHUNK = 8192
 
 
 def network(seed: int, d: int, m: int, **law: object) -> ReluNetwork:
-    return Network(m, **(SPREAD | law)).draw(np.random.default_rng(seed), np.empty((1, d))).network.unit()  # type: ignore[arg-type]
+    return BiasedNetwork(m, **(SPREAD | law)).draw(np.random.default_rng(seed), np.empty((1, d))).network.unit()  # type: ignore[arg-type]
 
 
 def stream(planted: ReluNetwork, rng: Rng, n: int) -> Iterator[tuple[Array, Array]]:

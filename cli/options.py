@@ -13,7 +13,7 @@ LONGEST = 366 * 86_400.0
 """Seconds; a timer takes no more than some hundred years, and no sweep is meant to."""
 
 
-class Folder(click.Path):
+class FolderPath(click.Path):
     """A path whose name can be shown and written into a script: UTF-8, without control characters."""
 
     def __init__(self, *, dir_okay: bool = True) -> None:
@@ -52,8 +52,8 @@ def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 config = click.argument("config", shell_complete=complete_configs)
-results = click.argument("results", type=Folder())
-out = click.option("--out", type=Folder(), help="Results folder.  [default: results/NAME]")
+results = click.argument("results", type=FolderPath())
+out = click.option("--out", type=FolderPath(), help="Results folder.  [default: results/NAME]")
 trust = click.option(
     "--trust", is_flag=True, help="Run the code of its author's own that RESULTS names; only if you know who that is."
 )

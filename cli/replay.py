@@ -11,7 +11,7 @@ from . import options
 @click.command()
 @options.results
 @click.argument("trial_id")
-@click.option("--save", type=options.Folder(dir_okay=False), metavar="FILE.npz", help="Save the instance.")
+@click.option("--save", type=options.FolderPath(dir_okay=False), metavar="FILE.npz", help="Save the instance.")
 @click.option("--traceback", "show_traceback", is_flag=True, help="Show where a failed trial failed.")
 @options.trust
 def command(results: Path, trial_id: str, save: Path | None, show_traceback: bool, trust: bool) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, help="Seed of the sample.  [default: a fresh one]")
 @click.option("--jobs", "-j", type=click.IntRange(1), default=1, show_default=True, help="Trials replayed at a time.")
 @click.option("--rigorous", is_flag=True, help="Prove the rows' verdicts in ball arithmetic instead of replaying them.")
-@click.option("--out", type=options.Folder(), help="CSV file for what --rigorous found, a line a row.")
+@click.option("--out", type=options.FolderPath(), help="CSV file for what --rigorous found, a line a row.")
 @options.trust
 def command(
     results: Path, sample: int, seed: int | None, jobs: int, rigorous: bool, out: Path | None, trust: bool

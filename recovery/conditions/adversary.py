@@ -3,14 +3,14 @@
 import numpy as np
 
 from recovery.conditions.isometry import among, planted_dual, planted_groups
-from recovery.conditions.search import Found, most_active, search_pattern
+from recovery.conditions.search import BestPattern, most_active, search_pattern
 from recovery.programs.architecture import Architecture
 from recovery.types import Array, Mask, Rng
 
 
 def search_isometry(
     architecture: Architecture, X: Array, directions: Array, signs: Array, rng: Rng, *, linear: bool, starts: int = 4
-) -> Found | None:
+) -> BestPattern | None:
     """The pattern of largest ||A_j^T lam|| that a local search finds, the planted ones left out.
 
     Starts: the planted directions (whose neighbours are the worst for one normalised neuron and n < 2d), the best

@@ -24,7 +24,7 @@ FITS = 1.0 - 1e-9
 
 
 @dataclass(frozen=True)
-class Found:
+class BestPattern:
     """The best pattern (n,), its score, and a point h inside its cell."""
 
     pattern: Mask
@@ -41,7 +41,7 @@ def circle_points(X: Array, p: Array, v: Array) -> Array:
     return np.outer(p, np.cos(angles)) + np.outer(v, np.sin(angles))
 
 
-def search_pattern(X: Array, start: Array, score: Score, gain: Gain, rng: Rng, *, patience: int = 8) -> Found:
+def search_pattern(X: Array, start: Array, score: Score, gain: Gain, rng: Rng, *, patience: int = 8) -> BestPattern:
     """Climb from the point `start` (d,) until `patience` rounds of circles bring nothing. X: (n, d)."""
     best = _best_on(X, start[:, None], score)
     idle = 0
@@ -54,14 +54,14 @@ def search_pattern(X: Array, start: Array, score: Score, gain: Gain, rng: Rng, *
     return best
 
 
-def _best_on(X: Array, points: Array, score: Score) -> Found:
+def _best_on(X: Array, points: Array, score: Score) -> BestPattern:
     patterns: Mask = X @ points >= 0
     values = score(patterns)
     j = int(np.argmax(values))
-    return Found(patterns[:, j], float(values[j]), points[:, j] / np.linalg.norm(points[:, j]))
+    return BestPattern(patterns[:, j], float(values[j]), points[:, j] / np.linalg.norm(points[:, j]))
 
 
-def _directions(X: Array, best: Found, gain: Gain, rng: Rng) -> list[Array]:
+def _directions(X: Array, best: BestPattern, gain: Gain, rng: Rng) -> list[Array]:
     """Two that ascend, two that ascend with noise, and the normals of four rows: circles that flip a chosen row."""
     wanted = gain(best.pattern)
     noise = rng.standard_normal((2, X.shape[0])) * np.std(wanted)
@@ -81,7 +81,7 @@ def _orthogonal_unit(v: Array, p: Array, rng: Rng) -> Array:
     return v / length if length > 0 else p
 
 
-def most_active(X: Array, rng: Rng, *, restarts: int = 4, patience: int = 8) -> Found:
+def most_active(X: Array, rng: Rng, *, restarts: int = 4, patience: int = 8) -> BestPattern:
     """A pattern with as many active rows as can be found: max tr(D_j), a lower bound on the true maximum.
 
     Minimises sum c_i (1 - x_i.h)_+^2 by Newton's method and drops the row that costs most, until what is left is
@@ -103,7 +103,7 @@ def _missing(pattern: Mask) -> Array:
     return np.where(pattern, 0.0, 1.0)
 
 
-def _delete(X: Array, weights: Array) -> Found:
+def _delete(X: Array, weights: Array) -> BestPattern:
     kept = np.ones(X.shape[0], dtype=np.bool_)
     h: Array = np.zeros(X.shape[1])
     while True:
@@ -119,7 +119,7 @@ def _delete(X: Array, weights: Array) -> Found:
         if (1.0 - X[trial] @ moved).max() < FITS:
             kept, h = trial, moved
     pattern: Mask = X @ h >= 0
-    return Found(pattern, float(pattern.sum()), h / max(float(np.linalg.norm(h)), np.finfo(float).tiny))
+    return BestPattern(pattern, float(pattern.sum()), h / max(float(np.linalg.norm(h)), np.finfo(float).tiny))
 
 
 def _hinge_fit(X: Array, weights: Array, h: Array) -> Array:

@@ -33,7 +33,7 @@ class PlantedNetwork:
 
 
 @dataclass(frozen=True)
-class Network:
+class BiasedNetwork:
     """y = sum_i a_i (w_i.x + b_i)_+ with `neurons` units (P4).
 
     weights: `unit`, uniform on the sphere; `random`, N(0, I/d); `condition`, unit vectors of equal angles and the

@@ -11,7 +11,7 @@ from annotated_types import Ge, Interval
 
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
-from recovery.instances.network import Network
+from recovery.instances.network import BiasedNetwork
 from recovery.instances.sparse import Friedman, SparseLinear, SparseNetwork
 from recovery.types import Array, Rng
 
@@ -228,7 +228,7 @@ PLANTED: dict[str, type[Planted]] = {
     "linear": Linear,
     "relu": Relu,
     "normalized_relu": NormalizedRelu,
-    "network": Network,
+    "network": BiasedNetwork,
     "sparse_network": SparseNetwork,
     "sparse_linear": SparseLinear,
     "friedman": Friedman,

@@ -7,6 +7,8 @@ import numpy as np
 from annotated_types import Ge, MinLen
 
 from recovery.errors import ParameterError
+from recovery.instances.network import PlantedNetwork
+from recovery.programs.relu_network import ReluNetwork
 from recovery.types import Array, Mask, Rng
 
 
@@ -31,18 +33,6 @@ class _Drawn:
     @property
     def hyperplanes(self) -> Array:
         return np.empty((self.d, 0))
-
-
-@dataclass(frozen=True)
-class PlantedNetwork(_Drawn):
-    """f(x) = sum_j a_j (w_j . x + b_j)_+ with W (r, d), b (r,), a (r,)."""
-
-    W: Array
-    b: Array
-    a: Array
-
-    def labels(self, X: Array) -> Array:
-        return np.maximum(X @ self.W.T + self.b, 0.0) @ self.a
 
 
 @dataclass(frozen=True)
@@ -89,7 +79,7 @@ class SparseNetwork(_Law):
         W = np.zeros((self.width, len(support)))
         W[:, support] = rng.uniform(size=(self.width, self.active))
         b = rng.uniform(size=self.width)
-        return PlantedNetwork(len(support), W, b, 2.0 * rng.integers(0, 2, self.width) - 1.0)
+        return PlantedNetwork(ReluNetwork(W, b, 2.0 * rng.integers(0, 2, self.width) - 1.0))
 
 
 @dataclass(frozen=True)

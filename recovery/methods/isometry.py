@@ -9,7 +9,7 @@ from annotated_types import Ge
 from recovery.conditions.adversary import search_isometry
 from recovery.conditions.isometry import Condition, neural_isometry
 from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
-from recovery.conditions.search import Found, most_active
+from recovery.conditions.search import BestPattern, most_active
 from recovery.conditions.uniform import orthogonal_uniform_isometry, uniform_isometry
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
@@ -91,7 +91,7 @@ class Isometry:
     def _grown(self, instance: Instance, architecture: Architecture) -> Instance:
         """The instance with the worst pattern that a search finds added to its own."""
         X, rng = instance.X, instance.streams.training
-        found: Found | None
+        found: BestPattern | None
         if self.condition == "trace":
             found = most_active(X, rng, restarts=self.starts)
         else:

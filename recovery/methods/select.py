@@ -9,13 +9,14 @@ from annotated_types import Ge, Gt, MinLen
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.files import File
-from recovery.instances.sparse import PlantedNetwork, Sparse
+from recovery.instances.network import PlantedNetwork
+from recovery.instances.sparse import Sparse
 from recovery.methods.columns import Column, Columns, select
 from recovery.methods.measurement import Measurement
 from recovery.programs.architecture import Architecture
 from recovery.selection.cutoffs import Cutoff
-from recovery.selection.grid import Grid, Shrinkage
-from recovery.selection.networks import SparseNetwork
+from recovery.selection.grid import HyperparameterGrid, Shrinkage
+from recovery.selection.networks import distance
 from recovery.selection.selectors import Selector, SelectorName
 from recovery.types import Array
 
@@ -99,13 +100,13 @@ class Select:
             row["test_mse"] = float(np.mean((found.fitted.predict(test) - instance.planted.labels(test)) ** 2))
         planted, network = instance.planted, found.fitted.network
         if isinstance(planted, PlantedNetwork) and network is not None:
-            row["weight_error"] = network.distance(SparseNetwork(planted.W, planted.b, planted.a))
+            row["weight_error"] = distance(network, planted.network)
         return row
 
     def _selector(self, planted: int) -> Selector:
         return Selector(
             self.selector,
-            Grid(self.penalties, self.rates, self.neurons, self.epochs),
+            HyperparameterGrid(self.penalties, self.rates, self.neurons, self.epochs),
             folds=self.folds,
             cross=self.validation == "cross",
             refit=self.refit,

@@ -13,7 +13,7 @@ from recovery.report.figures import render
 from recovery.report.figures.importances import draw_importances
 from recovery.selection.cutoffs import Cutoff
 from recovery.selection.selectors import Selector, SelectorName
-from recovery.selection.study import Choice, study
+from recovery.selection.study import SelectorChoice, study
 from recovery.types import Index
 
 BASELINES: tuple[SelectorName, ...] = ("lasso", "omp", "forest", "boosting")
@@ -24,13 +24,13 @@ STABLE = 0.9
 
 
 @dataclass(frozen=True)
-class Found:
+class SelectionReport:
     """The network's choice first, then the baselines'."""
 
     source: str
     target: str
     table: Table
-    choices: tuple[Choice, ...]
+    choices: tuple[SelectorChoice, ...]
     splits: int
 
     @property
@@ -114,7 +114,7 @@ def select_variables(
     splits: int = 10,
     baselines: bool = True,
     seed: int = 0,
-) -> Found:
+) -> SelectionReport:
     """Read a table and study it. Raises `DataError` for the table, `ParameterError` for a missing extra."""
     names: tuple[SelectorName, ...] = ("network", *(BASELINES if baselines else ()))
     selectors = [Selector(name, cutoff=cutoff, count=count) for name in names]
@@ -122,10 +122,12 @@ def select_variables(
         selector.check()
     table = read_table(data, target, keep, drop)
     rng = np.random.default_rng(seed)
-    return Found(str(data), target, table, tuple(study(rng, table.X, table.y, table.groups, selectors, splits)), splits)
+    return SelectionReport(
+        str(data), target, table, tuple(study(rng, table.X, table.y, table.groups, selectors, splits)), splits
+    )
 
 
-def write_selection(found: Found, folder: Path) -> list[Path]:
+def write_selection(found: SelectionReport, folder: Path) -> list[Path]:
     """Write selection.json and selection.png into a folder."""
     files = {
         "selection.json": found.as_json().encode() + b"\n",

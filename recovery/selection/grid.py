@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 
 from recovery.errors import DataError, ParameterError
-from recovery.selection.networks import Networks, SparseNetwork, initialize, network
+from recovery.programs.relu_network import ReluNetwork
+from recovery.selection.networks import Networks, initialize, network
 from recovery.training.optimizers import Adam
 from recovery.types import Array, Rng
 
@@ -29,7 +30,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Grid:
+class HyperparameterGrid:
     """The product of these hyperparameters; the defaults are those of P3, section 4."""
 
     penalties: tuple[float, ...] = (0.1, 0.05, 0.01, 0.005)
@@ -52,12 +53,12 @@ class Grid:
 class Fit:
     """The chosen network, its hyperparameters, and its mean squared error on the validation rows."""
 
-    network: SparseNetwork
+    network: ReluNetwork
     point: Point
     error: float
 
 
-class Descent:
+class PenalizedDescent:
     """Networks under Adam on (1/n) ||f - y||^2 + penalty ||W||_1, each with its own penalty and rate.
 
     `subgradient` adds penalty * sign(W) to the gradient, as automatic differentiation does: weights come near zero and
@@ -99,13 +100,13 @@ class Descent:
 
 
 def run_grid(
-    rng: Rng, X: Array, y: Array, grid: Grid, shrinkage: Shrinkage = "subgradient"
+    rng: Rng, X: Array, y: Array, grid: HyperparameterGrid, shrinkage: Shrinkage = "subgradient"
 ) -> Iterator[tuple[int, int, Array]]:
     """Train the whole grid; gives (neurons, epochs, theta) at each checkpoint. The next step overwrites theta."""
     penalties, rates = np.array(grid.pairs).T
     for neurons in grid.neurons:
         theta = initialize(rng, len(rates), neurons, X.shape[1])
-        descent = Descent(theta, Networks(X, y, len(rates), neurons), penalties, rates, shrinkage)
+        descent = PenalizedDescent(theta, Networks(X, y, len(rates), neurons), penalties, rates, shrinkage)
         done = 0
         for epochs in sorted(set(grid.epochs)):
             descent.run(epochs - done)
@@ -117,7 +118,7 @@ def choose(
     rng: Rng,
     X: Array,
     y: Array,
-    grid: Grid,
+    grid: HyperparameterGrid,
     *,
     folds: int = 5,
     cross: bool = False,
@@ -154,6 +155,6 @@ def choose(
         raise DataError("every fit of the grid overflowed; scale X and y to unit variance")
     if best is not None and not refit:
         return Fit(best.network, point, best.error / rows)
-    alone = Grid((point.penalty,), (point.rate,), (point.neurons,), (point.epochs,))
+    alone = HyperparameterGrid((point.penalty,), (point.rate,), (point.neurons,), (point.epochs,))
     ((neurons, _, theta),) = run_grid(rng, X, y, alone, shrinkage)
     return Fit(network(theta, 0, neurons), point, errors[point] / rows)

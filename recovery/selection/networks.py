@@ -4,44 +4,31 @@ All networks have r neurons and see the same X (n, p), so that one matrix produc
 i is one row (w_j, b_j, a_j) of theta (B r, p + 2); f_i(x) = sum_j a_j (w_j . x + b_j)_+.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from recovery.programs.relu_network import ReluNetwork
 from recovery.types import Array, Rng
 
 
-@dataclass(frozen=True)
-class SparseNetwork:
-    """f(x) = offset + sum_j a_j (w_j . x + b_j)_+ with W (r, p), b (r,), a (r,)."""
+def importances(network: ReluNetwork) -> Array:
+    """||W_.i||_2 of each variable i, shape (p,) (P3, section 3.4)."""
+    return np.linalg.norm(network.W, axis=0)
 
-    W: Array
-    b: Array
-    a: Array
-    offset: float = 0.0
 
-    def predict(self, X: Array) -> Array:
-        """f(X) for X (n, p), shape (n,)."""
-        return self.offset + np.maximum(X @ self.W.T + self.b, 0.0) @ self.a
+def distance(first: ReluNetwork, second: ReluNetwork) -> float:
+    """D_2 of P3, equations (25) and (26): the distance of (W, b) at outer weights +-1, neurons permuted at best.
 
-    def importances(self) -> Array:
-        """||W_.i||_2 of each variable i, shape (p,) (P3, section 3.4)."""
-        return np.linalg.norm(self.W, axis=0)
-
-    def distance(self, other: "SparseNetwork") -> float:
-        """D_2 of P3, equations (25) and (26): the distance of (W, b) at outer weights +-1, neurons permuted at best.
-
-        The smaller network is filled up with zero neurons. Neurons of different signs are at the distance
-        (||w||^2 + ||w'||^2)^{1/2}, as if neither had a partner.
-        """
-        (P, p), (Q, q) = ((np.column_stack([f.W, f.b]) * np.abs(f.a)[:, None], np.sign(f.a)) for f in (self, other))
-        alone = np.sum(P**2, axis=1)[:, None] + np.sum(Q**2, axis=1)
-        cost = np.where(p[:, None] == q, cdist(P, Q, "sqeuclidean"), alone)
-        rows, columns = linear_sum_assignment(cost - alone)
-        left = np.sum(np.delete(P, rows, axis=0) ** 2) + np.sum(np.delete(Q, columns, axis=0) ** 2)
-        return float(np.sqrt(cost[rows, columns].sum() + left))
+    The smaller network is filled up with zero neurons. Neurons of different signs are at the distance
+    (||w||^2 + ||w'||^2)^{1/2}, as if neither had a partner.
+    """
+    (P, p), (Q, q) = ((np.column_stack([f.W, f.b]) * np.abs(f.a)[:, None], np.sign(f.a)) for f in (first, second))
+    alone = np.sum(P**2, axis=1)[:, None] + np.sum(Q**2, axis=1)
+    cost = np.where(p[:, None] == q, cdist(P, Q, "sqeuclidean"), alone)
+    rows, columns = linear_sum_assignment(cost - alone)
+    left = np.sum(np.delete(P, rows, axis=0) ** 2) + np.sum(np.delete(Q, columns, axis=0) ** 2)
+    return float(np.sqrt(cost[rows, columns].sum() + left))
 
 
 def initialize(rng: Rng, networks: int, neurons: int, p: int, dtype: type[np.floating] = np.float32) -> Array:
@@ -55,10 +42,10 @@ def initialize(rng: Rng, networks: int, neurons: int, p: int, dtype: type[np.flo
     return theta.astype(dtype)
 
 
-def network(theta: Array, i: int, neurons: int) -> SparseNetwork:
+def network(theta: Array, i: int, neurons: int) -> ReluNetwork:
     """Network i of theta, in float64 and memory of its own."""
     rows = theta[i * neurons : (i + 1) * neurons].astype(np.float64)
-    return SparseNetwork(rows[:, :-2], rows[:, -2], rows[:, -1])
+    return ReluNetwork(rows[:, :-2], rows[:, -2], rows[:, -1])
 
 
 class Networks:

@@ -7,25 +7,26 @@ from typing import Literal
 import numpy as np
 
 from recovery.errors import DataError
+from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.baselines import fit_baseline
 from recovery.selection.cutoffs import CLUSTERINGS, Cutoff, cut
 from recovery.selection.extra import require
-from recovery.selection.grid import Grid, Shrinkage, choose
-from recovery.selection.networks import SparseNetwork
+from recovery.selection.grid import HyperparameterGrid, Shrinkage, choose
+from recovery.selection.networks import importances
 from recovery.types import Array, Index, Mask, Rng
 
 SelectorName = Literal["network", "lasso", "omp", "forest", "boosting"]
 
 
 @dataclass(frozen=True)
-class Scale:
+class Standardization:
     """x -> (x - mean) / size, column by column; the size of a constant column is 1."""
 
     mean: Array
     size: Array
 
     @classmethod
-    def of(cls, values: Array) -> "Scale":
+    def of(cls, values: Array) -> "Standardization":
         """Mean and standard deviation over the rows; a deviation that is rounding of the values counts as none."""
         size = values.std(axis=0)
         rounding = 1e-14 * np.abs(values).max(axis=0)
@@ -39,13 +40,13 @@ class Scale:
 class Fitted:
     """What was fitted: the importance of each column (p,), a prediction X (m, p) -> (m,), and how it came about.
 
-    hyperparameters: those that validation chose. network: the sparse network, in the units of X and y.
+    hyperparameters: those that validation chose. network: in the units of X and y, before the mean of y is added.
     """
 
     importances: Array
     predict: Callable[[Array], Array]
     hyperparameters: Mapping[str, float] = field(default_factory=dict)
-    network: SparseNetwork | None = None
+    network: ReluNetwork | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Selection:
 
 
 GRID_FIELDS = {"penalties": "penalty", "rates": "rate", "neurons": "neurons", "epochs": "epochs"}
-"""Field of `Grid` -> that of `Point`."""
+"""Field of `HyperparameterGrid` -> that of `Point`."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Selector:
     """
 
     name: SelectorName = "network"
-    grid: Grid = Grid()
+    grid: HyperparameterGrid = HyperparameterGrid()
     folds: int = 5
     cross: bool = False
     refit: bool = False
@@ -98,24 +99,26 @@ class Selector:
             raise DataError("X or y contains NaN or infinity; selection needs finite numbers")
         if np.ptp(y) == 0:
             raise DataError(f"every label is {y[0]:g}: no variable can explain what does not vary")
-        inputs, labels = (Scale.of(X), Scale.of(y)) if self.standardize else (_unscaled(X), _unscaled(y))
+        inputs, labels = (
+            (Standardization.of(X), Standardization.of(y)) if self.standardize else (_unscaled(X), _unscaled(y))
+        )
         fitting, cutting = rng.spawn(2)
         if self.name == "network":
             found = self._network(fitting, inputs, labels, X, y)
         else:
-            predict, importances = fit_baseline(self.name, fitting, inputs(X), labels(y))
-            found = Fitted(importances, lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))))
-        importances = found.importances if groups is None else np.sqrt(np.bincount(groups, found.importances**2))
-        return Selection(found, importances, cut(importances, self.cutoff, cutting, self.count))
+            predict, shares = fit_baseline(self.name, fitting, inputs(X), labels(y))
+            found = Fitted(shares, lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))))
+        shares = found.importances if groups is None else np.sqrt(np.bincount(groups, found.importances**2))
+        return Selection(found, shares, cut(shares, self.cutoff, cutting, self.count))
 
     def only(self, hyperparameters: Mapping[str, float]) -> "Selector":
         """The same with one point of the grid, the one that was chosen before; unchanged for a baseline."""
         if not hyperparameters:
             return self
         values = {name: (hyperparameters[one],) for name, one in GRID_FIELDS.items()}
-        return replace(self, grid=Grid(**values), cross=False)  # type: ignore[arg-type]  # neurons are integers
+        return replace(self, grid=HyperparameterGrid(**values), cross=False)  # type: ignore[arg-type]  # neurons are integers
 
-    def _network(self, rng: Rng, inputs: Scale, labels: Scale, X: Array, y: Array) -> Fitted:
+    def _network(self, rng: Rng, inputs: Standardization, labels: Standardization, X: Array, y: Array) -> Fitted:
         fit = choose(
             rng,
             inputs(X),
@@ -128,10 +131,10 @@ class Selector:
         )
         scaled = fit.network
         W = scaled.W / inputs.size
-        network = SparseNetwork(W, scaled.b - W @ inputs.mean, scaled.a * labels.size, float(labels.mean))
-        error = fit.error * float(labels.size) ** 2
-        return Fitted(scaled.importances(), network.predict, {**vars(fit.point), "validation_mse": error}, network)
+        network = ReluNetwork(W, scaled.b - W @ inputs.mean, scaled.a * labels.size)
+        chosen = {**vars(fit.point), "validation_mse": fit.error * float(labels.size) ** 2}
+        return Fitted(importances(scaled), lambda rows: np.asarray(labels.mean + network(rows)), chosen, network)
 
 
-def _unscaled(values: Array) -> Scale:
-    return Scale(np.zeros(values.shape[1:]), np.ones(values.shape[1:]))
+def _unscaled(values: Array) -> Standardization:
+    return Standardization(np.zeros(values.shape[1:]), np.ones(values.shape[1:]))

@@ -13,7 +13,7 @@ TRAINING_SHARE = 0.8
 
 
 @dataclass(frozen=True)
-class Choice:
+class SelectorChoice:
     """What one selector chose among g variables.
 
     importances (g,), the largest 1; chosen (g,); frequency (g,): the share of splits in which a variable was chosen.
@@ -27,7 +27,9 @@ class Choice:
     r2: Array
 
 
-def study(rng: Rng, X: Array, y: Array, groups: Index, selectors: Iterable[Selector], splits: int) -> Iterator[Choice]:
+def study(
+    rng: Rng, X: Array, y: Array, groups: Index, selectors: Iterable[Selector], splits: int
+) -> Iterator[SelectorChoice]:
     """Each selector on all rows, then with its chosen hyperparameters on `splits` random parts of them.
 
     All selectors meet the same splits. Raises `DataError` where something cannot be fitted.
@@ -47,7 +49,7 @@ def study(rng: Rng, X: Array, y: Array, groups: Index, selectors: Iterable[Selec
                 y[left].var(), np.finfo(float).tiny
             )
         largest = whole.importances.max()
-        yield Choice(
+        yield SelectorChoice(
             selector.name,
             whole.importances / (largest if largest > 0 else 1.0),
             whole.chosen,

@@ -6,8 +6,9 @@ import pytest
 from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Standard, StandardCorrelated, UnitUniform
+from recovery.instances.network import PlantedNetwork
 from recovery.instances.planted import PLANTED
-from recovery.instances.sparse import Friedman, PlantedNetwork, SparseLinear, SparseNetwork
+from recovery.instances.sparse import Friedman, SparseLinear, SparseNetwork
 from recovery.methods.isometry import Isometry
 from recovery.programs.architecture import RELU
 
@@ -35,10 +36,11 @@ def test_the_formulas_are_those_of_the_paper():
     expected = 10 * np.sin(np.pi * x[0] * x[1]) + 20 * (x[2] - 0.5) ** 2 + 10 * x[3] + 5 * x[4]
     np.testing.assert_allclose(Friedman().draw(rng(), X).labels(X), expected)
     np.testing.assert_allclose(SparseLinear().draw(rng(), X).labels(X), 3 * x[0] + 1.5 * x[1] + 2 * x[4])
-    f = SparseNetwork(active=3, width=4).draw(rng(), X)
-    assert isinstance(f, PlantedNetwork)
+    planted = SparseNetwork(active=3, width=4).draw(rng(), X)
+    assert isinstance(planted, PlantedNetwork)
+    f = planted.network
     literal = [sum(f.a[j] * max(0.0, f.W[j] @ row + f.b[j]) for j in range(4)) for row in X]
-    np.testing.assert_allclose(f.labels(X), literal)
+    np.testing.assert_allclose(planted.labels(X), literal)
     assert (f.W[:, :3] > 0).all()
     assert (f.W[:, 3:] == 0).all()
     assert set(f.a) <= {-1.0, 1.0}
@@ -46,7 +48,7 @@ def test_the_formulas_are_those_of_the_paper():
 
 def test_weights_and_biases_are_uniform_and_signs_even():
     """Means of 4 000 uniforms and 1 000 signs, within 4.5 standard errors (level 1e-5)."""
-    f = SparseNetwork(active=4, width=1000).draw(rng(), np.zeros((1, 4)))
+    f = SparseNetwork(active=4, width=1000).draw(rng(), np.zeros((1, 4))).network
     assert abs(f.W.mean() - 0.5) < 4.5 / np.sqrt(12 * f.W.size)
     assert abs(f.b.mean() - 0.5) < 4.5 / np.sqrt(12 * f.b.size)
     assert abs(f.a.mean()) < 4.5 / np.sqrt(1000)

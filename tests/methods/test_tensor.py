@@ -8,7 +8,7 @@ import pytest
 from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Gaussian, Standard
-from recovery.instances.network import Network
+from recovery.instances.network import BiasedNetwork
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear
 from recovery.methods.columns import checked
@@ -19,7 +19,7 @@ BIASED = ARCHITECTURES["relu_bias"]
 FEW = Patterns(count=1, all_ones="ignore")
 
 
-def measured(method: Tensor, law: Network, n: int = 2, d: int = 6, noise: float = 0.0, seed: int = 0):
+def measured(method: Tensor, law: BiasedNetwork, n: int = 2, d: int = 6, noise: float = 0.0, seed: int = 0):
     setting = Setting(n, d, Standard(), law, noise, FEW)
     instance = draw(setting, np.random.default_rng(seed), BIASED)
     row = checked(method(instance, BIASED), method.columns)
@@ -31,7 +31,7 @@ def measured(method: Tensor, law: Network, n: int = 2, d: int = 6, noise: float 
 @pytest.mark.parametrize(("order", "neurons"), [(1, 6), (2, 5)])
 def test_infinite_samples_give_everything(order, neurons, decomposition):
     method = Tensor(samples="infinite", order=order, decomposition=decomposition)
-    row = measured(method, Network(neurons, outer="spread"))
+    row = measured(method, BiasedNetwork(neurons, outer="spread"))
     assert row["recovered"]
     assert row["outcome"] == "identified"
     assert row["units_found"] == neurons
@@ -41,19 +41,19 @@ def test_infinite_samples_give_everything(order, neurons, decomposition):
 
 
 def test_weights_off_the_sphere_are_the_same_to_it():
-    row = measured(Tensor(samples="infinite"), Network(4, weights="random", tau=0.5))
+    row = measured(Tensor(samples="infinite"), BiasedNetwork(4, weights="random", tau=0.5))
     assert row["parameter_error"] < 1e-8
 
 
 @pytest.mark.parametrize(
     ("law", "outcome"),
     [
-        (Network(4, weights="dependent"), "dependent"),
-        (Network(9), "dependent"),
-        (Network(4, biases="equal", bias=0.3), "identified"),
-        (Network(4, biases="zero"), "identified"),
-        (Network(4, biases="huge"), "linear_part"),
-        (Network(4, weights="condition", condition=30.0), "identified"),
+        (BiasedNetwork(4, weights="dependent"), "dependent"),
+        (BiasedNetwork(9), "dependent"),
+        (BiasedNetwork(4, biases="equal", bias=0.3), "identified"),
+        (BiasedNetwork(4, biases="zero"), "identified"),
+        (BiasedNetwork(4, biases="huge"), "linear_part"),
+        (BiasedNetwork(4, weights="condition", condition=30.0), "identified"),
     ],
     ids=str,
 )
@@ -67,7 +67,7 @@ def test_outcomes_of_exact_moments(law, outcome):
 
 
 def test_outcomes_of_samples():
-    law = Network(2, outer="spread")
+    law = BiasedNetwork(2, outer="spread")
     enough = measured(Tensor(rank="noise", success=0.2), law, n=200_000, d=4)
     assert enough["outcome"] == "identified"
     assert enough["recovered"]
@@ -77,14 +77,14 @@ def test_outcomes_of_samples():
     noisy = measured(Tensor(), law, n=20_000, d=4, noise=30.0 * math.sqrt(20_000))
     assert noisy["outcome"] == "too_few_samples"
     assert not noisy["recovered"]
-    huge = measured(Tensor(), Network(2, biases="huge"), n=200_000, d=4)
+    huge = measured(Tensor(), BiasedNetwork(2, biases="huge"), n=200_000, d=4)
     assert huge["outcome"] == "linear_part"
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_dependent_weights_are_never_called_identified(seed):
     """Samples tell them from few samples only where noise is small: any other outcome names them as a reason."""
-    row = measured(Tensor(), Network(4, weights="dependent", biases="zero"), n=100_000, d=4, seed=seed)
+    row = measured(Tensor(), BiasedNetwork(4, weights="dependent", biases="zero"), n=100_000, d=4, seed=seed)
     assert row["outcome"] in ("dependent", "too_few_samples", "linear_part")
     assert row["units_found"] <= 2
     assert "dependent" in row["reason"]
@@ -92,7 +92,7 @@ def test_dependent_weights_are_never_called_identified(seed):
 
 @pytest.mark.parametrize("start", ["tensor", "random", "both"])
 def test_a_polish_fits_noiseless_labels_exactly(start):
-    row = measured(Tensor(polish="lm", start=start, evaluations=600), Network(2, outer="spread"), n=2000, d=4)
+    row = measured(Tensor(polish="lm", start=start, evaluations=600), BiasedNetwork(2, outer="spread"), n=2000, d=4)
     assert row["recovered"]
     assert row["fit_residual"] < 1e-8
     assert row["parameter_error"] < 1e-6
@@ -100,7 +100,7 @@ def test_a_polish_fits_noiseless_labels_exactly(start):
 
 def test_a_unit_that_the_moments_miss_starts_at_random():
     method = Tensor(polish="lm", rank="noise", evaluations=100)
-    row = measured(method, Network(2, outer="spread"), n=40, d=4)
+    row = measured(method, BiasedNetwork(2, outer="spread"), n=40, d=4)
     assert row["units_found"] < 2
     assert row["starts"] == 1
     assert row["parameter_error"] is not None
@@ -121,13 +121,18 @@ def test_contradictions_are_refused(wrong, message):
 @pytest.mark.parametrize(
     ("method", "setting", "architecture", "message"),
     [
-        (Tensor(), Setting(9, 3, Standard(), Network(2), patterns=FEW), "relu", "relu_bias"),
-        (Tensor(), Setting(9, 3, Gaussian(), Network(2), patterns=FEW), "relu_bias", "ensemble: standard"),
+        (Tensor(), Setting(9, 3, Standard(), BiasedNetwork(2), patterns=FEW), "relu", "relu_bias"),
+        (Tensor(), Setting(9, 3, Gaussian(), BiasedNetwork(2), patterns=FEW), "relu_bias", "ensemble: standard"),
         (Tensor(), Setting(9, 3, Standard(), Linear(), patterns=FEW), "relu_bias", "kind: network"),
-        (Tensor(), Setting(1, 3, Standard(), Network(2), patterns=FEW), "relu_bias", "at least n = 2 rows"),
-        (Tensor(order=2), Setting(9, 13, Standard(), Network(2), patterns=FEW), "relu_bias", "d <= 12"),
-        (Tensor(polish="lm"), Setting(9, 3, Standard(), Network(2), patterns=FEW), "relu_bias", "n = 10 rows, found 9"),
-        (Tensor(), Setting(10**6, 3, Standard(), Network(2)), "relu_bias", "count: 1"),
+        (Tensor(), Setting(1, 3, Standard(), BiasedNetwork(2), patterns=FEW), "relu_bias", "at least n = 2 rows"),
+        (Tensor(order=2), Setting(9, 13, Standard(), BiasedNetwork(2), patterns=FEW), "relu_bias", "d <= 12"),
+        (
+            Tensor(polish="lm"),
+            Setting(9, 3, Standard(), BiasedNetwork(2), patterns=FEW),
+            "relu_bias",
+            "n = 10 rows, found 9",
+        ),
+        (Tensor(), Setting(10**6, 3, Standard(), BiasedNetwork(2)), "relu_bias", "count: 1"),
     ],
 )
 def test_settings_are_refused_before_anything_runs(method, setting, architecture, message):

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 from recovery.cli.main import main
 from recovery.report import selected
-from recovery.selection.grid import Grid
+from recovery.selection.grid import HyperparameterGrid
 from recovery.selection.selectors import Selector
 
-SMALL = Grid((0.1, 0.01), (0.02,), (10,), (200,))
+SMALL = HyperparameterGrid((0.1, 0.01), (0.02,), (10,), (200,))
 
 
 @pytest.fixture

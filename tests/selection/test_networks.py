@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from recovery.programs.architecture import RELU
-from recovery.selection.grid import Descent, Grid, choose, run_grid
-from recovery.selection.networks import Networks, SparseNetwork, initialize, network
+from recovery.programs.relu_network import ReluNetwork
+from recovery.selection.grid import HyperparameterGrid, PenalizedDescent, choose, run_grid
+from recovery.selection.networks import Networks, distance, initialize, network
 from recovery.training.models import Empirical, Parameters
 
 B, R, N, P = 3, 5, 17, 4
@@ -22,7 +23,7 @@ def problem(dtype=np.float64):
 def test_errors_are_those_of_each_network():
     X, y, theta = problem()
     found = Networks(X, y, B, R, np.float64).errors(theta)
-    expected = [np.mean((network(theta, i, R).predict(X) - y) ** 2) for i in range(B)]
+    expected = [np.mean((network(theta, i, R)(X) - y) ** 2) for i in range(B)]
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
@@ -76,7 +77,7 @@ def literal_adam(X, y, theta, penalty, rate, steps):
 def test_a_batch_is_single_fits_by_the_letter():
     X, y, theta = problem()
     start, pairs = theta.copy(), [(0.1, 0.05), (0.01, 0.02), (0.3, 0.005)]
-    Descent(theta, Networks(X, y, B, R, np.float64), *np.array(pairs).T).run(30)
+    PenalizedDescent(theta, Networks(X, y, B, R, np.float64), *np.array(pairs).T).run(30)
     for i, (penalty, rate) in enumerate(pairs):
         rows = slice(i * R, (i + 1) * R)
         np.testing.assert_allclose(theta[rows], literal_adam(X, y, start[rows], penalty, rate, 30), rtol=1e-9)
@@ -84,10 +85,10 @@ def test_a_batch_is_single_fits_by_the_letter():
 
 def test_checkpoints_are_runs_of_their_own():
     X, y, _ = problem()
-    grid = Grid((0.1, 0.01), (0.05,), (R,), (7, 3))
+    grid = HyperparameterGrid((0.1, 0.01), (0.05,), (R,), (7, 3))
     seen = {epochs: theta.copy() for _, epochs, theta in run_grid(np.random.default_rng(1), X, y, grid)}
     for epochs in (3, 7):
-        alone = Grid((0.1, 0.01), (0.05,), (R,), (epochs,))
+        alone = HyperparameterGrid((0.1, 0.01), (0.05,), (R,), (epochs,))
         ((_, _, theta),) = run_grid(np.random.default_rng(1), X, y, alone)
         np.testing.assert_array_equal(theta, seen[epochs])
 
@@ -102,7 +103,7 @@ def test_proximal_steps_end_at_zeros_and_at_the_optimality_conditions():
     # the outer weights have no penalty and would grow for ever, as W shrinks: hold them
     theta[:, -1] = np.sign(theta[:, -1])
     for rate in (1e-2, 1e-3, 1e-4, 1e-5):
-        descent = Descent(theta, networks, np.array([penalty]), np.array([rate]), "proximal")
+        descent = PenalizedDescent(theta, networks, np.array([penalty]), np.array([rate]), "proximal")
         for _ in range(1500):
             outer = theta[:, -1].copy()
             descent.run(1)
@@ -116,34 +117,36 @@ def test_proximal_steps_end_at_zeros_and_at_the_optimality_conditions():
 
 def test_the_subgradient_leaves_no_zeros():
     X, y, _ = problem()
-    fit = choose(np.random.default_rng(0), X, y, Grid((1.0,), (0.01,), (5,), (100,)), folds=2)
+    fit = choose(np.random.default_rng(0), X, y, HyperparameterGrid((1.0,), (0.01,), (5,), (100,)), folds=2)
     assert np.all(fit.network.W != 0)
-    fit = choose(np.random.default_rng(0), X, y, Grid((1.0,), (0.01,), (5,), (100,)), folds=2, shrinkage="proximal")
+    fit = choose(
+        np.random.default_rng(0), X, y, HyperparameterGrid((1.0,), (0.01,), (5,), (100,)), folds=2, shrinkage="proximal"
+    )
     assert np.any(fit.network.W == 0)
 
 
 def planted(rng, r, p):
-    return SparseNetwork(rng.standard_normal((r, p)), rng.standard_normal(r), rng.choice([-1.0, 1.0], r))
+    return ReluNetwork(rng.standard_normal((r, p)), rng.standard_normal(r), rng.choice([-1.0, 1.0], r))
 
 
 def test_the_distance_ignores_order_scaling_and_nothing_else():
     rng = np.random.default_rng(3)
     f = planted(rng, 4, 3)
     order, scale = [2, 0, 3, 1], np.array([1.0, 2.0, 0.5, 3.0])[:, None]
-    same = SparseNetwork((f.W / scale)[order], (f.b / scale[:, 0])[order], (f.a * scale[:, 0])[order])
-    assert f.distance(same) == pytest.approx(0.0, abs=1e-7)
-    moved = SparseNetwork(f.W + 0.01, f.b, f.a)
-    assert f.distance(moved) == pytest.approx(0.01 * math.sqrt(12))
-    flipped = SparseNetwork(f.W, f.b, -np.abs(f.a))
-    positive = SparseNetwork(f.W, f.b, np.abs(f.a))
+    same = ReluNetwork((f.W / scale)[order], (f.b / scale[:, 0])[order], (f.a * scale[:, 0])[order])
+    assert distance(f, same) == pytest.approx(0.0, abs=1e-7)
+    moved = ReluNetwork(f.W + 0.01, f.b, f.a)
+    assert distance(f, moved) == pytest.approx(0.01 * math.sqrt(12))
+    flipped = ReluNetwork(f.W, f.b, -np.abs(f.a))
+    positive = ReluNetwork(f.W, f.b, np.abs(f.a))
     norms = np.sum(f.W**2) + np.sum(f.b**2)
-    assert positive.distance(flipped) == pytest.approx(math.sqrt(2 * norms))
+    assert distance(positive, flipped) == pytest.approx(math.sqrt(2 * norms))
 
 
 def test_the_distance_of_networks_of_different_sizes_counts_the_neurons_left_over():
     rng = np.random.default_rng(4)
     f = planted(rng, 5, 3)
-    less = SparseNetwork(f.W[:3], f.b[:3], f.a[:3])
+    less = ReluNetwork(f.W[:3], f.b[:3], f.a[:3])
     left = math.sqrt(np.sum(f.W[3:] ** 2) + np.sum(f.b[3:] ** 2))
-    assert f.distance(less) == pytest.approx(left)
-    assert less.distance(f) == pytest.approx(left)
+    assert distance(f, less) == pytest.approx(left)
+    assert distance(less, f) == pytest.approx(left)

@@ -6,10 +6,10 @@ import pytest
 from recovery.errors import DataError, ParameterError
 from recovery.selection import extra
 from recovery.selection.cutoffs import cut
-from recovery.selection.grid import Grid, choose
+from recovery.selection.grid import HyperparameterGrid, choose
 from recovery.selection.selectors import Selector
 
-SMALL = Grid((0.1, 0.01), (0.02,), (10,), (100, 300))
+SMALL = HyperparameterGrid((0.1, 0.01), (0.02,), (10,), (100, 300))
 NAMES = ["network", "lasso", "omp", "forest", "boosting"]
 
 
@@ -50,7 +50,7 @@ def test_a_network_is_given_in_the_units_of_the_table():
     X, y = table()
     found = Selector("network", SMALL)(rng(), 10 * X + 5, y)
     assert found.fitted.network is not None
-    np.testing.assert_allclose(found.fitted.network.predict(10 * X + 5), found.fitted.predict(10 * X + 5))
+    np.testing.assert_allclose(found.fitted.network(10 * X + 5) + y.mean(), found.fitted.predict(10 * X + 5))
     assert found.fitted.hyperparameters["validation_mse"] < y.var()
 
 
@@ -112,27 +112,27 @@ def test_too_few_rows_and_overflow_are_said():
     with pytest.raises(DataError, match="3 rows are too few"):
         choose(rng(), X[:3], y[:3], SMALL)
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(DataError, match="overflowed"):
-        choose(rng(), X, 1e30 * y, Grid((0.1,), (0.01,), (5,), (10,)))
+        choose(rng(), X, 1e30 * y, HyperparameterGrid((0.1,), (0.01,), (5,), (10,)))
 
 
 def test_an_empty_or_negative_grid_is_refused():
     with pytest.raises(ParameterError, match="penalties must be positive"):
-        Grid(penalties=())
+        HyperparameterGrid(penalties=())
     with pytest.raises(ParameterError, match="epochs must be positive"):
-        Grid(epochs=(200, 0))
+        HyperparameterGrid(epochs=(200, 0))
 
 
 def test_the_choice_is_the_smallest_validation_error():
     """Cross-validation of one point is its error over all parts, computed here by hand."""
     X, y = table(n=40, p=6)
-    one, two = Grid((0.1,), (0.02,), (5,), (50,)), Grid((0.1, 10.0), (0.02,), (5,), (50,))
+    one, two = HyperparameterGrid((0.1,), (0.02,), (5,), (50,)), HyperparameterGrid((0.1, 10.0), (0.02,), (5,), (50,))
     assert choose(rng(), X, y, two).point.penalty == 0.1
     kept = choose(rng(), X, y, one)
     held = np.array_split(rng().permutation(40), 5)[0]
-    assert kept.error == pytest.approx(np.mean((kept.network.predict(X[held]) - y[held]) ** 2), rel=1e-4)
+    assert kept.error == pytest.approx(np.mean((kept.network(X[held]) - y[held]) ** 2), rel=1e-4)
     again = choose(rng(), X, y, one, refit=True)
     assert again.error == kept.error
-    assert np.mean((again.network.predict(X) - kept.network.predict(X)) ** 2) > 0
+    assert np.mean((again.network(X) - kept.network(X)) ** 2) > 0
     crossed = choose(rng(), X, y, two, cross=True)
     assert crossed.point.penalty == 0.1
 

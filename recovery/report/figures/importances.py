@@ -8,14 +8,14 @@ from matplotlib.figure import Figure
 from recovery.config import StyleSpec
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import LINES, Style
-from recovery.selection.study import Choice
+from recovery.selection.study import SelectorChoice
 
 MOST_BARS = 30
 LONGEST = 28
 """Characters of a column's name."""
 
 
-def draw_importances(names: Sequence[str], choice: Choice, target: str) -> Figure:
+def draw_importances(names: Sequence[str], choice: SelectorChoice, target: str) -> Figure:
     """A bar a column, the largest first, filled if chosen; a dot says in which share of the splits it was chosen."""
     order = np.argsort(-choice.importances, kind="stable")[:MOST_BARS]
     at = np.arange(len(order))
@@ -37,7 +37,7 @@ def draw_importances(names: Sequence[str], choice: Choice, target: str) -> Figur
     return page.figure
 
 
-def _cut(choice: Choice) -> float | None:
+def _cut(choice: SelectorChoice) -> float | None:
     """Half-way between the smallest importance that is chosen and the largest that is not; None if they mix."""
     inside, outside = choice.importances[choice.chosen], choice.importances[~choice.chosen]
     if not (inside.size and outside.size) or inside.min() <= outside.max():
