@@ -81,6 +81,10 @@ class Tensor:
             (self.order == 2 and d > 12, f"order 2 has matrices of d^2 x d^2 numbers, so d <= 12; found d = {d}"),
             (n < 2, "moments need at least n = 2 rows"),
             (
+                self.decomposition == "paired" and d > 1 and self._directions(d) == 1,
+                "decomposition: paired compares contractions of one tensor: it needs at least 2 directions",
+            ),
+            (
                 self.polish == "lm" and n < m * (d + 2),
                 f"a polish of {m} units needs at least n = {m * (d + 2)} rows, found {n}",
             ),

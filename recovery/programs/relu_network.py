@@ -11,6 +11,9 @@ from recovery.types import Array
 TINY = 1e-150
 """Stands for zero where Owen's T needs the sign of a limit; its square is still a number."""
 
+FLAT = 1e-40
+"""The weight that a constant unit gets: far below rounding, and its bias over this still has a square."""
+
 
 @dataclass(frozen=True)
 class ReluNetwork:
@@ -25,10 +28,15 @@ class ReluNetwork:
         return np.maximum(X @ self.W.T + self.b, 0.0) @ self.a
 
     def unit(self) -> "ReluNetwork":
-        """The same function with ||w_i|| = 1: a (w.x + b)_+ = a ||w|| ((w.x + b) / ||w||)_+. Zero rows stay."""
+        """The same function with ||w_i|| = 1: a (w.x + b)_+ = a ||w|| ((w.x + b) / ||w||)_+.
+
+        A zero row is a constant: it becomes `FLAT` times the first unit vector, which is the same to rounding.
+        """
         norms = np.linalg.norm(self.W, axis=1)
-        norms = np.where(norms > 0, norms, 1.0)
-        return ReluNetwork(self.W / norms[:, None], self.b / norms, self.a * norms)
+        flat = norms == 0
+        W = np.where(flat[:, None], np.eye(1, self.W.shape[1]), self.W / np.where(flat, 1.0, norms)[:, None])
+        norms = np.where(flat, FLAT, norms)
+        return ReluNetwork(W, self.b / norms, self.a * norms)
 
     def __add__(self, other: "ReluNetwork") -> "ReluNetwork":
         return ReluNetwork(

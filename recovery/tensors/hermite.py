@@ -10,7 +10,7 @@ samples, of (1 + K + K(K+1)/2) x C(d + 2l, 2l) sums for K directions g. No tenso
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, permutations
 from math import comb, factorial
 
@@ -19,6 +19,7 @@ from scipy.special import eval_hermitenorm, ndtr
 
 from recovery.errors import ParameterError
 from recovery.programs.relu_network import ReluNetwork
+from recovery.tensors.quadratic import Quadratic, explaining, nothing
 from recovery.types import Array, Index
 
 BLOCK = 1024
@@ -107,13 +108,17 @@ class Monomials:
         return sums[..., self.starts[q] : self.starts[q + 1]][..., self._where[q]]
 
 
-def estimate(blocks: Iterable[tuple[Array, Array]], order: int, directions: Array) -> Estimate:
+def estimate(
+    blocks: Iterable[tuple[Array, Array]], order: int, directions: Array, explained: Quadratic | None = None
+) -> Estimate:
     """Moments from blocks (X (n, d), y (n,)) of samples with x ~ N(0, I), read once.
 
+    explained: what is known of the labels beforehand, so that only the rest is averaged; its own moments are exact.
     Time 2 N (1 + K + K(K+1)/2) C(d + 2l, 2l) operations for K directions, memory that of one block of `BLOCK` rows
-    and the sums, whatever N is. Raises `ParameterError` for fewer than two samples or shapes that do not fit.
+    and the sums, whatever N is. Raises `ParameterError` for fewer than two samples, shapes that do not fit, and NaN.
     """
     d = directions.shape[1]
+    known = nothing(d) if explained is None else explained
     monomials, K = Monomials(d, 2 * order), len(directions)
     sums, counts = np.zeros((2, 1 + K + K * (K + 1) // 2, len(monomials))), [0, 0]
     scratch, buffer = np.empty((len(monomials), BLOCK)), np.empty((sums.shape[1], BLOCK))
@@ -121,7 +126,8 @@ def estimate(blocks: Iterable[tuple[Array, Array]], order: int, directions: Arra
         if X.ndim != 2 or X.shape[1] != d or y.shape != X.shape[:1]:
             raise ParameterError(f"a block needs X (n, {d}) and y (n,), found shapes {X.shape} and {y.shape}")
         for start in range(0, len(X), BLOCK):
-            rows, labels = X[start : start + BLOCK], y[start : start + BLOCK]
+            rows = X[start : start + BLOCK]
+            labels = y[start : start + BLOCK] - known(rows)
             Z, along = monomials.evaluate(rows, scratch), directions @ rows.T
             weights = _weights(labels, along, buffer)
             # alternate which half an odd row goes to, so that halves of equal size come out
@@ -132,18 +138,22 @@ def estimate(blocks: Iterable[tuple[Array, Array]], order: int, directions: Arra
             counts[1] += len(rows) - cut
     if min(counts) == 0:
         raise ParameterError(f"moments need at least 2 samples, found {sum(counts)}")
+    if not np.isfinite(sums).all():
+        raise ParameterError("moments need finite numbers, found NaN, infinity, or numbers whose products overflow")
     mean = (sums[0] + sums[1]) / sum(counts)
     difference = 0.5 * (sums[0] / counts[0] - sums[1] / counts[1])
+    rest = _from_sums(monomials, mean, order, directions)
+    low = zip(rest.whole, known.moments(), strict=False)
     return Estimate(
-        _from_sums(monomials, mean, order, directions),
+        replace(rest, whole=(*(T + own for T, own in low), *rest.whole[3:])),
         _from_sums(monomials, difference, order, directions),
         sum(counts),
     )
 
 
 def from_samples(X: Array, y: Array, order: int, directions: Array) -> Estimate:
-    """`estimate` of one matrix X (N, d) and labels y (N,)."""
-    return estimate([(X, y)], order, directions)
+    """`estimate` of one matrix X (N, d) and labels y (N,), less what a polynomial of degree 2 explains of them."""
+    return estimate([(X, y)], order, directions, explaining(X, y))
 
 
 def exact(network: ReluNetwork, order: int, directions: Array) -> Estimate:

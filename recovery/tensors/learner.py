@@ -13,7 +13,7 @@ from scipy.spatial import KDTree
 from scipy.special import eval_hermitenorm, ndtr
 
 from recovery.programs.relu_network import ReluNetwork, affine
-from recovery.tensors.hermite import Estimate, Moments, powers
+from recovery.tensors.hermite import Estimate, Moments, exact, powers
 from recovery.tensors.jennrich import Terms, decompose, fit, rank_above, singular_values
 from recovery.types import Array, Mask, Rng
 
@@ -27,6 +27,8 @@ CLEAR = 2.0
 """eta_1 over the largest singular value of the noise: half the difference of two halves is one draw of it."""
 UNEXPLAINED = 2.0
 """Terms do not explain moments whose residual is above this multiple of the sampling noise."""
+MISFIT = 1e-6
+"""Of exact moments, what units that are right leave by rounding, whatever their biases up to `LARGEST_BIAS`."""
 SEEN = 20.0
 """A unit with |b| <= 1 has a singular value of a phi(1) / sqrt(2!) = a / 6 or more: where a linear part of 20 eta_1 is
 left, a unit of its size would have been seen three times over, if it were not linear."""
@@ -45,11 +47,18 @@ class Identification(Enum):
         "linear_part",
         "a unit is missing and a linear part is left: a large positive bias, or dependent weights",
     )
-    HIDDEN_UNIT = "hidden_unit", "a unit is missing and nothing is left of it: its outer weight or e^{-b^2/2} is zero"
-    DEPENDENT = "dependent", "independent weights do not explain the moments: they are dependent; take a larger order"
+    HIDDEN_UNIT = (
+        "hidden_unit",
+        "a unit is missing and nothing is left of it: its outer weight or e^{-b^2/2} is zero, or it repeats another",
+    )
+    DEPENDENT = (
+        "dependent",
+        "the units do not explain the moments: weights are equal, or dependent: then a larger order may help",
+    )
+    MORE_UNITS = "more_units", "more units than asked for stand above the noise"
     TOO_FEW_SAMPLES = (
         "too_few_samples",
-        "fewer units than asked for stand above the noise: too few samples, or dependent weights",
+        "fewer units than asked for stand above the noise: too few samples, dependent weights, or no more units",
     )
 
     def __init__(self, label: str, meaning: str) -> None:
@@ -90,7 +99,8 @@ def learn(
     moments, error = estimate.moments, estimate.error
     scaled, noise = weighted(moments), weighted(error)
     eta1 = threshold(noise, scaled)
-    rank = rank_above(scaled, eta1, neurons)
+    above = rank_above(scaled, eta1, len(scaled[0]))
+    rank = min(above, neurons)
     taken = neurons if trust and estimate.samples is not None else rank
     W = joint_weights(scaled, taken, moments, rng) if joint else paired_weights(moments, error, taken, trust, rng)
     left = fit(scaled, powers(W, moments.order)).residual
@@ -109,7 +119,12 @@ def learn(
     labels = size if data is None else float(np.sqrt(np.mean(data[1] ** 2)))
     clear = powers(joint_weights(scaled, rank, moments, rng), moments.order)
     dependent = unexplained(scaled, noise, clear)
-    status = judge(rank, neurons, dependent, sure, rest > SEEN * eta1, estimate.samples is None)
+    known = estimate.samples is None
+    if known and above == neurons:
+        gap = weighted(exact(units, moments.order, moments.directions).moments) - scaled
+        dependent = dependent or float(np.linalg.norm(gap)) > MISFIT * size
+    rank = min(rank, len(W))
+    status = judge(rank, neurons, dependent, above > neurons, sure, rest > SEEN * eta1, known)
     return Learned(units, units + affine(v, c) if rest > ROUNDING * labels else units, rank, left, level, status)
 
 
@@ -121,16 +136,19 @@ def unexplained(matrices: Array, noise: Array, V: Array) -> bool:
     Q = np.linalg.qr(V)[0]
     inside, around = Q.T @ matrices @ Q, Q.T @ noise @ Q
     left = fit(inside, Q.T @ V).residual * float(np.linalg.norm(inside))
-    return left > UNEXPLAINED * float(np.linalg.norm(around)) + 1e-6 * float(np.linalg.norm(matrices))
+    return left > UNEXPLAINED * float(np.linalg.norm(around)) + MISFIT * float(np.linalg.norm(matrices))
 
 
-def judge(rank: int, neurons: int, dependent: bool, sure: bool, linear: bool, exact: bool) -> Identification:
+def judge(
+    rank: int, neurons: int, dependent: bool, more: bool, sure: bool, linear: bool, known: bool
+) -> Identification:
     """The first status that applies, the gravest first."""
     missing = rank < neurons
     found = [
+        (more, Identification.MORE_UNITS),
         (dependent, Identification.DEPENDENT),
         (missing and linear, Identification.LINEAR_PART),
-        (missing and exact, Identification.HIDDEN_UNIT),
+        (missing and known, Identification.HIDDEN_UNIT),
         (missing, Identification.TOO_FEW_SAMPLES),
         (not sure, Identification.SIGNS_OPEN),
     ]

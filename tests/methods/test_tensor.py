@@ -125,6 +125,12 @@ def test_contradictions_are_refused(wrong, message):
         (Tensor(), Setting(9, 3, Gaussian(), BiasedNetwork(2), patterns=FEW), "relu_bias", "ensemble: standard"),
         (Tensor(), Setting(9, 3, Standard(), Linear(), patterns=FEW), "relu_bias", "kind: network"),
         (Tensor(), Setting(1, 3, Standard(), BiasedNetwork(2), patterns=FEW), "relu_bias", "at least n = 2 rows"),
+        (
+            Tensor(decomposition="paired", directions=1),
+            Setting(9, 3, Standard(), BiasedNetwork(2), patterns=FEW),
+            "relu_bias",
+            "at least 2 directions",
+        ),
         (Tensor(order=2), Setting(9, 13, Standard(), BiasedNetwork(2), patterns=FEW), "relu_bias", "d <= 12"),
         (
             Tensor(polish="lm"),

@@ -79,3 +79,15 @@ def test_parameter_error_is_after_the_best_permutation_and_scaling():
     assert parameter_error(turned, network) > 0.5
     assert parameter_error(turned, network, up_to_sign=True) < 1e-14
     assert parameter_error(ReluNetwork(network.W[1:], network.b[1:], network.a[1:]), network) is None
+
+
+def test_a_weight_of_zero_is_a_constant():
+    """f = 2 (1.5)_+ has E[f^2] = 9, and E[3 z_+] = 3 / sqrt(2 pi) with a unit z = w.x."""
+    constant = ReluNetwork(np.zeros((1, 3)), np.array([1.5]), np.array([2.0]))
+    assert constant.square_norm() == pytest.approx(9.0, rel=1e-12)
+    assert ReluNetwork(np.zeros((1, 3)), np.array([-1.5]), np.array([2.0])).square_norm() == 0.0
+    unit = ReluNetwork(np.eye(1, 3), np.zeros(1), np.ones(1))
+    both = (constant + unit).square_norm()
+    assert both == pytest.approx(9.0 + 0.5 + 2 * 3.0 / np.sqrt(2 * np.pi), rel=1e-12)
+    X = np.ones((2, 3))
+    np.testing.assert_allclose(constant.unit()(X), constant(X))

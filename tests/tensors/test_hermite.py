@@ -32,7 +32,7 @@ def sample(n: int, d: int, directions: int) -> tuple[np.ndarray, ...]:
 @pytest.mark.parametrize(("d", "order", "directions"), [(1, 1, 1), (4, 1, 3), (3, 2, 2)])
 def test_moments_agree_with_formed_tensors(d, order, directions):
     X, y, G = sample(40, d, directions)
-    moments = from_samples(X, y, order, G).moments
+    moments = estimate([(X, y)], order, G).moments
     for k, T in enumerate(moments.whole):
         np.testing.assert_allclose(T, formed(X, y, k), atol=1e-13)
     odd, even = formed(X, y, 2 * order + 1), formed(X, y, 2 * order + 2)
@@ -48,7 +48,7 @@ def test_contraction_of_order_four_is_the_formula_of_the_paper():
     """He_4(x)[., ., G] = (x.Gx - tr G)(x x^T - I) - 2 (G x x^T + x x^T G) + 2 G for symmetric G."""
     X, y, G = sample(1 + BLOCK, 5, 1)
     (g,) = G
-    moments = from_samples(X, y, 1, G).moments
+    moments = estimate([(X, y)], 1, G).moments
     M = np.outer(g, g)
     weight = y * ((X @ g) ** 2 - g @ g)
     T2, mean = (X.T * y) @ X / len(X), y.mean()
@@ -63,7 +63,7 @@ def flatten(estimated: Estimate) -> np.ndarray:
 
 def test_blocks_do_not_matter():
     X, y, G = sample(2 * BLOCK, 3, 2)
-    whole = from_samples(X, y, 1, G)
+    whole = estimate([(X, y)], 1, G)
     cut = estimate(((X[i : i + BLOCK], y[i : i + BLOCK]) for i in range(0, len(X), BLOCK)), 1, G)
     np.testing.assert_allclose(flatten(cut), flatten(whole), atol=1e-13)
     ragged = estimate([(X[:7], y[:7]), (X[7:8], y[7:8]), (X[8:], y[8:])], 1, G)
@@ -73,8 +73,8 @@ def test_blocks_do_not_matter():
 
 def test_the_error_is_half_the_difference_of_two_halves():
     X, y, G = sample(100, 3, 2)
-    first, second = from_samples(X[:50], y[:50], 1, G), from_samples(X[50:], y[50:], 1, G)
-    error = from_samples(X, y, 1, G).error
+    first, second = estimate([(X[:50], y[:50])], 1, G), estimate([(X[50:], y[50:])], 1, G)
+    error = estimate([(X, y)], 1, G).error
     np.testing.assert_allclose(error.odd, 0.5 * (first.moments.odd - second.moments.odd), atol=1e-13)
 
 
@@ -102,8 +102,14 @@ def test_scaled_weights_are_the_same_function_and_moments():
 
 
 @pytest.mark.parametrize(
-    ("X", "y"), [(np.ones((1, 3)), np.ones(1)), (np.ones((4, 2)), np.ones(4)), (np.ones((4, 3)), np.ones(5))]
+    ("X", "y"),
+    [
+        (np.ones((1, 3)), np.ones(1)),
+        (np.ones((4, 2)), np.ones(4)),
+        (np.ones((4, 3)), np.ones(5)),
+        (np.ones((4, 3)), np.array([1.0, np.nan, 1.0, 1.0])),
+    ],
 )
-def test_too_few_samples_and_wrong_shapes_are_refused(X, y):
+def test_too_few_samples_wrong_shapes_and_nan_are_refused(X, y):
     with pytest.raises(ParameterError):
-        from_samples(X, y, 1, np.eye(3))
+        estimate([(X, y)], 1, np.eye(3))

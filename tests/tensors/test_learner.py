@@ -50,6 +50,49 @@ def test_one_more_neuron_than_there_are_is_hidden():
     assert parameter_error(learned.units, draw_network(1, 6, 3)) < 1e-10
 
 
+def test_fewer_neurons_than_there_are_is_said():
+    network = draw_network(1, 6, 3)
+    assert from_exact(network, 1, neurons=2).status is Identification.MORE_UNITS
+    X = np.random.default_rng(0).standard_normal((20_000, 6))
+    found = learn(from_samples(X, network(X), 1, np.eye(6)), 1, np.random.default_rng(0), data=(X, network(X)))
+    assert found.status is Identification.MORE_UNITS
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_two_units_with_one_weight_are_not_one_unit(order):
+    """Two biases on one weight have the moments of no single unit."""
+    network = draw_network(3, 5, 3)
+    shared = ReluNetwork(np.vstack([network.W[0], network.W[:2]]), network.b, network.a)
+    assert from_exact(shared, order, neurons=2).status is Identification.DEPENDENT
+    assert from_exact(shared, order).status is Identification.LINEAR_PART
+    repeated = ReluNetwork(np.vstack([network.W[0], network.W[:2]]), network.b[[0, 0, 1]], network.a[[0, 0, 1]])
+    learned = from_exact(repeated, order)
+    assert learned.status is Identification.HIDDEN_UNIT
+    assert function_error(learned.network, repeated) < 1e-7
+
+
+def test_units_found_are_units_there_are():
+    """Algorithm 4 finds fewer than all orders together show: then nothing is called identified."""
+    learned = learn(exact(draw_network(0, 5, 3), 1, np.eye(5)[:1]), 3, np.random.default_rng(0), joint=False)
+    assert learned.status is not Identification.IDENTIFIED
+    for seed in range(6):
+        network, rng = draw_network(seed, 4, 3), np.random.default_rng(seed)
+        X = rng.standard_normal((3000, 4))
+        found = learn(from_samples(X, network(X), 1, np.eye(4)), 3, rng, False, (X, network(X)))
+        assert found.rank <= len(found.units.a)
+        if found.status is Identification.IDENTIFIED:
+            assert len(found.units.a) == 3
+
+
+@pytest.mark.parametrize("label", [3.0, 1e9])
+def test_labels_that_are_constant_or_linear_give_no_unit(label):
+    X = np.random.default_rng(0).standard_normal((2000, 3))
+    for y in (np.full(2000, label), label * (X @ np.array([1.0, -2.0, 0.5]) + 1.0)):
+        learned = learn(from_samples(X, y, 1, np.eye(3)), 2, np.random.default_rng(0), data=(X, y))
+        assert (learned.rank, learned.status) == (0, Identification.LINEAR_PART)
+        np.testing.assert_allclose(learned.network(X), y, rtol=1e-9, atol=1e-9 * label)
+
+
 def claim48(seed: int, d: int, m: int) -> ReluNetwork:
     """Dependent weights, zero biases and outer weights that are their null vector."""
     W = draw_network(seed, d, m).W
