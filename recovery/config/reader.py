@@ -57,6 +57,8 @@ def read(path: File) -> tuple[Tree, list[Problem]]:
 
 def read_text(text: str, source: str) -> tuple[Tree, list[Problem]]:
     """`read` for text; `source` names it in messages."""
+    if text.count(",") + text.count("\n") > 2 * MOST_NODES:  # to read them all takes long
+        raise _failure(source, f"has more than {MOST_NODES} values; write fewer, or a range {{start, stop, step}}")
     node, yaml = _compose(text, source)
     if node is None:
         raise _failure(source, "is empty; `recover configs` lists configs to start from")

@@ -14,9 +14,10 @@ def share(trials: Iterable[Trial], index: int, count: int) -> list[Trial]:
     Greedy: the dearest trial to the shard with the least so far. It depends on the whole plan and nothing else,
     so that shards agree whenever they start.
     """
-    loads = [(0.0, shard) for shard in range(1, count + 1)]
+    dearest_first = sorted(trials, key=lambda trial: (-cost(trial), trial.id))
+    loads = [(0.0, shard) for shard in range(1, min(count, len(dearest_first)) + 1)]  # the others get nothing
     mine = []
-    for trial in sorted(trials, key=lambda trial: (-cost(trial), trial.id)):
+    for trial in dearest_first:
         load, shard = heapq.heappop(loads)
         heapq.heappush(loads, (load + cost(trial), shard))
         if shard == index:

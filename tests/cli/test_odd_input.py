@@ -1,0 +1,156 @@
+"""Odd files, options, folders and streams: each ends in a message, soon, and in no traceback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from recovery.cli.main import main
+from recovery.store import read
+from tests.runner.sweeps import write_config
+
+BASE = "name: odd\ndata: {ensemble: gaussian}\nplanted: {kind: linear}\narchitecture: relu_skip\n"
+METHOD, SIZES = "method: {kind: isometry}\n", "n: 8\nd: 2\n"
+
+
+def recover(*arguments: object) -> Result:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    return result
+
+
+def shell(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`recover` as bash runs it, with streams closed or a folder deleted on the way."""
+    text = f'recover() {{ "{sys.executable}" -m recovery.cli "$@"; }}; {command}'
+    return subprocess.run(
+        ["bash", "-c", text], cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"n: 0x{'f' * 5000}\nd: 2\n{METHOD}", "integers have up to 64 bits"),
+        (f"n: {'9' * 5000}\nd: 2\n{METHOD}", "integers have up to 64 bits"),
+        (f"n: 1e20\nd: 2\n{METHOD}", "found 1e+20; allowed: an integer >= 1"),
+        (f"{SIZES}{METHOD}noise: !!bool maybe\n", "found 'maybe' tagged as bool"),
+        (f"n: !!int ''\nd: 2\n{METHOD}", "found '' tagged as int"),
+        (f'{SIZES}{METHOD}title: "\\ud800"\n', "half a character"),
+        (f'{SIZES}{METHOD}title: "\\e]0;owned\\a"\n', "control characters"),
+        (f"n: 1000000000000\nd: 2\n{METHOD}", "X alone takes 14.6 TiB; at most 1 TiB are allowed"),
+        (f"{SIZES}{METHOD}replicates: 1000000000\n", "1000000000 trials; at most 10000000 are allowed"),
+        (f"d: 2\naxes: {{n: {list(range(4, 110_000))}}}\n{METHOD}", "more than 50000 values; write fewer"),
+        (f"d: 2\naxes: {{n: {list(range(4, 200_000))}}}\n{METHOD}", "is larger than 1 MB"),
+        (f'{SIZES}{METHOD}report: {{value: "holds{" " * 16_000}x"}}\n', "allowed: a measured column"),
+        (f"d: 2\naxes: {{n: [8, 9]}}\n{METHOD}report: {{x: n, y: n}}\n", "which x or y shows already"),
+        (f"{SIZES}method: {{kind: isometry, beta: 1}}\n", "beta belongs to regularized"),
+    ],
+    ids=lambda text: text[:24],
+)
+def test_odd_configs(tmp_path: Path, text: str, message: str) -> None:
+    config = tmp_path / "odd.yaml"
+    config.write_text(BASE + text)
+    result = recover("check", config)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert f"{config}:" in result.stderr
+    assert max(map(len, result.stderr.replace(" " * 100, "").splitlines())) < 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "x" * 5000], "File name too long"),
+        (["check", "fig06"], "p2-fig06"),
+        (["swep", "p1-fig06"], "Did you mean 'sweep'?"),
+        (["sweep", "p1-fig06", "--max-time", "inf"], "is no time"),
+        (["sweep", "p1-fig06", "--max-time", "1e300"], "not between 0 and 366 days"),
+        (["sweep", "p1-fig06", "--trial-memory", "1"], "not in the range x>=32"),
+        (["sweep", "p1-fig06", "--out", "a\nb"], "control characters"),
+        (["sweep", "p1-fig06", "--set", "n={start: 4, stop: 8}"], "write `--set 'axes.n={start: 4, stop: 8}'`"),
+        (["inspect", "x.csv", "--seed", "-1"], "not in the range x>=0"),
+        (["submit", "p1-fig06", "--array", "3", "--time", "soon"], "is no time limit"),
+        (["submit", "p1-fig06", "--array", "3", "--mem", "much"], "is no amount of memory"),
+        (["submit", "p1-fig06", "--array", "3%0"], "is no array"),
+        (["submit", "p1-fig06", "--array", "3", "--sbatch", "--x=1\nrm -rf /"], "is no option of sbatch"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else None,
+)
+def test_odd_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = recover(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_times_have_units(tmp_path: Path) -> None:
+    result = recover("sweep", write_config(tmp_path), "--out", tmp_path / "out", "--max-time", "2h", "--dry-run")
+    assert result.exit_code == 0
+
+
+def test_more_shards_than_trials_do_not_take_longer(tmp_path: Path) -> None:
+    options = ("--out", tmp_path / "out", "--dry-run", "--shard")
+    config = write_config(tmp_path)
+    assert "24 stored, 1 to run" not in recover("sweep", config, *options, "1/100000000000").stdout
+    assert "1 to run" in recover("sweep", config, *options, "24/100000000000").stdout
+    assert "0 to run" in recover("sweep", config, *options, "25/100000000000").stdout
+
+
+@pytest.mark.parametrize("raising", ["cost", "check"])
+def test_a_cost_or_check_that_raises_is_named(tmp_path: Path, raising: str) -> None:
+    (tmp_path / "dear_things.py").write_text(
+        "from dataclasses import dataclass\nfrom recovery.methods.columns import select\n"
+        "@dataclass(frozen=True)\nclass Dear:\n    columns = select('recovered')\n"
+        "    def cost(self, n, d):\n        return 1.0\n"
+        "    def __call__(self, instance, architecture):\n        return {}\n"
+        f"    def {raising}(self, *_):\n        raise ValueError('too dear')\n"
+    )
+    config = write_config(tmp_path, method={"kind": "dear_things:Dear"})
+    result = recover("check", config)
+    assert result.exit_code == 2
+    assert "its cost or check raises ValueError: too dear" in result.stderr
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "0>&-", "0>&- >&- 2>&-"])
+def test_closed_streams_change_no_row(tmp_path: Path, closed: str) -> None:
+    config = write_config(tmp_path, replicates=1)
+    done = shell(f"recover sweep {config} --out out --jobs 1 {closed}", tmp_path)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert set(read(tmp_path / "out").frame["status"]) == {"ok"}
+
+
+def test_a_deleted_working_folder_is_a_message(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    for command in ("configs", f"sweep {config}", f"check {config}"):
+        done = shell(f"mkdir gone; cd gone; rmdir ../gone; recover {command}", tmp_path)
+        assert done.returncode == 2
+        assert "the current folder: No such file or directory" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_other_letters_in_a_locale_without_them(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = shell(f"recover sweep {config} --out résultats", tmp_path, **plain)
+    assert done.returncode == 2
+    assert "is not UTF-8; give another path" in done.stderr
+    assert shell(f"recover sweep {config} --out résultats --jobs 1", tmp_path, LC_ALL="C").returncode == 0
+
+
+def test_completion_knows_commands_options_and_configs(tmp_path: Path) -> None:
+    def complete(words: str, at: int) -> Any:
+        asked = {"_RECOVER_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+        code = "from recovery.cli.main import main; main(prog_name='recover')"
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **asked}
+        ).stdout
+
+    assert "plain,sweep" in complete("recover sw", 1)
+    assert "plain,p1-fig06\n" in complete("recover sweep p1-fig0", 2)
+    assert "plain,--max-time" in complete("recover sweep --max", 2)
