@@ -33,6 +33,9 @@ def _text(found: Standing) -> str:
     lines = [f"{found.path}: {found.stored} of {found.planned} trials stored, {found.missing} missing"]
     lines += [f"  {count:>8} {status}" for status, count in sorted(found.statuses.items())]
     lines += [f"  {count} x {kind}: {message}  (trial {trial[:12]})" for count, kind, message, trial in found.errors]
+    if found.errors:
+        trust = " --trust" if found.own else ""
+        lines.append(f"  where: recover replay {found.path} {found.errors[0][3][:12]} --traceback{trust}")
     if found.last_row is not None:
         idle = age(found.last_row)
         lines.append(f"the last stored trial began {duration(idle)} ago")

@@ -62,7 +62,14 @@ class Shard(click.ParamType[tuple[int, int]]):
 )
 @click.option("--fail-fast", is_flag=True, help="Stop at the first failed trial.")
 @click.option("--max-failures", type=click.IntRange(min=1), metavar="N", help="Stop after N failed trials.")
+@click.option(
+    "--max-equal-failures",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Stop after N failures alike of a method that measured nothing; 0: never.  [default: 50]",
+)
 @click.option("--retry-failed", is_flag=True, help="Run failed, timed-out and killed trials again, too.")
+@click.option("--rerun-changed", is_flag=True, help="Run again what ran other code of yours than there is now.")
 @click.option("--dry-run", is_flag=True, help="Say what would run and for how long; write nothing.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 def command(
@@ -77,7 +84,9 @@ def command(
     trial_memory: int | None,
     fail_fast: bool,
     max_failures: int | None,
+    max_equal_failures: int | None,
     retry_failed: bool,
+    rerun_changed: bool,
     dry_run: bool,
     quiet: bool,
 ) -> None:
@@ -96,6 +105,7 @@ def command(
                 from joblib import cpu_count
 
                 from recovery.config import load
+                from recovery.runner.failures import MOST_EQUAL
                 from recovery.runner.plan import plan
                 from recovery.runner.progress import Progress, display
                 from recovery.runner.shards import slurm_shard
@@ -110,6 +120,8 @@ def command(
                 shard=shard or slurm_shard(os.environ) or (1, 1),
                 retry_failed=retry_failed,
                 max_failures=1 if fail_fast else max_failures,
+                max_equal_failures=MOST_EQUAL if max_equal_failures is None else max_equal_failures,
+                rerun_changed=rerun_changed,
             )
             if dry_run:
                 click.echo(_forecast(planned, options))
@@ -153,8 +165,11 @@ def _report(planned: Plan, summary: Summary, options: Options, quiet: bool) -> N
     failed = sorted((status, count) for status, count in summary.stored.items() if status != "ok")
     counts = "".join(f", {count} {status}" for status, count in failed)
     click.echo(f"{folder}: {stored} of {summary.planned} trials stored{counts} ({sum(summary.ran.values())} run now)")
+    if summary.changed:
+        text = f"{summary.changed} of them ran other code of yours than there is now: --rerun-changed runs them again"
+        click.echo(text, err=True)
     if summary.gave_up:
-        click.echo(f"stopped: {summary.failures} trials failed; `recover status {folder}` says why", err=True)
+        click.echo(f"stopped: {summary.gave_up}; `recover status {folder}` says why", err=True)
     elif summary.stopped:
         click.echo(f"stopped early: {summary.stopped}; run the same command to go on", err=True)
     elif quiet:

@@ -49,7 +49,7 @@ def run(
         summary = run_plan(planned, options, Progress(display(sweep.name, quiet=quiet)), stop)
     if summary.stopped or summary.gave_up:
         stored = sum(summary.stored.values())
-        why = summary.stopped or "too many trials failed"
+        why = summary.stopped or summary.gave_up
         raise IncompleteError(
             f"{planned.folder.path}: {stored} of {summary.planned} trials stored: {why}; call it again"
         )

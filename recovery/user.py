@@ -1,15 +1,20 @@
 """A user's own ensemble, architecture, planted model, method or solver, named as `module:NAME`."""
 
+import ast
 import importlib
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from recovery.errors import ParameterError
 from recovery.text import did_you_mean
+
+PROGRAM = __name__.partition(".")[0]
+INSTALLED = ("site-packages", "dist-packages")
 
 USER_NAME = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 
@@ -17,6 +22,15 @@ USER_NAME = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 def is_user_name(name: object) -> bool:
     """Whether a name is of the form `module:NAME`."""
     return isinstance(name, str) and re.match(USER_NAME, name) is not None
+
+
+def user_names(value: object) -> Iterator[str]:
+    """The names `module:NAME` in plain data."""
+    if is_user_name(value):
+        yield str(value)
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from user_names(item)
 
 
 def add_folders(folders: Iterable[Path]) -> None:
@@ -48,3 +62,54 @@ def resolve(name: str) -> Any:
         public = [key for key in vars(module) if not key.startswith("_")]
         raise ParameterError(f"module {module_name!r} has no {attribute!r}{did_you_mean(attribute, public)}")
     return getattr(module, attribute)
+
+
+def fingerprint(names: Iterable[str]) -> str:
+    """A hash of the source of the imported modules that these `module:NAME` name, and of those that they import from
+    the same folder or below it. Nothing is imported for it."""
+    sources: dict[str, bytes] = {}
+    for module_name in {name.partition(":")[0] for name in names}:
+        file = getattr(sys.modules.get(module_name), "__file__", None)
+        if file is not None:
+            path = Path(file)
+            _collect(path, path.parents[module_name.count(".") + (path.name == "__init__.py")], sources)
+    digest = blake2b(digest_size=8)
+    for place in sorted(sources):
+        digest.update(f"{place} {len(sources[place])}\n".encode() + sources[place])
+    return digest.hexdigest()
+
+
+def _collect(path: Path, root: Path, sources: dict[str, bytes]) -> None:
+    place = path.relative_to(root).as_posix()
+    if place in sources or not path.is_file():
+        return
+    sources[place] = path.read_bytes()
+    if path.suffix != ".py" or not set(INSTALLED).isdisjoint(root.parts):
+        return
+    for folder in path.relative_to(root).parents[:-1]:
+        _collect(root / folder / "__init__.py", root, sources)
+    for name, start in _imports(sources[place], path, root):
+        *folders, last = name.split(".")
+        if name.partition(".")[0] != PROGRAM:
+            for file in (f"{last}.py", f"{last}/__init__.py"):
+                _collect(start.joinpath(*folders, file), root, sources)
+
+
+def _imports(source: bytes, path: Path, root: Path) -> Iterator[tuple[str, Path]]:
+    """The dotted names that may be modules, each with the folder in which it starts."""
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError):  # edited since it was imported
+        return
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, root) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = path.parents[node.level - 1] if node.level else root
+            if start.is_relative_to(root):
+                names = [*([node.module] if node.module else []), *(_join(node.module, a.name) for a in node.names)]
+                yield from ((name, start) for name in names if not name.endswith("*"))
+
+
+def _join(module: str | None, name: str) -> str:
+    return f"{module}.{name}" if module else name

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import partial
 from importlib import resources
@@ -27,7 +27,7 @@ from recovery.errors import ParameterError
 from recovery.instances.files import File
 from recovery.methods.columns import COLUMNS, Columns, columns_of, union
 from recovery.text import did_you_mean
-from recovery.user import add_folders, is_user_name
+from recovery.user import add_folders, is_user_name, user_names
 
 STORED = ("folder", "files")
 """Keys of a document that a config does not have: where its relative paths start, and the digests of data files."""
@@ -96,15 +96,7 @@ def from_document(document: dict[str, Any], *, trust: bool = False) -> Sweep:
 
 def own_code(document: Mapping[str, Any]) -> set[str]:
     """The names `module:attribute` of the user's code in a document."""
-
-    def names(value: object) -> Iterator[str]:
-        if isinstance(value, str) and is_user_name(value):
-            yield value
-        elif isinstance(value, Mapping | list):
-            for item in value.values() if isinstance(value, Mapping) else value:
-                yield from names(item)
-
-    return {name for field in (*COMPONENTS, "axes") for name in names(document.get(field))}
+    return {name for field in (*COMPONENTS, "axes") for name in user_names(document.get(field))}
 
 
 Parts = tuple[Header, tuple[Any, ...], ReportSpec, Sampling]

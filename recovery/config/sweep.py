@@ -13,7 +13,7 @@ from recovery.instances.draw import Setting
 from recovery.methods.columns import Columns, columns_of, union
 from recovery.methods.method import Method
 from recovery.programs.architecture import Architecture
-from recovery.user import is_user_name
+from recovery.user import user_names
 
 ID_BYTES = 8
 
@@ -41,10 +41,10 @@ class Cell:
         """What the method guesses that a trial takes; only ratios matter."""
         return float(self.method.cost(self.setting.n, self.setting.d))
 
-    @property
-    def own(self) -> bool:
-        """Whether its trials run code of the user's."""
-        return any(is_user_name(self.coordinates[name]) for name in ("ensemble", "architecture", "method"))
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """The user's code that its trials run, as `module:NAME`."""
+        return frozenset(user_names(self.canonical))
 
     @property
     def id(self) -> str:

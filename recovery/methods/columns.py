@@ -102,7 +102,7 @@ COLUMNS: dict[str, Column] = {
 
 RESERVED = (
     *("trial_id", "sweep", "replicate", "n", "d", "noise", "ensemble", "planted", "architecture", "method"),
-    *("status", "seconds", "started_at", "error_type", "error_message", "recorded"),
+    *("status", "seconds", "started_at", "error_type", "error_message", "recorded", "own_code"),
 )
 """Names of a row's other columns."""
 

@@ -31,9 +31,15 @@ def cost(trial: Trial) -> float:
     return max(trial.cell.cost, 1e-9)
 
 
-def by_cost(trials: Iterable[Trial]) -> list[Trial]:
-    """The dearest first; trials of one cell stay together."""
-    return sorted(trials, key=cost, reverse=True)
+def in_turn(trials: Iterable[Trial]) -> list[Trial]:
+    """The cheapest trial of each choice of the user's code, so that its faults show soon; then the dearest first, the
+    trials of a cell together."""
+    dearest_first = sorted(trials, key=cost, reverse=True)
+    cheapest = {trial.cell.own: trial for trial in dearest_first if trial.cell.own}
+    if not cheapest:
+        return dearest_first
+    first = {trial.id for trial in cheapest.values()}
+    return [*cheapest.values(), *(trial for trial in dearest_first if trial.id not in first)]
 
 
 class Batches:
@@ -43,7 +49,7 @@ class Batches:
     """
 
     def __init__(self, trials: Iterable[Trial], jobs: int) -> None:
-        self._waiting = deque((cost(trial), trial) for trial in by_cost(trials))
+        self._waiting = deque((cost(trial), trial) for trial in in_turn(trials))
         self._out: dict[int, list[tuple[float, Trial]]] = {}
         self._left = sum(cost for cost, _ in self._waiting)
         self._jobs = jobs

@@ -14,6 +14,7 @@ from recovery.store.folder import Folder, check_continuation
 from recovery.store.provenance import provenance
 from recovery.store.rounds import Round, counts, read_rounds
 from recovery.store.schema import FAILURES, columns_document
+from recovery.user import fingerprint
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,12 @@ def up_to_date(plan: Plan) -> Plan:
     rounds, _ = read_rounds(plan.folder.rounds)
     trials = plan.trials if rounds == plan.rounds else list(plan.sweep.trials(counts(rounds)))
     return replace(plan, trials=trials, rounds=rounds, stored=plan.folder.statuses(), listing=listing)
+
+
+def changed(plan: Plan) -> set[str]:
+    """The stored trials that ran other code of the user's than there is now."""
+    codes = {fingerprint(own) for own in {cell.own for cell in plan.sweep.cells} if own}
+    return plan.folder.of_other_code(codes) if codes else set()
 
 
 def goes_on(plan: Plan) -> bool:

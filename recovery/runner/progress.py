@@ -21,6 +21,8 @@ class Display(Protocol):
 
     def show(self, state: "State") -> None: ...
 
+    def tell(self, text: str) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -77,6 +79,11 @@ class Progress:
         self._state.advance(done)
         self._show()
 
+    def tell(self, text: str | None) -> None:
+        """Show a text once, if there is one."""
+        if self._display is not None and text is not None:
+            self._display.tell(text)
+
     def _show(self) -> None:
         if self._display is not None:
             self._display.show(self._state)
@@ -102,8 +109,11 @@ class Lines:
         self._share, self._time = state.share, now
         failed = f", {state.failed} failed" if state.failed else ""
         left = "" if state.done == state.trials or not state.done else f", {duration(state.seconds_left)} left"
+        self.tell(f"{self._name}: {state.done} of {state.trials} trials{failed}{left}")
+
+    def tell(self, text: str) -> None:
         with suppress(OSError):  # nobody reads stderr any more
-            print(f"{self._name}: {state.done} of {state.trials} trials{failed}{left}", file=sys.stderr, flush=True)
+            print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
         pass
@@ -134,6 +144,9 @@ class Bar:
         rate = state.done / max(state.elapsed, 1e-9)
         text = f"{state.done}/{state.trials}{failed}  {rate:.0f} trials/s  {duration(state.seconds_left)} left"
         self._progress.update(self._task, completed=state.share, text=text)
+
+    def tell(self, text: str) -> None:
+        self._progress.console.print(text, markup=False, highlight=False)
 
     def close(self) -> None:
         self._progress.stop()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from recovery.config import own_code
 from recovery.config.sampling import build_sampling
 from recovery.runner.rounds import next_round
 from recovery.store import Grid, read
@@ -38,6 +39,8 @@ class Standing:
     last_row: datetime | None
     round: int | None
     round_missing: int
+    own: bool
+    """Whether trials run code of the user's."""
 
     @property
     def missing(self) -> int:
@@ -70,6 +73,7 @@ def standing(path: Path) -> Standing:
         last_row=last,
         round=coming[0] - 1 if coming else grid.rounds[-1]["round"] if grid.rounds else None,
         round_missing=planned - stored,
+        own=bool(own_code(grid.sweep["config"])),
     )
 
 

@@ -10,17 +10,21 @@ from dataclasses import dataclass, field
 from recovery.config import Trial
 from recovery.errors import StoreError
 from recovery.runner.batches import cost
-from recovery.runner.plan import Plan, content_of, goes_on, up_to_date
+from recovery.runner.failures import MOST_EQUAL, Failures
+from recovery.runner.plan import Plan, changed, content_of, goes_on, up_to_date
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
 from recovery.runner.rounds import plan_round, split
 from recovery.runner.shards import share
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.workers import Engine
-from recovery.store.compact import add_columns
+from recovery.store.compact import add_columns, take_out
 from recovery.store.grid import answers
 from recovery.store.parts import Damaged
 from recovery.store.schema import FAILURES, coordinate_types
+
+CHANGED = "changed-"
+"""Begins the names of the datasets where rows go whose code is no more."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Options:
     shard: tuple[int, int] = (1, 1)
     retry_failed: bool = False
     max_failures: int | None = None
+    max_equal_failures: int = MOST_EQUAL
+    rerun_changed: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,10 +68,12 @@ class Summary:
     stored: Counter[str] = field(default_factory=Counter)
     """Trials of the plan that are stored, by status."""
     damaged: list[Damaged] = field(default_factory=list)
+    changed: int = 0
+    """Stored trials that ran other code of the user's than there is now."""
     stopped: str | None = None
     """Why it stopped early, if it did."""
-    gave_up: bool = False
-    """Stopped because too many trials failed."""
+    gave_up: str | None = None
+    """Why it makes no sense to go on, if it does not."""
 
     @property
     def failures(self) -> int:
@@ -78,7 +86,11 @@ def run(plan: Plan, options: Options, progress: Progress, stop: Stop | None = No
     Raises `StoreError` before the first trial if the folder cannot be written; later it stops early.
     """
     damaged = _open(plan)
-    summary = Summary(plan.sweep.size, damaged=damaged)
+    others = changed(plan)
+    if options.rerun_changed and others:
+        take_out(plan.folder, others, CHANGED)
+        others = set()
+    summary = Summary(plan.sweep.size, damaged=damaged, changed=len(others))
     with nullcontext(stop) if stop is not None else Stop() as stopping, progress:
         tried: set[str] = set()
         while not (summary.stopped or summary.gave_up):
@@ -111,6 +123,7 @@ def _run_trials(
     by_id = {trial.id: trial for trial in trials}
     recorder = Recorder(plan.folder, plan.sweep, content_of(plan.sweep, plan.sweep.size), stop.request)
     results = options.engine.run(trials)
+    failures = Failures(options.max_equal_failures)
     try:
         with recorder:
             progress.begin(trials)
@@ -119,8 +132,12 @@ def _run_trials(
                 recorder.add(done)
                 summary.ran.update(row["status"] for row in rows)
                 progress.advance(done)
+                for trial, row in done:
+                    progress.tell(failures.first(trial, row))
+                    summary.gave_up = summary.gave_up or failures.add(trial, row)
                 if options.max_failures is not None and summary.failures >= options.max_failures:
-                    summary.gave_up = True
+                    summary.gave_up = f"{summary.failures} trials failed"
+                if summary.gave_up:
                     break
     except (StopRequested, StoreError) as error:
         summary.stopped = str(error)

@@ -3,6 +3,7 @@
 import time
 import traceback
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from recovery.config import Trial
@@ -11,6 +12,7 @@ from recovery.instances.draw import Instance, draw
 from recovery.methods.columns import checked, checked_record, columns_of
 from recovery.runner.stop import StopRequested
 from recovery.text import printable
+from recovery.user import fingerprint
 
 LONGEST_MESSAGE = 300
 TRAJECTORY = "trajectory"
@@ -31,6 +33,8 @@ def draw_instance(trial: Trial) -> Instance:
 def measure(trial: Trial) -> Row:
     """The outcome of one trial: `trial_id`, circumstances, and measured columns if its status is `ok`."""
     row: Row = {"trial_id": trial.id, "started_at": datetime.now(UTC)}
+    if trial.cell.own:
+        row["own_code"] = _fingerprint(trial.cell.own)
     clock = time.perf_counter()
     try:
         method = trial.cell.method
@@ -46,6 +50,10 @@ def measure(trial: Trial) -> Row:
         row |= failure("failed", error)
     row["seconds"] = time.perf_counter() - clock
     return row
+
+
+_fingerprint = cache(fingerprint)
+"""Own code runs in processes that end with the sweep: what a process has imported does not change."""
 
 
 def failure(status: str, error: BaseException) -> Row:

@@ -5,10 +5,11 @@ in two, and readers keep one. Parts are named by their content: two compactions 
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recovery.errors import StoreError
 from recovery.methods.columns import Columns
@@ -46,6 +47,20 @@ def _fewer_rows(tables: list[pa.Table]) -> Iterable[pa.Table]:
 def _fewer_records(tables: list[pa.Table]) -> Iterable[pa.Table]:
     records = merge_records(tables)
     return split_records(records, BYTES_A_PART * len(records) // records.nbytes)
+
+
+def take_out(folder: Folder, trials: Collection[str], prefix: str) -> None:
+    """Move what is stored of these trials into datasets named with `prefix`, so that they count as missing.
+
+    Raises `StoreError`.
+    """
+    for name in (TRIALS, TRAJECTORIES):
+        for path, table in _whole_parts(folder.path / name):
+            chosen = pc.is_in(table["trial_id"], pa.array(sorted(trials), pa.string()))
+            if pc.any(chosen).as_py():
+                folder.write(table.filter(chosen), f"{prefix}{name}")
+                kept = table.filter(pc.invert(chosen))
+                _replace(folder, name, [(path, table)], [kept] if len(kept) else [])
 
 
 def add_columns(

@@ -153,21 +153,17 @@ class Folder:
 
     def write(self, rows: pa.Table, dataset: str = TRIALS) -> Path:
         """Add one part. Raises `StoreError` (disk full, folder gone), with nothing half-written."""
+        place = self.path / dataset
         try:
-            return write_part(self.path / dataset, rows)
+            place.mkdir(exist_ok=True)
+            return write_part(place, rows)
         except OSError as error:
             raise self._unwritable(error) from error
 
     def write_trajectories(self, records: Iterable[tuple[str, Mapping[str, Array]]]) -> None:
         """Add what trials recorded on their way, (trial id, record) each. Raises `StoreError`."""
-        kept = list(records)
-        if not kept:
-            return
-        try:
-            self.trajectories.mkdir(exist_ok=True)
-        except OSError as error:
-            raise self._unwritable(error) from error
-        self.write(trajectory_table(kept), TRAJECTORIES)
+        if kept := list(records):
+            self.write(trajectory_table(kept), TRAJECTORIES)
 
     def write_round(self, content: Round) -> None:
         """Add a round, unless another process was first. Raises `StoreError`."""
@@ -206,6 +202,20 @@ class Folder:
     def _with_record(self) -> set[str]:
         parts, _ = read_parts(self.trajectories, columns=["trial_id"])
         return {trial_id for _, table in parts for trial_id in table["trial_id"].to_pylist()}
+
+    def of_other_code(self, codes: Collection[str]) -> set[str]:
+        """The trials that are stored only with code of the user's that is none of these hashes."""
+        parts, _ = read_parts(self.trials, columns=["trial_id", "own_code"])
+        known = [table.filter(pc.is_valid(table["own_code"])) for _, table in parts if "own_code" in table.column_names]
+        current = [pc.is_in(table["own_code"], pa.array(sorted(codes), pa.string())) for table in known]
+        others = {
+            trial_id
+            for table, same in zip(known, current, strict=True)
+            for trial_id in table.filter(pc.invert(same))["trial_id"].to_pylist()
+        }
+        for table, same in zip(known, current, strict=True) if others else ():
+            others.difference_update(table.filter(same)["trial_id"].to_pylist())
+        return others
 
     def timings(self) -> dict[str, float]:
         """trial_id -> seconds of every stored trial that is ok; empty if there is no folder."""

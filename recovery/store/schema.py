@@ -21,8 +21,10 @@ CIRCUMSTANCE: dict[str, pa.DataType] = {
     "error_type": pa.string(),
     "error_message": pa.string(),
     "recorded": pa.int64(),
+    "own_code": pa.string(),
 }
-"""`recorded`: how many moments of its way the trial left in the trajectories; null for none."""
+"""`recorded`: how many moments of its way the trial left in the trajectories; null for none. `own_code`: a hash of the
+user's code that it ran; null for the program's own."""
 TIMES = ("seconds", "started_at")
 """The columns in which two runs of one trial differ."""
 

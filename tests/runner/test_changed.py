@@ -1,0 +1,106 @@
+"""Rows say which code of the user's they ran; what ran other code than there is now is said, and run again if asked."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from recovery.runner.replay import stored_rows
+from recovery.store import read
+from recovery.store.compact import compact
+from recovery.store.folder import Folder
+from recovery.user import fingerprint, resolve, user_names
+from tests.cli.test_odd_input import recover
+from tests.runner.sweeps import rows, sweep, write_config
+
+RIDGE = """
+from dataclasses import dataclass
+from own_helpers import shift
+from recovery.methods.columns import select
+
+@dataclass(frozen=True)
+class Ridge:
+    columns = select("gap", "iterations")
+
+    def cost(self, n, d):
+        return 1.0
+
+    def __call__(self, instance, architecture):
+        return {"gap": shift(instance.setting.n)}
+"""
+HELPERS = "def shift(n):\n    return n + {by}\n"
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own_ridge.py").write_text(RIDGE)
+    (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=1))
+    for name in ("own_ridge", "own_helpers"):
+        monkeypatch.delitem(__import__("sys").modules, name, raising=False)
+    method = [{"kind": "own_ridge:Ridge"}, {"kind": "isometry"}]
+    return write_config(tmp_path, method=None, architecture="relu_skip", axes={"n": [4, 8], "d": [2], "method": method})
+
+
+def test_an_edited_helper_is_said_and_its_trials_run_again(tmp_path: Path, config: Path) -> None:
+    out = tmp_path / "out"
+    assert recover("sweep", config, "--out", out, "-j", 1).stderr.count("other code") == 0
+    before = rows(out)
+    codes = before.groupby("method")["own_code"].nunique(dropna=True).to_dict()
+    assert codes == {"isometry": 0, "own_ridge:Ridge": 1}
+    assert "(0 run now)" in recover("sweep", config, "--out", out).stdout
+    (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=2))
+    compact(Folder(out))
+    said = recover("sweep", config, "--out", out, "-j", 1)
+    assert "(0 run now)" in said.stdout
+    assert "8 of them ran other code of yours than there is now: --rerun-changed" in said.stderr
+    again = recover("sweep", config, "--out", out, "-j", 1, "--rerun-changed")
+    assert (again.exit_code, "(8 run now)" in again.stdout, "other code" in again.stderr) == (0, True, False)
+    after = rows(out)
+    own = after["method"] == "own_ridge:Ridge"
+    assert (after.loc[own, "gap"] == after.loc[own, "n"] + 2).all()
+    pd.testing.assert_frame_equal(after[~own], before[~own])
+    moved = pd.read_parquet(out / "changed-trials").set_index("trial_id").sort_index()
+    assert (moved["gap"] == moved["n"] + 1).all()
+    assert len(stored_rows(read(out))) == 16
+    assert "(0 run now)" in recover("sweep", config, "--out", out, "--rerun-changed").stdout
+
+
+def test_records_of_other_code_go_with_their_rows(tmp_path: Path, config: Path) -> None:
+    text = RIDGE.replace('return {"gap"', 'm = Measurement({"gap"').replace("n)}", "n)})")
+    text += "        m.trajectory = {'loss': [float(shift(0))]}\n        return m\n"
+    (tmp_path / "own_ridge.py").write_text("from recovery.methods.measurement import Measurement\n" + text)
+    out = tmp_path / "out"
+    sweep(config, out)
+    (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=5))
+    sweep(config, out, rerun_changed=True)
+    losses = pd.read_parquet(out / "trajectories")["loss"]
+    assert losses.tolist() == [5.0] * 8
+
+
+def test_what_is_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package = tmp_path / "own_package"
+    (package / "deep").mkdir(parents=True)
+    files = {
+        package / "__init__.py": "",
+        package / "main.py": "from . import near\nfrom .deep.far import *\ndef f():\n    import own_late\n",
+        package / "near.py": "import numpy\nimport recovery.user\n",
+        package / "deep" / "far.py": "from .. import main\n",
+        tmp_path / "own_late.py": "",
+        tmp_path / "own_unused.py": "",
+    }
+    for path, text in files.items():
+        path.write_text(text)
+    resolve("own_package.main:f")
+    names = set(user_names({"data": {"ensemble": "own_package.main:f"}, "method": [{"kind": "isometry"}]}))
+    assert names == {"own_package.main:f"}
+    seen = fingerprint(names)
+    changes = {}
+    for path, text in files.items():
+        path.write_text(text + "# edited\n")
+        changes[path.name] = fingerprint(names) != seen
+        path.write_text(text)
+    assert changes == {name.name: name.name != "own_unused.py" for name in files}
+    (package / "near.py").write_text("no python (\n")
+    assert fingerprint(names) != seen

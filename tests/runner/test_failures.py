@@ -1,0 +1,71 @@
+"""Failures alike: shown with their traceback at once, and not repeated to the end."""
+
+from pathlib import Path
+
+import pytest
+
+from recovery.store import read
+from tests.cli.test_odd_input import recover
+from tests.runner.sweeps import rows, sweep, write_config
+
+OWN = """
+from dataclasses import dataclass
+from recovery.methods.columns import select
+
+@dataclass(frozen=True)
+class {name}:
+    columns = select("recovered")
+
+    def cost(self, n, d):
+        return n * d
+
+    def __call__(self, instance, architecture):
+        {body}
+"""
+
+
+def test_equal_failures_stop_the_sweep(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path, method={"act": "raise"}, replicates=40), tmp_path / "out"
+    result = recover("sweep", config, "--out", out, "-j", 1)
+    assert result.exit_code == 1
+    assert (
+        "stopped: 50 trials of fake_methods:Fake failed alike and none was measured (ArithmeticError" in result.stderr
+    )
+    assert 50 <= len(rows(out)) < 240
+    assert sweep(config, out, max_equal_failures=0).stored == {"failed": 240}
+
+
+def test_a_method_that_measured_something_goes_on(tmp_path: Path) -> None:
+    axes = {"n": [4], "d": [2], "method.act": ["measure", "raise"]}
+    config = write_config(tmp_path, axes=axes, replicates=60)
+    assert sweep(config, tmp_path / "out").stored == {"ok": 60, "failed": 60}
+
+
+def test_the_first_failure_of_own_code_is_shown_and_replayed(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path, method={"act": "raise"}), tmp_path / "out"
+    said = recover("sweep", config, "--out", out, "-j", 1).stderr
+    assert said.count("failed: ArithmeticError: no luck with n = 4") == 1
+    assert 'raise ArithmeticError(f"no luck' in said
+    assert said.index("raise Arith") < said.index("24 of 24 trials")
+    assert "raise Arith" not in recover("sweep", config, "--out", tmp_path / "quiet", "-j", 1, "-q").stderr
+    where = next(line for line in recover("status", out).stdout.splitlines() if "where: recover" in line)
+    assert "--traceback --trust" in where
+    again = recover(*where.split()[2:])
+    assert again.exit_code == 0
+    assert 'raise ArithmeticError(f"no luck' in again.stdout
+
+
+@pytest.mark.parametrize("name", ["First", "Second"])
+def test_each_choice_of_own_code_is_tried_first_where_it_is_cheapest(tmp_path: Path, name: str) -> None:
+    for other in ("First", "Second"):
+        body = "raise KeyError('no')" if other == name else "return {}"
+        (tmp_path / f"own_{other.lower()}.py").write_text(OWN.format(name=other, body=body))
+    method = [{"kind": "own_first:First"}, {"kind": "own_second:Second"}]
+    config = write_config(tmp_path, axes={"n": [4, 40], "d": [2], "method": method}, replicates=500)
+    result = recover("sweep", config, "--out", tmp_path / "out", "-j", 1, "--fail-fast")
+    assert result.exit_code == 1
+    frame = read(tmp_path / "out").frame
+    tried = frame[frame["status"] == "failed"]
+    assert tried["n"].min() == 4
+    assert "raise KeyError('no')" in result.stderr
+    assert len(frame) < 2000
