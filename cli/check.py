@@ -1,5 +1,6 @@
 """`recover check`: validate a config and say what it would run."""
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 @click.option(
     "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field of the config; repeatable."
 )
-def command(config: str, overrides: tuple[str, ...]) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Validate CONFIG and say what it would run: axes, cells, trials, and where its results go.
 
     CONFIG is a YAML file or the name of a shipped config (`recover configs`). Nothing is run or written. Exit status:
@@ -25,6 +27,11 @@ def command(config: str, overrides: tuple[str, ...]) -> None:
     from recovery.config import find, load
 
     sweep = load(config, overrides)
+    if as_json:
+        facts = {"name": sweep.name, "title": sweep.title, "source": sweep.source, "axes": sweep.axes}
+        more = {"cells": len(sweep.cells), "trials": sweep.size, "claims": len(sweep.claims)}
+        click.echo(json.dumps({"file": str(find(config)), **facts, **more}))
+        return
     lines = [("file", str(find(config))), ("name", sweep.name), ("title", sweep.title), ("source", sweep.source)]
     lines += [("axis", line) for line in _axes(sweep)]
     lines += [

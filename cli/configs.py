@@ -1,10 +1,13 @@
 """`recover configs`: what ships with the program."""
 
+import json
+
 import click
 
 
 @click.command()
-def command() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+def command(as_json: bool) -> None:
     """List the configs that ship with the program: name, number of trials, title and source.
 
     `recover sweep NAME` runs one, and `recover check NAME` says where its file is, to copy and change.
@@ -12,6 +15,10 @@ def command() -> None:
     from recovery.config import load, shipped
 
     sweeps = [load(path) for path in shipped().values()]
+    if as_json:
+        facts = [{"name": s.name, "trials": s.size, "title": s.title, "source": s.source} for s in sweeps]
+        click.echo(json.dumps(facts))
+        return
     width = max((len(sweep.name) for sweep in sweeps), default=0)
     for sweep in sweeps:
         source = f"  ({sweep.source})" if sweep.source else ""

@@ -1,5 +1,6 @@
 """`recover replay`: run one stored trial again."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from . import options
 @click.option("--save", type=options.FolderPath(dir_okay=False), metavar="FILE.npz", help="Save the instance.")
 @click.option("--traceback", "show_traceback", is_flag=True, help="Show where a failed trial failed.")
 @options.trust
-def command(results: Path, trial_id: str, save: Path | None, show_traceback: bool, trust: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(results: Path, trial_id: str, save: Path | None, show_traceback: bool, trust: bool, as_json: bool) -> None:
     """Run the trial TRIAL_ID of RESULTS again and compare with its row; any unique beginning of the id will do.
 
     With --save, also write what was drawn: X, y, noise, patterns, planted neurons and X_test. Exit status: 0 if the
@@ -29,6 +31,11 @@ def command(results: Path, trial_id: str, save: Path | None, show_traceback: boo
     trial = find_trial(grid, trial_id, trust=trust)
     ((again,),) = Engine(1).run([trial])
     stored, where = stored_row(grid, trial), again.pop(TRACEBACK, "")
+    if as_json:
+        rows = {"trial_id": trial.id, "stored": stored, "again": {**again, TRAJECTORY: None, TRACEBACK: where}}
+        found = differences(stored, again, grid.columns) if stored else []
+        click.echo(json.dumps({**rows, "differences": [str(difference) for difference in found]}, default=str))
+        sys.exit(0 if all(difference.rounding for difference in found) else 1)
     places = ", ".join(f"{name} = {value}" for name, value in trial.cell.coordinates.items())
     click.echo(f"{trial.id}: replicate {trial.replicate} of {places}")
     for name, value in again.items():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -72,6 +74,8 @@ class Shard(click.ParamType[tuple[int, int]]):
 @click.option("--rerun-changed", is_flag=True, help="Run again what ran other code of yours than there is now.")
 @click.option("--dry-run", is_flag=True, help="Say what would run and for how long; write nothing.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+@click.option("--on-end", metavar="COMMAND", help="Run a shell command at the end, with that JSON on its input.")
 def command(
     config: str,
     out: Path | None,
@@ -89,6 +93,8 @@ def command(
     rerun_changed: bool,
     dry_run: bool,
     quiet: bool,
+    as_json: bool,
+    on_end: str | None,
 ) -> None:
     """Run the trials of CONFIG that are not stored yet, and store a row for each.
 
@@ -97,7 +103,17 @@ def command(
     2 bad usage or config, 75 stopped early (SIGINT, SIGTERM, SIGUSR1, --max-time, a full disk, a round that waits for
     other shards): call again.
     """
+    from recovery.errors import RecoverError
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
+
+    def end(status: int, **found: object) -> NoReturn:
+        text = json.dumps({"config": config, "exit": status, **found})
+        with suppress(OSError):  # the terminal may be gone
+            if as_json:
+                click.echo(text)
+        if on_end is not None and not dry_run:
+            tell(on_end, text)
+        sys.exit(status)
 
     try:
         with Stop(max_time) as stop:
@@ -129,14 +145,37 @@ def command(
             summary = run(planned, options, Progress(display(sweep.name, quiet=quiet)), stop)
     except StopRequested as request:
         click.echo(f"stopped by {request} before the first trial; run the same command to go on", err=True)
-        sys.exit(RESUMABLE)
+        end(RESUMABLE, stopped=str(request))
+    except RecoverError as error:
+        click.echo(f"Error: {error}", err=True)
+        end(2, error=str(error))
     for path, reason in summary.damaged:
         click.echo(f"{path}: set aside, {reason}; its trials run again", err=True)
     with suppress(OSError):  # the terminal may be gone
-        _report(planned, summary, options, quiet)
-    if summary.stopped and not summary.gave_up:
-        sys.exit(RESUMABLE)
-    sys.exit(1 if sum(summary.stored.values()) > summary.stored["ok"] else 0)
+        _report(planned, summary, options, quiet, as_json)
+    failed = sum(summary.stored.values()) > summary.stored["ok"]
+    end(RESUMABLE if summary.stopped and not summary.gave_up else int(failed), **_content(planned, summary))
+
+
+def tell(command: str, text: str) -> None:
+    """Run a shell command with a text on its input; that it fails is said, and changes nothing."""
+    done = subprocess.run(command, shell=True, input=text + "\n", text=True, check=False)
+    if done.returncode:
+        click.echo(f"--on-end: {command!r} ended with status {done.returncode}", err=True)
+
+
+def _content(planned: Plan, summary: Summary) -> dict[str, object]:
+    return {
+        "name": planned.sweep.name,
+        "folder": str(planned.folder.path),
+        "planned": summary.planned,
+        "stored": dict(summary.stored),
+        "ran": dict(summary.ran),
+        "changed": summary.changed,
+        "damaged": [str(path) for path, _ in summary.damaged],
+        "stopped": summary.stopped,
+        "gave_up": summary.gave_up,
+    }
 
 
 def _forecast(planned: Plan, options: Options) -> str:
@@ -160,11 +199,13 @@ def _forecast(planned: Plan, options: Options) -> str:
     return "\n".join(lines)
 
 
-def _report(planned: Plan, summary: Summary, options: Options, quiet: bool) -> None:
+def _report(planned: Plan, summary: Summary, options: Options, quiet: bool, as_json: bool) -> None:
     folder, stored = planned.folder.path, sum(summary.stored.values())
     failed = sorted((status, count) for status, count in summary.stored.items() if status != "ok")
     counts = "".join(f", {count} {status}" for status, count in failed)
-    click.echo(f"{folder}: {stored} of {summary.planned} trials stored{counts} ({sum(summary.ran.values())} run now)")
+    if not as_json:
+        text = f"{folder}: {stored} of {summary.planned} trials stored{counts} ({sum(summary.ran.values())} run now)"
+        click.echo(text)
     if summary.changed:
         text = f"{summary.changed} of them ran other code of yours than there is now: --rerun-changed runs them again"
         click.echo(text, err=True)

@@ -1,7 +1,9 @@
 """`recover verify`: run a random sample of the stored trials again, or prove their verdicts."""
 
+import json
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from recovery.config import Trial
     from recovery.store import Grid
 
+Say = Callable[[str], None]
+
 
 @click.command()
 @options.results
@@ -22,8 +26,16 @@ if TYPE_CHECKING:
 @click.option("--rigorous", is_flag=True, help="Prove the rows' verdicts in ball arithmetic instead of replaying them.")
 @click.option("--out", type=options.FolderPath(), help="CSV file for what --rigorous found, a line a row.")
 @options.trust
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
-    results: Path, sample: int, seed: int | None, jobs: int, rigorous: bool, out: Path | None, trust: bool
+    results: Path,
+    sample: int,
+    seed: int | None,
+    jobs: int,
+    rigorous: bool,
+    out: Path | None,
+    trust: bool,
+    as_json: bool,
 ) -> None:
     """Check the files of RESULTS against their checksums, and replay K random rows, or prove their verdicts.
 
@@ -46,14 +58,18 @@ def command(
         faults.append(f"{len(stored) - len(trials)} stored rows belong to no trial of the sweep: its config was edited")
     if not stored:
         faults.append("no rows are stored: there is nothing to verify")
+    say: Say = (lambda text: None) if as_json else click.echo
     for fault in faults:
-        click.echo(f"{results}: {fault}")
+        say(f"{results}: {fault}")
     chosen = random.Random(seed).sample(trials, min(sample, len(trials)))
-    failures = _prove(grid, chosen, out) if rigorous else _replay(grid, chosen, jobs)
+    failures = _prove(grid, chosen, out, say) if rigorous else _replay(grid, chosen, jobs, say)
+    if as_json:
+        found = {"stored": len(stored), "looked_at": len(chosen), "failures": failures, "faults": faults}
+        click.echo(json.dumps({"folder": str(results), **found}))
     sys.exit(1 if failures or faults else 0)
 
 
-def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int) -> int:
+def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> int:
     """Print what differs; returns how many rows do."""
     from recovery.runner.replay import differences, stored_rows
     from recovery.runner.workers import Engine
@@ -67,16 +83,14 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int) -> int:
             rounding += bool(found) and all(difference.rounding for difference in found)
             for difference in found:
                 if not difference.rounding:
-                    click.echo(f"{row['trial_id']} differs in {difference}")
+                    say(f"{row['trial_id']} differs in {difference}")
     different = len(chosen) - same - rounding
     close = f", {rounding} up to rounding" if rounding else ""
-    click.echo(
-        f"{grid.path}: {len(chosen)} of {len(stored)} rows replayed, {same} the same{close}, {different} different"
-    )
+    say(f"{grid.path}: {len(chosen)} of {len(stored)} rows replayed, {same} the same{close}, {different} different")
     return different
 
 
-def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None) -> int:
+def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> int:
     """Print which verdicts are proved; returns how many are not."""
     from recovery.runner.replay import stored_rows
 
@@ -93,9 +107,9 @@ def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None) -> int:
         found = check(trial, stored[trial.id])
         checked.append(found)
         if found.outcome == "not proved":
-            click.echo(f"{trial.id} {found.verdict}: not proved: {found.result.reason}")
+            say(f"{trial.id} {found.verdict}: not proved: {found.result.reason}")
     first, *rest = summary(checked)
-    click.echo("\n".join([f"{grid.path}: {len(chosen)} of {len(stored)} rows, {first}", *rest]))
+    say("\n".join([f"{grid.path}: {len(chosen)} of {len(stored)} rows, {first}", *rest]))
     if out is not None:
         write(out, checked)
     return sum(found.outcome == "not proved" for found in checked)

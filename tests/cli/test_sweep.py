@@ -149,3 +149,42 @@ def test_the_configs_backend_runs_the_trials_unless_the_command_line_names_one(
     recover("sweep", config, "--out", tmp_path / "out")
     recover("sweep", config, "--out", tmp_path / "out", "--backend", "processes")
     assert used == ["threading", "processes"]
+
+
+def test_the_end_is_told_as_json_to_a_command(tmp_path: Path) -> None:
+    config, out, heard = write_config(tmp_path), tmp_path / "out", tmp_path / "heard.json"
+    hook = f"cat > '{heard}'"
+    done = recover("sweep", config, "--out", out, "--jobs", 1, "--json", "--on-end", hook)
+    told = json.loads(heard.read_text())
+    assert json.loads(done.stdout) == told
+    assert (told["exit"], told["planned"], told["stored"], told["ran"]) == (0, 24, {"ok": 24}, {"ok": 24})
+    assert recover("sweep", write_config(tmp_path, seed=8), "--out", out, "--on-end", hook).exit_code == 2
+    told = json.loads(heard.read_text())
+    assert told["exit"] == 2
+    assert "seed: 7 -> 8" in told["error"]
+    quiet = recover("sweep", write_config(tmp_path), "--out", out, "--quiet")
+    assert (quiet.stdout.count("\n"), quiet.stderr) == (1, "")
+    failing = recover("sweep", write_config(tmp_path), "--out", out, "--quiet", "--on-end", "exit 3")
+    assert failing.exit_code == 0
+    assert "--on-end: 'exit 3' ended with status 3" in failing.stderr
+    heard.unlink()
+    recover("sweep", write_config(tmp_path), "--out", out, "--dry-run", "--on-end", hook)
+    assert not heard.exists()
+
+
+def test_commands_print_json(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path), tmp_path / "out"
+    assert json.loads(recover("check", config, "--json").stdout)["trials"] == 24
+    assert "p1-fig06" in [entry["name"] for entry in json.loads(recover("configs", "--json").stdout)]
+    recover("sweep", config, "--out", out, "--jobs", 1)
+    trial = read(out).frame["trial_id"].iloc[0]
+    replayed = json.loads(recover("replay", out, trial, "--trust", "--json").stdout)
+    assert (replayed["stored"]["objective"], replayed["differences"]) == (replayed["again"]["objective"], [])
+    verified = recover("verify", out, "--trust", "--json", "--sample", 5)
+    assert json.loads(verified.stdout) == {
+        "folder": str(out),
+        "stored": 24,
+        "looked_at": 5,
+        "failures": 0,
+        "faults": [],
+    }
