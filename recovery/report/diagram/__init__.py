@@ -1,6 +1,6 @@
 """A phase diagram as data: cells, layout, the quantity shown, its scale, and the theory in its plane."""
 
-from recovery.report.diagram.axis import Axis
+from recovery.report.diagram.axis import Axis, log_ticks
 from recovery.report.diagram.cells import Cells
 from recovery.report.diagram.curves import Line, lines
 from recovery.report.diagram.diagram import Diagram, Panel, describe
@@ -25,5 +25,6 @@ __all__ = [
     "is_measured",
     "is_number",
     "lines",
+    "log_ticks",
     "scale_of",
 ]

@@ -85,6 +85,15 @@ class Axis:
         return bool(np.allclose(steps, steps[0]) and np.ptp(ticks) >= 0.6 * np.ptp(self.at))
 
 
+def log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten between two positive numbers, at most `MOST_TICKS`; over less than two decades 1, 2, 5 of each."""
+    first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
+    steps = (1.0,) if high >= 100 * low else (1.0, 2.0, 5.0)
+    ticks = [step * 10.0**k for k in range(first, last + 1) for step in steps]
+    inside = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+    return inside[:: -(-len(inside) // MOST_TICKS)] if inside else [low, high]
+
+
 def _log_spaced(numbers: Array) -> bool:
     """Whether positive numbers in rising or falling order span decades, and their ratios are the more even."""
     if len(numbers) < 2 or numbers.max() < DECADES * numbers.min():

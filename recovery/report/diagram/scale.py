@@ -15,7 +15,7 @@ DECADES = 1e8
 
 @dataclass(frozen=True)
 class Scale:
-    """Limits, whether they are logarithmic, the label that states both, at which ends values lie beyond, and the
+    """Limits, whether they are logarithmic, a label, at which ends values lie beyond, and the
     name of a colour map on which bright is good: a high frequency and a small distance alike."""
 
     limits: tuple[float, float]
@@ -59,7 +59,7 @@ def scale_of(diagram: Diagram) -> Scale:
             raise ReportError(f"report.limits starts at {low:g}, which a log scale cannot show; start above 0")
     if high <= low:
         low, high = (low / 2, low * 2) if logarithmic else (low - 0.5, low + 0.5)
-    label = f"median {diagram.quantity.label}, {'log' if logarithmic else 'linear'} scale {low:.2g} to {high:.2g}"
+    label = f"median {diagram.quantity.label}" + (", log scale" if logarithmic else "")
     beyond = ((values < low).any(), (values > high).any())
     extend: Any = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]
     return Scale((low, high), logarithmic, label, extend, colours)

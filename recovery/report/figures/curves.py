@@ -18,7 +18,7 @@ from scipy.interpolate import PchipInterpolator
 from recovery.config import NamedCurve, RatioCurve
 from recovery.report.diagram import Axis, Diagram, Panel, is_number, scale_of
 from recovery.report.figures.names import axis_label, pair_label, where_label
-from recovery.report.figures.sheet import not_measured, set_axis, sheet
+from recovery.report.figures.sheet import label_log, not_measured, set_axis, sheet
 from recovery.report.figures.style import CURVES as CURVE_COLOURS
 from recovery.report.figures.style import DASHES, line_style, style_of
 from recovery.report.statistics import wilson
@@ -73,6 +73,8 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> None:
         ax.set_ylim(-0.04, 1.04)
     elif scale_of(diagram).logarithmic and (diagram.table["value"].dropna() > 0).all():
         ax.set_yscale("log")
+        if diagram.table["value"].notna().any():
+            label_log(ax.yaxis, *_positive(diagram))
     if panel.undefined or not len(panel.cells):
         if panel.undefined:
             not_measured(ax)
@@ -92,6 +94,12 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> None:
         ax.vlines(x, low, high, color=look["color"], lw=0.6, alpha=0.6)
         if axis.kind != "even" and len(x) > 1:
             _theory(ax, diagram, panel, y, look["color"], exact)
+
+
+def _positive(diagram: Diagram) -> tuple[float, float]:
+    """The least positive and the largest value of any trial."""
+    lowest = diagram.table["lowest"]
+    return float(lowest.where(lowest > 0, diagram.table["value"]).min()), float(diagram.table["highest"].max())
 
 
 def _aside(axis: Axis, x: Array, i: int, count: int) -> Array:

@@ -110,7 +110,7 @@ def _mark_handles(diagram: Diagram) -> list[Line2D]:
     totals = diagram.totals
     handles = []
     style: dict[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5}
-    if totals["failed"] or totals["missing"]:
+    if (diagram.table[["failed", "missing"]] > 0).any(axis=None):
         words = " and ".join(f"{name} ({totals[name]})" for name in ("failed", "missing") if totals[name])
         handles.append(Line2D([], [], marker=[(-1, -1), (1, 1)], label=f"trials {words}", **style))
     if (diagram.table["ok"] == 0).any():
@@ -136,7 +136,7 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     view = (ax.get_xlim(), ax.get_ylim())
     free = [size for size in analysis.pooled[i].sizes if np.isfinite([size.n50.low, size.n50.high]).all()]
     at, ends = [size.d for size in free], np.array([[size.n50.low, size.n50.high] for size in free]).reshape(-1, 2)
-    band: dict[str, Any] = {"color": FREE, "linewidth": 2.5, "alpha": 0.7}
+    band: dict[str, Any] = {"color": FREE, "linewidth": 1.4, "alpha": 0.8}
     (ax.hlines if analysis.diagram.layout.x == "n" else ax.vlines)(at, *ends.T, zorder=4.9, **band)
     if analysis.diagram.layout.x == "n":
         ax.errorbar(n50, d, xerr=error, **style, **bars)

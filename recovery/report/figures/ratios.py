@@ -14,7 +14,7 @@ from recovery.report.figures.style import line_style, style_of
 from recovery.report.statistics import poolable, wilson
 
 FULL = 0.6
-"""Of a map's rectangle of n and d, the least part that its cells should fill."""
+"""Of the rectangle of n and d that all panels share, the least part that their cells should fill."""
 
 
 def is_ragged(diagram: Diagram) -> bool:
@@ -24,11 +24,8 @@ def is_ragged(diagram: Diagram) -> bool:
     planned = diagram.sweep.combinations((*diagram.layout.panels, "n", "d"))
     reached = diagram.table[[*diagram.layout.panels, "n", "d"]].itertuples(index=False, name=None)
     cells = {*planned, *reached}
-    panels: dict[Any, set[tuple[Any, Any]]] = {}
-    for *where, n, d in cells:
-        panels.setdefault(tuple(where), set()).add((n, d))
-    room = sum(len({n for n, _ in part}) * len({d for _, d in part}) for part in panels.values())
-    return sum(map(len, panels.values())) < FULL * room
+    room = len(diagram.panels) * len({n for *_, n, _ in cells}) * len({d for *_, d in cells})
+    return len(cells) < FULL * room
 
 
 def draw_ratios(analysis: Analysis) -> Figure:

@@ -12,13 +12,15 @@ from typing import Any, Literal
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis as DrawnAxis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
-from recovery.report.diagram import Axis
-from recovery.report.figures.names import letters, plain, value_label
+from recovery.report.diagram import Axis, log_ticks
+from recovery.report.figures.names import letters, number, plain, value_label
 from recovery.report.figures.style import FILES, Style
 
 GAP = 5.0
@@ -84,6 +86,8 @@ class Sheet:
             mesh, ax=self.axes, label="\n".join(lines), shrink=shrink, aspect=24, pad=0.015, extend=extend
         )
         bar.outline.set_linewidth(0.6)
+        if isinstance(mesh.norm, LogNorm):
+            label_log(bar.ax.yaxis, *map(float, mesh.get_clim()))
 
 
 @contextmanager
@@ -177,6 +181,13 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     drawn.set_ticks([], minor=True)
     if which == "x" and sum(len(value_label(value)) for _, value in ticks) > 28:
         ax.tick_params(axis="x", rotation=30)
+
+
+def label_log(drawn: DrawnAxis, low: float, high: float) -> None:
+    """Ticks of a log axis from low to high: few, as plain numbers where those are short, none between them."""
+    ticks = log_ticks(low, high)
+    drawn.set_ticks(ticks, [number(tick) for tick in ticks])
+    drawn.set_ticks([], minor=True)
 
 
 def not_measured(ax: Axes) -> None:

@@ -1,0 +1,173 @@
+"""Every config, run small, with every figure that it has: contact sheets to look at, and which texts are cut.
+
+    python -m benchmarks.gallery [NAME ...]
+
+Sweeps are thinned to a few values of each axis and three replicates, and stopped after `SECONDS`; what is missing
+stays a hole at its place. Grids and pictures go to results/gallery, where a second run goes on; sheets to docs/gallery.
+"""
+
+import copy
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+from PIL import Image
+
+from recovery.config import load, shipped
+from recovery.config.values import listed
+from recovery.errors import RecoverError
+from recovery.report.claims import Analysis
+from recovery.report.diagram import Diagram
+from recovery.report.figures import figures_beside, main_figure, render
+from recovery.store import read
+
+SECONDS = 25
+MOST = {"n": 10, "d": 5}
+"""Values of an axis that are kept; of others nine."""
+LARGEST = {"n": 200, "d": 50, "method.epochs": 300}
+METHOD = {"epochs": 300, "draws": 200, "record": 5}
+"""The largest settings of a method."""
+DOTS = 80
+SHEET = (1700, 2200)
+GAP = 8
+
+
+def thinned(document: dict[str, Any]) -> dict[str, Any]:
+    """A config with few values on each axis, few replicates and short training."""
+    document = copy.deepcopy(document)
+    document["replicates"] = min(document["replicates"], 3)
+    method = document.get("method")
+    for name, most in METHOD.items() if isinstance(method, dict) else []:
+        if method.get(name):
+            method[name] = min(method[name], most)
+    if "sampling" in document:
+        document["sampling"] |= {"budget": 1200, "rounds": 4}
+    axes = document.get("axes", {})
+    for block in axes if isinstance(axes, list) else [axes]:
+        for name, spec in block.items():
+            if name not in ("zip", "include", "exclude") and not (isinstance(spec, dict) and "times" in spec):
+                block[name] = _few([value for value, _ in listed(spec)], MOST.get(name, 9), LARGEST.get(name))
+    return document
+
+
+def _few(values: list[Any], most: int, largest: float | None) -> list[Any]:
+    kept = [value for value in values if largest is None or value <= largest] or values[:1]
+    return [kept[i] for i in np.unique(np.linspace(0, len(kept) - 1, min(most, len(kept))).round().astype(int))]
+
+
+@contextmanager
+def texts_drawn() -> Iterator[list[Text]]:
+    """The texts that matplotlib draws inside the block."""
+    found: list[Text] = []
+    draw = Text.draw
+
+    def noting(self: Text, renderer: Any) -> None:
+        if self.get_visible() and self.get_text().strip():
+            found.append(self)
+        draw(self, renderer)
+
+    Text.draw = noting  # type: ignore[method-assign,assignment]
+    try:
+        yield found
+    finally:
+        Text.draw = draw  # type: ignore[method-assign]
+
+
+def faults(figure: Figure) -> list[str]:
+    """Texts that leave the canvas, and pairs of texts that overlap."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()  # lets the layout settle
+    with texts_drawn() as found:
+        canvas.draw()
+    width, height = canvas.get_width_height()
+    boxes = [(text.get_text(), _box(text, canvas)) for text in dict.fromkeys(found)]
+    cut = [
+        f"cut: {text!r}"
+        for text, box in boxes
+        if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1
+    ]
+    for (one, a), (other, b) in combinations(boxes, 2):
+        across, up = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
+        if across > 1 and up > 1:
+            cut.append(f"overlap: {one!r} and {other!r}")
+    return cut
+
+
+def _box(text: Text, canvas: FigureCanvasAgg) -> Bbox:
+    """The pixels of a text, without the empty lines below it that keep room for another."""
+    box = text.get_window_extent(canvas.get_renderer())
+    words = text.get_text()
+    empty = len(words) - len(words.rstrip("\n"))
+    return Bbox([[box.x0, box.y0 + box.height * empty / (words.count("\n") + 1)], [box.x1, box.y1]])
+
+
+def sheets(pictures: Sequence[Path]) -> list[Image.Image]:
+    """The pictures side by side on as many sheets as they need."""
+    pages: list[list[tuple[Image.Image, int, int]]] = [[]]
+    x = y = high = 0
+    for path in pictures:
+        picture = Image.open(path).convert("RGB")
+        if x + picture.width > SHEET[0]:
+            x, y, high = 0, y + high + GAP, 0
+        if y + picture.height > SHEET[1]:
+            pages.append([])
+            x = y = high = 0
+        pages[-1].append((picture, x, y))
+        x, high = x + picture.width + GAP, max(high, picture.height)
+    found = []
+    for page in pages:
+        sheet = Image.new("RGB", (SHEET[0], max(y + picture.height for picture, _, y in page)), "#cccccc")
+        for picture, x, y in page:
+            sheet.paste(picture, (x, y))
+        found.append(sheet.quantize(128))
+    return found
+
+
+def _sweep(name: str, out: Path) -> None:
+    config = out / f"{name}.json"
+    config.write_text(json.dumps(thinned(load(name).document), default=str))
+    command = [sys.executable, "-m", "cli", "sweep", str(config), "--out", str(out / name), "--jobs", "1", "--quiet"]
+    subprocess.run([*command, "--max-time", f"{SECONDS}s"], check=False, capture_output=True)
+
+
+def main(out: Path, place: Path, names: Sequence[str]) -> int:
+    """Run, draw, measure and paste; the number of faults."""
+    pictures: list[Path] = []
+    count = 0
+    for folder in ("grids", "pictures"):
+        (out / folder).mkdir(parents=True, exist_ok=True)
+    for name in names or sorted(shipped()):
+        _sweep(name, out / "grids")
+        try:
+            analysis = Analysis(Diagram.of(read(out / "grids" / name)))
+        except RecoverError as error:
+            print(f"{name}: {error}")
+            continue
+        kind, main_one = main_figure(analysis)
+        for suffix, drawing in {"": main_one, **figures_beside(analysis)}.items():
+            figure = drawing.draw()
+            picture = out / "pictures" / f"{name}{'-' if suffix else ''}{suffix}.png"
+            picture.write_bytes(render(figure, "png", DOTS))
+            pictures.append(picture)
+            wrong = faults(figure)
+            count += len(wrong)
+            print(f"{picture.stem}: {suffix or kind}{''.join(f'{chr(10)}  {text}' for text in wrong)}", flush=True)
+    place.mkdir(parents=True, exist_ok=True)
+    for i, sheet in enumerate(sheets(pictures)):
+        sheet.save(place / f"sheet-{i + 1}.png", optimize=True)
+    print(f"{len(pictures)} figures, {count} texts cut or overlapping")
+    return count
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path("results/gallery"), Path("docs/gallery"), sys.argv[1:]) > 0)

@@ -1,0 +1,194 @@
+"""What figures of every kind look like: nothing cut, nothing over another, axes from the config, names as in papers."""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from recovery.report.claims import Analysis
+from recovery.report.diagram import Axis, Diagram, log_ticks
+from recovery.report.figures import draw_difference, figures_beside, main_figure
+from recovery.report.figures.names import axis_label, number, where_label
+from recovery.report.statistics import compare
+
+from .grids import fail, grid, wendel_rows
+
+
+def load_gallery() -> Any:
+    path = Path(__file__).parents[2] / "benchmarks" / "gallery.py"
+    spec = importlib.util.spec_from_file_location("gallery", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["gallery"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+gallery = load_gallery()
+
+
+def analysed(rows: pd.DataFrame, value: str | None = None, **document: Any) -> Analysis:
+    return Analysis(Diagram.of(grid(rows, **document), value))
+
+
+def drawn(analysis: Analysis) -> Figure:
+    return main_figure(analysis)[1].draw()
+
+
+FOUR = ["gaussian", "cubic_gaussian", "haar", "whitened_cubic"]
+BETAS = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
+LONG = "Recovery of a linear neuron by gradient descent and by the convex program, on data of every kind that there is"
+
+
+def several_panels() -> Figure:
+    rows = fail(wendel_rows(ensemble=FOUR, method=["min_norm", "trained"]), slice(0, 7))
+    return drawn(analysed(rows, trials=len(rows) + 5, title=LONG))
+
+
+def log_axis() -> Figure:
+    rows = wendel_rows(d=[20], noise=[0.0, 0.1], **{"method.beta": BETAS})
+    return drawn(analysed(rows, "absolute_distance", report={"x": "n", "y": "method.beta"}, title=LONG))
+
+
+def one_axis() -> Figure:
+    return drawn(analysed(wendel_rows(d=[10], ensemble=["gaussian", "haar"])))
+
+
+def ragged() -> Figure:
+    parts = [wendel_rows(n=range(d, 4 * d, d // 5), d=[d], ensemble=FOUR[:3]) for d in (10, 25, 40)]
+    return drawn(analysed(pd.concat(parts, ignore_index=True)))
+
+
+def slide() -> Figure:
+    style = {"width": "slide", "fonts": "latex", "colours": "viridis"}
+    report = {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}], "style": style}
+    return drawn(analysed(wendel_rows(ensemble=FOUR), report=report))
+
+
+def paired() -> Figure:
+    rows = wendel_rows(method=["trained"])
+    rows["convex_recovered"] = rows["recovered"].to_numpy()[::-1]
+    return figures_beside(analysed(rows))["paired"].draw()
+
+
+def difference() -> Figure:
+    first, second = (Diagram.of(grid(wendel_rows(ensemble=FOUR, seed=seed))) for seed in (0, 1))
+    return draw_difference(compare(first, second))
+
+
+@pytest.mark.parametrize("draw", [several_panels, log_axis, one_axis, ragged, slide, paired, difference])
+def test_no_text_is_cut_or_lies_over_another(draw: Callable[[], Figure]) -> None:
+    assert gallery.faults(draw()) == []
+
+
+def test_the_measure_of_texts_can_fail() -> None:
+    figure = several_panels()
+    figure.text(0.99, 0.5, "cut off at the right")
+    figure.text(0.3, 0.99, "in the way of the title")
+    found = gallery.faults(figure)
+    assert any(text.startswith("cut: 'cut off") for text in found)
+    assert any(text.startswith("overlap: ") for text in found)
+
+
+def test_a_log_spaced_axis_gives_every_value_the_same_room() -> None:
+    axis = Axis(BETAS)
+    assert axis.kind == "log"
+    np.testing.assert_allclose(np.diff(np.log10(axis.edges)), 1.0)
+    assert log_axis().axes[0].get_yscale() == "log"
+    assert Axis(list(range(10, 401, 10))).kind == "linear"
+    assert Axis([0.0, 1e-3, 1e-2, 0.1, 1.0]).kind == "even"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [(0.11, 1.3, [0.2, 0.5, 1.0]), (1e-6, 10.0, [1e-6, 1e-4, 1e-2, 1.0]), (3.0, 4.0, [3.0, 4.0])],
+)
+def test_log_ticks_are_few_and_inside(low: float, high: float, ticks: list[float]) -> None:
+    np.testing.assert_allclose(log_ticks(low, high), ticks)
+
+
+def test_ticks_stand_at_values_that_exist() -> None:
+    for values in ([5, 10, 15, 20, 25, 30], range(10, 401, 10), [2.0, 3.0], [0.0, 0.05, 0.1], BETAS):
+        axis = Axis(list(values))
+        assert {value for _, value in axis.ticks} <= set(values)
+        assert all(np.isclose(axis.at, at).any() for at, _ in axis.ticks)
+
+
+def test_a_half_run_sweep_keeps_its_axes_and_panels_and_says_how_much_there_is() -> None:
+    rows = wendel_rows(ensemble=FOUR, replicates=2)
+    axes = {"data.ensemble": FOUR, "n": {"start": 10, "stop": 100, "step": 10}, "d": [5, 10, 15, 20, 25, 30]}
+    rows["data.ensemble"] = rows["ensemble"]
+    half = rows[(rows["n"] >= 50) & rows["ensemble"].isin(FOUR[:2]) & (rows["d"] < 25)]
+    analysis = analysed(half, trials=len(rows), axes=axes, data={"ensemble": "gaussian"}, replicates=2)
+    panels = analysis.diagram.panels
+    assert len(panels) == 4
+    assert [len(panel.cells) for panel in panels] == [24, 24, 0, 0]
+    assert list(panels[0].x) == list(range(10, 101, 10))
+    assert list(panels[0].y) == [5, 10, 15, 20, 25, 30]
+    figure = drawn(analysis)
+    assert figure.axes[0].get_xlim() == pytest.approx((5, 105))
+    assert f"({len(half) / len(rows):.0%} of the trials)" in figure.get_suptitle()
+    assert gallery.faults(figure) == []
+
+
+def test_one_axis_is_a_curve_with_intervals_against_that_axis() -> None:
+    rows = wendel_rows(d=[10], n=range(5, 45, 5))
+    figure = drawn(analysed(rows))
+    ax = figure.axes[0]
+    curve = next(line for line in ax.lines if line.get_marker() == "o")
+    x, y = (np.asarray(part, dtype=float) for part in curve.get_data())
+    assert x.tolist() == list(range(5, 45, 5))
+    np.testing.assert_allclose(y, rows.groupby("n")["recovered"].mean().astype(float))
+    law = next(line for line in ax.lines if line.get_marker() != "o" and len(line.get_xdata()) > 100)
+    rising = np.asarray(law.get_ydata(), dtype=float)
+    assert rising[0] < 0.01  # the law of recovery, not of what stands in its way
+    assert rising[-1] > 0.99
+    at_twice = [np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if line.get_label() == "n = 2d"]
+    assert [set(x) for x in at_twice] == [{20.0}]
+    assert ax.get_xlabel() == "$n$"
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("method.learning_rate", r"learning rate $\eta$"), ("method.beta", r"$\beta$"), ("n", "$n$")],
+)
+def test_axes_are_named_as_in_the_papers(name: str, label: str) -> None:
+    assert axis_label(name) == label
+
+
+def test_values_are_named_in_words() -> None:
+    assert where_label({"method.optimizer": "scaled_gd", "noise": 0.05}) == r"scaled gradient descent, $\sigma$ = 0.05"
+    assert where_label({"architecture": "relu_norm", "method.beta": 1e-5}) == r"normalised ReLU, $\beta$ = $10^{-5}$"
+    assert [number(value) for value in (0.0, 400.0, 2e-7)] == ["0", "400", r"$2 \times 10^{-7}$"]
+
+
+def test_bright_is_good_for_recovery_and_for_distance() -> None:
+    rows = wendel_rows()
+    meshes = [drawn(analysed(rows, value)).axes[0].collections[0] for value in ("recovered", "absolute_distance")]
+    assert [mesh.get_cmap().name for mesh in meshes] == ["cividis", "cividis_r"]
+
+
+def test_every_panel_has_a_letter_and_its_name_on_whole_lines() -> None:
+    rows = wendel_rows(**{"planted.count": [5, 10, 20], "patterns.count": [100, 200]})
+    figure = drawn(analysed(rows))
+    titles = [ax.get_title(loc="left") for ax in figure.axes if ax.get_title(loc="left")]
+    assert [title[:4] for title in titles] == [f"({letter}) " for letter in "abcdef"]
+    assert all(not line.rstrip().endswith("=") for title in titles for line in title.splitlines())
+
+
+def test_marks_are_in_the_key_only_where_they_are_drawn() -> None:
+    axes = {"n": {"start": 10, "stop": 100, "step": 10}, "d": [5, 10, 15, 20, 25, 30]}
+    rows = wendel_rows()
+    part = rows[rows["n"] > 50]
+    figure = drawn(analysed(part, trials=len(rows), axes=axes))
+    key = [text.get_text() for legend in figure.legends for text in legend.findobj(Text) if isinstance(text, Text)]
+    assert not any("missing" in text for text in key)
+    assert not any("no trial finished" in text for text in key)
