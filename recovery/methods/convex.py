@@ -1,24 +1,33 @@
 """What every convex method does: form the program of an instance, solve it, and measure a solution against what was
 planted."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
+from recovery.conditions.ties import reaches, twins
 from recovery.instances.draw import Instance
+from recovery.instances.patterns import patterns_of
 from recovery.methods.columns import Value
-from recovery.methods.ladder import Decision, Ladder
+from recovery.methods.ladder import NOT_PLANTED, Decision, Ladder
 from recovery.methods.measurement import Measurement
-from recovery.methods.representation import absolute_distance, planted_weights, prediction, test_distance
+from recovery.methods.representation import (
+    absolute_distance,
+    planted_neurons,
+    planted_weights,
+    prediction,
+    test_distance,
+)
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import Certificate, certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Solution
 from recovery.solvers.table import find_solver
-from recovery.types import Array
+from recovery.types import Array, Mask
 
 ProgramKind = Literal["gated", "exact"]
 PROGRAMS: dict[str, type[Program]] = {program.kind: program for program in (GatedProgram, ExactProgram)}
@@ -26,6 +35,8 @@ PROGRAMS: dict[str, type[Program]] = {program.kind: program for program in (Gate
 
 DEVIATION_TOLERANCE = 1e-4
 """P1's own code: recovered when every entry is within this of the planted weights."""
+OPEN_TIE = "another interpolant costs the same up to rounding"
+"""Why a verdict is open where a solution is as good as the planted weights."""
 LOWER = 1e-7
 """A feasible objective this fraction below the planted one proves that the planted weights are not optimal."""
 
@@ -53,12 +64,46 @@ class Problem:
 
     @property
     def noiseless(self) -> bool:
-        """Whether recovery is a question at all: no noise, and something planted."""
-        return self.instance.setting.noise == 0 and bool(self.planted.any())
+        """Whether recovery is a question at all."""
+        return self.instance.setting.noise == 0
+
+    @property
+    def blank(self) -> bool:
+        """Whether the planted weights are zero on the data, and so are the labels."""
+        return not self.instance.y.any() and not self.planted.any()
 
     @cached_property
     def ladder(self) -> Ladder:
-        return Ladder(self.program, self.planted)
+        return Ladder(self.program, self.planted, self.tied)
+
+    @cached_property
+    def tied(self) -> bool:
+        """Whether another group is a planted neuron's twin: the planted weights are then not the only optimum."""
+        return any(
+            twins(F, patterns, w, own, alone=alone, free=free).size
+            for F, patterns, w, own, alone, free in self._seats()
+        )
+
+    def shares_its_cost(self) -> bool:
+        """Whether another group reaches a planted neuron's image at the same cost, by `ties`."""
+        if self.tied or self.architecture.normalization != "after":
+            return self.tied
+        return any(
+            alone and reaches(F, patterns, w, own, cones=self.program.has_cones)
+            for F, patterns, w, own, alone, _ in self._seats()
+        )
+
+    def _seats(self) -> Iterator[tuple[Array, Mask, Array, int, bool, bool]]:
+        """Features, patterns, and each planted neuron with its group, whether it is alone there, and free of cones."""
+        neurons, groups = planted_neurons(self.instance), self.program.groups
+        X = self.instance.X
+        F, H = self.architecture.features(X), self.architecture.lift(neurons.directions, X)
+        if neurons.linear:
+            yield F, groups.patterns, H @ neurons.signs, 0, True, not self.program.has_cones
+            return
+        owners = [groups.find(pattern) for pattern in patterns_of(F, H).T]
+        for w, own in zip(H.T, owners, strict=True):
+            yield F, groups.patterns, w, own, owners.count(own) == 1, True
 
     def drawn(self) -> Measurement:
         """What is known before anything is solved."""
@@ -71,7 +116,10 @@ class Problem:
 
     def solve(self, solver: str) -> tuple[Solution, Certificate]:
         """What the solver finds, and what can be proved about it."""
-        solution = find_solver(solver, self.program.kind)(self.program)
+        even = self.program.balanced()
+        solution = find_solver(solver, self.program.kind)(even)
+        if even is not self.program:
+            solution = solution.unbalanced(self.program.groups.scales)
         return solution, certify(self.program, solution)
 
     def decided(self, row: Measurement, decision: Decision) -> Measurement:
@@ -81,6 +129,7 @@ class Problem:
             verdict=decision.verdict,
             certificate=decision.certificate,
             isometry_value=decision.value,
+            reason=decision.reason,
             iterations=decision.steps,
             solver=decision.solver,
         )
@@ -92,6 +141,7 @@ class Problem:
         return row.having(
             recovered=True,
             verdict="recovered",
+            reason=None,
             max_deviation=0.0,
             absolute_distance=0.0,
             test_distance=0.0,
@@ -124,23 +174,42 @@ class Problem:
             columns["cone_violation"] = certificate.cone_violation
         return columns
 
-    def optimal(self, row: Measurement, certificate: Certificate) -> Measurement:
+    def optimal(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
         """Where nothing can be recovered: whether the gap proves the optimum."""
         if certificate.proves_optimal:
             return row.having(certificate="gap")
-        return row.having(verdict="undecided", certificate="none")
+        return row.having(verdict="undecided", certificate="none", reason=f"a solve: {solution.outcome.value}")
 
-    def judge(self, row: Measurement, certificate: Certificate) -> Measurement:
-        """P1's rule on a certified solution: recovered when no entry deviates by more than DEVIATION_TOLERANCE."""
-        if not certificate.proves_optimal and certificate.error > DEVIATION_TOLERANCE:
-            return row.having(verdict="undecided", certificate="none")
-        row = row.having(certificate="gap" if certificate.proves_optimal else "none")
+    def settle(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
+        """What a solution proves of planted weights that the ladder left open, or why it proves nothing.
+
+        A better interpolant proves them not optimal if it is better by more than its residual can be worth. Another
+        interpolant of the same cost proves nothing that rounding could not undo, unless the tie has a reason.
+        """
         if not self.ladder.feasible:
             return row.having(verdict="undecided", certificate="none")
+        planted = float(self.program.norms(self.planted).sum())
+        if certificate.feasible and certificate.objective + certificate.doubt < planted * (1.0 - LOWER):
+            return row.having(recovered=False, verdict="not_optimal", certificate="gap")
+        if row.verdict == "not_unique":
+            return row
+        elsewhere = certificate.proves_optimal and row.max_deviation > DEVIATION_TOLERANCE
+        if elsewhere and self.shares_its_cost():
+            return row.having(recovered=False, verdict="not_unique", certificate="gap")
+        reason = OPEN_TIE if elsewhere else f"{row.reason}; a solve: {solution.outcome.value}"
+        return row.having(verdict="undecided", certificate="none", reason=reason)
+
+    def judge(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
+        """P1's rule on a certified solution: recovered when no entry deviates by more than DEVIATION_TOLERANCE."""
+        if not certificate.proves_optimal and certificate.error > DEVIATION_TOLERANCE:
+            return row.having(verdict="undecided", certificate="none", reason=f"a solve: {solution.outcome.value}")
+        if not self.ladder.feasible:
+            return row.having(verdict="undecided", certificate="none", reason=NOT_PLANTED)
+        row = row.having(certificate="gap" if certificate.proves_optimal else "none")
         if row.max_deviation <= DEVIATION_TOLERANCE:
             return row.having(recovered=True, verdict="recovered")
         planted = float(self.program.norms(self.planted).sum())
-        lower = certificate.proves_optimal and certificate.objective < planted * (1.0 - LOWER)
+        lower = certificate.proves_optimal and certificate.objective + certificate.doubt < planted * (1.0 - LOWER)
         return row.having(recovered=False, verdict="not_optimal" if lower else "not_unique")
 
 

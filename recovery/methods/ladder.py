@@ -20,17 +20,21 @@ from recovery.solvers.dual_search import search_dual
 from recovery.types import Array, Index
 
 SEARCH_THRESHOLDS = (1.0 - 1e-3, 1.0 - 1e-6)
+NOT_PLANTED = "the planted weights do not have the labels"
+"""Why a verdict is open where labels are edited, or rounded too far to be those of the planted weights."""
 
 
 @dataclass(frozen=True)
 class Decision:
     """What was proved of planted weights, by which certificate, and the dual that proves a recovery.
 
-    value: the isometry condition's. steps: of the search, None where there was none.
+    reason: why it is open, or what it leaves open. value: the isometry condition's. steps: of the search, None where
+    there was none.
     """
 
     verdict: Verdict
     certificate: CertificateKind
+    reason: str | None = None
     value: float | None = None
     steps: int | None = None
     solver: str | None = None
@@ -39,71 +43,96 @@ class Decision:
 
 @dataclass(frozen=True)
 class Ladder:
-    """A program and its planted weights W*; feasible: whether they reproduce the labels that were given."""
+    """A program and its planted weights W*; tied: whether another group has a planted one's image at the same norm."""
 
     program: Program
     planted: Array
+    tied: bool
 
     @property
     def feasible(self) -> bool:
-        """||F(W*) - y|| <= RESIDUAL_TOLERANCE ||y||: weights that do not give the labels are no interpolant at all."""
-        residual = float(np.linalg.norm(self.program.residual(self.planted)))
-        return relative(residual, float(np.linalg.norm(self.program.y))) <= RESIDUAL_TOLERANCE
+        """||F(W*) - y|| <= RESIDUAL_TOLERANCE ||y||, uneven rows each by its own norm: W* interpolates at all."""
+        scales = self.program.groups.scales
+        residual = float(np.linalg.norm(self.program.residual(self.planted) / scales))
+        return relative(residual, float(np.linalg.norm(self.program.y / scales))) <= RESIDUAL_TOLERANCE
 
     def climb(self) -> Decision:
         """The first rung that proves an answer; `undecided` where none does."""
-        program, W = self.program, self.planted
+        program = self.program
         if not self.feasible:
-            return Decision("undecided", "none")
-        if program.duplicated(W):
-            return Decision("not_unique", "duplicate")
-        rows = np.flatnonzero(W.any(axis=1))
-        if (planted := self._candidate(rows)) is None:
-            return Decision("undecided", "none")
+            return _open(NOT_PLANTED)
+        if self.tied:
+            return Decision("not_unique", "duplicate", "a cheaper interpolant was not looked for")
+        rows = np.flatnonzero(self.planted.any(axis=1))
+        if (planted := self._candidate(program, rows)) is None:
+            return _open("planted neurons of opposite signs share a group")
         if not planted.distinct:
-            return Decision("not_unique", "duplicate") if not program.has_cones else Decision("undecided", "none")
+            return _open("the images of planted neurons are dependent")
         if planted.lam is None:
-            return Decision("undecided", "none")
+            return _open("no dual point has the planted directions")
         examined = examine_dual(program, rows, planted, planted.lam)
         value = examined.value
         if examined.proved:
-            return Decision("recovered", "isometry", value, 0, None, self._optimum(planted.lam, examined))
+            return Decision("recovered", "isometry", None, value, 0, None, self._optimum(planted.lam, examined))
+        even = program.balanced()
+        if even is not program and ((planted := self._candidate(even, rows)) is None or planted.lam is None):
+            return _open("rounding of uneven rows decides whether a dual point has the planted directions", value)
         ignored = self._duplicates(planted.support)
         steps = 0
         for threshold in SEARCH_THRESHOLDS:
-            found = search_dual(program.groups, planted.support, planted.frame, planted.lam, threshold, ignored)
+            assert planted.lam is not None
+            found = search_dual(even.groups, planted.support, planted.frame, planted.lam, threshold, ignored)
             steps += found.steps
-            examined = examine_dual(program, rows, planted, found.lam)
+            examined = examine_dual(even, rows, planted, found.lam)
             if examined.proved:
-                return Decision("recovered", "dual", value, steps, "newton", self._optimum(found.lam, examined))
-            if not program.has_cones and proves_not_optimal(program.groups, planted, found.excess):
-                return Decision("not_optimal", "dual", value, steps, "newton")
-        return Decision("undecided", "none", value, steps, "newton")
+                optimum = self._optimum(found.lam, examined)
+                if even is not program:
+                    optimum = optimum.unbalanced(program.groups.scales)
+                return Decision("recovered", "dual", None, value, steps, "newton", optimum)
+            if not program.has_cones and proves_not_optimal(even.groups, planted, found.excess):
+                return Decision("not_optimal", "dual", None, value, steps, "newton")
+        return Decision(
+            "undecided", "none", f"the best dual norm found is {examined.value:.9g}", value, steps, "newton"
+        )
 
     def duals(self) -> Iterator[Array]:
         """The duals that `climb` looks at: the least-norm one, then those that the search ends at."""
-        planted = self._candidate(np.flatnonzero(self.planted.any(axis=1)))
+        even = self.program.balanced()
+        yield from self._duals(self.program)
+        if even is not self.program:
+            for lam in self._duals(even):
+                yield lam / self.program.groups.scales
+
+    def _duals(self, program: Program) -> Iterator[Array]:
+        planted = self._candidate(program, np.flatnonzero(self.planted.any(axis=1)))
         if planted is None or planted.lam is None:
             return
         yield planted.lam
         ignored = self._duplicates(planted.support)
         for threshold in SEARCH_THRESHOLDS:
-            yield search_dual(self.program.groups, planted.support, planted.frame, planted.lam, threshold, ignored).lam
+            yield search_dual(program.groups, planted.support, planted.frame, planted.lam, threshold, ignored).lam
 
     def proof_from(self, lam: Array) -> Solution | None:
         """The planted weights with a dual near lam that proves them the unique optimum, or None."""
-        rows = np.flatnonzero(self.planted.any(axis=1))
-        planted = self._candidate(rows)
-        if planted is None or planted.lam is None or not planted.distinct or not self.feasible:
+        if not self.feasible:
             return None
+        rows = np.flatnonzero(self.planted.any(axis=1))
+        program, scales = self.program.balanced(), self.program.groups.scales
+        planted = self._candidate(program, rows)
+        if planted is None or planted.lam is None or not planted.distinct:
+            return None
+        lam = lam if program is self.program else lam * scales
         corrected = lam - planted.frame @ (planted.frame.T @ (lam - planted.lam))
-        examined = examine_dual(self.program, rows, planted, corrected)
-        return self._optimum(corrected, examined) if examined.proved else None
+        examined = examine_dual(program, rows, planted, corrected)
+        if not examined.proved:
+            return None
+        optimum = self._optimum(corrected, examined)
+        return optimum if program is self.program else optimum.unbalanced(scales)
 
-    def _candidate(self, rows: Index) -> Candidate | None:
+    def _candidate(self, program: Program, rows: Index) -> Candidate | None:
         """None where two planted neurons of opposite signs share a group."""
-        W = self.program.gated_weights(self.planted)
-        return planted_candidate(self.program.groups, W) if len(np.flatnonzero(W.any(axis=1))) == len(rows) else None
+        W = program.gated_weights(self.planted)
+        return planted_candidate(program.groups, W) if len(np.flatnonzero(W.any(axis=1))) == len(rows) else None
 
     def _duplicates(self, support: Index) -> Index:
         """Groups with a planted group's operator, which no search can hold below 1; their cones shut the neuron out."""
@@ -113,3 +142,7 @@ class Ladder:
 
     def _optimum(self, lam: Array, examined: Examined) -> Solution:
         return Solution(self.planted, lam, solver="planted", multipliers=examined.multipliers)
+
+
+def _open(reason: str, value: float | None = None) -> Decision:
+    return Decision("undecided", "none", reason, value)

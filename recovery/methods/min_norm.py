@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
-from recovery.methods.convex import DEVIATION_TOLERANCE, Problem, ProgramKind
+from recovery.methods.convex import Problem, ProgramKind
 from recovery.methods.fitted import fitted_network
 from recovery.methods.ladder import Decision
 from recovery.methods.measurement import Measurement
@@ -18,6 +18,8 @@ from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
 from recovery.solvers.table import find_solver
 from recovery.types import Array
+
+BLANK = "the planted weights are zero on the data: there is nothing to recover"
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class MinNorm:
     distances: solve, although the verdict is proved, for the distances of a trial that does not recover.
     """
 
-    columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "isometry_value")
+    columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "isometry_value")
 
     program: ProgramKind = "gated"
     solver: str = "auto"
@@ -59,11 +61,13 @@ class MinNorm:
     def _measure(self, problem: Problem) -> tuple[Measurement, Array]:
         """The measurement, and the weights that it is of."""
         row = problem.drawn()
+        if problem.noiseless and problem.blank:
+            return row.having(verdict="undecided", certificate="none", reason=BLANK), problem.planted
         if not problem.noiseless or self.solver != "auto":
             solution, certificate = problem.solve(self.solver)
             row = problem.measure(row, solution, certificate)
             finish = problem.judge if problem.noiseless else problem.optimal
-            return finish(row, certificate), solution.W
+            return finish(row, solution, certificate), solution.W
         decision = problem.ladder.climb()
         row = problem.decided(row, decision)
         if decision.verdict == "recovered" or (decision.verdict != "undecided" and not self.distances):
@@ -74,11 +78,9 @@ class MinNorm:
         """Add a solution's distances to a verdict; an open one is settled by its dual, or by a better interpolant."""
         solution, certificate = problem.solve(self.solver)
         measured = problem.measure(row, solution, certificate)
-        if decision.verdict != "undecided":
+        if decision.verdict == "not_optimal":
             return measured, solution.W
-        if (optimum := problem.ladder.proof_from(solution.lam)) is not None:
+        if decision.verdict == "undecided" and (optimum := problem.ladder.proof_from(solution.lam)) is not None:
             proved = measured.having(recovered=True, verdict="recovered", certificate="dual")
             return problem.recovered(proved, optimum), solution.W
-        if certificate.proves_optimal and measured.max_deviation > DEVIATION_TOLERANCE:
-            return problem.judge(measured, certificate), solution.W  # another interpolant: a better one, or one as good
-        return measured.having(certificate="none"), solution.W
+        return problem.settle(measured, solution, certificate), solution.W

@@ -48,7 +48,7 @@ class Regularized:
         instance = with_searched_patterns(instance, architecture, self.program, beta)
         problem = Problem.of(instance, architecture, self.program, beta)
         solution, certificate = problem.solve(self.solver)
-        row = problem.optimal(problem.measure(problem.drawn(), solution, certificate), certificate)
+        row = problem.optimal(problem.measure(problem.drawn(), solution, certificate), solution, certificate)
         if not certificate.proves_optimal:
             return row
         active = active_groups(problem.program.norms(solution.W))

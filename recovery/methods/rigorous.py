@@ -10,6 +10,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from recovery.errors import RecoverError
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.draw import Instance
 from recovery.methods.convex import Problem
@@ -23,7 +24,7 @@ from recovery.proofs.model import Balls, Model, model_of
 from recovery.proofs.uniqueness import prove_unique
 from recovery.types import Array, Index
 
-SLACKS = (1e-4, 1e-6, 1e-2)
+SLACKS = (1e-4, 1e-6, 1e-3, 1e-2)
 """Sizes, relative to the largest neuron, of what moves each neuron of an exact interpolant into its cone."""
 
 
@@ -58,7 +59,7 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
                 return Verified(True, bound=attempt(), label_error=error)
             except Unproved as why:
                 reason = str(why)
-    except Unproved as why:
+    except (Unproved, RecoverError) as why:
         reason = str(why)
     return Verified(False, reason, label_error=error)
 
@@ -119,7 +120,8 @@ class _Case:
         The other groups are there so that together they can correct the labels of any row.
         """
         groups = cones.groups
-        spare = np.setdiff1d(np.arange(groups.count), active)[: 8 + 2 * -(-groups.n // groups.rank)]
+        more = np.setdiff1d(np.arange(groups.count), active)[: 8 + 2 * -(-groups.n // groups.rank)]
+        spare = np.setdiff1d(np.append(more, self.model.support), active)
         H = np.zeros((cones.size, groups.rank))
         chosen = []
         for g, side in zip([*active, *spare], cones.orientation(np.append(active, spare)), strict=True):

@@ -22,8 +22,9 @@ ACTIVE_TOLERANCE = 1e-6
 class Certificate:
     """Residuals and gap of a solution, all relative, so that scaling X or y changes none of them.
 
-    primal_residual: ||F(W) - y|| / ||y|| (0 when regularised: every W is feasible). dual_violation: the
-    largest dual norm / bound - 1, at least 0, before lam was scaled back.
+    primal_residual: ||F(W) - y|| / ||y|| (0 when regularised: every W is feasible), in rows divided by
+    `groups.scales`. doubt: what the residual can be worth, ||F(W) - y|| ||lam||, in units of the objective.
+    dual_violation: the largest dual norm / bound - 1, at least 0, before lam was scaled back.
     gap: (objective - dual_objective) / the larger of the two, with the scaled-back lam. cone_violation: how far weights
     leave their cones. tolerance: of the gap, for a proof.
     """
@@ -36,6 +37,12 @@ class Certificate:
     cone_violation: float
     active_groups: int
     tolerance: float
+    doubt: float
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the weights interpolate, in their cones, to rounding."""
+        return self.primal_residual <= RESIDUAL_TOLERANCE and self.cone_violation <= CONE_TOLERANCE
 
     @property
     def error(self) -> float:
@@ -45,8 +52,7 @@ class Certificate:
     @property
     def proves_optimal(self) -> bool:
         """Feasible, in its cones, and within the tolerance of the optimum."""
-        feasible = self.primal_residual <= RESIDUAL_TOLERANCE and self.cone_violation <= CONE_TOLERANCE
-        return feasible and abs(self.gap) <= self.tolerance
+        return self.feasible and abs(self.gap) <= self.tolerance
 
 
 def certify(program: Program, solution: Solution) -> Certificate:
@@ -59,16 +65,18 @@ def certify(program: Program, solution: Solution) -> Certificate:
     if not program.interpolates:
         objective += 0.5 * float(residual @ residual)
     dual_objective = program.dual_objective(_feasible(program, lam, largest))
-    misfit = float(np.linalg.norm(residual)) if program.interpolates else 0.0
+    scales = program.groups.scales
+    misfit = float(np.linalg.norm(residual / scales)) if program.interpolates else 0.0
     return Certificate(
         objective=objective,
         dual_objective=dual_objective,
         gap=relative(objective - dual_objective, max(abs(objective), abs(dual_objective))),
-        primal_residual=relative(misfit, float(np.linalg.norm(program.y))),
+        primal_residual=relative(misfit, float(np.linalg.norm(program.y / scales))),
         dual_violation=max(0.0, largest / bound - 1.0),
         cone_violation=program.cone_violation(W),
         active_groups=int(np.count_nonzero(active_groups(norms))),
         tolerance=program.gap_tolerance,
+        doubt=misfit * float(np.linalg.norm(lam * scales)),
     )
 
 

@@ -113,12 +113,16 @@ class ExactProgram(Program):
         return np.einsum("nk,nk->n", E, self.groups.base @ V[active].T)
 
     def cone_violation(self, V: Array) -> float:
-        """The largest -(2 D_g - I) B v over rows and signed groups, relative to max ||row of B|| and to max ||v||."""
+        """The largest -(2 D_g - I) B v over rows and signed groups, relative to max ||v|| and to max ||row of B||.
+
+        Where rows are uneven, each is relative to its own norm.
+        """
         active = np.flatnonzero(V.any(axis=1))
         if not len(active):
             return 0.0
-        slack = self.orientation(active) * (V[active] @ self.groups.base.T)
-        size = np.linalg.norm(self.groups.base, axis=1).max() * np.linalg.norm(V[active], axis=1).max()
+        scales = self.groups.scales
+        slack = self.orientation(active) * (V[active] @ self.groups.base.T) / scales
+        size = (np.linalg.norm(self.groups.base, axis=1) / scales).max() * np.linalg.norm(V[active], axis=1).max()
         return max(0.0, -float(slack.min()) / float(size))
 
     def pulls(self, lam: Array, chosen: Index) -> Array:
@@ -180,18 +184,6 @@ class ExactProgram(Program):
 
     def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
         return g + (0 if sign > 0 else self.groups.count), self.groups.coordinates @ w
-
-    def duplicated(self, W: Array) -> bool:
-        """Another group's operator may be the same, and then its cone must hold the neuron too (P1, Proposition 7)."""
-        groups, p = self.groups, self.groups.count
-        for k in np.flatnonzero(W.any(axis=1)):
-            g, sign = int(k) % p, self.sign(np.array([k]))[0]
-            for other in groups.duplicates_of(g):
-                copies = np.intersect1d([other, other + p], self.members)
-                slack = self.orientation(copies) * (groups.base @ W[k]) * (sign * self.sign(copies))[:, None]
-                if (slack.min(axis=1) >= 0.0).any():
-                    return True
-        return False
 
     def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
         """Bounds on the projections ||P_K(sigma A_g^T lam)||, exact where the gated norm does not settle them."""

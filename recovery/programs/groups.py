@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.programs.orthonormal import orthonormal_transforms
+from recovery.programs.orthonormal import UNEVEN, orthonormal_transforms
 from recovery.programs.projection_norms import projection_norms
 from recovery.programs.projection_sums import ProjectionSums
 from recovery.types import Array, Index, Mask
@@ -63,6 +63,16 @@ class Groups:
         """The diagonals D_g as columns, float64 (n, p), for BLAS."""
         D = self.patterns.astype(np.float64)
         return D if self.slope == 0.0 else D + self.slope * ~self.patterns
+
+    @cached_property
+    def scales(self) -> Array:
+        """What to measure each row's rounding by, (n,): norms of the rows of B where these are uneven, else 1."""
+        squares: Array = np.einsum("nr,nr->n", self.base, self.base)
+        if (squares >= UNEVEN**2 * squares.max(initial=0.0)).all():
+            return np.ones(self.n)
+        sizes = np.sqrt(squares)
+        live = sizes > 0
+        return np.where(live, sizes, 1.0) if sizes[live].min() < UNEVEN * sizes.max() else np.ones(self.n)
 
     @cached_property
     def base_gram(self) -> Array:

@@ -12,6 +12,8 @@ from recovery.types import Array, Mask
 
 RANK_TOLERANCE = 1e-10
 """Singular values below this fraction of the largest count as zero (the columns of U have norm 1)."""
+UNEVEN = 1e-3
+"""Rows whose norms differ by more are measured each by its own: the ensembles hardly ever draw such rows."""
 CHOLESKY_PIVOT = 1e-2
 """Smallest diagonal of the Cholesky factor that is trusted: orthonormality is then lost by about 1e-12 at most."""
 CHUNK_BYTES = 64 * 2**20
@@ -21,9 +23,14 @@ def orthonormal_base(X: Array) -> tuple[Array, Array]:
     """U (n, r) and S V^T (r, d) of the compact decomposition X = U S V^T, r the numerical rank of X."""
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
-    U, s, _ = np.linalg.svd(X / scale, full_matrices=False)
+    Z = X / scale
+    U, s, Vt = np.linalg.svd(Z, full_matrices=False)
     r = int(np.count_nonzero(s > RANK_TOLERANCE * s[0])) if s.size and s[0] > 0 else 0
     U = np.ascontiguousarray(U[:, :r])
+    sizes = np.sqrt(np.einsum("nd,nd->n", Z, Z))
+    small = sizes < UNEVEN * sizes.max(initial=0.0)
+    if small.any():  # the decomposition has them to rounding of the largest row only
+        U[small] = Z[small] @ (Vt[:r].T / s[:r])
     return U, U.T @ X
 
 

@@ -7,7 +7,7 @@ one with beta / 2.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -110,12 +110,20 @@ class Program(ABC):
         """The row of W, and its value, that make group g sign times the neuron w (d',) on the features F (n, d')."""
 
     @abstractmethod
-    def duplicated(self, W: Array) -> bool:
-        """Whether a row of W could be another row's, with the same image and norm: such weights are never unique."""
-
-    @abstractmethod
     def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
         """Bounds on the dual norms at lam of the rows off `support`, and what proves them. norms: ||A_g^T lam||."""
+
+    def balanced(self) -> "Program":
+        """The same program with each row of (B, y) divided by `groups.scales`, where rows are uneven and that is so.
+
+        Interpolation asks the same of such rows, a regularised fit does not, nor do norms that rows enter. A dual of
+        the balanced program divided by the scales is one of this.
+        """
+        scales, groups = self.groups.scales, self.groups
+        if not self.interpolates or groups.orthonormal or (scales == 1.0).all():
+            return self
+        even = replace(groups, base=groups.base / scales[:, None])
+        return replace(self, groups=even, y=self.y / scales)
 
     def residual(self, W: Array) -> Array:
         """F(W) - y."""
@@ -179,9 +187,6 @@ class GatedProgram(Program):
 
     def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
         return g, sign * self.groups.neuron(g, w, F)
-
-    def duplicated(self, W: Array) -> bool:
-        return any(self.groups.duplicates_of(int(g)).size for g in np.flatnonzero(W.any(axis=1)))
 
     def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
         return np.delete(norms, support), Multipliers.none(self.groups.n)

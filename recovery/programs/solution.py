@@ -1,6 +1,6 @@
 """What a solver hands back. It knows no solver, and nothing in it is a proof: see `recovery.programs.certificate`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -43,3 +43,9 @@ class Solution:
     iterations: int = 0
     solver: str = "given"
     multipliers: Multipliers = field(default_factory=lambda: Multipliers.none(0))
+
+    def unbalanced(self, scales: Array) -> "Solution":
+        """A solution of a balanced program as one of the program whose rows were divided by `scales` (n,)."""
+        given = self.multipliers
+        values = given.values / scales if len(given.chosen) else given.values
+        return replace(self, lam=self.lam / scales, multipliers=Multipliers(given.chosen, values))

@@ -67,7 +67,7 @@ def _interpolant(balls: Balls, weights: Sequence[Weight], also: Sequence[int]) -
     for part in parts:
         z = balls.gated(part.group, balls.images([arb(a) for a in part.w.tolist()]))
         missing = [m - part.sign * a for m, a in zip(missing, z, strict=True)]
-    delta = _least_change(balls, list(dict.fromkeys(part.group for part in parts)), missing, bool(also))
+    delta = _least_change(balls, list(dict.fromkeys(part.group for part in parts)), missing)
     return [
         (part, [arb(a) + part.sign * e for a, e in zip(part.w.tolist(), delta[part.group], strict=True)])
         if first[part.group] is part and part.group in delta
@@ -76,11 +76,11 @@ def _interpolant(balls: Balls, weights: Sequence[Weight], also: Sequence[int]) -
     ]
 
 
-def _least_change(balls: Balls, groups: list[int], missing: list[arb], reachable: bool) -> dict[int, list[arb]]:
+def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[int, list[arb]]:
     """Weights of the first few groups, or of all, whose images are the missing labels exactly.
 
-    reachable: the missing labels are in the range of the groups' operators. Rows that span all rows are then enough,
-    as the others hold by themselves.
+    With the planted groups among them, the missing labels are in the range of their operators: rows that span all rows
+    are then enough, as the others hold by themselves.
     """
     live = [int(i) for i in np.flatnonzero(balls.model.X.any(axis=1))]
     d = balls.model.X.shape[1]
@@ -91,7 +91,7 @@ def _least_change(balls: Balls, groups: list[int], missing: list[arb], reachable
             return _least_weights(balls, chosen, rows, missing)
         except Unproved:
             continue
-    if not reachable:
+    if not set(balls.model.support) <= set(groups):
         raise Unproved("the groups of the other interpolant cannot make up for its rounding")
     if balls.model.architecture.slope:
         raise Unproved("the rows of the other interpolant are dependent")
@@ -133,7 +133,8 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
     for w, sign, own in zip(model.neurons.T.tolist(), model.signs.tolist(), model.owner, strict=True):
         neuron = [arb(a) * arb(sign) for a in w]
         images = balls.images(neuron)
-        zero = np.array([z.is_zero() for z in images])
+        alone = model.owner.count(own) == 1  # else the group's weight is a sum, and not zero where one neuron is
+        zero = np.array([alone and z.is_zero() for z in images])
         same = (model.patterns == model.patterns[:, own, None]) | (zero | ~live)[:, None]
         for g in np.setdiff1d(np.flatnonzero(same.all(axis=0)), own):
             try:
@@ -142,7 +143,7 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
                 return 1.0
             except Unproved as why:
                 reason = str(why)
-        if model.normalization == "after" and _is_reached(balls, own, neuron, sign, exact):
+        if alone and model.normalization == "after" and _is_reached(balls, own, neuron, sign, exact):
             return 1.0
     raise Unproved(reason)
 

@@ -102,9 +102,9 @@ class Balls:
         return [dot(row, w) for row in self.rows]
 
     def coordinates(self, g: int) -> Index:
-        """Columns whose weights reach all that group g can do: all of them, unless its metric is degenerate."""
+        """Columns whose weights reach all that group g can do: all of them, unless they are dependent."""
         normalization = self.model.normalization
-        if normalization == "none":
+        if normalization == "none" and self.model.architecture.slope:
             return np.arange(self.model.X.shape[1])
         return self.base_columns if normalization == "before" else self._columns(self.model.X[self.active(g)])
 

@@ -13,7 +13,16 @@ from collections.abc import Callable
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.proofs.balls import Unproved, at_rising_precision, beside, column, dot, largest, solve
+from recovery.proofs.balls import (
+    Unproved,
+    at_rising_precision,
+    beside,
+    column,
+    dot,
+    independent_columns,
+    largest,
+    solve,
+)
 from recovery.proofs.model import Balls, Model
 from recovery.types import Array
 
@@ -73,6 +82,8 @@ def _corrected(balls: Balls, lam: Array) -> list[arb]:
     target: list[arb] = []
     for g in model.support:
         chosen = balls.coordinates(g)
+        if len(chosen) < model.X.shape[1] and model.normalization == "none":
+            _check_in_row_space(balls, g, len(chosen))
         blocks.append(balls.operator(g, chosen))
         # M^T lam = Q u in raw coordinates, u = w / ||w||_g: of z = X w on the rows that the metric sees, X^T z
         norm = balls.square(g, weights[g]).sqrt()
@@ -84,6 +95,16 @@ def _corrected(balls: Balls, lam: Array) -> list[arb]:
     missing = column(target) - M.transpose() * start
     step = solve(M.transpose() * M, missing, "the operators of the planted groups")
     return (start + M * step).entries()
+
+
+def _check_in_row_space(balls: Balls, g: int, rank: int) -> None:
+    """The planted weight of g is in the row space of D_g X, of this rank; else its projection there costs less."""
+    model = balls.model
+    if model.owner.count(g) > 1:
+        raise Unproved("planted neurons share a group whose columns are dependent")
+    w = model.neurons[:, model.owner.index(g)]
+    if len(independent_columns(np.vstack([model.X[balls.active(g)], w]))) > rank:
+        raise Unproved("a planted weight is outside the row space of its group")
 
 
 def _metric_times(balls: Balls, g: int, w: list[arb], chosen: np.ndarray) -> list[arb]:

@@ -1,0 +1,246 @@
+"""Verdicts on matrices that try them: is any of them contradicted?
+
+python -m benchmarks.verdicts [--count N] [--kind KIND ...] draws N small matrices of each kind, plants a linear neuron
+and ReLU neurons, and takes verdicts under the four architectures, of gated and exact programs in turn. Each verdict has
+to be proved in ball arithmetic. What is not proved is put to two others: a verdict that cannot hold beside it may be
+proved, and Clarabel, at 1e-10 and with the operators formed, may find the optimum on the other side of the planted
+weights. Either contradicts the verdict. Counts go to benchmarks/verdicts.md, a kind at a time; other kinds that are
+there stay.
+"""
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from recovery.errors import RecoverError
+from recovery.instances.draw import Instance, Setting, draw
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
+from recovery.methods.convex import Problem, ProgramKind
+from recovery.methods.min_norm import MinNorm
+from recovery.methods.rigorous import verify_rigorously
+from recovery.programs.architecture import ARCHITECTURES, Architecture
+from recovery.programs.certificate import certify
+from recovery.solvers.conic import solve_conic
+from recovery.types import Array, Rng
+
+FORMS = ("linear", "relu")
+NAMES = ("relu", "relu_skip", "relu_norm", "relu_norm_skip")
+FATES = ("proved", "agrees", "open")
+CLARABEL = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+SURE = 1e-8
+"""Largest residual, gap and cone violation of an optimum that may contradict a verdict."""
+CLEAR = 1e-6
+"""How far from the planted cost, relatively, an optimum has to be for that."""
+EXCLUSIVE = {
+    "recovered": ("not_optimal", "not_unique"),
+    "not_optimal": ("recovered",),
+    "not_unique": ("recovered",),
+}
+"""Verdict -> verdicts that cannot hold beside it. Weights that are not optimal may share their cost with others."""
+
+
+def _whole(rng: Rng, n: int, d: int) -> Array:
+    return rng.integers(-1, 2, (n, d)).astype(float)
+
+
+def _gaussian(rng: Rng, n: int, d: int) -> Array:
+    return rng.standard_normal((n, d))
+
+
+def _with_zero_rows(rng: Rng, n: int, d: int) -> Array:
+    X = rng.standard_normal((n, d))
+    X[rng.random(n) < 0.25] = 0.0
+    return X
+
+
+def _repeated(rng: Rng, n: int, d: int) -> Array:
+    return rng.standard_normal((n, d))[rng.integers(0, max(1, n // 2), n)]
+
+
+def _opposite(rng: Rng, n: int, d: int) -> Array:
+    return _repeated(rng, n, d) * rng.choice([-1.0, 1.0], (n, 1))
+
+
+def _deficient(rng: Rng, n: int, d: int) -> Array:
+    X = _whole(rng, n, d)
+    if d > 1:
+        X[:, -1] = X[:, 0] - X[:, 1] if d > 2 else X[:, 0]
+    return X
+
+
+def _uneven_rows(rng: Rng, n: int, d: int) -> Array:
+    return rng.standard_normal((n, d)) * 10.0 ** rng.integers(-10, 11, (n, 1))
+
+
+def _uneven_columns(rng: Rng, n: int, d: int) -> Array:
+    return rng.standard_normal((n, d)) * 10.0 ** rng.integers(-3, 4, d)
+
+
+KINDS: dict[str, Callable[[Rng, int, int], Array]] = {
+    "Gaussian": _gaussian,
+    "{-1, 0, 1}": _whole,
+    "{0, 1}": lambda rng, n, d: rng.integers(0, 2, (n, d)).astype(float),
+    "Rademacher": lambda rng, n, d: rng.choice([-1.0, 1.0], (n, d)),
+    "zero rows": _with_zero_rows,
+    "repeated rows": _repeated,
+    "opposite rows": _opposite,
+    "rank deficient": _deficient,
+    "rows times 1e-10 to 1e10": _uneven_rows,
+    "columns times 1e-3 to 1e3": _uneven_columns,
+}
+"""Kind -> matrix (n, d)."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """An ensemble that draws one kind."""
+
+    kind: str
+
+    def draw(self, rng: Rng, n: int, d: int) -> Array:
+        return KINDS[self.kind](rng, n, d)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One draw, and what is asked of it. The draws of one kind and seed share their matrix and its cells."""
+
+    kind: str
+    seed: int
+    form: str
+    architecture: str
+    program: ProgramKind
+
+    @property
+    def setting(self) -> Setting:
+        """Sizes, planted model and patterns, at random."""
+        rng = np.random.default_rng([self.seed, 7])
+        d = int(rng.integers(1, 5))
+        n = int(rng.integers(max(2, d), 13))
+        patterns = "exhaustive" if d <= 3 and rng.random() < 0.5 else "sampled"
+        neurons = [Relu(k=1), NormalizedRelu(k=1), Relu(k=2, signs="random") if d > 1 else Relu(k=1)]
+        relu: Planted = neurons[int(rng.integers(len(neurons)))]
+        linear = Linear(direction="basis" if rng.random() < 0.5 else "random")
+        planted = linear if self.form == "linear" else relu
+        return Setting(n, d, ensemble=Matrix(self.kind), planted=planted, patterns=Patterns(patterns))  # type: ignore[arg-type]
+
+    def problem(self) -> tuple[Instance, Architecture, MinNorm]:
+        architecture = ARCHITECTURES[self.architecture]
+        instance = draw(self.setting, np.random.default_rng(self.seed), architecture)
+        return instance, architecture, MinNorm(program=self.program)
+
+
+def trials_of(kind: str, seed: int, most: int) -> list[Trial]:
+    """At most six, in turn: under two of the four architectures a linear neuron can be planted too."""
+    asked = [(form, name) for form in FORMS for name in NAMES if form == "relu" or ARCHITECTURES[name].skip]
+    first = seed % len(asked)
+    turned = (asked[first:] + asked[:first])[:most]
+    programs: tuple[ProgramKind, ...] = ("gated", "exact")
+    return [
+        Trial(kind, seed, form, name, programs[(seed // len(asked) + asked.index((form, name))) % 2])
+        for form, name in turned
+    ]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A verdict, what became of it, and why: `proved`, `agrees` (with Clarabel), `open` or `contradicted`."""
+
+    verdict: str
+    fate: str
+    reason: str = ""
+
+
+def outcome(trial: Trial) -> Outcome:
+    """The verdict of a trial and what two other routes say of it."""
+    try:
+        instance, architecture, method = trial.problem()
+        row = method(instance, architecture)
+    except RecoverError as error:
+        return Outcome("refused", "open", str(error))
+    verdict = str(row.verdict)
+    if verdict not in EXCLUSIVE:
+        return Outcome("undecided", "open", str(row.reason))
+    found = verify_rigorously(instance, architecture, method, verdict)
+    if found.proved:
+        return Outcome(verdict, "proved")
+    for other in EXCLUSIVE[verdict]:
+        if verify_rigorously(instance, architecture, method, other).proved:
+            return Outcome(verdict, "contradicted", f"{other} is proved; {found.reason}")
+    return Outcome(verdict, _by_clarabel(Problem.of(instance, architecture, method.program), verdict), found.reason)
+
+
+def _by_clarabel(problem: Problem, verdict: str) -> str:
+    """What the optimum that Clarabel finds says of a verdict; `open` where it is not sure of that optimum."""
+    even = problem.program.balanced()
+    try:
+        solution = solve_conic(even, "CLARABEL", options=CLARABEL)
+    except RecoverError:
+        return "open"
+    found = certify(even, solution)
+    if found.error > SURE or not problem.ladder.feasible:
+        return "open"
+    ratio = found.objective / float(problem.program.norms(problem.planted).sum())
+    cheaper, tied = ratio < 1 - CLEAR, abs(ratio - 1) <= CLEAR
+    if verdict == "recovered":
+        return "contradicted" if cheaper else "agrees" if tied else "open"
+    if verdict == "not_optimal":
+        return "agrees" if cheaper else "open"
+    return "open"
+
+
+def outcomes(kind: str, count: int, most: int = 6) -> Iterator[tuple[Trial, Outcome]]:
+    """The trials of the first `count` matrices of a kind, at most so many each, and their outcomes."""
+    for seed in range(count):
+        for trial in trials_of(kind, seed, most):
+            yield trial, outcome(trial)
+
+
+def line(kind: str, counts: Counter[tuple[str, str]]) -> str:
+    """A kind's line of the table."""
+    cells = [", ".join(str(counts[verdict, fate]) for fate in FATES) for verdict in EXCLUSIVE]
+    wrong = sum(count for (_, fate), count in counts.items() if fate == "contradicted")
+    rest = [counts["undecided", "open"], counts["refused", "open"], wrong]
+    return "| " + " | ".join([kind, str(sum(counts.values())), *cells, *map(str, rest)]) + " |"
+
+
+def write(path: Path, lines: dict[str, str]) -> None:
+    """The table, with the lines of other kinds that the file has."""
+    if path.exists():
+        found = [text for text in path.read_text().splitlines() if text.startswith("| ")][1:]
+        lines = {text.split(" | ")[0][2:]: text for text in found} | lines
+    head = " | ".join(f"{verdict}: {', '.join(FATES)}" for verdict in EXCLUSIVE)
+    kept = [lines[kind] for kind in KINDS if kind in lines]
+    path.write_text(
+        f"| matrices | trials | {head} | undecided | refused | contradicted |\n|{'---|' * 8}\n"
+        + "".join(f"{text}\n" for text in kept)
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=1000, help="matrices of each kind")
+    parser.add_argument("--trials", type=int, default=6, help="trials of each matrix, six at most")
+    parser.add_argument("--kind", choices=list(KINDS), action="append", help="this kind only; several times for more")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
+    options = parser.parse_args()
+    for kind in options.kind or KINDS:
+        start = time.process_time()
+        counts: Counter[tuple[str, str]] = Counter()
+        for trial, found in outcomes(kind, options.count, options.trials):
+            counts[found.verdict, found.fate] += 1
+            if found.fate not in ("proved", "agrees"):
+                print(f"{trial}: {found.verdict} {found.fate}: {found.reason}", flush=True)
+        text = line(kind, counts)
+        print(f"{text} {time.process_time() - start:.0f} s", flush=True)
+        write(options.out, {kind: text})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Other groups that can be a planted neuron at the same cost: planted weights with such a twin are never unique.
+
+A group has the neuron's image where its pattern differs only on rows that the neuron meets at zero; in the exact
+program its cone must hold the neuron too (P1, Proposition 7). Zero is exact here: products that rounding could have
+made are computed in fractions. Under normalisation after the ReLU, a norm is that of the image, so that any group which
+reaches the image is a twin.
+"""
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+from scipy.optimize import linprog
+
+from recovery.programs.orthonormal import RANK_TOLERANCE
+from recovery.types import Array, Index, Mask
+
+EPS = float(np.finfo(float).eps)
+
+
+def exact_signs(F: Array, w: Array) -> Array:
+    """The signs of F w, (n,), F (n, d) and w (d,) taken as the rationals that they are."""
+    z = F @ w
+    signs: Array = np.sign(z)
+    # twice the error of a dot product of d terms, first for the largest row that there can be
+    error, most = 2 * (F.shape[1] + 1) * EPS * sqrt(float(w @ w)), sqrt(float(np.vdot(F, F)))
+    near = np.flatnonzero(np.abs(z) <= error * most)
+    for i in near[np.abs(z[near]) <= error * np.linalg.norm(F[near], axis=1)]:
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(F[i].tolist(), w.tolist(), strict=True))
+        signs[i] = (exact > 0) - (exact < 0)
+    return signs
+
+
+def twins(F: Array, patterns: Mask, w: Array, own: int, *, alone: bool, free: bool) -> Index:
+    """Groups but `own` that have the image of the neuron w (d,) at the same norm, among patterns (n, p).
+
+    alone: no other planted neuron shares its group. free: it may be in any cone; a linear neuron of the exact program
+    may not, as all products must have one sign.
+    """
+    signs = exact_signs(F, w)
+    same = patterns == patterns[:, own, None]
+    rows: Mask = np.asarray(signs != 0 if alone else F.any(axis=1))
+    if not rows.all():
+        same |= ~rows[:, None]
+    found = np.flatnonzero(same.all(axis=0))
+    if not free and (signs > 0).any() and (signs < 0).any():
+        return found[:0]
+    return found[found != own]
+
+
+def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> bool:
+    """Whether another group reaches (F w)_+ on the rows of `own`: it has these rows and more, all independent.
+
+    With cones, its weights v must also have F v <= 0 on all other rows: a linear program looks for them.
+    """
+    live: Mask = np.asarray(F.any(axis=1))
+    active: Mask = patterns & live[:, None]
+    image = np.where(active[:, own], F @ w, 0.0)
+    for g in np.flatnonzero(np.all(active | ~active[:, [own]], axis=0)):
+        rows = active[:, g]
+        if g == own or rows.sum() > F.shape[1] or not _independent(F[rows]):
+            continue
+        if not cones or reaching_weights(F, rows, live & ~rows, image) is not None:
+            return True
+    return False
+
+
+def reaching_weights(F: Array, rows: Mask, beside: Mask, image: Array) -> Array | None:
+    """Weights v with F v = image on `rows` and F v < 0 on the rows `beside`, the farthest below; None if none."""
+    d = F.shape[1]
+    sizes = np.linalg.norm(F, axis=1)
+    found = linprog(
+        np.append(np.zeros(d), -1.0),
+        A_ub=np.column_stack([F[beside] / sizes[beside, None], np.ones(int(beside.sum()))]),
+        b_ub=np.zeros(int(beside.sum())),
+        A_eq=np.column_stack([F[rows] / sizes[rows, None], np.zeros(int(rows.sum()))]),
+        b_eq=image[rows] / sizes[rows],
+        bounds=[(None, None)] * d + [(None, 1.0)],
+    )
+    if found.x is None or (beside.any() and found.x[-1] <= RANK_TOLERANCE):
+        return None
+    return np.asarray(found.x[:d])
+
+
+def _independent(rows: Array) -> bool:
+    s = np.linalg.svd(rows / np.linalg.norm(rows, axis=1, keepdims=True), compute_uv=False)
+    return bool(s[-1] > RANK_TOLERANCE)

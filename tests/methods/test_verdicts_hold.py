@@ -1,0 +1,143 @@
+"""Verdicts on data that people bring: uneven, whole, repeated, opposite, zero rows. `benchmarks.verdicts` runs more."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from benchmarks.verdicts import KINDS, outcomes
+from recovery.conditions.ties import exact_signs, reaches, twins
+from recovery.instances.draw import Setting, draw
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Linear, Neurons, Relu
+from recovery.methods.inspection import inspect_data
+from recovery.methods.min_norm import MinNorm
+from recovery.programs.architecture import ARCHITECTURES, RELU
+
+SKIP = ARCHITECTURES["relu_skip"]
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_no_verdict_is_contradicted(kind):
+    found = list(outcomes(kind, 6, 3))
+    assert not [each for each in found if each[1].fate == "contradicted"]
+    assert sum(each.fate == "proved" for _, each in found) >= 8
+    assert all(each.reason not in ("", "None") for _, each in found if each.verdict == "undecided")
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An ensemble that is one matrix."""
+
+    rows: tuple
+
+    def draw(self, rng, n, d):
+        return np.array(self.rows, dtype=float)
+
+
+def planted_instance(X, w, form, kind="exhaustive"):
+    """An instance of data X with one planted neuron w."""
+    planted = Linear() if form == "linear" else Relu(k=1)
+    setting = Setting(*X.shape, ensemble=Fixed(tuple(map(tuple, X))), planted=planted, patterns=Patterns(kind))
+    instance = draw(setting, np.random.default_rng(0))
+    neurons = Neurons(form, w[:, None], np.ones(1))
+    labels = neurons.labels(instance.X)
+    own = [] if form == "linear" else [(instance.X @ w >= 0)[:, None]]
+    patterns = np.unique(np.hstack([*own, instance.patterns]), axis=1)
+    return replace(instance, planted=neurons, y=labels, signal=labels, patterns=patterns)
+
+
+UNEVEN = np.array([[1.97, 0.74], [-0.45, 0.48], [-1.45, 0.83], [0.91, -2.11], [-1.4, -0.3], [0.75, 0.58]])
+
+
+@pytest.mark.parametrize("program", ["gated", "exact"])
+@pytest.mark.parametrize("scale", [1.0, 1e-7, 1e-12, 1e9])
+@pytest.mark.parametrize("architecture", [RELU, SKIP], ids=str)
+def test_scaling_a_row_changes_no_verdict_of_plain_interpolation(architecture, scale, program):
+    """Row 1 times 1e-7 made `recovered` a `not_optimal`, by an objective lower by less than the residual is worth."""
+    X, w = UNEVEN.copy(), np.array([0.69173525, 0.72215119])
+    X[0] *= scale
+    instance, even = planted_instance(X, w, "relu"), planted_instance(UNEVEN, w, "relu")
+    verdict = MinNorm(program=program)(instance, architecture)["verdict"]
+    assert verdict == MinNorm(program=program)(even, architecture)["verdict"]
+    assert verdict == "recovered" or architecture is SKIP
+
+
+def test_the_pattern_that_floats_missed_is_no_proof_of_recovery():
+    """The pattern 01101 of these rows has ||X^T D lam|| = sqrt(19 / 18) at the dual point of w."""
+    X = np.array([[1.0, 1, -1], [-1, 0, 1], [0, 0, 1], [1, 0, 1], [-1, -1, -1]])
+    w = np.array([-1.0, -2.0, -2.0]) / 3
+    found = inspect_data(X, np.random.default_rng(0), planted=w[None]).findings[-1]
+    assert (found.condition, found.answer) == ("NIC-L", "no")
+    assert found.value >= np.sqrt(19 / 18) - 1e-12
+    lam = X @ np.linalg.solve(X.T @ X, w)
+    missed = np.array([False, True, True, False, True])
+    assert np.linalg.norm(X.T @ (missed * lam)) == pytest.approx(np.sqrt(19 / 18), abs=1e-12)
+    assert "isometry" not in MinNorm()(planted_instance(X, w, "linear"), SKIP)["certificate"]
+
+
+def test_a_duplicate_beside_a_cheaper_interpolant_is_named_when_solved():
+    """A linear neuron has a twin in the all-ones pattern; if a solve finds something cheaper, that is the verdict."""
+    seen = set()
+    for seed in range(30):
+        instance = draw(Setting(8, 5), np.random.default_rng(seed))
+        quick, solved = MinNorm()(instance, SKIP), MinNorm(distances=True)(instance, SKIP)
+        if quick["certificate"] == "duplicate":
+            assert quick["verdict"] == "not_unique"
+            assert quick["reason"] == "a cheaper interpolant was not looked for"
+            assert (solved["verdict"] == "not_optimal") == (solved["objective"] < 1 - 1e-6)
+            seen.add(solved["verdict"])
+    assert "not_optimal" in seen
+
+
+def test_undecided_rows_say_why():
+    """On X = I the dual is w* / ||w*||: w* = (1, c) keeps the pattern (1, 0) below 1 by c^2 / 2, which floats miss."""
+    instance = planted_instance(np.eye(2), np.array([1.0, 1e-5]), "linear", "sampled")
+    instance = replace(instance, patterns=np.array([[True], [False]]))
+    row = MinNorm()(instance, SKIP)
+    assert row["verdict"] == "undecided"
+    assert row["reason"] == "another interpolant costs the same up to rounding"
+
+
+def test_planted_weights_that_no_row_sees():
+    """A linear neuron along a column of zeros, or data of zeros: all labels are zero, and nothing is proved of it."""
+    for X in (np.array([[0.0, 1.0], [0.0, 1.0], [0.0, -2.0]]), np.zeros((3, 2))):
+        for name in ("relu_norm_skip", "relu_skip"):
+            instance = planted_instance(X, np.array([1.0, 0.0]), "linear", "sampled")
+            row = MinNorm()(instance, ARCHITECTURES[name])
+            assert row["verdict"] != "recovered"
+            assert row["reason"]
+
+
+def test_labels_that_the_planted_weights_do_not_have():
+    instance = draw(Setting(12, 3), np.random.default_rng(0))
+    row = MinNorm()(replace(instance, y=instance.y + np.arange(12)), SKIP)
+    assert (row["verdict"], row["recovered"]) == ("undecided", None)
+    assert row["reason"].startswith("the planted weights do not have the labels")
+
+
+def test_signs_are_exact():
+    F = np.array([[0.1, 0.2, -0.3], [1.0, -1.0, 0.0], [0.1, 0.2, -0.30000000000000004]])
+    signs = exact_signs(F, np.ones(3))
+    assert signs.tolist() == [1.0, 0.0, -1.0]  # 0.1 + 0.2 is more than 0.3 and less than the float after it
+
+
+def test_twins_differ_on_rows_at_zero_only():
+    F = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [2.0, 1.0]])
+    patterns = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 0], [1, 1, 1]], dtype=bool)
+    e1 = np.array([1.0, 0.0])
+    assert twins(F, patterns, e1, 0, alone=True, free=True).tolist() == [1, 2]
+    assert twins(F, patterns, e1, 0, alone=False, free=True).tolist() == [2]
+    assert twins(F, patterns, np.array([1.0, 1.0]), 0, alone=True, free=True).tolist() == [2]
+    assert twins(F, patterns, np.array([1.0, -1.0]), 0, alone=True, free=False).tolist() == []
+
+
+def test_a_normalised_neuron_is_reached_by_independent_rows():
+    """v = (1, 0, a) has the image of w on the first two rows; the cone asks a < 0, and the last row more."""
+    patterns = np.array([[1, 1], [0, 1], [0, 0], [0, 0]], dtype=bool)
+    w = np.array([1.0, -1.0, -1.0])
+    for last, inside in (([-1.0, -1.0, -1.0], True), ([1.0, 3.0, -1.0], False)):  # a > -1, and a > 1
+        F = np.vstack([np.eye(3), last])
+        assert reaches(F, patterns, w, 0, cones=False)
+        assert reaches(F, patterns, w, 0, cones=True) == inside
+        assert not reaches(F, patterns[:, :1], w, 0, cones=False)
