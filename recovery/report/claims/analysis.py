@@ -10,7 +10,7 @@ from scipy.stats import norm
 from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.claims.threshold import Measured, measured_beside_stated
-from recovery.report.claims.words import standing, why
+from recovery.report.claims.words import in_words, rows_in_words, standing, why
 from recovery.report.statistics import DIRECTIONS, Crossing, Estimates
 
 
@@ -69,6 +69,22 @@ class Analysis(Estimates):
                 }
             )
         return records
+
+    def panel_words(self, i: int) -> str:
+        """What is said of a panel's transition: its ratio n/d, or where each of its rows crosses one half."""
+        if self.pooled:
+            return in_words(self.pooled[i])
+        return rows_in_words(self.rows[i], self.diagram.layout.x, self.diagram.layout.y) if self.rows else ""
+
+    def crossings(self) -> list[dict[str, Any]]:
+        """One plain record a panel and a value of y: the x at 50 %, of diagrams over other axes than n and d."""
+        layout = self.diagram.layout
+        return [
+            {"panel": panel.title, layout.y or "y": row.y, layout.x: row.half.estimate}
+            | {"low": row.half.low, "high": row.half.high}
+            for panel, found in zip(self.diagram.panels, self.rows, strict=False)
+            for row in found
+        ]
 
     def sizes(self) -> list[dict[str, Any]]:
         """One plain record a panel and a size d: the n at 50 % there by the model, by rising fractions alone, and the

@@ -1,11 +1,11 @@
 """What a report says of a pooled threshold, in sentences: whether it stands, why not, and what needs no curve."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.stats import norm
 
-from recovery.report.statistics import Pooled
+from recovery.report.statistics import Pooled, Row
 
 SHOWN = 3
 """Sizes whose n50 without a curve is named in words: the least, the middle and the largest."""
@@ -112,6 +112,24 @@ def without_curve(found: Pooled) -> str:
         for k in chosen
     ]
     return f"n50 without a curve, at {', '.join(parts)}"
+
+
+def rows_in_words(found: Sequence[Row], x: str, y: str | None) -> str:
+    """`50 % without a curve, at tau = 0.5: n = 2000 (1000 to 3000), ...` for each row that shows something."""
+    parts = [f"{f'{y} = {_plain(row.y)}: ' if y else ''}{words}" for row in found if (words := _crossed(row, x))]
+    return f"50 % without a curve{', at ' if y else ': '}{'; '.join(parts)}" if parts else ""
+
+
+def _crossed(row: Row, x: str) -> str:
+    low, high = row.half.low, row.half.high
+    if np.isfinite(row.half.estimate):
+        ends = f"below {high:g}" if low == -np.inf else f"above {low:g}" if high == np.inf else f"{low:g} to {high:g}"
+        return f"{x} = {row.half.estimate:.4g} ({ends})"
+    return f"{x} above {low:g}" if np.isfinite(low) else f"{x} below {high:g}" if np.isfinite(high) else ""
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, int | float | np.number) else str(value)
 
 
 def brief(found: Pooled) -> str:

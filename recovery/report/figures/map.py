@@ -124,7 +124,7 @@ def _mark_handles(diagram: Diagram) -> list[Line2D]:
 def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     """n50 at every d with its 95 % interval, as far as the axes reach."""
     if not analysis.slices:
-        return []
+        return _crossings(ax, analysis, i)
     found = [(d, t) for d, t in analysis.slices[i] if np.isfinite([t.estimate, t.low, t.high]).all()]
     if not found:
         return []
@@ -145,6 +145,25 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     ax.set(xlim=view[0], ylim=view[1])
     without = Line2D([], [], **band, label="95 % interval without a curve")
     return [Line2D([], [], color="black", **style, label=label), without]
+
+
+def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
+    """Where each row crosses one half, with its interval: an end beyond the cells is the end of the axis."""
+    if not analysis.rows or analysis.diagram.layout.y is None:
+        return []
+    panel = analysis.diagram.panels[i]
+    edges, at = Axis(panel.x).edges, Axis(panel.y).at
+    there = [(y, row.half) for y, row in zip(at, analysis.rows[i], strict=True) if np.isfinite(row.half.estimate)]
+    if not there:
+        return []
+    band: dict[str, Any] = {"color": "black", "linewidth": 0.9}
+    style: dict[str, Any] = {"marker": "o", "ms": 3.0, "mfc": "white", "mec": "black", "mew": 0.6, "linestyle": "none"}
+    ys, ends = [y for y, _ in there], np.clip([[half.low, half.high] for _, half in there], edges[0], edges[-1])
+    bars = ax.hlines(ys, *ends.T, zorder=4.9, **band)
+    bars.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
+    ax.plot([half.estimate for _, half in there], ys, zorder=5.0, scalex=False, scaley=False, **style)
+    key = Line2D([], [], **(style | band | {"linestyle": "-"}), label="50 %, with 95 % interval without a curve")
+    return [key]
 
 
 def _overlay(ax: Axes, diagram: Diagram) -> list[Line2D]:

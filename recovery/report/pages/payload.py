@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 
-from recovery.report.claims import Analysis, in_words
+from recovery.report.claims import Analysis
 from recovery.report.diagram import Axis, Cells, Diagram, Quantity, lines, scale_of
 from recovery.report.figures import letters
 from recovery.report.statistics import COLUMNS, FINE, TOLERANCES, sizes_in_words
@@ -35,7 +35,7 @@ def payload(analysis: Analysis) -> dict[str, Any]:
             {
                 "letter": f"({letters(i)}) ",
                 "title": p.title,
-                "words": in_words(analysis.pooled[i]) if analysis.pooled else "",
+                "words": analysis.panel_words(i),
                 "cells": len(p.cells),
                 "half": _half(analysis, i),
                 "free": _free(analysis, i),

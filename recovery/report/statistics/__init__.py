@@ -1,6 +1,7 @@
 """What is estimated from a diagram: thresholds, intervals, scaling, sensitivity, comparisons of two grids."""
 
 from recovery.report.statistics.compare import FDR, Comparison, compare, in_words
+from recovery.report.statistics.crossings import Row
 from recovery.report.statistics.curve_free import Crossing
 from recovery.report.statistics.directed import DIRECTIONS
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
@@ -31,6 +32,7 @@ __all__ = [
     "Estimates",
     "Pairs",
     "Pooled",
+    "Row",
     "Size",
     "Tail",
     "Threshold",

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from recovery.report.diagram import Diagram, Panel, default_quantity, is_measured
+from recovery.report.statistics.crossings import Row, has_rows, rows
 from recovery.report.statistics.likelihood import Counts
 from recovery.report.statistics.pooled import Pooled, pooled
 from recovery.report.statistics.threshold import Threshold, fit
@@ -59,6 +60,12 @@ class Estimates:
     def monotone(self) -> list[float]:
         """For each panel, the p-value of success never becoming rarer with n."""
         return [monotone(thinned(panel), "n", "d") for panel in self._panels]
+
+    @cached_property
+    def rows(self) -> list[list[Row]]:
+        """For each panel of a proportion over other axes than n and d, the x at 50 % for each y."""
+        other = has_rows(self.diagram) and not poolable(self.diagram)
+        return [rows(panel) for panel in self.diagram.panels] if other else []
 
     @property
     def _panels(self) -> list[Panel]:

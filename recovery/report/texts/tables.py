@@ -141,6 +141,7 @@ def _document(analysis: Analysis) -> str:
         "thresholds": records(pd.DataFrame(analysis.thresholds())),
         "claims": [asdict(claim) for claim in analysis.claims],
         "sizes": records(pd.DataFrame(analysis.sizes())),
+        "crossings": records(pd.DataFrame(analysis.crossings())),
         "sweep_json": dict(diagram.grid.sweep),
     }
     text = json.dumps(document, allow_nan=False, default=str)

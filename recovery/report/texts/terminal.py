@@ -52,6 +52,9 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
         console.print(Text((f"{found.panel.title}: " if found.panel.title else "") + in_words(found)))
         if sizes := without_curve(found):
             console.print(Text(f"  {sizes}", style="dim"))
+    for i in range(len(analysis.rows)):
+        if words := analysis.panel_words(i):
+            console.print(Text(f"{analysis.diagram.panels[i].title}: {words}".removeprefix(": ")))
     for table in claimed_tables(diagram):
         console.print(Text(f"\n{title(table)}"))
         console.print(_table(mean_rows(table)))

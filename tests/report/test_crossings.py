@@ -1,0 +1,67 @@
+"""Where rows cross one half over axes other than n and d: on the axis's own scale, in words, records and pictures."""
+
+import json
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from recovery.report.claims import Analysis
+from recovery.report.diagram import Diagram
+from recovery.report.figures import draw_map
+from recovery.report.texts.tables import as_json
+from recovery.report.texts.terminal import print_diagram
+
+from .grids import grid, wendel_rows
+
+SIZES = [100, 1000, 10_000, 100_000]
+SHARES = {0: [0, 0, 10, 10], 1: [0, 0, 0, 10], 2: [10, 10, 10, 10], 3: [0, 0, 0, 0], 4: [0, 2, 8, 10]}
+
+
+def drawn(shares: dict[int, list[int]], x: list[float], falling: bool = False) -> Analysis:
+    """Rows m = 0, 1, ... whose counts of yes among 10 along n are given."""
+    rows = wendel_rows(n=x, d=[5], m=list(shares), replicates=10)
+    yes = [shares[m][x.index(n)] for m, n in zip(rows["m"], rows["n"], strict=True)]
+    rows["recovered"] = (rows["replicate"] < yes) != falling
+    return Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": "n", "y": "m"})))
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_each_row_crosses_between_its_cells(falling):
+    found = drawn(SHARES, SIZES, falling).rows[0]
+    assert [row.y for row in found] == list(SHARES)
+    halves = [row.half.estimate for row in found]
+    np.testing.assert_allclose(halves[:2], [10**3.5, 10**4.5])  # half way on the log axis
+    assert np.isnan(halves[2:4]).all()
+    assert halves[4] == pytest.approx(10**3.5)
+    ends = [(row.half.low, row.half.high) for row in found]
+    np.testing.assert_allclose(ends[:2], [(1e3, 1e4), (1e4, 1e5)])
+    assert ends[2] == (-np.inf, pytest.approx(100))
+    assert ends[3] == (pytest.approx(1e5), np.inf)
+
+
+def test_even_steps_are_joined_by_straight_lines():
+    assert drawn({0: [0, 10, 10], 1: [0, 0, 10]}, [10, 20, 30]).rows[0][0].half.estimate == pytest.approx(15)
+
+
+def test_they_are_said_stored_and_drawn():
+    analysis = drawn(SHARES, SIZES)
+    text = StringIO()
+    print_diagram(analysis, Console(file=text, width=400))
+    assert "50 % without a curve, at m = 0: n = 3162 (1000 to 10000)" in text.getvalue()
+    assert "m = 2: n below 100; m = 3: n above 100000" in text.getvalue()
+    records = json.loads(as_json([analysis]))[0]["crossings"]
+    assert records[1] == {"panel": "", "m": 1} | {
+        name: pytest.approx(value) for name, value in {"n": 10**4.5, "low": 1e4, "high": 1e5}.items()
+    }
+    assert [records[k][end] for k, end in ((2, "low"), (3, "high"))] == ["-inf", "inf"]
+    drawn_points = [line for line in draw_map(analysis).axes[0].lines if line.get_marker() == "o"]
+    np.testing.assert_allclose(drawn_points[0].get_ydata(), [0, 1, 4])
+
+
+def test_words_across_and_other_quantities_have_none():
+    rows = wendel_rows(n=[10, 20], d=[5], m=[0, 1])
+    assert not Analysis(Diagram.of(grid(rows, report={"value": "seconds", "x": "n", "y": "m"}))).rows
+    assert not Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": "ensemble", "y": "m"}))).rows
+    assert not Analysis(Diagram.of(grid(wendel_rows()))).rows  # over n and d a ratio is fitted
