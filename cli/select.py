@@ -19,6 +19,9 @@ import click
 )
 @click.option("--count", type=click.IntRange(min=1), help="Choose so many columns instead.")
 @click.option("--splits", type=click.IntRange(min=2), default=10, show_default=True, help="Random parts of the rows.")
+@click.option(
+    "--rows", type=click.IntRange(min=10), help="Rows that each split fits; it predicts the others.  [default: 80 %]"
+)
 @click.option("--baselines/--no-baselines", default=True, show_default=True, help="Also LASSO, OMP, forest, boosting.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of everything random.")
 @click.option(
@@ -33,6 +36,7 @@ def command(
     cutoff: str,
     count: int | None,
     splits: int,
+    rows: int | None,
     baselines: bool,
     seed: int,
     out: Path | None,
@@ -61,6 +65,7 @@ def command(
         cutoff="count" if count else cutoff,  # type: ignore[arg-type]  # click has checked it
         count=count,
         splits=splits,
+        rows=rows,
         baselines=baselines,
         seed=seed,
     )

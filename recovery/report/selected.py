@@ -61,6 +61,7 @@ class SelectionReport:
             "rows": len(self.table.y),
             "splits": self.splits,
             "r2": {choice.selector: choice.r2.tolist() for choice in self.choices},
+            "rmse": {choice.selector: choice.rmse.tolist() for choice in self.choices},
             "columns": columns,
             "notes": list(self.table.notes),
             "warnings": list(self.table.warnings),
@@ -74,10 +75,10 @@ class SelectionReport:
         lines += [f"  warning: {text}" for text in table.warnings]
         lines += [f"  {text}" for text in table.notes]
         lines += ["", *self._ranking(), ""]
-        lines.append("R2 on rows left out, mean and standard error over the splits:")
+        lines.append("R2 on rows left out, and the root of the mean squared error, means over the splits:")
         for choice in self.choices:
-            error = choice.r2.std(ddof=1) / np.sqrt(len(choice.r2))
-            lines.append(f"  {choice.selector:<9} {choice.r2.mean():6.3f} +- {error:.3f}")
+            r2, rmse = (f"{v.mean():.3g} +- {v.std(ddof=1) / np.sqrt(len(v)):.2g}" for v in (choice.r2, choice.rmse))
+            lines.append(f"  {choice.selector:<9} {r2:<18} {rmse}")
         chosen = [table.names[i] for i in self.order if first.chosen[i]]
         stable = [table.names[i] for i in self.order if first.chosen[i] and first.frequency[i] >= STABLE]
         lines += ["", f"chosen: {', '.join(chosen) or 'none'}"]
@@ -112,19 +113,22 @@ def select_variables(
     cutoff: Cutoff = "kmeans",
     count: int | None = None,
     splits: int = 10,
+    rows: int | None = None,
     baselines: bool = True,
     seed: int = 0,
 ) -> SelectionReport:
-    """Read a table and study it. Raises `DataError` for the table, `ParameterError` for a missing extra."""
+    """Read a table and study it; each split fits `rows` rows, or 80 %.
+
+    Raises `DataError` for the table, `ParameterError` for a missing extra or too many rows.
+    """
     names: tuple[SelectorName, ...] = ("network", *(BASELINES if baselines else ()))
     selectors = [Selector(name, cutoff=cutoff, count=count) for name in names]
     for selector in selectors:
         selector.check()
     table = read_table(data, target, keep, drop)
     rng = np.random.default_rng(seed)
-    return SelectionReport(
-        str(data), target, table, tuple(study(rng, table.X, table.y, table.groups, selectors, splits)), splits
-    )
+    choices = tuple(study(rng, table.X, table.y, table.groups, selectors, splits, rows))
+    return SelectionReport(str(data), target, table, choices, splits)
 
 
 def write_selection(found: SelectionReport, folder: Path) -> list[Path]:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recovery.errors import ParameterError
 from recovery.selection.selectors import Selector
 from recovery.types import Array, Index, Mask, Rng
 
 TRAINING_SHARE = 0.8
-"""Each split fits on this share of the rows and predicts the others."""
+"""Each split fits on this share of the rows and predicts the others, unless told how many rows."""
 
 
 @dataclass(frozen=True)
@@ -17,42 +18,54 @@ class SelectorChoice:
     """What one selector chose among g variables.
 
     importances (g,), the largest 1; chosen (g,); frequency (g,): the share of splits in which a variable was chosen.
-    r2: of the predictions on the rows left out, 1 - mean squared error / variance, one a split.
+    rmse, r2: of the predictions on the rows left out, one a split: the root of the mean squared error, and
+    1 - mean squared error / variance.
     """
 
     selector: str
     importances: Array
     chosen: Mask
     frequency: Array
+    rmse: Array
     r2: Array
 
 
 def study(
-    rng: Rng, X: Array, y: Array, groups: Index, selectors: Iterable[Selector], splits: int
+    rng: Rng,
+    X: Array,
+    y: Array,
+    groups: Index,
+    selectors: Iterable[Selector],
+    splits: int,
+    rows: int | None = None,
 ) -> Iterator[SelectorChoice]:
-    """Each selector on all rows, then with its chosen hyperparameters on `splits` random parts of them.
+    """Each selector on all rows, then with its chosen hyperparameters on `splits` random parts of `rows` rows.
 
-    All selectors meet the same splits. Raises `DataError` where something cannot be fitted.
+    All selectors meet the same splits. Raises `ParameterError` where `rows` leave fewer than two to predict, and
+    `DataError` where something cannot be fitted.
     """
     drawing, fitting = rng.spawn(2)
-    size = round(TRAINING_SHARE * len(X))
+    size = round(TRAINING_SHARE * len(X)) if rows is None else rows
+    if size > len(X) - 2:
+        raise ParameterError(f"{size} of {len(X)} rows leave fewer than two to predict")
     orders = [drawing.permutation(len(X)) for _ in range(splits)]
     for selector in selectors:
         whole = selector(fitting, X, y, groups)
         again = selector.only(whole.fitted.hyperparameters)
-        chosen, r2 = np.zeros((splits, len(whole.chosen)), np.bool_), np.zeros(splits)
+        chosen = np.zeros((splits, len(whole.chosen)), np.bool_)
+        squares, variances = np.zeros((2, splits))
         for i, order in enumerate(orders):
             kept, left = order[:size], order[size:]
             part = again(fitting, X[kept], y[kept], groups)
             chosen[i] = part.chosen
-            r2[i] = 1.0 - np.mean((part.fitted.predict(X[left]) - y[left]) ** 2) / max(
-                y[left].var(), np.finfo(float).tiny
-            )
+            squares[i] = np.mean((part.fitted.predict(X[left]) - y[left]) ** 2)
+            variances[i] = max(y[left].var(), np.finfo(float).tiny)
         largest = whole.importances.max()
         yield SelectorChoice(
             selector.name,
             whole.importances / (largest if largest > 0 else 1.0),
             whole.chosen,
             chosen.mean(axis=0),
-            r2,
+            np.sqrt(squares),
+            1.0 - squares / variances,
         )

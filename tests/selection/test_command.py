@@ -38,7 +38,13 @@ def test_the_right_columns_are_chosen_and_everything_is_said(data, tmp_path):
     found = run(data, "--target", "price", "--splits", 3, "--count", 3, "--out", tmp_path / "out")
     assert found.exit_code == 0, found.output
     assert sorted(found.output.split("chosen: ")[1].split("\n")[0].split(", ")) == ["colour", "x3", "x7"]
-    for text in ("'id' is left out", "'flat' is left out", "gaps: filled", "3 categories", "R2 on rows left out"):
+    for text in (
+        "'id' is left out",
+        "'flat' is left out",
+        "gaps: filled",
+        "3 categories",
+        "R2 on rows left out, and the root",
+    ):
         assert text in found.output
     assert (tmp_path / "out/selection.png").read_bytes().startswith(b"\x89PNG")
     kept = json.loads((tmp_path / "out/selection.json").read_text())
@@ -59,6 +65,25 @@ def test_nothing_to_find_is_said(data):
     assert "R2 is not clearly above 0" in found.output
 
 
+def test_a_study_of_the_shape_of_bgsboys(data, tmp_path):
+    """P3, Table 7: 66 boys, BMI18 = WT18 / (HT18 / 100)^2 among 10 columns, 44 rows to fit; the body is drawn."""
+    rng = np.random.default_rng(2)
+    build, height = rng.standard_normal((2, 66))
+    frame = pd.DataFrame({"HT18": 179 + 6.5 * height, "WT18": 69 + 9 * (0.8 * build + 0.5 * height)})
+    for name, mean, size in (("WT2", 14, 1.4), ("HT2", 88, 3), ("WT9", 32, 5), ("HT9", 136, 6), ("LG9", 27, 2)):
+        frame[name] = mean + size * (0.6 * (height if name.startswith("HT") else build) + 0.8 * rng.standard_normal(66))
+    frame["ST9"], frame["ST18"] = rng.normal(60, 9, 66), rng.normal(200, 30, 66)
+    frame["LG18"] = 37 + 2 * (0.9 * build + 0.4 * rng.standard_normal(66))
+    frame["BMI18"] = frame.WT18 / (frame.HT18 / 100) ** 2
+    frame.to_csv(tmp_path / "boys.csv", index=False)
+    found = run(tmp_path / "boys.csv", "--target", "BMI18", "--rows", 44, "--splits", 5, "--count", 2, "--json")
+    result = json.loads(found.output)
+    assert (result["rows"], len(result["columns"]), len(result["rmse"]["network"])) == (66, 10, 5)
+    assert np.mean(result["rmse"]["lasso"]) < 0.2 < np.mean(result["rmse"]["forest"])
+    chosen = {column["column"]: column["lasso"]["frequency"] for column in result["columns"]}
+    assert chosen["WT18"] == chosen["HT18"] == 1.0
+
+
 def test_errors_are_messages(data, tmp_path):
     found = run(data, "--target", "prise")
     assert found.exit_code == 2
@@ -67,3 +92,6 @@ def test_errors_are_messages(data, tmp_path):
     found = run(data, "--target", "price", "--splits", 2, "--no-baselines", "--out", tmp_path / "file" / "deep")
     assert found.exit_code == 2
     assert "cannot write" in found.output
+    found = run(data, "--target", "price", "--splits", 2, "--no-baselines", "--rows", 199)
+    assert found.exit_code == 2
+    assert "199 of 200 rows leave fewer than two to predict" in found.output
