@@ -12,10 +12,10 @@ import click
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
 @click.option(
     "--cutoff",
-    type=click.Choice(["kmeans", "mixture"]),
-    default="kmeans",
+    type=click.Choice(["gap", "kmeans", "mixture"]),
+    default="gap",
     show_default=True,
-    help="How importances are divided in two; P3 has mixture.",
+    help="How importances are divided in two: at the largest ratio of neighbours, or by P3's clusters.",
 )
 @click.option("--count", type=click.IntRange(min=1), help="Choose so many columns instead.")
 @click.option("--splits", type=click.IntRange(min=2), default=10, show_default=True, help="Random parts of the rows.")

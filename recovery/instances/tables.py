@@ -1,7 +1,7 @@
 """The user's own table, with text, gaps and identifiers, as numbers: which columns become what, and what is left out.
 
 - A column of two or more kinds of text becomes one 0/1 column a category; beyond the `MOST_CATEGORIES` most frequent,
-  the others share one. Times become days.
+  the others share one. Times become days, and so do dates in a CSV file, written as in 2024-01-31.
 - A gap in a text column is a category of its own. A gap in a numeric column is filled with the median, and a 0/1 column
   beside it says where; infinities count as gaps. Rows without a target are left out.
 - Constant columns, columns that number or name the rows, and copies of the target are left out, and said.
@@ -24,6 +24,7 @@ FORMATS = (".csv", ".parquet")
 FEWEST_ROWS = 20
 """Below this no split of the rows says anything."""
 MOST_CATEGORIES = 20
+DATE = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?"
 MOST_NAMED = 0.5
 """Text in which more than this share of the entries differ names the rows."""
 
@@ -50,10 +51,19 @@ def read_table(path: Path, target: str, keep: Sequence[str] = (), drop: Sequence
     if not path.is_file():
         raise DataError(f"{path}: no such file")
     try:
-        frame = pd.read_parquet(path) if path.suffix.lower() == ".parquet" else pd.read_csv(path)
+        frame = pd.read_parquet(path) if path.suffix.lower() == ".parquet" else _dated(pd.read_csv(path))
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
     return encode(frame, target, keep, drop, str(path))
+
+
+def _dated(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table of a CSV file with its columns of ISO dates as times: CSV has no type for them."""
+    for name in frame.columns:
+        words = frame[name].dropna()
+        if not pd.api.types.is_numeric_dtype(words) and words.astype(str).str.fullmatch(DATE).all():
+            frame[name] = pd.to_datetime(frame[name], format="ISO8601", errors="coerce", utc=True)
+    return frame
 
 
 def encode(

@@ -110,7 +110,7 @@ def select_variables(
     *,
     keep: Sequence[str] = (),
     drop: Sequence[str] = (),
-    cutoff: Cutoff = "kmeans",
+    cutoff: Cutoff = "gap",
     count: int | None = None,
     splits: int = 10,
     rows: int | None = None,

@@ -139,7 +139,7 @@ def test_the_choice_is_the_smallest_validation_error():
 
 def test_clusterings_separate_two_groups():
     values = np.concatenate([np.linspace(0.9, 1.1, 5), np.linspace(0.0, 0.05, 20)])
-    for cutoff in ("mixture", "kmeans"):
+    for cutoff in ("mixture", "kmeans", "gap"):
         np.testing.assert_array_equal(cut(values, cutoff, rng()), values > 0.5)
         np.testing.assert_array_equal(cut(1e-9 * values, cutoff, rng()), values > 0.5)
 
@@ -148,6 +148,14 @@ def test_a_wide_upper_component_claims_nothing_below_the_lower_one():
     values = np.concatenate([[0.0], np.linspace(0.5, 0.501, 40), [0.6, 1.0, 3.0]])
     assert not cut(values, "mixture", rng())[0]
     assert cut(values, "mixture", rng())[-1]
+
+
+def test_variables_that_matter_unequally_are_divided_from_noise_by_their_gap():
+    """What a network gave to five planted variables of 294."""
+    values = np.concatenate([[1.0, 0.886, 0.466, 0.379, 0.329, 0.044, 0.041], np.geomspace(0.023, 0.002, 287)])
+    assert np.flatnonzero(cut(values, "gap", rng())).tolist() == [0, 1, 2, 3, 4]
+    values[5:] = 0.0
+    assert np.flatnonzero(cut(values, "gap", rng())).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_counts_and_zeros():
@@ -159,7 +167,7 @@ def test_counts_and_zeros():
         cut(values, "count", rng())
 
 
-@pytest.mark.parametrize("cutoff", ["mixture", "kmeans"])
+@pytest.mark.parametrize("cutoff", ["mixture", "kmeans", "gap"])
 def test_equal_importances_cannot_be_separated(cutoff):
     assert not cut(np.zeros(4), cutoff, rng()).any()
     assert cut(np.ones(4), cutoff, rng()).all()

@@ -59,6 +59,17 @@ def test_times_are_days():
     np.testing.assert_array_equal(table.X[:, 1], np.arange(N))
 
 
+def test_dates_of_a_csv_file_are_days(tmp_path):
+    days = pd.date_range("2024-01-01", periods=30).strftime("%Y-%m-%d")
+    frame = pd.DataFrame({"day": days, "text": [f"{word}-01-01" for word in "ab" * 15], "y": np.arange(30.0) ** 2})
+    frame.loc[3, "day"] = None
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    found = read_table(tmp_path / "t.csv", "y")
+    assert any("'day' is a time" in note for note in found.notes)
+    assert found.X[4, np.flatnonzero(found.groups == 0)[-1]] == 4.0
+    assert any("'text' is text: 2 categories" in note for note in found.notes)
+
+
 def test_identifiers_are_named_and_left_out_unless_kept():
     data = frame(id=np.arange(100, 100 + N)[::-1], name=[f"n{i}" for i in range(N)])
     table = encode(data, "y")
