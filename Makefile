@@ -2,15 +2,21 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+UV := $(shell command -v uv)
+INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
 
-.PHONY: demo test lint format bench soak wheel clean
+.PHONY: demo test docs lint format bench soak wheel clean
 
-demo: $(VENV)/installed
+demo: $(VENV)/program
 	$(BIN)/recover sweep quickstart
 	$(BIN)/recover report results/quickstart
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2
+
+docs: $(VENV)/installed
+	$(BIN)/python docs/generate.py
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -31,10 +37,14 @@ wheel: $(VENV)/installed
 	$(BIN)/python -m build --wheel --outdir dist .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-$(VENV)/installed: pyproject.toml
+$(VENV)/program: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("recover needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/installed: $(VENV)/program
+	$(INSTALL) --editable '.[dev]'
 	touch $@

@@ -1,0 +1,41 @@
+"""The site: `make docs` builds it into docs/_build/html, with warnings as errors and no outside address."""
+
+from typing import Any, NoReturn
+
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+from sphinx.application import Sphinx
+
+project = "recover"
+author = "the founders of recover"
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+html_theme = "pydata_sphinx_theme"
+html_title = "recover"
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "navbar_align": "left"}
+html_math_renderer = "mathml"
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_format = "short"
+
+
+def _inline(writer: Any, node: Any) -> NoReturn:
+    writer.body.append(convert(node.astext()))
+    raise SkipNode
+
+
+def _display(writer: Any, node: Any) -> NoReturn:
+    writer.body.append(convert(node.astext(), display="block"))
+    raise SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Formulas as MathML: browsers set it themselves, without a script from another address."""
+    app.add_html_math_renderer("mathml", (_inline, None), (_display, None))

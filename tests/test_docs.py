@@ -1,0 +1,130 @@
+"""What README and docs show is true: each page is run as its reader would, from top to bottom, in an empty folder.
+
+In a page, a block whose first line is `# NAME.py` or `# NAME.yaml` is that file; other Python blocks run by themselves;
+`sh` blocks run line by line; of `console` blocks, too large or made for other machines, the options must exist.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from docs.generate import PAGES
+from recovery.cli.main import main
+from recovery.config import load
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PARTS = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PARTS]
+FENCE = re.compile(r"```(\w+)\n(.*?)```", flags=re.DOTALL)
+NAMED = re.compile(r"# (\w[\w-]*\.(?:py|yaml))\n")
+OUTSIDE = re.compile(r"<(?:script|link|img|iframe)[^>]*?(?:src|href)=\"(?:https?:)?//[^\"]*\"")
+MOST_LINES = 140
+"""A README that is longer is read by nobody."""
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return [(match[1], match[2]) for match in FENCE.finditer(page.read_text())]
+
+
+def commands(page: Path, language: str) -> Iterator[list[str]]:
+    for found, text in blocks(page):
+        for line in text.splitlines() if found == language else ():
+            yield shlex.split(line.removeprefix("$ "), comments=True)
+
+
+def exists(arguments: list[str]) -> None:
+    command = main.get_command(click.Context(main), arguments[1])
+    assert command is not None
+    command.make_parser(click.Context(command)).parse_args(arguments[2:])
+
+
+def run(arguments: list[str], folder: Path) -> None:
+    program = {"recover": ["-m", "recovery.cli"], "python": []}[arguments[0]]
+    done = subprocess.run(
+        [sys.executable, *program, *arguments[1:]], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, f"{shlex.join(arguments)}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PARTS, ids=named)
+def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    for language, text in blocks(page):
+        file = NAMED.match(text)
+        if file:
+            (tmp_path / file[1]).write_text(text)
+        elif language == "python":
+            run(["python", "-c", text], tmp_path)
+        elif language == "sh":
+            for line in text.splitlines():
+                run(shlex.split(line, comments=True), tmp_path)
+        elif language == "yaml":
+            is_true(text, tmp_path)
+
+
+def is_true(text: str, folder: Path) -> None:
+    """A whole config loads; a part of one is in a config that ships."""
+    if text.startswith("name:"):
+        (folder / "shown.yaml").write_text(text)
+        assert load(folder / "shown.yaml").size > 0
+    else:
+        lines = {line.split(" #")[0].rstrip() for line in text.splitlines()}
+        assert any(lines <= set(path.read_text().splitlines()) for path in (ROOT / "configs").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=named)
+def test_commands_that_are_only_shown_exist(page: Path) -> None:
+    for arguments in commands(page, "console"):
+        exists(arguments)
+
+
+def test_the_readme_is_short_and_true(tmp_path: Path) -> None:
+    page = ROOT / "README.md"
+    assert len(page.read_text().splitlines()) <= MOST_LINES
+    for language, text in blocks(page):
+        if language == "python":
+            run(["python", "-c", text], tmp_path)
+        elif language == "yaml":
+            assert (ROOT / "configs" / "quickstart.yaml").read_text().endswith(text)
+    for arguments in commands(page, "sh"):
+        if arguments[0] == "recover":
+            exists(arguments)
+        else:
+            assert f"\n{arguments[1]}:" in (ROOT / "Makefile").read_text()
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=named)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        assert (page.parent / target).is_file(), target
+        assert ":" not in target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_generated_pages_are_those_of_the_program(page: str) -> None:
+    assert (DOCS / "reference" / page).read_text() == PAGES[page](), "run `python docs/generate.py`"
+
+
+def test_the_site_is_built_without_a_warning_and_needs_no_other_address(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    for page in tmp_path.rglob("*.html"):
+        fetched = re.findall(
+            r"<(?:script|link|img|iframe)[^>]*?(?:src|href)=\"(?:https?:)?//[^\"]*\"", page.read_text()
+        )
+        assert fetched == [], page
