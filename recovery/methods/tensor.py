@@ -38,6 +38,9 @@ class Tensor:
     polish: `lm` fits all parameters to the rows by Levenberg-Marquardt, in so many `evaluations` at most; start:
     `tensor`, `random` (as many as the evaluations allow), or `both`, the tensor start first.
     success: recovered when the parameter error is at most this.
+
+    There is no command for a table of one's own: moments ask for columns that are jointly normal, and real tables are
+    not and have too few rows (benchmarks/tensors.md: on one of 442 rows no unit was seen in 9 of 10 splits).
     """
 
     neurons: Annotated[int, Ge(1)] | Literal["planted"] = "planted"

@@ -1,8 +1,8 @@
 """The polynomial of degree 2 that explains most of the labels, and its Hermite moments in closed form.
 
 An average of y He_k(x) has the variance of y. What a polynomial of degree 2 explains has no moments of order above 2,
-and those up to 2 are known: taking it off leaves all moments as they are, and a third of a ReLU network's variance or
-less (a control variate).
+and those up to 2 are known: taking it off leaves all moments as they are, and some per cent of a ReLU network's
+variance (a control variate).
 """
 
 from dataclasses import dataclass

@@ -22,6 +22,7 @@ LETTERS = {
     "center": "centre of the start",
     "ratio": "ratio of the norms",
     "neurons": "neurons",
+    "tau": r"$\tau$",
 }
 """The last part of a coordinate's path -> how an axis names it."""
 SYMBOLS = {"noise": r"$\sigma$", "learning_rate": r"$\eta$", "degrees": "angle", "tilt": "tilt", "scale": "scale"}
