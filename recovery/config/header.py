@@ -39,7 +39,8 @@ class Header:
 
 @dataclass(frozen=True)
 class ThresholdClaim:
-    """The success probability of column `of` crosses 1/2 where `ratio` is `value`, to within `tolerance`."""
+    """The success probability of column `of` crosses 1/2 where `ratio` is `value`, to within `tolerance`; a column of
+    numbers jumps there."""
 
     of: str
     ratio: Literal["n/d"]

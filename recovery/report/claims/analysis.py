@@ -11,7 +11,7 @@ from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.claims.threshold import Measured, measured_beside_stated
 from recovery.report.claims.words import in_words, rows_in_words, standing, why
-from recovery.report.statistics import DIRECTIONS, Crossing, Estimates
+from recovery.report.statistics import DIRECTIONS, Crossing, Estimates, Pooled
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Analysis(Estimates):
                     "change_low": change[1],
                     "change_high": change[2],
                     **{f"{name}_p": float(2 * norm.sf(abs(z.get(name, np.nan)))) for name in DIRECTIONS},
+                    **_jump(found),
                     "unfinished_as_yes": found.bracket[0],
                     "unfinished_as_no": found.bracket[1],
                     "separated": model.separated,
@@ -105,3 +106,16 @@ class Analysis(Estimates):
             for panel, line, whole in zip(self.diagram.panels, self.slices, self.pooled, strict=False)
             for (d, found), free in zip(line, whole.sizes, strict=True)
         ]
+
+
+def _jump(found: Pooled) -> dict[str, float]:
+    """Of a number: the medians before and after its jump, and n/d at a quarter and three quarters of the way."""
+    if found.jump is None:
+        return {}
+    ends = [part.given.estimate for part in found.jump.quarters] or [np.nan, np.nan]
+    return {
+        "before": found.jump.before,
+        "after": found.jump.after,
+        "quarter": ends[0],
+        "three_quarters": ends[1],
+    }

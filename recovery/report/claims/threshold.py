@@ -8,8 +8,8 @@ import numpy as np
 from recovery.config import ThresholdClaim
 from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, worst
-from recovery.report.claims.words import why
-from recovery.report.statistics import Estimates, Pooled, Size, numbers, poolable
+from recovery.report.claims.words import way, why
+from recovery.report.statistics import Estimates, Pooled, Size, numbers, over_n_and_d
 from recovery.types import Array
 
 STRAY = 0.2
@@ -22,13 +22,13 @@ SHOWN = 4
 
 
 def state_threshold(claim: ThresholdClaim) -> str:
-    return f"{claim.of} reaches 50 % at n/d = {claim.value:g} ± {claim.tolerance:g}"
+    return f"{claim.of} has its threshold at n/d = {claim.value:g} ± {claim.tolerance:g}"
 
 
 def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdClaim) -> tuple[str, Judgement]:
     """Each panel on its own; the claim is about all of them."""
-    if not poolable(estimates.diagram):
-        raise ReportError(f"{estimates.diagram.quantity} is no proportion over n and d")
+    if not over_n_and_d(estimates.diagram):
+        raise ReportError(f"{estimates.diagram.quantity} is not shown over n and d")
     least, most = claim.value - claim.tolerance, claim.value + claim.tolerance
     results = [judge_panel(estimates.pooled[i], least, most) for i in panels]
     titles = [f"{estimates.diagram.panels[i].title}: " if len(panels) > 1 else "" for i in panels]
@@ -80,6 +80,19 @@ def _beside(of: str, found: Pooled, claim: ThresholdClaim | None) -> Measured:
 
 
 def judge_panel(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
+    """A frequency by its threshold; a jump by three: where a trial is beyond a quarter, half and three quarters of the
+    way. The claim holds if it does of all of them, and is contradicted if it is of all."""
+    text, verdict = _judge(found, least, most)
+    if found.jump is None:
+        return text, verdict
+    text = way(found) if np.isnan(found.ratio.estimate) else f"{way(found)}; half way {text}"
+    verdicts = {verdict, *(_judge(part, least, most)[1] for part in found.jump.quarters)}
+    if len(verdicts) > 1 and verdict != "cannot tell":
+        text += "; but not so for a quarter and three quarters of the way"
+    return text, verdict if len(verdicts) == 1 else "cannot tell"
+
+
+def _judge(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
     """Holds if the 95 % interval, widened to what unfinished trials could make of the estimate, lies within the
     tolerance, so does the interval without a curve, and so do the ratios that a drift would give the least and the
     largest d; contradicted if both intervals lie outside.

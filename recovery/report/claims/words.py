@@ -41,6 +41,7 @@ REASONS: dict[str, Callable[[Pooled], str]] = {
     "exponent": lambda found: "the width of the transition does not grow with the square root of n",
     "skew": _skew,
     "tails": _tails,
+    "apart": lambda found: "the exact intervals of the sizes d have no n/d in common",
     "scatter": lambda found: "the cells lie farther from every such curve than chance brings them",
 }
 """What the model fails in -> one sentence."""
@@ -57,7 +58,7 @@ def why(found: Pooled) -> str:
     """Why the ratio is withdrawn, needs no curve, or is only a mean; nothing if it stands as it is."""
     if not standing(found):
         return ""
-    reasons = [f"{REASONS[name](found)} (p {p_value(_p(found, name))})" for name in found.reasons[:1]]
+    reasons = [REASONS[name](found) + _p(found, name) for name in found.reasons[:1]]
     if found.is_mean and not found.withdrawn:
         reasons.append(_open(found))
     return "; ".join(reasons)
@@ -70,24 +71,47 @@ def _open(found: Pooled) -> str:
     return f"from d = {first:g} to d = {last:g} the ratio may change by {_change(found)}"
 
 
-def _p(found: Pooled, name: str) -> float:
-    return found.goodness if name == "scatter" else float(2 * norm.sf(abs(found.directed.z[name])))
+def _p(found: Pooled, name: str) -> str:
+    """The p-value of a reason that has one."""
+    if name == "apart":
+        return ""
+    return f" (p {p_value(found.goodness if name == 'scatter' else float(2 * norm.sf(abs(found.directed.z[name]))))})"
 
 
 def in_words(found: Pooled) -> str:
-    """`50 % at n/d = 1.993 (1.955 to 2.030)`, or what the data leave open, or why no ratio is given."""
+    """`50 % at n/d = 1.993 (1.955 to 2.030)`, or what the data leave open, or why no ratio is given; of a number, also
+    between what it jumps."""
+    if found.jump is None:
+        return _threshold(found, "50 %")
+    return way(found) if np.isnan(found.ratio.estimate) else f"{way(found)}; {_threshold(found, 'half way')}"
+
+
+def way(found: Pooled) -> str:
+    """`falls from 1 to 0.47 with n, a quarter and three quarters of the way at n/d = 2.61 and 3.10`."""
+    jump = found.jump
+    if jump is None or np.isnan(jump.before):
+        return "does not jump along n"
+    verb = "rises" if jump.after > jump.before else "falls"
+    words = f"{verb} from {jump.before:.3g} to {jump.after:.3g} with n"
+    ends = [part.given.estimate for part in jump.quarters]
+    if not ends or np.isnan(ends).any():
+        return words
+    return f"{words}, a quarter and three quarters of the way at n/d = {ends[0]:.3f} and {ends[1]:.3f}"
+
+
+def _threshold(found: Pooled, what: str) -> str:
     ratio = found.ratio
     if np.isnan(ratio.estimate):
         low, high = ratio.between
         if np.isfinite(high):
-            return f"the grid begins beyond the transition: 50 % lies below n/d = {high:.3g}"
+            return f"the grid begins beyond the transition: {what} lies below n/d = {high:.3g}"
         if np.isfinite(low):
-            return f"the grid ends before the transition: 50 % lies above n/d = {low:.3g}"
+            return f"the grid ends before the transition: {what} lies above n/d = {low:.3g}"
         return "not measured" if found.panel.undefined else "no finished trials"
     if found.withdrawn:
         return f"no one n/d, because {why(found)}: read n50 at each d"
     given = found.given
-    words = f"50 % at n/d = {given.estimate:.3f} ({given.low:.3f} to {given.high:.3f})"
+    words = f"{what} at n/d = {given.estimate:.3f} ({given.low:.3f} to {given.high:.3f})"
     words += " as a mean over d" if found.is_mean else ""
     words += " without a curve, because " if found.reasons else f"; without a curve {_span(found)}"
     if ratio.separated:
@@ -139,7 +163,8 @@ def brief(found: Pooled) -> str:
         return ""
     if found.withdrawn:
         return f"no one n/d ({found.reasons[0]})"
-    words = f"50 %: n/d = {given.estimate:.2f} [{given.low:.2f}, {given.high:.2f}]"
+    what = "50 %" if found.jump is None else "jump"
+    words = f"{what}: n/d = {given.estimate:.2f} [{given.low:.2f}, {given.high:.2f}]"
     return words + (", no curve" if found.reasons else ", mean over d" if found.is_mean else "")
 
 

@@ -132,7 +132,8 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     error = np.array([[t.estimate - t.low, t.high - t.estimate] for _, t in found]).reshape(-1, 2).T
     style: dict[str, Any] = {"marker": "o", "ms": 1.7, "mfc": "white", "mec": "black", "mew": 0.5, "linestyle": "none"}
     bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
-    label = f"50 % at {sizes_in_words(analysis.diagram.panels[i])}, with 95 % interval"
+    what = "50 %" if analysis.pooled[i].jump is None else "half way of the jump"
+    label = f"{what} at {sizes_in_words(analysis.diagram.panels[i])}, with 95 % interval"
     view = (ax.get_xlim(), ax.get_ylim())
     free = [size for size in analysis.pooled[i].sizes if np.isfinite([size.n50.low, size.n50.high]).all()]
     at, ends = [size.d for size in free], np.array([[size.n50.low, size.n50.high] for size in free]).reshape(-1, 2)

@@ -120,6 +120,8 @@ def sensitivity_chart(analysis: Analysis, grid: str) -> str:
     typical = float(np.median([t.estimate for line in drawable for _, t in line]))
     drawable = [[(tol, t) for tol, t in line if abs(t.estimate / typical - 1) < 0.5] for line in drawable]
     inside = [t for line in drawable for _, t in line]
+    if not inside:
+        return ""
     low, high = min(t.low for t in inside), max(t.high for t in inside)
     pad = max((high - low) * 0.08, 0.02)
     frame = Frame((-8.0, 1.0), (low - pad, high + pad))

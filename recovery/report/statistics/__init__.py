@@ -6,7 +6,7 @@ from recovery.report.statistics.curve_free import Crossing
 from recovery.report.statistics.directed import DIRECTIONS
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
 from recovery.report.statistics.likelihood import Counts
-from recovery.report.statistics.pooled import Pooled, Size, pooled
+from recovery.report.statistics.pooled import Jump, Pooled, Size, pooled
 from recovery.report.statistics.proportions import Pairs, mcnemar, pair_cells, wilson
 from recovery.report.statistics.tail import Tail, tail
 from recovery.report.statistics.threshold import Threshold, fit
@@ -14,6 +14,7 @@ from recovery.report.statistics.transition import (
     FINE,
     Collapse,
     numbers,
+    over_n_and_d,
     poolable,
     sizes_in_words,
     slices,
@@ -30,6 +31,7 @@ __all__ = [
     "Counts",
     "Crossing",
     "Estimates",
+    "Jump",
     "Pairs",
     "Pooled",
     "Row",
@@ -41,6 +43,7 @@ __all__ = [
     "in_words",
     "mcnemar",
     "numbers",
+    "over_n_and_d",
     "pair_cells",
     "poolable",
     "pooled",

@@ -5,6 +5,7 @@ from functools import cached_property
 
 from recovery.report.diagram import Diagram, Panel, default_quantity, is_measured
 from recovery.report.statistics.crossings import Row, has_rows, rows
+from recovery.report.statistics.jump import jumps
 from recovery.report.statistics.likelihood import Counts
 from recovery.report.statistics.pooled import Pooled, pooled
 from recovery.report.statistics.threshold import Threshold, fit
@@ -13,6 +14,7 @@ from recovery.report.statistics.transition import (
     at_sizes,
     collapse,
     monotone,
+    over_n_and_d,
     poolable,
     ratio_counts,
     slices,
@@ -43,8 +45,10 @@ class Estimates:
 
     @cached_property
     def pooled(self) -> list[Pooled]:
-        """One threshold n/d a panel."""
-        return [pooled(panel) for panel in self._panels]
+        """One threshold n/d a panel: of a frequency its 50 %, of a number where it jumps."""
+        if not over_n_and_d(self.diagram):
+            return []
+        return [pooled(panel) for panel in self.diagram.panels] if self.diagram.proportion else jumps(self.diagram)
 
     @cached_property
     def slices(self) -> list[list[tuple[float, Threshold]]]:
@@ -69,7 +73,7 @@ class Estimates:
 
     @property
     def _panels(self) -> list[Panel]:
-        return self.diagram.panels if poolable(self.diagram) else []
+        return [found.panel for found in self.pooled]
 
 
 def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Threshold]]]]:
@@ -78,7 +82,7 @@ def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Threshold
     asked = diagram.quantity.column
     names = [asked] if asked in COLUMNS else [name for name in COLUMNS if name in diagram.frame]
     names = [name for name in names if is_measured(diagram.frame, name, diagram.grid.columns)]
-    if not names or {diagram.layout.x, diagram.layout.y} != {"n", "d"}:
+    if not names or not over_n_and_d(diagram):
         return "", []
     tallies = diagram.cells.tallies(names[0], TOLERANCES)
     found: list[list[tuple[float, Threshold]]] = []

@@ -38,6 +38,7 @@ class Pooled:
     its likelihood has no maximum. `slope`: the interval of a. `goodness`: p-value of the fit. `bracket`: the estimate
     if every failed, undecided and missing trial counted as a yes, and as a no. `common`: one ratio without any curve,
     `reach`: its interval with the bracket's. `sizes`: n50 at each d without a curve.
+    `jump`: of a number rather than a frequency, what it jumps between; yes is then a trial beyond half way.
     """
 
     panel: Panel
@@ -50,17 +51,33 @@ class Pooled:
     common: Crossing
     reach: tuple[float, float]
     sizes: tuple[Size, ...]
+    jump: "Jump | None" = None
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What the model fails in, worst first: `drift`, `exponent`, `skew`, `tails`, `scatter`; none if it stands."""
-        found = tuple(self.directed.rejected)
-        return (*found, "scatter") if self.goodness < POOR_FIT else found
+        """What the model fails in, worst first: `drift`, `exponent`, `skew`, `tails`, `scatter`; none if it stands.
+
+        No curve is expected of a jump: where the model's shape fails, sizes that lie `apart` speak against one ratio,
+        and the model's drift does not count.
+        """
+        found = (*self.directed.rejected, *(("scatter",) if self.goodness < POOR_FIT else ()))
+        shapes = tuple(name for name in found if name != "drift")
+        if self.jump is None or not shapes:
+            return found
+        return (("apart",) if self.apart else ()) + shapes
 
     @property
     def withdrawn(self) -> bool:
         """Whether no one ratio is given, and n50 is to be read at each d: it drifts, or no such curve fits."""
+        if self.jump is not None:
+            return "drift" in self.reasons or "apart" in self.reasons
         return "drift" in self.reasons or "scatter" in self.reasons
+
+    @property
+    def apart(self) -> bool:
+        """Whether no one ratio lies in the exact intervals of all sizes, as far as those are not empty."""
+        known = [(low / size.d, high / size.d) for size in self.sizes for low, high in [size.exact] if low <= high]
+        return bool(known) and max(low for low, _ in known) > min(high for _, high in known)
 
     @property
     def given(self) -> Crossing:
@@ -89,6 +106,16 @@ class Pooled:
         """n at 90 % less n at 10 %: (q/a) sqrt((q/a)^2 + 4 ratio d), q = 1.28; 0 for separated data."""
         spread = float(norm.ppf(0.9)) / abs(self.model.slope)
         return spread * float(np.sqrt(spread**2 + 4 * self.model.estimate * d))
+
+
+@dataclass(frozen=True)
+class Jump:
+    """The medians of a number just before and after it jumps, and the thresholds at which a trial is beyond a quarter
+    and beyond three quarters of the way (none of those themselves); NaN and none where it does not jump."""
+
+    before: float
+    after: float
+    quarters: tuple[Pooled, ...]
 
 
 def pooled(panel: Panel) -> Pooled:

@@ -28,9 +28,14 @@ SCALES: dict[str, tuple[str, Callable[[Array], Array], Callable[[Array], Array]]
 """Fits of one slice: link, u(n), v(n) with P(yes) = F(a (u - n50 v)). `root` has the width sqrt n of Wendel's law."""
 
 
+def over_n_and_d(diagram: Diagram) -> bool:
+    """Whether n and d are the two axes, so that there may be a threshold n/d."""
+    return {diagram.layout.x, diagram.layout.y} == {"n", "d"}
+
+
 def poolable(diagram: Diagram) -> bool:
     """Whether the diagram is a proportion over n and d, so that a ratio n/d can be fitted."""
-    return diagram.proportion and {diagram.layout.x, diagram.layout.y} == {"n", "d"}
+    return diagram.proportion and over_n_and_d(diagram)
 
 
 def sizes(panel: Panel) -> list[Any]:

@@ -1,0 +1,120 @@
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recovery.report.claims import Analysis, brief, in_words
+from recovery.report.claims.claims import results
+from recovery.report.claims.result import ClaimResult
+from recovery.report.diagram import Diagram
+from recovery.report.pages.page import as_html
+from recovery.report.statistics import Estimates, Pooled
+from recovery.report.statistics.jump import split
+from recovery.report.texts.tables import as_csv, as_json, as_markdown
+
+from .grids import fail, grid, wendel_rows
+
+AT = 2.3
+"""n/d of the step: on no cell."""
+REPORT = {"value": "test_distance", "x": "n", "y": "d"}
+CLAIM = {"kind": "threshold", "of": "test_distance", "ratio": "n/d", "value": 2.3, "tolerance": 0.25}
+
+
+def stepped(values: Any = None, seed: int = 0, **axes: Any) -> pd.DataFrame:
+    """Rows whose test distance falls from 1 to 0.2 at n = 2.3 d, under noise."""
+    rows = wendel_rows(**{"n": range(8, 161, 8), "d": range(10, 41, 10), "replicates": 8, "seed": seed, **axes})
+    noise = np.random.default_rng(seed).lognormal(0, 0.2, len(rows))
+    level = np.where(rows["n"] < AT * rows["d"], 1.0, 0.2) * noise
+    return rows.assign(test_distance=level if values is None else values(rows, level))
+
+
+def measured(rows: pd.DataFrame) -> Pooled:
+    return Estimates(Diagram.of(grid(rows, report=REPORT))).pooled[0]
+
+
+def judge(rows: pd.DataFrame, **change: Any) -> ClaimResult:
+    return results(Estimates(Diagram.of(grid(rows, report=REPORT, claims=[CLAIM | change]))))[0]
+
+
+def test_a_step_is_found_between_its_two_levels() -> None:
+    found = measured(stepped())
+    assert found.jump is not None
+    assert found.jump.before == pytest.approx(1.0, rel=0.1)
+    assert found.jump.after == pytest.approx(0.2, rel=0.1)
+    assert found.given.low <= AT <= found.given.high
+    assert all(size.n50.low <= AT * size.d <= size.n50.high for size in found.sizes)
+    assert "falls from" in in_words(found)
+    assert brief(found).startswith("jump: n/d = 2.")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows, level: 1e6 * level,  # other units
+        lambda rows, level: np.round(10 * level).astype(int),  # whole numbers
+        lambda rows, level: 3.0 - level,  # it rises
+        lambda rows, level: level + np.where(rows["n"] > 5 * rows["d"], 0.7, 0.0),  # and it comes back
+        lambda rows, level: np.where(np.arange(len(rows)) % 50 == 7, 1e9, level),  # a few are wild
+    ],
+)
+def test_the_place_of_a_step_does_not_hang_on_how_it_is_measured(change: Any) -> None:
+    found = measured(stepped(change))
+    assert found.given.low <= AT <= found.given.high
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda rows, level: np.ones(len(rows)),
+        lambda rows, level: np.random.default_rng(1).normal(size=len(rows)),
+        lambda rows, level: np.where(np.arange(len(rows)) == 3, 1.0, np.nan),
+    ],
+)
+def test_what_does_not_jump_says_so(values: Any) -> None:
+    rows = stepped(values)
+    found = measured(rows)
+    assert np.isnan(found.ratio.estimate)
+    assert in_words(found) == "does not jump along n"
+    assert judge(rows).verdict == "cannot tell"
+
+
+def test_noise_alone_rarely_has_a_step() -> None:
+    """At level 1e-3 a panel, 200 panels have one with probability 0.18, and three or more with 0.001."""
+    ratio = np.repeat(np.arange(1, 13) / 2, 20)
+    draws = [np.random.default_rng(seed).lognormal(0, 1, len(ratio)) for seed in range(200)]
+    assert sum(split(ratio, draw) is not None for draw in draws) <= 2
+
+
+def test_claims_about_a_jump() -> None:
+    rows = stepped()
+    assert judge(rows).verdict == "holds"
+    assert judge(rows, value=4.0).verdict == "contradicted"
+    assert judge(rows, value=2.0).verdict == "cannot tell"
+    assert judge(fail(rows, slice(0, None, 3))).verdict == "cannot tell"
+
+
+def test_a_slow_fall_is_not_at_one_place() -> None:
+    """Half way lies within the tolerance, and the quarters do not."""
+    rows = stepped(lambda rows, level: 1 / (1 + (rows["n"] / rows["d"] / AT) ** 2) * level / level)
+    assert judge(rows, tolerance=0.4).verdict == "cannot tell"
+
+
+def test_steps_at_other_ratios_are_not_put_together() -> None:
+    rows = stepped()
+    parts = [
+        rows[rows["d"] == 10].assign(n=lambda part: part["n"] * 0.8),
+        rows[rows["d"] == 40].assign(n=lambda part: part["n"] * 1.3),
+    ]
+    assert measured(pd.concat(parts, ignore_index=True)).withdrawn
+
+
+def test_a_jump_stands_in_every_format() -> None:
+    analysis = Analysis(Diagram.of(grid(stepped(), report=REPORT, claims=[CLAIM])))
+    record = analysis.thresholds()[0]
+    assert record["before"] > record["after"]
+    assert record["quarter"] <= record["three_quarters"]
+    assert '"three_quarters"' in as_json([analysis])
+    assert "n50_no_curve_low" in as_csv([analysis]).splitlines()[0]
+    assert f"{record['n/d']:.3f}" in as_markdown([analysis])
+    assert "half way at n/d" in as_html([analysis])
