@@ -21,10 +21,11 @@ import pandas as pd
 from scipy.special import expit, ndtr
 from scipy.stats import t as student
 
+from recovery.report.claims.curve import TESTS
 from recovery.report.claims.threshold import judge_panel
 from recovery.report.diagram import Panel
 from recovery.report.statistics import pooled, slices
-from recovery.report.statistics.tail import beyond, outcomes
+from recovery.report.statistics.tail import beyond, outcomes, steepness
 from recovery.theory import CURVES
 from recovery.types import Array
 
@@ -128,41 +129,53 @@ def measure(truth: str, grid: str, replicates: int, grids: int, pool: ProcessPoo
 
 
 def curve_tests(tables: int, seed: int) -> Iterator[str]:
-    """The curve test on Figure 6's grid: how many tables of the law have p below the level of a panel, and how
-    many of 200 tables of a symmetric step."""
+    """The curve test on Figure 6's grid, by G and by T: how many tables of the law have p below the level of a panel,
+    and how many of 200 tables of a symmetric step."""
     n, d = (a.ravel() for a in np.meshgrid(GRIDS["fine"], SIZES))
-    chance = np.clip(CURVES["wendel"].function(n, d), 0, 1)
-    step = np.where(n < 2 * d, 1.0, np.where(n > 2 * d, 0.0, 0.5))
-    yield "| replicates | panels | level of a panel | law contradicted | that many levels | step contradicted |"
-    yield "|---|---|---|---|---|---|"
+    law_chance = np.clip(CURVES["wendel"].function(n, d), 0, 1)
+    doubtful = (law_chance > 0) & (law_chance < 1)
+    step = np.where(n < 2 * d, 1.0, np.where(n > 2 * d, 0.0, 0.5))[doubtful]
+    chance = law_chance[doubtful]
+    yield "| replicates | panels | level of a test | by G | in levels | by T | in levels | step by G | step by T |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for replicates in REPLICATES:
         rng = np.random.default_rng([seed, replicates])
-        total, doubtful = np.full(len(n), float(replicates)), (chance > 0) & (chance < 1)
-        values, law = outcomes(total[doubtful], chance[doubtful])
-        null = _drawn(rng, replicates, chance[doubtful], values, tables)
-        other = _drawn(rng, replicates, step[doubtful], values, 200)
+        values, law = outcomes(np.full(len(chance), float(replicates)), chance)
+        scores = steepness(values.shape[1], chance)
+        null, other = (
+            _drawn(rng, replicates, drawn, (values, scores), count) for drawn, count in ((chance, tables), (step, 200))
+        )
         for panels in (1, 4, 10, 50):
-            level = 1e-3 / (2 * panels)
+            level = 1e-3 / (TESTS * panels)
             limit = _critical(level, values, law)
-            count, power = int(np.sum(null >= limit)), float(np.mean(other >= limit))
+            ends = -_critical(level / 2, -scores, law), _critical(level / 2, scores, law)
+            far = [found[0] >= limit for found in (null, other)]
+            steep = [(found[1] <= ends[0]) | (found[1] >= ends[1]) for found in (null, other)]
+            counts = [int(np.sum(which[0])) for which in (far, steep)]
             yield (
-                f"| {replicates} | {panels} | {level:.1e} | {count} of {tables} | {count / tables / level:.2f} "
-                f"| {power:.3f} |"
+                f"| {replicates} | {panels} | {level:.1e} | {counts[0]} of {tables} | {counts[0] / tables / level:.2f} "
+                f"| {counts[1]} | {counts[1] / tables / level:.2f} | {far[1].mean():.3f} | {steep[1].mean():.3f} |"
             )
 
 
-def _drawn(rng: np.random.Generator, replicates: int, chance: Array, values: Array, tables: int) -> Array:
-    """G of so many tables drawn from the chances."""
-    found = np.zeros(tables)
-    for value, p in zip(values, chance, strict=True):
-        found += value[rng.binomial(replicates, p, tables)]
+def _drawn(
+    rng: np.random.Generator, replicates: int, chance: Array, statistics: tuple[Array, ...], tables: int
+) -> Array:
+    """Each statistic of so many tables drawn from the chances."""
+    found = np.zeros((len(statistics), tables))
+    for i, p in enumerate(chance):
+        yes = rng.binomial(replicates, p, tables)
+        for total, values in zip(found, statistics, strict=True):
+            total += values[i][yes]
     return found
 
 
 def _critical(level: float, values: Array, law: Array) -> float:
-    """The least G that the test contradicts at a level, by bisection."""
-    low, high = 0.0, float(values.max(axis=1).sum())
-    while high - low > 1e-3 * high:
+    """The least sum of the values that the test contradicts at a level, by bisection."""
+    low = float((np.exp(law) * values).sum())
+    high = float(values.max(axis=1).sum())
+    least = 1e-4 * (high - low)
+    while high - low > least:
         middle = (low + high) / 2
         p, error = beyond(middle, values, law)
         low, high = (low, middle) if p + 3 * error < level else (middle, high)

@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import binom, binomtest, norm
 
 from recovery.report.statistics.tail import tail
 from recovery.theory import CURVES
@@ -55,3 +55,27 @@ def test_a_step_has_no_place_on_a_smooth_curve() -> None:
     chance, total = np.clip(CURVES["wendel"].function(n, d), 0, 1), np.full(len(n), 20.0)
     found = tail(np.where(n < 2 * d, 20.0, np.where(n == 2 * d, 10.0, 0.0)), total, chance)
     assert found.most < 1e-9
+
+
+def test_a_step_of_few_trials_is_steeper_than_the_curve_and_even_chances_are_flatter() -> None:
+    n, d = (a.ravel().astype(float) for a in np.meshgrid(np.arange(10, 201, 10), np.arange(10, 51, 10)))
+    chance, total = np.clip(CURVES["wendel"].function(n, d), 0, 1), np.full(len(n), 8.0)
+    step = tail(np.where(n < 2 * d, 8.0, np.where(n == 2 * d, 4.0, 0.0)), total, chance)
+    assert step.p > 0.05  # the cells lie no farther off than chance brings them
+    assert step.steeper
+    assert step.steep < 1e-3
+    halved = np.round(8 * (chance + (0.5 - chance) * (abs(chance - 0.5) < 0.45)))
+    assert not tail(halved, total, chance).steeper
+
+
+def test_the_tail_of_steepness_is_that_of_all_outcomes_counted() -> None:
+    total, chance = np.array([5.0, 4.0, 6.0]), np.array([0.1, 0.55, 0.9])
+    outcomes = every_outcome(total, chance)
+    scores = np.array([float(yes @ norm.ppf(chance)) for yes, _ in outcomes])
+    weights = np.array([weight for _, weight in outcomes])
+    mean = float(total @ (chance * norm.ppf(chance)))
+    for at in np.random.default_rng(0).choice(len(outcomes), 15, replace=False):
+        found = tail(outcomes[at][0], total, chance)
+        beyond = scores >= scores[at] - 1e-9 if scores[at] > mean else scores <= scores[at] + 1e-9
+        exact = min(2 * float(weights[beyond].sum()), 1.0)
+        assert 0.99 * exact <= found.steep <= 1.3 * exact + 1e-12

@@ -15,6 +15,8 @@ from recovery.report.statistics import Estimates, poolable, tail
 from recovery.theory import CURVES
 from recovery.types import Array
 
+TESTS = 3
+"""Tests of a panel among which the level is shared."""
 SHIFT = 0.05
 """A curve holds only if the grid pins it down along n to 5 %."""
 
@@ -39,19 +41,24 @@ def judge_curve(estimates: Estimates, panels: list[int], claim: CurveClaim) -> t
 
 
 def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]:
-    """Contradicted if the likelihood ratio of all cells or the best shift of the curve along n departs at the level,
-    which is shared among both and among the panels (Bonferroni).
+    """Contradicted if the likelihood ratio of all cells, their steepness or the best shift of the curve along n departs
+    at the level, which is shared among the three and among the panels (Bonferroni).
     Holds if the shift's interval lies within 5 %, and some outcome of these cells would have contradicted the curve."""
     cells = panel.cells[panel.cells["yes"] + panel.cells["no"] > 0]
     if not len(cells):
         return "nothing finished", "cannot tell"
     n, d, yes, no = (cells[name].to_numpy(dtype=float) for name in ("n", "d", "yes", "no"))
     function = CURVES[claim.curve].function
-    level = claim.level / (2 * tests)
+    level = claim.level / (TESTS * tests)
     found = tail(yes, yes + no, np.clip(function(n, d), 0.0, 1.0))
     text = f"G = {found.ratio:.1f} over {len(cells)} cells, p = {found.p:.2g}"
     if found.most < level:
         return text, "contradicted"
+    if found.steep < level:
+        return (
+            f"{text}; {'steeper' if found.steeper else 'flatter'} than the curve, p < {found.steep:.2g}",
+            "contradicted",
+        )
     if found.least >= level:
         return (
             f"{text}; no outcome of so few trials has p < {level:.1g}; more replicates would tell",

@@ -1,14 +1,14 @@
-"""How far binomial counts lie from known chances: the likelihood ratio G, and its tail at any level.
+"""How far binomial counts lie from known chances: the likelihood ratio G and the steepness T, with tails at any level.
 
-Under the chances G is a sum of independent discrete numbers. Its tail is drawn from the exponentially tilted law, under
-which what was observed is ordinary: so a p-value of 1e-30 takes no more draws than one of 0.1.
+Under the chances both are sums of independent discrete numbers. Their tails are drawn from the exponentially tilted
+law, under which what was observed is ordinary: so a p-value of 1e-30 takes no more draws than one of 0.1.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaln, logsumexp, softmax, xlogy
+from scipy.special import gammaln, logsumexp, ndtri, softmax, xlogy
 
 from recovery.types import Array
 
@@ -22,16 +22,21 @@ STEEPEST = 200.0
 @dataclass(frozen=True)
 class Tail:
     """G and its p-value; `most`: the p-value plus three standard errors of its draws; `least`: the smallest p-value
-    that any outcome of these cells has."""
+    that any outcome of these cells has. `steep`: the two-sided p-value of T, also with three standard errors;
+    `steeper`: whether counts rise and fall more sharply than the chances."""
 
     ratio: float
     p: float
     most: float
     least: float
+    steep: float
+    steeper: bool
 
 
 def tail(yes: Array, total: Array, chance: Array, seed: int = 0) -> Tail:
-    """P(G >= observed | yes ~ Binomial(total, chance)), G = 2 sum (yes log(yes / (total p)) + no log(no / (total q))).
+    """P(G >= observed | yes ~ Binomial(total, chance)), G = 2 sum (yes log(yes / (total p)) + no log(no / (total q))),
+    and T = sum yes z, p = Phi(z): the efficient score against Phi(a z), to first order. G hardly sees a step, whose
+    cells lie nearer to 0 and 1 than chance has them; T does.
 
     An outcome of chance 0 has the p-value 0. Each cell is drawn with weights exp(t g) beside its law's, t such that the
     mean of G is the observed one; the p-value is the mean of exp(K(t) - t G) over the draws that reach what was
@@ -39,16 +44,27 @@ def tail(yes: Array, total: Array, chance: Array, seed: int = 0) -> Tail:
     """
     certain = (chance <= 0) | (chance >= 1)
     if np.any(yes[certain] != total[certain] * (chance[certain] >= 1)):
-        return Tail(np.inf, 0.0, 0.0, 0.0)
+        return Tail(np.inf, 0.0, 0.0, 0.0, 0.0, False)
     yes, total, chance = (a[~certain & (total > 0)] for a in (yes, total, chance))
     if not len(yes):
-        return Tail(0.0, 1.0, 1.0, 1.0)
+        return Tail(0.0, 1.0, 1.0, 1.0, 1.0, False)
     values, law = outcomes(total, chance)
     observed = float(values[np.arange(len(yes)), yes.astype(int)].sum())
     farthest = values.max(axis=1, keepdims=True)
     least = float(np.exp(logsumexp(np.where(values >= farthest - 1e-9, law, -np.inf), axis=1).sum()))
     p, error = beyond(observed, values, law, seed)
-    return Tail(observed, p, min(p + 3 * error, 1.0), least)
+    scores = steepness(values.shape[1], chance)
+    score = float(scores[np.arange(len(yes)), yes.astype(int)].sum())
+    steeper = score > float(total @ (chance * ndtri(chance)))
+    sign = 1.0 if steeper else -1.0
+    beside, doubt = beyond(sign * score, sign * scores, law, seed)
+    return Tail(observed, p, min(p + 3 * error, 1.0), least, min(2 * (beside + 3 * doubt), 1.0), steeper)
+
+
+def steepness(outcomes: int, chance: Array) -> Array:
+    """For each cell and its outcomes 0, 1, ...: T's part."""
+    scores: Array = np.arange(outcomes)[None] * ndtri(chance)[:, None]
+    return scores
 
 
 def beyond(observed: float, values: Array, law: Array, seed: int = 0) -> tuple[float, float]:
