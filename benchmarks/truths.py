@@ -172,10 +172,9 @@ def _drawn(
 
 def _critical(level: float, values: Array, law: Array) -> float:
     """The least sum of the values that the test contradicts at a level, by bisection."""
-    low = float((np.exp(law) * values).sum())
+    mean = low = float((np.exp(law) * values).sum())
     high = float(values.max(axis=1).sum())
-    least = 1e-4 * (high - low)
-    while high - low > least:
+    while high - low > 1e-3 * (high - mean):
         middle = (low + high) / 2
         p, error = beyond(middle, values, law)
         low, high = (low, middle) if p + 3 * error < level else (middle, high)
