@@ -25,6 +25,8 @@ def exact_signs(F: Array, w: Array) -> Array:
     # twice the error of a dot product of d terms, first for the largest row that there can be
     error, most = 2 * (F.shape[1] + 1) * EPS * sqrt(float(w @ w)), sqrt(float(np.vdot(F, F)))
     near = np.flatnonzero(np.abs(z) <= error * most)
+    if not near.size:
+        return signs
     for i in near[np.abs(z[near]) <= error * np.linalg.norm(F[near], axis=1)]:
         exact = sum(Fraction(a) * Fraction(b) for a, b in zip(F[i].tolist(), w.tolist(), strict=True))
         signs[i] = (exact > 0) - (exact < 0)
