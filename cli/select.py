@@ -53,7 +53,8 @@ def command(
     a column was chosen again: trust what is chosen nearly always.
     What it does not mean: that a column causes the target; that a column that is left
     out carries nothing (two columns that say the same need only one of them); that
-    anything is predicted well: look at R2, which is near 0 where nothing is.
+    anything is predicted well: look at R2, which is near 0 where nothing is. A ratio near
+    1 at the cutoff says that importances fall into no two groups.
     """
     from recovery.report.selected import select_variables, write_selection
 

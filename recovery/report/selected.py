@@ -81,7 +81,7 @@ class SelectionReport:
             lines.append(f"  {choice.selector:<9} {r2:<18} {rmse}")
         chosen = [table.names[i] for i in self.order if first.chosen[i]]
         stable = [table.names[i] for i in self.order if first.chosen[i] and first.frequency[i] >= STABLE]
-        lines += ["", f"chosen: {', '.join(chosen) or 'none'}"]
+        lines += ["", f"chosen: {', '.join(chosen) or 'none'}", *_division(first)]
         lines.append(f"stable (chosen in {STABLE:.0%} of {self.splits} splits): {', '.join(stable) or 'none'}")
         if first.r2.mean() < 2 * first.r2.std(ddof=1) / np.sqrt(len(first.r2)):
             lines.append("R2 is not clearly above 0: nothing here explains the target, and the choice means nothing")
@@ -102,6 +102,15 @@ class SelectionReport:
             lines.append(f"     ... {len(names) - MOST_LINES} more, all in --json")
         lines.append("     * chosen on all rows; percentages: of the splits in which it was chosen")
         return lines
+
+
+def _division(choice: SelectorChoice) -> list[str]:
+    """How far the cutoff is from a matter of taste: the ratio of the importances on its two sides."""
+    chosen, others = choice.importances[choice.chosen], choice.importances[~choice.chosen]
+    if not (len(chosen) and len(others) and others.max() > 0):
+        return []
+    ratio = chosen.min() / others.max()
+    return [f"the least important of them has {ratio:.2g} times the importance of the next column"]
 
 
 def select_variables(

@@ -39,6 +39,7 @@ def test_the_right_columns_are_chosen_and_everything_is_said(data, tmp_path):
     assert found.exit_code == 0, found.output
     assert sorted(found.output.split("chosen: ")[1].split("\n")[0].split(", ")) == ["colour", "x3", "x7"]
     for text in (
+        "times the importance of the next",
         "'id' is left out",
         "'flat' is left out",
         "gaps: filled",
