@@ -18,10 +18,19 @@ if TYPE_CHECKING:
 @click.command()
 @options.results
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(results: Path, as_json: bool) -> None:
+@click.option("--watch", "watched", is_flag=True, help="Show it with the map until every trial is stored, or Ctrl-C.")
+def command(results: Path, as_json: bool, watched: bool) -> None:
     """Count the stored trials of RESULTS by status, with the rate of late and the time left. Writes nothing."""
     from recovery.runner.status import standing
 
+    if watched:
+        from time import sleep
+
+        from rich.console import Console
+
+        from recovery.report.live import watch
+
+        return watch(results, _text, Console(), sleep)
     found = standing(results)
     click.echo(json.dumps({**asdict(found), "missing": found.missing}, default=str) if as_json else _text(found))
 

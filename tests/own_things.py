@@ -1,9 +1,10 @@
-"""What a user adds, in one file: an ensemble, architectures, planted models, a method with an own column, a solver.
+"""What a user adds, in one file: an ensemble, architectures, planted models, a method with an own column, a solver, a
+kind of figure and a kind of claim.
 
 Copied beside a config as own_things.py by the tests of the recipes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,9 @@ import numpy as np
 from recovery.instances.planted import Neurons, Relu
 from recovery.methods.columns import Column, select
 from recovery.programs.architecture import Architecture
+from recovery.report.figures.kinds import Kind
+from recovery.report.figures.sheet import sheet
+from recovery.report.figures.style import style_of
 from recovery.solvers.conic import solve_conic
 from recovery.solvers.table import Solver
 
@@ -98,3 +102,34 @@ class Angle:
 
 
 MINE = Solver({"gated": lambda program: solve_conic(program, "CLARABEL")})
+
+
+def draw_durations(subject):
+    """How many trials took how long."""
+    with sheet(1, subject.diagram.heading, style_of(subject.diagram)) as page:
+        page.axes[0].hist(subject.diagram.frame["seconds"])
+        page.label("seconds", "trials")
+    return page.figure
+
+
+DURATIONS = Kind("How long trials took", lambda subject: True, draw_durations)
+
+
+@dataclass(frozen=True)
+class MeanClaim:
+    """The mean of a column over all trials that measured it."""
+
+    of: str
+    value: float
+    tolerance: float
+    where: dict = field(default_factory=dict)
+    source: str = ""
+
+
+def state_mean(claim):
+    return f"the mean of {claim.of} is {claim.value:g} within {claim.tolerance:g}"
+
+
+def judge_mean(estimates, panels, claim):
+    found = float(estimates.diagram.frame[claim.of].mean())
+    return f"{found:.4g}", "holds" if abs(found - claim.value) <= claim.tolerance else "contradicted"

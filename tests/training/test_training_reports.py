@@ -12,7 +12,7 @@ from recovery.report.command import report
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import figures_beside, render
 from recovery.report.figures.paired import draw_paired
-from recovery.report.figures.trajectories import figures, firsts, runs_of
+from recovery.report.figures.trajectories import firsts, runs_of
 from recovery.report.statistics import Pairs, mcnemar
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
@@ -87,15 +87,15 @@ def test_records_are_found_again_by_cell_and_replicate(tmp_path):
 
 
 def test_two_fixed_signs_have_paths_and_a_landscape_and_several_outputs_have_pairs(tmp_path):
-    assert set(figures(Diagram.of(stored(tmp_path, TRAINED)))) == {"loss", "paths", "landscape"}
+    assert set(figures_beside(Analysis(Diagram.of(stored(tmp_path, TRAINED))))) == {"loss", "paths", "landscape"}
     other = tmp_path / "several"
     other.mkdir()
-    assert set(figures(Diagram.of(stored(other, SEVERAL)))) == {"loss", "pairing"}
+    assert set(figures_beside(Analysis(Diagram.of(stored(other, SEVERAL))))) == {"loss", "pairing"}
 
 
 def test_a_path_ends_where_the_neuron_does(tmp_path):
     grid = stored(tmp_path, TRAINED)
-    ax = figures(Diagram.of(grid))["paths"]().axes[0]
+    ax = figures_beside(Analysis(Diagram.of(grid)))["paths"].draw().axes[0]
     ends = {tuple(np.round(line.get_xydata()[0], 12)) for line in ax.lines if line.get_marker() == "o"}
     inner = runs_of(grid)[0].record["inner"][-1]
     assert ends == {tuple(np.round(point, 12)) for point in inner}
@@ -152,6 +152,5 @@ def test_the_paired_figure_shows_the_difference_of_each_cell(tmp_path):
 def test_a_run_that_diverged_can_be_drawn(tmp_path):
     grid = stored(tmp_path, TRAINED.replace("learning_rate: 0.1", "learning_rate: 50"))
     assert set(grid.frame["stopped"]) == {"diverged"}
-    for draw in figures(Diagram.of(grid)).values():
-        figure = draw()
-        render(figure, "svg")
+    for figure in figures_beside(Analysis(Diagram.of(grid))).values():
+        render(figure.draw(), "svg")

@@ -6,7 +6,6 @@ planted directions and one orthogonal to them, and `outer` (T, k, r). See `recov
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import matplotlib
@@ -17,10 +16,10 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from recovery.report.diagram import Diagram, coordinates
+from recovery.report.diagram import coordinates
 from recovery.report.figures.names import where_label
 from recovery.report.figures.sheet import Sheet, sheet
-from recovery.report.figures.style import CURVES, DASHES, LINES, Style, line_style, style_of
+from recovery.report.figures.style import CURVES, DASHES, LINES, Style, line_style
 from recovery.report.figures.surface import draw_surface
 from recovery.store import Grid
 from recovery.store.trajectories import read_trajectories
@@ -240,46 +239,29 @@ def _panels(
     return page
 
 
-def _trained(run: Run) -> bool:
+def trained(run: Run) -> bool:
+    """Whether training recorded the run."""
     return "loss" in run.record
 
 
-def _two_inputs(run: Run) -> bool:
+def two_inputs(run: Run) -> bool:
+    """Whether the run is a network of two inputs."""
     return "neurons" in run.record
 
 
-def _one_output(run: Run) -> bool:
-    return _trained(run) and run.record["outer"].shape[2] == 1
+def one_output(run: Run) -> bool:
+    """Whether training of one output recorded the run."""
+    return trained(run) and run.record["outer"].shape[2] == 1
 
 
-def _several_outputs(run: Run) -> bool:
-    return _trained(run) and not _one_output(run)
+def several_outputs(run: Run) -> bool:
+    """Whether training of several outputs recorded the run."""
+    return trained(run) and not one_output(run)
 
 
-def _two_opposite(run: Run) -> bool:
+def two_opposite(run: Run) -> bool:
     """Two neurons whose outer weights were +1 and -1 throughout."""
-    if not _trained(run):
+    if not trained(run):
         return False
     outer = run.record["outer"]
     return outer.shape[1:] == (2, 1) and bool(np.all(np.sort(outer[:, :, 0], axis=1) == [-1.0, 1.0]))
-
-
-FIGURES: dict[str, tuple[Callable[[Sequence[Run], str, Style], Figure], Callable[[Run], bool]]] = {
-    "loss": (draw_loss, _trained),
-    "paths": (draw_paths, _one_output),
-    "pairing": (draw_pairing, _several_outputs),
-    "landscape": (draw_landscape, _two_opposite),
-    "network": (draw_networks, _two_inputs),
-}
-"""Figure name -> (what draws it, which runs it is for)."""
-
-
-def figures(diagram: Diagram) -> dict[str, Callable[[], Figure]]:
-    """What draws the figures that a grid's records allow, by name; none if nothing was recorded."""
-    runs = runs_of(diagram.grid)
-    chosen = {name: [run for run in runs if fits(run)] for name, (_, fits) in FIGURES.items()}
-    return {
-        name: partial(FIGURES[name][0], some, diagram.heading, style_of(diagram))
-        for name, some in chosen.items()
-        if some
-    }

@@ -33,18 +33,9 @@ STYLES = {"holds": "green", "contradicted": "bold red", "cannot tell": "yellow",
 def print_diagram(analysis: Analysis, console: Console) -> None:
     """Title, a map for each panel (n across, d up), the key, the counts, thresholds and claims."""
     diagram = analysis.diagram
-    scale = scale_of(diagram)
     console.print(Text(diagram.heading, style="bold"))
-    for panel in [] if _many_thresholds(analysis) else diagram.panels:
-        if panel.title:
-            console.print(Text(f"\n{panel.title}"))
-        if panel.undefined:
-            console.print(Text("not measured", style="dim"))
-            continue
-        for line in _map(panel, diagram, scale, console):
-            console.print(line, no_wrap=True, overflow="crop", crop=True)
-    if not _many_thresholds(analysis):
-        console.print(_key(scale, console))
+    for line in [] if _many_thresholds(analysis) else maps(diagram, console):
+        console.print(line, no_wrap=True, overflow="crop", crop=True)
     console.print(Text(diagram.summary()))
     if _many_thresholds(analysis):
         console.print(_table(threshold_rows(analysis)))
@@ -60,6 +51,16 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
         console.print(_table(mean_rows(table)))
     for claim in analysis.claims:
         console.print(Text.assemble((claim.verdict, STYLES[claim.verdict]), f": {claim.stated}: {claim.measured}"))
+
+
+def maps(diagram: Diagram, console: Console) -> list[Text]:
+    """The lines of every panel's map under its title, and the key."""
+    scale, found = scale_of(diagram), []
+    for panel in diagram.panels:
+        if panel.title:
+            found.append(Text(f"\n{panel.title}"))
+        found += [Text("not measured", style="dim")] if panel.undefined else _map(panel, diagram, scale, console)
+    return [*found, _key(scale, console)]
 
 
 def _many_thresholds(analysis: Analysis) -> bool:
