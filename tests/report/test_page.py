@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from recovery.report.claims.analysis import Analysis
@@ -147,6 +148,88 @@ def test_one_panel_can_be_chosen(opened: Any) -> None:
     assert len(opened.find_elements("css selector", ".map")) == 2
     choose(opened, "panel", "haar")
     assert [h.text for h in opened.find_elements("css selector", "#maps h3")] == ["(b) haar"]
+
+
+def test_a_link_opens_the_same_view_again(opened: Any) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    start = opened.current_url
+    choose(opened, "value", "absolute distance")
+    choose(opened, "statistic", "highest")
+    choose(opened, "panel", "haar")
+    link = opened.current_url
+    for address, words in [(link, "highest absolute distance"), (f"{start}#quantity=99&panel=x", "fraction recovered")]:
+        opened.get("about:blank")
+        opened.get(address)
+        WebDriverWait(opened, 60).until(lambda d: d.execute_script("return document.body.dataset.ready") == "yes")
+        assert opened.find_element("id", "key").text.startswith(words)
+        assert len(opened.find_elements("css selector", ".map")) == (1 if address == link else 2)
+
+
+LABELS = """const [labels, draw] = [[], CanvasRenderingContext2D.prototype.fillText];
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  const [m, t] = [this.measureText(text), this.getTransform()], scale = window.devicePixelRatio;
+  const [px, py] = [(t.a * x + t.c * y + t.e) / scale, (t.b * x + t.d * y + t.f) / scale];
+  labels.push([text, px, py, m.width, this.textAlign, t.b !== 0, this.canvas.clientWidth, this.canvas.clientHeight]);
+  return draw.apply(this, arguments);
+};
+window.labels = labels; window.dispatchEvent(new Event("resize"));"""
+
+
+def test_axes_of_the_page_have_the_ticks_of_the_figure_and_nothing_is_cut(browser: Any, tmp_path: Path) -> None:
+    betas = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
+    rows = wendel_rows(d=[20], n=range(10, 401, 10), replicates=1, **{"method.beta": betas})
+    diagram = Diagram.of(grid(rows, report={"x": "n", "y": "method.beta"}))
+    for opened in visit(browser, as_html([Analysis(diagram)]), tmp_path / "log.html"):
+        for width in (500, 1300):
+            opened.execute_script(LABELS)
+            opened.set_window_size(width, 900)
+            opened.execute_async_script("const done = arguments[0]; setTimeout(done, 500)")
+            drawn = opened.execute_script("return window.labels.splice(0)")
+            words = [label[0] for label in drawn]
+            if width == 1300:
+                assert [word for word in words if word in ("100", "200", "300", "400")] == ["100", "200", "300", "400"]
+                assert {"0.0001", "0.001", "0.01", "0.1", "1"} <= set(words)
+            heights = [y for word, _, y, *_ in drawn if word in ("0.0001", "0.001", "0.01", "0.1", "1")]
+            steps = np.diff(heights).tolist()
+            assert steps == pytest.approx([steps[0]] * 4, rel=0.02)  # every decade has the same room
+            for word, x, y, long, align, turned, wide, tall in drawn:
+                left = {"center": x - long / 2, "right": x - long, "left": x, "start": x}[align]
+                assert 0 <= y <= tall, word
+                assert turned or (left >= -0.5 and left + long <= wide + 0.5), word
+        opened.set_window_size(1300, 1000)
+
+
+def test_the_key_has_only_what_the_map_has(browser: Any, tmp_path: Path) -> None:
+    whole = Diagram.of(grid(wendel_rows(ensemble=["gaussian", "haar"])))
+    for opened in visit(browser, as_html([Analysis(whole)]), tmp_path / "whole.html"):
+        key = opened.find_element("id", "key").text
+        assert not any(word in key for word in ("failed", "undecided", "nothing finished"))
+        titles = [h.text for h in opened.find_elements("css selector", "#maps h3")]
+        assert titles == ["(a) gaussian", "(b) haar"]
+        assert len(opened.find_elements("css selector", "#maps .words")) == 2  # each panel says its threshold
+
+
+def test_details_stay_on_the_screen_of_a_phone(browser: Any, page: tuple[str, Diagram], tmp_path: Path) -> None:
+    phone = {"width": 375, "height": 700, "deviceScaleFactor": 2, "mobile": True}
+    for opened in visit(browser, page[0], tmp_path / "phone.html"):
+        opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+        try:
+            target = opened.find_elements("css selector", ".map")[0]
+            opened.execute_script("arguments[0].scrollIntoView({block: 'start'})", target)
+            box = opened.execute_script("return document.getElementById('detail').getBoundingClientRect().toJSON()")
+            assert box["top"] < 700
+            assert box["bottom"] <= 700.5
+            assert opened.execute_script("return document.documentElement.scrollWidth") <= 375
+        finally:
+            opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_grid_along_one_axis_shows_its_curve_and_folds_the_map(browser: Any, tmp_path: Path) -> None:
+    text = as_html([Analysis(Diagram.of(grid(wendel_rows(d=[10]))))])
+    for opened in visit(browser, text, tmp_path / "line.html"):
+        assert opened.find_elements("css selector", ".picture img")
+        assert not opened.find_element("css selector", ".map").is_displayed()
 
 
 def test_keyboard_walks_the_cells(opened: Any) -> None:

@@ -380,7 +380,23 @@
     fill("panel", grid().panels.length > 1 ? ["all", ...grid().panels.map((p) => p.title)] : [], state.panel, [-1, ...grid().panels.map((_, i) => i)]);
   }
 
-  const change = (id, update) => { if (byId(id)) byId(id).addEventListener("change", (event) => { update(event.target.value); render_controls(); render(); }); };
+  // the view in the address: a link opens it again; what this page does not have is passed over
+  const VIEW = { grid: () => grids.length, quantity: () => grid().quantities.length, threshold: () => (quantity().below || []).length, panel: () => grid().panels.length };
+  function remember() {
+    const view = Object.keys(VIEW).filter((name) => state[name] > (name === "threshold" || name === "panel" ? -1 : 0)).map((name) => `${name}=${state[name]}`);
+    if (state.statistic !== "median") view.push(`statistic=${state.statistic}`);
+    history.replaceState(null, "", view.length ? `#${view.join("&")}` : location.pathname + location.search);
+  }
+  function recall() {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    for (const [name, most] of Object.entries(VIEW)) {
+      const wanted = /^\d+$/.test(asked.get(name) || "") ? Number(asked.get(name)) : -1;
+      if (wanted >= 0 && wanted < most()) state[name] = wanted;
+    }
+    if (["mean", "lowest", "highest"].includes(asked.get("statistic")) && quantity()[asked.get("statistic")]) state.statistic = asked.get("statistic");
+  }
+
+  const change = (id, update) => { if (byId(id)) byId(id).addEventListener("change", (event) => { update(event.target.value); render_controls(); render(); remember(); }); };
   change("grid", (v) => Object.assign(state, { grid: Number(v), quantity: 0, threshold: -1, panel: -1, focus: null, pinned: false }));
   change("value", (v) => Object.assign(state, { quantity: Number(v), threshold: -1, statistic: "median" }));
   change("statistic", (v) => { state.statistic = v; });
@@ -391,6 +407,7 @@
   let width = window.innerWidth;
   window.addEventListener("resize", () => { if (window.innerWidth !== width) { width = window.innerWidth; for (const map of maps) map.draw(); } });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { for (const map of maps) map.draw(); });
+  if (byId("value")) recall();
   render_controls();
   render();
   document.body.dataset.ready = "yes";
