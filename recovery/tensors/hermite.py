@@ -153,6 +153,8 @@ def estimate(
 
 def from_samples(X: Array, y: Array, order: int, directions: Array) -> Estimate:
     """`estimate` of one matrix X (N, d) and labels y (N,), less what a polynomial of degree 2 explains of them."""
+    if not (np.isfinite(X).all() and np.isfinite(y).all()):
+        raise ParameterError("moments need finite numbers, found NaN or infinity")
     return estimate([(X, y)], order, directions, explaining(X, y))
 
 

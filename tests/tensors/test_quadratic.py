@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from recovery.errors import ParameterError
 from recovery.tensors.hermite import estimate, exact, from_samples
 from recovery.tensors.learner import weighted
 from recovery.tensors.quadratic import Quadratic, explaining
@@ -23,6 +24,28 @@ def test_a_polynomial_is_found_and_its_moments_are_exact():
         np.testing.assert_allclose(T, expected, atol=1e-11)
     assert np.abs(moments.odd).max() < 1e-9
     assert np.abs(moments.even).max() < 1e-9
+
+
+def test_any_rows_are_taken():
+    """Least squares on a full design is the second opinion; rows that say less are fitted as far as they say."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((300, 4)), rng.standard_normal(300)
+    i, j = np.triu_indices(4)
+    design = np.column_stack([np.ones(300), X, X[:, i] * X[:, j]])
+    expected = design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    np.testing.assert_allclose(explaining(X, y)(X), expected, atol=1e-12)
+    for rows in (0 * X, 0 * X + 1.0, np.round(X).astype(int)):
+        assert np.isfinite(from_samples(rows, np.round(y).astype(int), 1, np.eye(4)).moments.odd).all()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_nan_and_infinity_are_refused(wrong):
+    X, y = np.ones((50, 3)), np.ones(50)
+    for bad in (0, 1):
+        parts = [X.copy(), y.copy()]
+        parts[bad][3] = wrong
+        with pytest.raises(ParameterError, match="finite"):
+            from_samples(*parts, 1, np.eye(3))
 
 
 def test_its_moments_are_those_of_samples():
