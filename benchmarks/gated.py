@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from recovery.errors import SolverError
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.planted import Linear, NormalizedRelu, Planted
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.solvers.conic import installed_solvers

@@ -14,7 +14,7 @@ from typing import ClassVar
 from recovery.config import Trial, load
 from recovery.instances.draw import Instance
 from recovery.methods.columns import Columns, select
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.sweep import Options, run

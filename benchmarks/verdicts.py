@@ -21,7 +21,7 @@ from recovery.errors import RecoverError
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
-from recovery.methods.convex import Problem, ProgramKind
+from recovery.methods.convex import PlantedProgram, ProgramKind
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.rigorous import verify_rigorously
 from recovery.programs.architecture import ARCHITECTURES, Architecture
@@ -173,10 +173,12 @@ def outcome(trial: Trial) -> Outcome:
     for other in EXCLUSIVE[verdict]:
         if verify_rigorously(instance, architecture, method, other).proved:
             return Outcome(verdict, "contradicted", f"{other} is proved; {found.reason}")
-    return Outcome(verdict, _by_clarabel(Problem.of(instance, architecture, method.program), verdict), found.reason)
+    return Outcome(
+        verdict, _by_clarabel(PlantedProgram.of(instance, architecture, method.program), verdict), found.reason
+    )
 
 
-def _by_clarabel(problem: Problem, verdict: str) -> str:
+def _by_clarabel(problem: PlantedProgram, verdict: str) -> str:
     """What the optimum that Clarabel finds says of a verdict; `open` where it is not sure of that optimum."""
     even = problem.program.balanced()
     try:

@@ -121,3 +121,13 @@ def test_every_wing_is_on_the_plan_and_packaged():
         for wing in wings:
             assert f'"recovery.{room}.{wing}"' in packaged
             assert f"    {wing}/" in plan
+
+
+def test_no_two_classes_share_a_name():
+    """One word, one meaning; names that begin with an underscore stay in their module."""
+    places = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -14,7 +14,7 @@ from recovery.config.header import CLAIMS
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Relu
-from recovery.methods.convex import Problem
+from recovery.methods.convex import PlantedProgram
 from recovery.methods.isometry import Isometry
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.regularized import Regularized
@@ -162,7 +162,7 @@ def test_own_architectures_agree_with_a_conic_solver_on_their_formed_operators(a
         n, d = [(8, 3), (14, 3), (24, 3), (18, 5)][seed % 4]
         setting = Setting(n, d, planted=planted, patterns=Patterns(count=12))
         instance = draw(setting, np.random.default_rng(seed), architecture)
-        problem = Problem.of(instance, architecture, kind)
+        problem = PlantedProgram.of(instance, architecture, kind)
         reference = solve_conic(problem.program, "CLARABEL", options=TIGHT)
         optimum, wanted = certify(problem.program, reference).objective, problem.program.norms(problem.planted).sum()
         deviation = np.abs(reference.W - problem.planted).max()
@@ -175,7 +175,7 @@ def test_own_architectures_agree_with_a_conic_solver_on_their_formed_operators(a
             assert optimum < wanted * (1 + 1e-6)
             assert (optimum < wanted * (1 - 1e-9)) == (row.verdict == "not_optimal")
         relaxed = Regularized(beta=0.05, program=kind)(instance, architecture)
-        training = Problem.of(instance, architecture, kind, beta=0.05).program
+        training = PlantedProgram.of(instance, architecture, kind, beta=0.05).program
         theirs = certify(training, solve_conic(training, "CLARABEL", options=TIGHT))
         assert relaxed.objective == pytest.approx(theirs.objective, rel=1e-6)
 
@@ -185,7 +185,7 @@ def test_the_isometry_value_of_an_own_architecture_is_that_of_its_own_operators(
     for seed in range(10):
         setting = Setting(24, 3, planted=planted, patterns=Patterns(count=12))
         instance = draw(setting, np.random.default_rng(seed), architecture)
-        problem = Problem.of(instance, architecture, "gated")
+        problem = PlantedProgram.of(instance, architecture, "gated")
         groups, W = problem.program.groups, problem.planted
         support = np.flatnonzero(W.any(axis=1))
         A = np.hstack([groups.block(g) for g in support])

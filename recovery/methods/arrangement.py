@@ -11,7 +11,7 @@ from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Mixture
 from recovery.methods.columns import Columns, select
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
 from recovery.theory.mixture import split_bound, split_probability
 from recovery.theory.wendel import wendel

@@ -8,7 +8,7 @@ from annotated_types import Gt, Interval
 
 from recovery.instances.draw import Instance
 from recovery.methods.columns import Columns, select
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
 from recovery.training.population import correlation
 

@@ -13,7 +13,7 @@ from recovery.instances.draw import Instance
 from recovery.instances.patterns import patterns_of
 from recovery.methods.columns import Value
 from recovery.methods.ladder import NOT_PLANTED, Decision, Ladder
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.methods.representation import (
     absolute_distance,
     planted_neurons,
@@ -42,7 +42,7 @@ LOWER = 1e-7
 
 
 @dataclass(frozen=True)
-class Problem:
+class PlantedProgram:
     """The program of an instance under an architecture, and the planted weights in it."""
 
     instance: Instance
@@ -50,7 +50,9 @@ class Problem:
     program: Program
 
     @classmethod
-    def of(cls, instance: Instance, architecture: Architecture, kind: str, beta: float | None = None) -> "Problem":
+    def of(
+        cls, instance: Instance, architecture: Architecture, kind: str, beta: float | None = None
+    ) -> "PlantedProgram":
         """Raises `ParameterError` for an architecture that does not declare programs of this kind."""
         program = PROGRAMS[kind]
         architecture.require(program.kind)
@@ -220,7 +222,7 @@ def convex_prediction(instance: Instance, architecture: Architecture) -> Array |
     """
     if instance.test is None or architecture.normalization != "none":
         return None
-    problem = Problem.of(instance, architecture, "gated")
+    problem = PlantedProgram.of(instance, architecture, "gated")
     solution, certificate = problem.solve("auto")
     if not certificate.proves_optimal:
         return None

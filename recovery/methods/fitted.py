@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from recovery.methods.convex import Problem
+from recovery.methods.convex import PlantedProgram
 from recovery.programs.networks import merge, network_of
 from recovery.types import Array
 
 
-def fitted_network(problem: Problem, V: Array) -> Mapping[str, Array] | None:
+def fitted_network(problem: PlantedProgram, V: Array) -> Mapping[str, Array] | None:
     """Record of weights V of an exact program in two dimensions; None elsewhere, and for normalised neurons.
 
     `data` (1, n, 2), `labels` (1, n), `neurons` (1, m, 2), `sizes` (1, m), `linear` (1, 2), as

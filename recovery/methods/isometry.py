@@ -15,7 +15,7 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.columns import Columns, select
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable, planted_neurons
 from recovery.programs.architecture import Architecture
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recovery.methods.measurement import CertificateKind, Verdict
+from recovery.methods.method import CertificateKind, Verdict
 from recovery.programs.certificate import RESIDUAL_TOLERANCE, relative
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution

@@ -9,7 +9,7 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import Columns, select
 from recovery.methods.convex import DEVIATION_TOLERANCE
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.methods.representation import planted_neurons
 from recovery.programs.architecture import Architecture
 

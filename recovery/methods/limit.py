@@ -10,7 +10,7 @@ from recovery.conditions.isometry import planted_dual, planted_groups
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance
 from recovery.methods.columns import Columns, select
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.methods.representation import planted_neurons
 from recovery.programs.architecture import Architecture
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit

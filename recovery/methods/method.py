@@ -1,11 +1,43 @@
-"""The interface of a method."""
+"""What a method is, and what it hands back: column -> value. A user's method may return a plain dictionary."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from recovery.instances.draw import Instance
-from recovery.methods.columns import Columns, Value
+from recovery.methods.columns import COLUMNS, Columns, Value
 from recovery.programs.architecture import Architecture
+from recovery.types import Array
+
+Verdict = Literal["recovered", "not_unique", "not_optimal", "undecided"]
+"""The planted weights are the unique optimum; are at best one of several; are no optimum; or none was proved."""
+CertificateKind = Literal["isometry", "dual", "duplicate", "gap", "none"]
+
+
+class Measurement(dict[str, Value]):
+    """The measured columns of one trial; a column left out is null. `measured.recovered` reads a column.
+
+    trajectory: a record of the way, named arrays whose first axis is time, stored beside the rows.
+    """
+
+    trajectory: Mapping[str, Array] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """The value of a column of the shared vocabulary, None where it was not measured."""
+        if name in self or name in COLUMNS:
+            return self.get(name)
+        raise AttributeError(f"no column {name!r}")
+
+    def having(self, **columns: Value) -> "Measurement":
+        """A copy with these columns set."""
+        copy = Measurement(self, **columns)
+        copy.trajectory = self.trajectory
+        return copy
+
+    def recording(self, trajectory: Mapping[str, Array] | None) -> "Measurement":
+        """A copy with this record of the way."""
+        copy = Measurement(self)
+        copy.trajectory = trajectory
+        return copy
 
 
 class Method(Protocol):

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
-from recovery.methods.convex import Problem, ProgramKind
+from recovery.methods.convex import PlantedProgram, ProgramKind
 from recovery.methods.fitted import fitted_network
 from recovery.methods.ladder import Decision
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable
 from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
@@ -54,11 +54,11 @@ class MinNorm:
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
         instance = with_searched_patterns(instance, architecture, self.program, None)
-        problem = Problem.of(instance, architecture, self.program)
+        problem = PlantedProgram.of(instance, architecture, self.program)
         row, weights = self._measure(problem)
         return row.recording(fitted_network(problem, weights)) if self.distances else row
 
-    def _measure(self, problem: Problem) -> tuple[Measurement, Array]:
+    def _measure(self, problem: PlantedProgram) -> tuple[Measurement, Array]:
         """The measurement, and the weights that it is of."""
         row = problem.drawn()
         if problem.noiseless and problem.blank:
@@ -74,7 +74,7 @@ class MinNorm:
             return row, problem.planted
         return self._solve_too(problem, row, decision)
 
-    def _solve_too(self, problem: Problem, row: Measurement, decision: Decision) -> tuple[Measurement, Array]:
+    def _solve_too(self, problem: PlantedProgram, row: Measurement, decision: Decision) -> tuple[Measurement, Array]:
         """Add a solution's distances to a verdict; an open one is settled by its dual, or by a better interpolant."""
         solution, certificate = problem.solve(self.solver)
         measured = problem.measure(row, solution, certificate)

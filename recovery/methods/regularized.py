@@ -7,8 +7,8 @@ from annotated_types import Gt
 
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
-from recovery.methods.convex import Problem, ProgramKind
-from recovery.methods.measurement import Measurement
+from recovery.methods.convex import PlantedProgram, ProgramKind
+from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable
 from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
@@ -46,7 +46,7 @@ class Regularized:
         self.check(instance.setting, architecture)
         beta = self.beta if self.scaling == "half" else self.beta / 2
         instance = with_searched_patterns(instance, architecture, self.program, beta)
-        problem = Problem.of(instance, architecture, self.program, beta)
+        problem = PlantedProgram.of(instance, architecture, self.program, beta)
         solution, certificate = problem.solve(self.solver)
         row = problem.optimal(problem.measure(problem.drawn(), solution, certificate), solution, certificate)
         if not certificate.proves_optimal:

@@ -13,7 +13,7 @@ import numpy as np
 from recovery.errors import RecoverError
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.draw import Instance
-from recovery.methods.convex import Problem
+from recovery.methods.convex import PlantedProgram
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
@@ -50,7 +50,7 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
     if verdict not in ATTEMPTS:
         return Verified(False, "undecided: there is no verdict")
     instance = with_searched_patterns(instance, architecture, method.program, None)
-    case = _Case(instance, Problem.of(instance, architecture, method.program))
+    case = _Case(instance, PlantedProgram.of(instance, architecture, method.program))
     error, reason = None, ""
     try:
         error = Balls(case.model).label_error(instance.signal)
@@ -69,7 +69,7 @@ class _Case:
     """A trial's program and the model to prove things about."""
 
     instance: Instance
-    problem: Problem
+    problem: PlantedProgram
 
     @cached_property
     def model(self) -> Model:

@@ -12,7 +12,7 @@ from recovery.instances.files import File
 from recovery.instances.network import PlantedNetwork
 from recovery.instances.sparse import Sparse
 from recovery.methods.columns import Column, Columns, select
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
 from recovery.selection.cutoffs import Cutoff
 from recovery.selection.grid import HyperparameterGrid, Shrinkage

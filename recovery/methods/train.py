@@ -9,7 +9,7 @@ from annotated_types import Ge, Gt, Interval
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import Columns
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.methods.trained import (
     MEASURED,
     check_comparable,

@@ -11,7 +11,7 @@ from recovery.instances.ensembles import Standard
 from recovery.instances.planted import Linear, Neurons
 from recovery.methods.columns import select
 from recovery.methods.convex import convex_prediction
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.representation import check_representable
 from recovery.programs.architecture import Architecture

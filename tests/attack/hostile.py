@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from recovery.methods.columns import Columns, select
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 
 
 class Silent(Exception):

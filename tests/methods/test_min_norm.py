@@ -7,7 +7,7 @@ from recovery.errors import ParameterError, SolverError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
-from recovery.methods.convex import Problem
+from recovery.methods.convex import PlantedProgram
 from recovery.methods.least_squares import LeastSquares
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.regularized import Regularized
@@ -54,13 +54,15 @@ def test_the_ladder_agrees_with_a_conic_solver_on_every_trial(architecture, plan
 
 
 def planted_objective(instance, architecture):
-    return float(np.linalg.norm(Problem.of(instance, ARCHITECTURES[architecture], "gated").planted, axis=1).sum())
+    return float(
+        np.linalg.norm(PlantedProgram.of(instance, ARCHITECTURES[architecture], "gated").planted, axis=1).sum()
+    )
 
 
 @pytest.mark.parametrize(("architecture", "planted"), MODELS)
 def test_planted_weights_make_the_labels(architecture, planted):
     instance = draw(Setting(15, 4, planted=planted), np.random.default_rng(1))
-    problem = Problem.of(instance, ARCHITECTURES[architecture], "gated")
+    problem = PlantedProgram.of(instance, ARCHITECTURES[architecture], "gated")
     assert np.allclose(problem.program.forward(problem.planted), instance.signal)
 
 
@@ -85,7 +87,7 @@ def test_a_repeated_planted_pattern_is_never_unique(architecture, planted):
 
 def test_proofs_do_not_hold_for_other_duals_or_directions():
     instance = draw(Setting(60, 4), np.random.default_rng(4))
-    problem = Problem.of(instance, SKIP, "gated")
+    problem = PlantedProgram.of(instance, SKIP, "gated")
     program, groups, rows = problem.program, problem.program.groups, np.array([0])
     planted = planted_candidate(groups, problem.planted)
     assert examine_dual(program, rows, planted, planted.lam).proved
@@ -160,7 +162,7 @@ def test_theorem_10s_interval_of_an_instance_lies_in_the_measured_one():
     inside = 0
     for seed in range(12):
         instance = draw(Setting(60, 4, noise=0.02), np.random.default_rng(seed))
-        problem = Problem.of(instance, NORM_SKIP, "gated")
+        problem = PlantedProgram.of(instance, NORM_SKIP, "gated")
         groups, planted = problem.program.groups, problem.planted[0]
         eta, z = np.linalg.norm(planted), np.linalg.norm(instance.y - instance.signal)
         image = np.linalg.norm(groups.adjoint(instance.signal)[1:], axis=1).max()

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info
 
 from recovery.instances.draw import Instance
 from recovery.methods.columns import Columns, select
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 
 
 @dataclass(frozen=True)

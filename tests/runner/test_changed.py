@@ -69,7 +69,7 @@ def test_an_edited_helper_is_said_and_its_trials_run_again(tmp_path: Path, confi
 def test_records_of_other_code_go_with_their_rows(tmp_path: Path, config: Path) -> None:
     text = RIDGE.replace('return {"gap"', 'm = Measurement({"gap"').replace("n)}", "n)})")
     text += "        m.trajectory = {'loss': [float(shift(0))]}\n        return m\n"
-    (tmp_path / "own_ridge.py").write_text("from recovery.methods.measurement import Measurement\n" + text)
+    (tmp_path / "own_ridge.py").write_text("from recovery.methods.method import Measurement\n" + text)
     out = tmp_path / "out"
     sweep(config, out)
     (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=5))

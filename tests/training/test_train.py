@@ -8,7 +8,7 @@ from recovery.instances.draw import Instance, Setting, Streams, draw
 from recovery.instances.ensembles import Gaussian, Standard
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted
-from recovery.methods.measurement import Measurement
+from recovery.methods.method import Measurement
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.train import Train
 from recovery.methods.trained import measure, targets

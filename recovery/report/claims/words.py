@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.stats import norm
 
-from recovery.report.statistics import Pooled, Row
+from recovery.report.statistics import CrossedRow, Pooled
 
 SHOWN = 3
 """Sizes whose n50 without a curve is named in words: the least, the middle and the largest."""
@@ -138,13 +138,13 @@ def without_curve(found: Pooled) -> str:
     return f"n50 without a curve, at {', '.join(parts)}"
 
 
-def rows_in_words(found: Sequence[Row], x: str, y: str | None) -> str:
+def rows_in_words(found: Sequence[CrossedRow], x: str, y: str | None) -> str:
     """`50 % without a curve, at tau = 0.5: n = 2000 (1000 to 3000), ...` for each row that shows something."""
     parts = [f"{f'{y} = {_plain(row.y)}: ' if y else ''}{words}" for row in found if (words := _crossed(row, x))]
     return f"50 % without a curve{', at ' if y else ': '}{'; '.join(parts)}" if parts else ""
 
 
-def _crossed(row: Row, x: str) -> str:
+def _crossed(row: CrossedRow, x: str) -> str:
     low, high = row.half.low, row.half.high
     if np.isfinite(row.half.estimate):
         ends = f"below {high:g}" if low == -np.inf else f"above {low:g}" if high == np.inf else f"{low:g} to {high:g}"

@@ -1,7 +1,7 @@
 """What is estimated from a diagram: thresholds, intervals, scaling, sensitivity, comparisons of two grids."""
 
 from recovery.report.statistics.compare import FDR, Comparison, compare, in_words
-from recovery.report.statistics.crossings import Row
+from recovery.report.statistics.crossings import CrossedRow
 from recovery.report.statistics.curve_free import Crossing
 from recovery.report.statistics.directed import DIRECTIONS
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
@@ -29,12 +29,12 @@ __all__ = [
     "Collapse",
     "Comparison",
     "Counts",
+    "CrossedRow",
     "Crossing",
     "Estimates",
     "Jump",
     "Pairs",
     "Pooled",
-    "Row",
     "Size",
     "Tail",
     "Threshold",

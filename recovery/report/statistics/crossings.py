@@ -15,7 +15,7 @@ from recovery.types import Array
 
 
 @dataclass(frozen=True)
-class Row:
+class CrossedRow:
     """One value of y, None without one, and where its fractions cross one half along x."""
 
     y: Any
@@ -27,7 +27,7 @@ def has_rows(diagram: Diagram) -> bool:
     return diagram.proportion and all(Axis(panel.x).kind != "even" for panel in diagram.panels)
 
 
-def rows(panel: Panel) -> list[Row]:
+def rows(panel: Panel) -> list[CrossedRow]:
     """The crossing at each y; on a log axis, fractions are joined by lines along log x."""
     axis, cells = Axis(panel.x), panel.cells
     at = np.log(axis.at) if axis.kind == "log" else axis.at
@@ -38,7 +38,7 @@ def rows(panel: Panel) -> list[Row]:
     for i, y in enumerate(panel.y):
         here = (cells["iy"] == i).to_numpy()
         half = crossing(at[cells["ix"][here]], won[here], lost[here])
-        found.append(Row(y, _back(half) if axis.kind == "log" else half))
+        found.append(CrossedRow(y, _back(half) if axis.kind == "log" else half))
     return found
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from recovery.report.diagram import Diagram, Panel, default_quantity, is_measured
-from recovery.report.statistics.crossings import Row, has_rows, rows
+from recovery.report.statistics.crossings import CrossedRow, has_rows, rows
 from recovery.report.statistics.jump import jumps
 from recovery.report.statistics.likelihood import Counts
 from recovery.report.statistics.pooled import Pooled, pooled
@@ -66,7 +66,7 @@ class Estimates:
         return [monotone(thinned(panel), "n", "d") for panel in self._panels]
 
     @cached_property
-    def rows(self) -> list[list[Row]]:
+    def rows(self) -> list[list[CrossedRow]]:
         """For each panel of a proportion over other axes than n and d, the x at 50 % for each y."""
         other = has_rows(self.diagram) and not poolable(self.diagram)
         return [rows(panel) for panel in self.diagram.panels] if other else []
