@@ -198,7 +198,9 @@ def _doubles(name: str, values: Any) -> Array:
         array = np.asarray(values)
     except ValueError as error:  # ragged
         raise ColumnError(f"trajectory {name!r}: {error}") from error
-    if name in RESERVED or array.ndim < 1 or array.dtype.kind not in "fiub":
+    if name in RESERVED:
+        raise ColumnError(f"trajectory {name!r} has the name of a column that every row has; choose another")
+    if array.ndim < 1 or array.dtype.kind not in "fiub":
         raise ColumnError(f"trajectory {name!r} needs an array of numbers, found {array.dtype}, shape {array.shape}")
     return np.array(array, np.float64)
 
