@@ -7,9 +7,13 @@ import click
 
 ANSWERS = {"yes": "yes", "no": "no", "not refuted": "not refuted (every pattern looked at passes; not all were)"}
 
+MOST_NAMES = 20
+
 
 @click.command()
 @click.argument("data", type=click.Path(dir_okay=False))
+@click.option("--columns", multiple=True, metavar="COLUMN", help="Use this column, and others so named; repeatable.")
+@click.option("--exclude", multiple=True, metavar="COLUMN", help="Leave this column out; repeatable.")
 @click.option("--planted", type=click.Path(dir_okay=False), help="Matrix of planted neurons, one a row.")
 @click.option(
     "--kind",
@@ -20,7 +24,14 @@ ANSWERS = {"yes": "yes", "no": "no", "not refuted": "not refuted (every pattern 
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sampled patterns.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    data: str, planted: str | None, kind: str | None, architecture: str | None, seed: int, as_json: bool
+    data: str,
+    columns: tuple[str, ...],
+    exclude: tuple[str, ...],
+    planted: str | None,
+    kind: str | None,
+    architecture: str | None,
+    seed: int,
+    as_json: bool,
 ) -> None:
     """Which isometry conditions does DATA satisfy, by how much, and what does theory expect?
 
@@ -28,16 +39,16 @@ def command(
     """
     import numpy as np
 
-    from recovery.instances.files import read_matrix
+    from recovery.instances.files import read_columns, read_matrix
     from recovery.methods.inspection import inspect_data
 
     if planted is None and (kind or architecture):
         raise click.UsageError("--kind and --architecture are about --planted neurons; give their FILE too")
-    X = read_matrix(data)
+    table = read_columns(data, columns, exclude)
     neurons = None if planted is None else read_matrix(planted)
     form = kind or ("linear" if neurons is None or len(neurons) == 1 else "relu")
     found = inspect_data(
-        X,
+        table.X,
         np.random.default_rng(seed),
         planted=neurons,
         form=form,  # type: ignore[arg-type]  # click has checked it
@@ -45,10 +56,15 @@ def command(
         name=data,
     )
     if as_json:
-        click.echo(json.dumps(asdict(found), indent=2))
+        known = {"columns": table.names, "warnings": table.warnings}
+        click.echo(json.dumps({**asdict(found), **known}, indent=2))
         return
     looked = "all of them" if found.exhaustive else "sampled and searched"
-    click.echo(f"{data}: n = {found.n} rows, d = {found.d} columns; {found.patterns} patterns, {looked}\n")
+    click.echo(f"{data}: n = {found.n} rows, d = {found.d} columns; {found.patterns} patterns, {looked}")
+    shown = ", ".join(table.names[:MOST_NAMES]) + (", ..." if len(table.names) > MOST_NAMES else "")
+    click.echo(f"columns used: {shown}\n")
+    for warning in table.warnings:
+        click.echo(f"{data}: {warning}", err=True)
     for finding in found.findings:
         click.echo(f"{finding.question} [{finding.condition}]")
         click.echo(f"  {ANSWERS[finding.answer]}")

@@ -1,35 +1,62 @@
 """The user's own data matrix, from CSV, Parquet or .npy."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from recovery.errors import DataError, ParameterError
+from recovery.text import did_you_mean
 from recovery.types import Array, Rng
 
 FORMATS = (".csv", ".parquet", ".npy")
+PEEK = 2**16
+"""Characters of a CSV file that show how it is written."""
+FEWEST_NUMBERED = 5
+"""Fewer rows are numbered by chance."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A matrix (rows, columns) with the names of its columns, and what looks odd about them.
+
+    A column without a name is called by its position, from 1.
+    """
+
+    X: Array
+    names: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def read_matrix(path: str | Path) -> Array:
-    """Read a numeric matrix, shape (rows, columns), float64, every entry finite.
+    """The matrix of `read_columns`."""
+    return read_columns(path).X
 
-    CSV may have a header line; Parquet columns must all be numeric; .npy must hold a 2-D array (pickles are
-    refused). Raises `DataError` for a missing or unreadable file, text, NaN or infinity, naming the place.
+
+def read_columns(path: str | Path, chosen: Sequence[str] = (), excluded: Sequence[str] = ()) -> Columns:
+    """Read a numeric matrix, float64, every entry finite: the `chosen` columns, or all, without the `excluded` ones.
+
+    CSV may have a header line, and `;` or tabs between entries, with decimal commas beside `;`. Parquet columns must be
+    numeric; .npy must hold a 2-D array (pickles are refused). Raises `DataError` for a missing or unreadable file, for
+    text, NaN or infinity, naming the place, and for a first column without a name that numbers the rows.
     """
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise DataError(f"{path}: unknown file type {path.suffix!r}; write the matrix as {', '.join(FORMATS)}")
     if not path.is_file():
         raise DataError(f"{path}: no such file")
-    names: list[str] | None = None
     try:
         if path.suffix.lower() == ".npy":
             values = np.load(path, allow_pickle=False)
+            names, named = [str(i + 1) for i in range(values.shape[-1] if values.ndim else 0)], False
+            kept = _kept(path, names, chosen, excluded)
+            values = values[..., kept] if values.ndim == 2 else values
         else:
-            values, names = _read_table(path)
+            values, names, named, kept = _read_table(path, chosen, excluded)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as {path.suffix[1:]}: {error}") from error
     if values.ndim != 2 or values.size == 0:
@@ -37,36 +64,78 @@ def read_matrix(path: str | Path) -> Array:
     if values.dtype.kind not in "fiub":
         raise DataError(f"{path}: needs numbers, found entries of type {values.dtype}")
     matrix = np.ascontiguousarray(values, dtype=np.float64)
+    used = tuple(names[i] for i in kept)
     bad = np.argwhere(~np.isfinite(matrix))
     if bad.size:
         row, column = (int(i) for i in bad[0])
-        name = f" ({names[column]})" if names else ""
+        name = f" ({used[column]})" if named else ""
         raise DataError(
             f"{path}: {len(bad)} entries are not finite, the first in row {row + 1}, column {column + 1}{name}; "
             "remove or impute them first"
         )
-    return matrix
+    numbering = [name for i, name in enumerate(used) if name not in chosen and _numbers_rows(matrix[:, i])]
+    if "1" in numbering and path.suffix.lower() != ".npy":
+        raise DataError(
+            f"{path}: its first column has no name and numbers the rows: an index that was saved with the data? Write "
+            "the file without it (in `recover inspect`, --exclude 1 leaves it out, and --columns keeps what it names)"
+        )
+    warnings = tuple(f"column {name!r} numbers the rows; --exclude {name!r} leaves it out" for name in numbering)
+    return Columns(matrix, used, warnings)
 
 
-def _read_table(path: Path) -> tuple[Array, list[str]]:
+def _read_table(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> tuple[Array, list[str], bool, list[int]]:
+    """The kept columns, the names of all, whether the file names them, and which are kept."""
     import pandas as pd  # heavy, and only file data need it
 
+    named = True
     if path.suffix.lower() == ".parquet":
         frame = pd.read_parquet(path)
     else:
-        frame = pd.read_csv(path)
-        if _all_numbers(frame.columns):  # a file without a header: its first row is data
-            frame = pd.read_csv(path, header=None)
-    for column in frame.columns:
+        style = _style(path)
+        frame = pd.read_csv(path, **style)
+        if _all_numbers(frame.columns, style["decimal"]):  # a file without a header: its first row is data
+            frame, named = pd.read_csv(path, header=None, **style), False
+        if not isinstance(frame.index, pd.RangeIndex):
+            raise ValueError("its rows have more entries than its header; name every column, also one of row names")
+    names = [str(name) if named and not _unnamed(name) else str(i + 1) for i, name in enumerate(frame.columns)]
+    kept = _kept(path, names, chosen, excluded)
+    frame = frame.iloc[:, kept]
+    for i, column in zip(kept, frame.columns, strict=True):
         if not pd.api.types.is_numeric_dtype(frame[column]):
             found = next((v for v in frame[column] if not isinstance(v, int | float)), None)
-            raise ValueError(f"column {column!r} holds text, e.g. {found!r}; only numeric columns are allowed")
-    return frame.to_numpy(dtype=np.float64, na_value=np.nan), [str(c) for c in frame.columns]
+            raise ValueError(f"column {names[i]!r} holds text, e.g. {found!r}; only numeric columns are allowed")
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan), names, named, kept
 
 
-def _all_numbers(names: object) -> bool:
+def _style(path: Path) -> dict[str, Any]:
+    """How a CSV file separates entries, and writes decimals."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        head = file.read(PEEK)
+    first = head.partition("\n")[0]
+    sep = next((mark for mark in (";", "\t") if mark in first), ",")
+    return {"sep": sep, "decimal": "," if sep == ";" and "," in head else "."}
+
+
+def _kept(path: Path, names: Sequence[str], chosen: Sequence[str], excluded: Sequence[str]) -> list[int]:
+    for name in (*chosen, *excluded):
+        if name not in names:
+            shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+            raise DataError(f"{path} has no column {name!r}; it has {shown}{did_you_mean(name, names)}")
+    return [i for i, name in enumerate(names) if (not chosen or name in chosen) and name not in excluded]
+
+
+def _unnamed(name: object) -> bool:
+    return str(name).startswith("Unnamed: ") or not str(name).strip()
+
+
+def _numbers_rows(column: Array) -> bool:
+    """Whether it is 0, 1, 2, ... or 1, 2, 3, ..."""
+    return len(column) >= FEWEST_NUMBERED and column[0] in (0, 1) and bool((np.diff(column) == 1).all())
+
+
+def _all_numbers(names: object, decimal: str) -> bool:
     try:
-        [float(name) for name in names]  # type: ignore[attr-defined]
+        [float(str(name).replace(decimal, ".")) for name in names]  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         return False
     return True

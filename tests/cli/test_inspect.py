@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -7,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recovery.cli.main import main
+from recovery.instances.files import read_matrix
 
 
 def run(*arguments: object) -> Result:
@@ -112,3 +114,45 @@ def test_planted_that_do_not_fit_are_named(tmp_path: Path, X: np.ndarray) -> Non
     assert "one linear neuron" in many.stderr
     assert "--planted" in run(data, "--kind", "relu").stderr
     assert "no such file" in run(tmp_path / "none.npy").stderr
+
+
+def written(path: Path, X: np.ndarray, **style: Any) -> Path:
+    pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]).to_csv(path, **style)
+    return path
+
+
+@pytest.mark.parametrize("style", [{"sep": ";", "decimal": ","}, {"sep": ";"}, {"sep": "\t"}, {"header": False}])
+def test_other_ways_to_write_a_table_are_the_same_table(tmp_path: Path, X: np.ndarray, style: dict[str, Any]) -> None:
+    path = written(tmp_path / "data.csv", X, index=False, **style)
+    np.testing.assert_array_equal(read_matrix(path), X)
+
+
+def test_an_index_that_was_saved_is_no_data(tmp_path: Path, X: np.ndarray) -> None:
+    path = written(tmp_path / "data.csv", X)
+    result = run(path)
+    assert result.exit_code == 2
+    assert "its first column has no name and numbers the rows" in result.stderr
+    alone = run(written(tmp_path / "alone.csv", X, index=False), "--json")
+    without = run(path, "--exclude", "1", "--json")
+    assert json.loads(without.stdout)["findings"] == json.loads(alone.stdout)["findings"]
+    assert "columns used: x0, x1" in run(path, "--exclude", "1").stdout
+    named = run(written(tmp_path / "named.csv", X, index_label="id"), "--columns", "id", "--columns", "x1")
+    assert "columns used: id, x1\n" in named.stdout
+    warned = run(tmp_path / "named.csv")
+    assert "column 'id' numbers the rows; --exclude 'id' leaves it out" in warned.stderr
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        f"name: a\ndata: {{ensemble: file, path: {path}}}\nplanted: {{kind: linear}}\narchitecture: relu_skip\n"
+        "method: {kind: isometry}\nn: 5\nd: 2\n"
+    )
+    refused = CliRunner().invoke(main, ["check", str(config)])
+    assert refused.exit_code == 2
+    assert "config.yaml:2:" in refused.stderr
+    assert "numbers the rows" in refused.stderr
+
+
+def test_columns_that_are_not_there_or_not_named(tmp_path: Path, X: np.ndarray) -> None:
+    path = written(tmp_path / "data.csv", X, index=False)
+    assert "no column 'x_1'; it has x0, x1" in run(path, "--exclude", "x_1").stderr
+    path.write_text("x0,x1\n" + "".join(f"r{i},{i},{i * i}\n" for i in range(6)))
+    assert "more entries than its header" in run(path).stderr
