@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import gc
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ class Plan:
 
 def plan(sweep: Sweep, out: Path) -> Plan:
     """Compose the trials and look at the folder. Raises `StoreError` if it holds another sweep."""
-    found = Plan(sweep, Folder(out), list(sweep.trials()), [], {})
+    found = Plan(sweep, Folder(out), _listed(sweep.trials()), [], {})
     if found.folder.exists():
         found = up_to_date(found)
         goes_on(found)
@@ -60,8 +61,17 @@ def up_to_date(plan: Plan) -> Plan:
     if listing == plan.listing:
         return plan
     rounds, _ = read_rounds(plan.folder.rounds)
-    trials = plan.trials if rounds == plan.rounds else list(plan.sweep.trials(counts(rounds)))
+    trials = plan.trials if rounds == plan.rounds else _listed(plan.sweep.trials(counts(rounds)))
     return replace(plan, trials=trials, rounds=rounds, stored=plan.folder.statuses(), listing=listing)
+
+
+def _listed(trials: Iterator[Trial]) -> list[Trial]:
+    """A list of what may be millions of objects, none of them garbage: the collector would look at them all."""
+    gc.disable()
+    try:
+        return list(trials)
+    finally:
+        gc.enable()
 
 
 def changed(plan: Plan) -> set[str]:

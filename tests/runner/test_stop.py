@@ -67,7 +67,7 @@ with Stop() as stop:
     assert (done.returncode, done.stdout) == (75, "stored\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP])
 def test_a_signal_before_the_first_row_is_75(tmp_path: Path, number: signal.Signals) -> None:
     config = write_config(tmp_path, method={"seconds": 1.0})
     process = start(config, "--out", tmp_path / "out", "--jobs", 1)
