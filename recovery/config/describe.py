@@ -45,9 +45,9 @@ def describe(annotation: Any) -> str:
 
 
 def choices(values: Iterable[Any]) -> str:
-    """`a, b or c`."""
+    """`a, b or c`; `none` where there is no choice."""
     words = [str(value) for value in values]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words) or "none"
 
 
 def words(annotation: Any) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ def test_any_damaged_config_loads_or_is_refused(
             refused += 1
             if not all(str(problem.place).startswith(str(path)) for problem in error.problems):
                 faults[seed] = f"no place: {error}"
-        except BaseException as error:
+        except (Exception, SystemExit) as error:
             faults[seed] = f"{type(error).__name__}: {error}"
         if left := {found.name for found in tmp_path.iterdir()} - {path.name}:
             faults[seed] = f"left {left}"

@@ -89,3 +89,16 @@ def test_every_backend_has_one_name() -> None:
     from recovery.cli.sweep import BACKENDS as OFFERED
 
     assert (PROCESSES, *BACKENDS) == OFFERED == get_args(get_type_hints(Header)["backend"])
+
+
+def test_a_boundary_of_methods_that_measure_nothing_true_or_false_is_refused() -> None:
+    sampling = {"kind": "boundary", "rounds": 2, "budget": 60}
+    with pytest.raises(ConfigError, match=r"allowed with sampling: \{kind: boundary\}: none"):
+        load_fields(
+            method={"kind": "limit"},
+            planted={"kind": "relu"},
+            architecture="relu",
+            sampling=sampling,
+            n=None,
+            axes={"n": [4, 8]},
+        )
