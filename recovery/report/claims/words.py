@@ -164,7 +164,9 @@ def brief(found: Pooled) -> str:
     if found.withdrawn:
         return f"no one n/d ({found.reasons[0]})"
     what = "50 %" if found.jump is None else "jump"
-    words = f"{what}: n/d = {given.estimate:.2f} [{given.low:.2f}, {given.high:.2f}]"
+    bounded = given.low > 0 and np.isfinite(given.high)
+    ends = f"[{given.low:.2f}, {given.high:.2f}]" if bounded else "(interval open)"
+    words = f"{what}: n/d = {given.estimate:.2f} {ends}"
     return words + (", no curve" if found.reasons else ", mean over d" if found.is_mean else "")
 
 
