@@ -66,6 +66,6 @@ def test_exit_0_counts_what_is_stored(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("act", ["hang", "die"])
 def test_a_late_or_lost_trial_is_tried_again_in_a_fresh_process(tmp_path: Path, act: str) -> None:
-    (tmp_path / "own_second.py").write_text(SECOND)
-    config = write_config(tmp_path, axes={"n": [4], "d": [2], "method": [{"kind": "own_second:Second", "act": act}]})
+    (tmp_path / "own_again.py").write_text(SECOND)
+    config = write_config(tmp_path, axes={"n": [4], "d": [2], "method": [{"kind": "own_again:Second", "act": act}]})
     assert sweep(config, tmp_path / "out", limits=Limits(seconds=1)).stored == {"ok": 4}
