@@ -61,8 +61,7 @@ class Groups:
     @cached_property
     def D(self) -> Array:
         """The diagonals D_g as columns, float64 (n, p), for BLAS."""
-        D = self.patterns.astype(np.float64)
-        return D if self.slope == 0.0 else D + self.slope * ~self.patterns
+        return self._diagonals(self.patterns)
 
     @cached_property
     def scales(self) -> Array:
@@ -111,7 +110,11 @@ class Groups:
         """sum_g A_g w_g for W (p, r); shape (n,). Costs 2 n r p flops, over non-zero rows only."""
         active = np.flatnonzero(W.any(axis=1))
         V = self.base_weights(W[active], active)
-        return np.einsum("ng,ng->n", self.D[:, active], self.base @ V.T)
+        return np.einsum("ng,ng->n", self._diagonals(self.patterns[:, active]), self.base @ V.T)
+
+    def _diagonals(self, patterns: Mask) -> Array:
+        D = patterns.astype(np.float64)
+        return D if self.slope == 0.0 else D + self.slope * ~patterns
 
     def base_weights(self, W: Array, chosen: Index | slice = slice(None)) -> Array:
         """V_g = T_g w_g for the chosen groups: what multiplies B."""
