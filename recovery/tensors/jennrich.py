@@ -87,7 +87,7 @@ def refine(matrices: Array, V: Array) -> Array:
     unknowns for each pair i, j, by least squares over k. (Uniformly weighted exhaustive diagonalisation with Gauss
     iterations, Tichavsky and Yeredor 2009; it takes indefinite matrices.)
     """
-    best, least = V, np.inf
+    best, least, others = V, np.inf, 1.0 - np.eye(len(V))
     for _ in range(SWEEPS):
         try:
             inverse = np.linalg.inv(V)
@@ -95,7 +95,8 @@ def refine(matrices: Array, V: Array) -> Array:
             break
         C = inverse @ matrices @ inverse.T
         diagonal = np.einsum("kii->ki", C)
-        off = float(np.sum(C**2) - np.sum(diagonal**2)) / float(np.sum(diagonal**2))
+        # summed by itself: a difference of sums would hide what is below the root of rounding
+        off = float(np.sum((C * others) ** 2)) / float(np.sum(diagonal**2))
         if off < least:
             best, least = V, off
         Q, R = diagonal.T @ diagonal, np.einsum("kij,kj->ij", C, diagonal)
