@@ -63,4 +63,7 @@ def test_a_backend_that_is_not_installed_says_what_to_install(tmp_path: Path, mo
 
 
 def _parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0  # it has ended since it was listed
