@@ -69,8 +69,11 @@ def stored_row(grid: Grid, trial: Trial) -> Row | None:
 
 
 def differences(stored: Row, again: Row, columns: Columns) -> list[Difference]:
-    """The columns in which two rows of one trial disagree; times and messages of errors do not count."""
-    names = ["status", "error_type", *columns]
+    """The columns in which two rows of one trial disagree; times and messages of errors do not count.
+
+    Nor does a column that is younger than the grid, which its files do not have.
+    """
+    names = ["status", "error_type", *(name for name in columns if name in stored)]
     pairs = [(name, stored.get(name), again.get(name)) for name in names]
     return [Difference(name, was, now) for name, was, now in pairs if was != now]
 
