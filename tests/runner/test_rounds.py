@@ -148,10 +148,10 @@ def test_failed_trials_count_as_drawn(tmp_path: Path) -> None:
         axes={**AXES, "method.act": ["transition", "raise"]},
         sampling={"kind": "boundary", "rounds": 3, "budget": 300},
     )
-    summary = sweep(config, tmp_path / "out")
+    summary = sweep(config, tmp_path / "out", max_equal_failures=0)
     assert summary.stored["failed"] == 24 * 3
     assert sum(summary.stored.values()) == 300
-    again = sweep(config, tmp_path / "out", retry_failed=True)
+    again = sweep(config, tmp_path / "out", retry_failed=True, max_equal_failures=0)
     assert again.ran == {"failed": 24 * 3}
 
 
