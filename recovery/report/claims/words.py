@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.stats import norm
 
-from recovery.report.statistics import CrossedRow, Pooled
+from recovery.report.statistics import CrossedRow, Crossing, Pooled
 
 SHOWN = 3
 """Sizes whose n50 without a curve is named in words: the least, the middle and the largest."""
@@ -131,10 +131,7 @@ def without_curve(found: Pooled) -> str:
     if not there:
         return ""
     chosen = sorted({round(k) for k in np.linspace(0, len(there) - 1, SHOWN)})
-    parts = [
-        f"d = {there[k].d:g}: {there[k].n50.estimate:.4g} ({there[k].n50.low:g} to {there[k].n50.high:g})"
-        for k in chosen
-    ]
+    parts = [f"d = {there[k].d:g}: {there[k].n50.estimate:.4g} ({_ends(there[k].n50)})" for k in chosen]
     return f"n50 without a curve, at {', '.join(parts)}"
 
 
@@ -147,8 +144,7 @@ def rows_in_words(found: Sequence[CrossedRow], x: str, y: str | None) -> str:
 def _crossed(row: CrossedRow, x: str) -> str:
     low, high = row.half.low, row.half.high
     if np.isfinite(row.half.estimate):
-        ends = f"below {high:g}" if low == -np.inf else f"above {low:g}" if high == np.inf else f"{low:g} to {high:g}"
-        return f"{x} = {row.half.estimate:.4g} ({ends})"
+        return f"{x} = {row.half.estimate:.4g} ({_ends(row.half)})"
     return f"{x} above {low:g}" if np.isfinite(low) else f"{x} below {high:g}" if np.isfinite(high) else ""
 
 
@@ -168,6 +164,11 @@ def brief(found: Pooled) -> str:
     ends = f"[{given.low:.2f}, {given.high:.2f}]" if bounded else "(interval open)"
     words = f"{what}: n/d = {given.estimate:.2f} {ends}"
     return words + (", no curve" if found.reasons else ", mean over d" if found.is_mean else "")
+
+
+def _ends(found: Crossing) -> str:
+    low, high = found.low, found.high
+    return f"below {high:g}" if low == -np.inf else f"above {low:g}" if high == np.inf else f"{low:g} to {high:g}"
 
 
 def p_value(p: float) -> str:
