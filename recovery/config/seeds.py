@@ -4,6 +4,8 @@ The same replicate therefore meets the same X under every method, solver, noise 
 stream changes when an axis or the number of replicates grows.
 """
 
+import struct
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -24,22 +26,24 @@ def streams(cell: Cell, replicate: int) -> Streams:
     activation). noise: n, replicate. patterns: n, d, count, replicate. training: n, d, architecture, replicate.
     hyperplane: n, d, replicate.
     """
-    at = cell.canonical
-    n, d, data = at["n"], at["d"], at["data"]
-    geometry = {key: value for key, value in at["planted"].items() if key not in UNSEEN}
-    depends: dict[str, tuple[Any, ...]] = {
-        "data": (n, d, data),
-        "planted": (n, d, data, geometry),
-        "noise": (n,),
-        "patterns": (n, d, at["patterns"]["count"]),
-        "test": (n, d, data),
-        "training": (n, d, at["architecture"]),
-        "hyperplane": (n, d),
-    }
-    return Streams({name: _seed(cell.seed, name, *values, replicate) for name, values in depends.items()})
+    return Streams(lambda name: _seed(cell.seed, name, *_DEPENDS[name](cell.canonical), replicate))
+
+
+def _geometry(at: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in at["planted"].items() if key not in UNSEEN}
+
+
+_DEPENDS: dict[str, Callable[[Mapping[str, Any]], tuple[Any, ...]]] = {
+    "data": lambda at: (at["n"], at["d"], at["data"]),
+    "planted": lambda at: (at["n"], at["d"], at["data"], _geometry(at)),
+    "noise": lambda at: (at["n"],),
+    "patterns": lambda at: (at["n"], at["d"], at["patterns"]["count"]),
+    "test": lambda at: (at["n"], at["d"], at["data"]),
+    "training": lambda at: (at["n"], at["d"], at["architecture"]),
+    "hyperplane": lambda at: (at["n"], at["d"]),
+}
 
 
 def _seed(seed: int, *depends: Any) -> np.random.SeedSequence:
     digest = blake2b(canonical_json(depends).encode(), digest_size=16).digest()
-    words = tuple(int.from_bytes(digest[i : i + 4], "big") for i in range(0, 16, 4))
-    return np.random.SeedSequence(seed, spawn_key=words)
+    return np.random.SeedSequence(seed, spawn_key=struct.unpack(">4I", digest))

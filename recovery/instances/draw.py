@@ -1,8 +1,8 @@
 """One instance: X, y, planted neurons, patterns and a test set, each from a random stream of its own."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import Literal
 
 import numpy as np
@@ -38,13 +38,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Streams:
-    """Seeds of an instance's random streams, one for each thing that is drawn.
+    """An instance's random streams, one for each thing that is drawn; `seed` makes that of a name.
 
     Each attribute is a fresh generator at every access, so that whoever draws from one leaves nothing behind: a method
     called twice draws the same. hyperplane: for a method that places one.
     """
 
-    seeds: Mapping[str, np.random.SeedSequence]
+    seed: Callable[[str], np.random.SeedSequence]
+    """A new one at every call: `Generator.spawn` counts in its seed."""
 
     @classmethod
     def spawn(cls, rng: Rng) -> "Streams":
@@ -53,16 +54,13 @@ class Streams:
         if not isinstance(source, np.random.SeedSequence):
             raise ParameterError("the generator must come from a SeedSequence, as numpy.random.default_rng makes it")
         names = ("data", "planted", "noise", "patterns", "test", "training")
-        seeds = dict(zip(names, source.spawn(len(names)), strict=True))
-        patterns = seeds["patterns"]
-        seeds["hyperplane"] = np.random.SeedSequence(patterns.entropy, spawn_key=(*patterns.spawn_key, 0))
-        return cls(seeds)
+        keys = dict(zip(names, (child.spawn_key for child in source.spawn(len(names))), strict=True))
+        keys["hyperplane"] = (*keys["patterns"], 0)
+        return cls(lambda name: np.random.SeedSequence(source.entropy, spawn_key=keys[name]))
 
     def fresh(self, name: str) -> Rng:
         """The generator of this stream, from its start."""
-        seed = self.seeds[name]
-        # a copy: `Generator.spawn` counts in its seed, and the next generator from it would spawn others
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)))
+        return np.random.Generator(np.random.PCG64(self.seed(name)))
 
     data = property(lambda self: self.fresh("data"))
     planted = property(lambda self: self.fresh("planted"))
@@ -77,10 +75,8 @@ class Streams:
 class Instance:
     """One draw.
 
-    X (n, d); y (n,), noise included; `signal`, y without it; `patterns` (n, p), boolean columns, those of ReLU
-    planted neurons first and in their order, the all-ones pattern last if it was decided to exist; `all_ones` is
-    None when that was not asked. A method that draws on its own takes
-    `streams.training`.
+    X (n, d); y (n,), noise included; `signal`, y without it. A method that draws on its own takes `streams.training`.
+    draw_patterns, decide: what makes `patterns` and `all_ones`, once.
     """
 
     setting: Setting
@@ -88,9 +84,24 @@ class Instance:
     y: Array
     signal: Array
     planted: Target
-    patterns: Mask
-    all_ones: AllOnes | None
-    streams: Streams
+    draw_patterns: Callable[[], Mask] = field(repr=False)
+    decide: Callable[[], AllOnes | None] = field(repr=False)
+    streams: Streams = field(repr=False)
+
+    @property
+    def patterns(self) -> Mask:
+        """Boolean columns (n, p), drawn when first asked for: those of ReLU planted neurons first and in their order,
+        the all-ones pattern last if it was decided to exist. Raises `ParameterError` where they cannot be drawn."""
+        return self.draw_patterns()
+
+    @property
+    def all_ones(self) -> AllOnes | None:
+        """Whether the all-ones pattern exists, decided when first asked for; None when the setting does not ask."""
+        return self.decide()
+
+    def with_patterns(self, patterns: Mask) -> "Instance":
+        """A copy that has these patterns (n, p)."""
+        return replace(self, draw_patterns=lambda: patterns)
 
     @cached_property
     def test(self) -> Array | None:
@@ -120,8 +131,16 @@ def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = 
     if setting.noise > 0:
         size = setting.noise if setting.noise_scale == "unit" else setting.noise / np.sqrt(n)
         y = signal + size * streams.noise.standard_normal(n)
-    patterns, all_ones = _draw_patterns(setting, streams.patterns, X, architecture.features(X), planted)
-    return Instance(setting, X, y, signal, planted, patterns, all_ones, streams)
+
+    @cache
+    def decide() -> AllOnes | None:
+        return decide_all_ones(architecture.features(X)) if setting.patterns.all_ones == "decide" else None
+
+    @cache
+    def draw_patterns() -> Mask:
+        return _patterns(setting, streams.patterns, X, architecture.features(X), planted, decide())
+
+    return Instance(setting, X, y, signal, planted, draw_patterns, decide, streams)
 
 
 def _labels(setting: Setting, planted: Target, X: Array) -> Array:
@@ -138,17 +157,14 @@ def _labels(setting: Setting, planted: Target, X: Array) -> Array:
     return signal
 
 
-def _draw_patterns(setting: Setting, rng: Rng, X: Array, F: Array, planted: Target) -> tuple[Mask, AllOnes | None]:
-    """Patterns of the features F of X, those of planted neurons first."""
+def _patterns(setting: Setting, rng: Rng, X: Array, F: Array, planted: Target, all_ones: AllOnes | None) -> Mask:
+    """Patterns of the features F of X: those of planted neurons first, the all-ones pattern last if it is known."""
     blocks = [patterns_of(X, planted.hyperplanes)]
     if setting.patterns.kind == "exhaustive":
         cells, _ = enumerate_cells(F)
         blocks.append(cells[:, ~cells.all(axis=0)])
     else:
         blocks.append(sample_patterns(rng, F, setting.patterns.samples(setting.n)))
-    all_ones = None
-    if setting.patterns.all_ones == "decide":
-        all_ones = decide_all_ones(F)
-        if all_ones.exists:
-            blocks.append(np.ones((setting.n, 1), dtype=np.bool_))
-    return unique_patterns(F, blocks), all_ones
+    if all_ones is not None and all_ones.exists:
+        blocks.append(np.ones((setting.n, 1), dtype=np.bool_))
+    return unique_patterns(F, blocks)

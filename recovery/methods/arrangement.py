@@ -72,7 +72,7 @@ class Arrangement:
 
 def _streams(instance: Instance, draws: int) -> list[Rng]:
     """The data stream from its start, which draws the instance's own X again, and further ones spawned from it."""
-    seed = instance.streams.seeds["data"]
+    seed = instance.streams.seed("data")
     more = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1)).spawn(draws - 1)
     return [instance.streams.data, *(np.random.Generator(np.random.PCG64(each)) for each in more)]
 

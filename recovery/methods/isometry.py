@@ -1,6 +1,6 @@
 """Isometry conditions as measurements: does the condition hold on an instance, by what margin, at which pattern?"""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -107,9 +107,8 @@ class Isometry:
             )
         if found is None:
             return instance
-        return replace(
-            instance, patterns=unique_patterns(architecture.features(X), [instance.patterns, found.pattern[:, None]])
-        )
+        known = [instance.patterns, found.pattern[:, None]]
+        return instance.with_patterns(unique_patterns(architecture.features(X), known))
 
     def _single_neuron(self, instance: Instance) -> bool:
         w = planted_neurons(instance).directions[:, 0]

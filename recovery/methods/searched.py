@@ -3,8 +3,6 @@
 What is left when nothing more is found is, as far as the search can see, the optimum over all patterns.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from recovery.conditions.ascent import violated_neurons
@@ -45,7 +43,7 @@ def with_searched_patterns(instance: Instance, architecture: Architecture, kind:
         patterns = unique_patterns(F, [instance.patterns, found])[:, : instance.patterns.shape[1] + most]
         if patterns.shape[1] == instance.patterns.shape[1]:
             break
-        instance = replace(instance, patterns=patterns)
+        instance = instance.with_patterns(patterns)
     return instance
 
 

@@ -1,5 +1,7 @@
 """The ladder's verdicts against a conic solver, and instances built to have two solutions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -71,7 +73,7 @@ def test_the_all_ones_pattern_beside_the_skip_connection_is_never_unique():
     for solver in ("auto", "newton"):
         instance = draw(Setting(30, 3), rng)
         assert not instance.all_ones.exists
-        object.__setattr__(instance, "patterns", np.hstack([instance.patterns, np.ones((30, 1), dtype=bool)]))
+        instance = instance.with_patterns(np.hstack([instance.patterns, np.ones((30, 1), dtype=bool)]))
         measured = MinNorm(solver=solver)(instance, SKIP)
         assert not measured.recovered
 
@@ -79,7 +81,7 @@ def test_the_all_ones_pattern_beside_the_skip_connection_is_never_unique():
 @pytest.mark.parametrize(("architecture", "planted"), [("relu", Relu()), ("relu_norm", NormalizedRelu(k=2))])
 def test_a_repeated_planted_pattern_is_never_unique(architecture, planted):
     instance = draw(Setting(40, 3, planted=planted), np.random.default_rng(3))
-    object.__setattr__(instance, "patterns", np.hstack([instance.patterns, instance.patterns[:, :1]]))
+    instance = instance.with_patterns(np.hstack([instance.patterns, instance.patterns[:, :1]]))
     measured = MinNorm()(instance, ARCHITECTURES[architecture])
     assert (measured.verdict, measured.certificate) == ("not_unique", "duplicate")
     assert not MinNorm(solver="newton")(instance, ARCHITECTURES[architecture]).recovered
@@ -203,9 +205,8 @@ def test_ill_conditioned_data_never_give_a_wrong_verdict(architecture):
         heavy = draw(Setting(10, 100, CubicGaussian()), np.random.default_rng(seed))
         assert not MinNorm()(heavy, ARCHITECTURES[architecture]).recovered
         plain = draw(Setting(40, 5), np.random.default_rng(seed))
-        scaled = draw(Setting(40, 5), np.random.default_rng(seed))
-        scaled.X[:, 2] *= 1e-8
-        object.__setattr__(scaled, "y", scaled.planted.labels(scaled.X))
+        X = plain.X * [1, 1, 1e-8, 1, 1]
+        scaled = replace(plain, X=X, y=plain.planted.labels(X))
         measured = MinNorm()(scaled, ARCHITECTURES[architecture])
         if architecture == "relu_norm_skip":  # the same range, so the same answer
             assert measured.recovered in (MinNorm()(plain, ARCHITECTURES[architecture]).recovered, None)

@@ -44,7 +44,7 @@ def planted_instance(X, w, form, kind="exhaustive"):
     labels = neurons.labels(instance.X)
     own = [] if form == "linear" else [(instance.X @ w >= 0)[:, None]]
     patterns = np.unique(np.hstack([*own, instance.patterns]), axis=1)
-    return replace(instance, planted=neurons, y=labels, signal=labels, patterns=patterns)
+    return replace(instance, planted=neurons, y=labels, signal=labels).with_patterns(patterns)
 
 
 UNEVEN = np.array([[1.97, 0.74], [-0.45, 0.48], [-1.45, 0.83], [0.91, -2.11], [-1.4, -0.3], [0.75, 0.58]])
@@ -93,7 +93,7 @@ def test_a_duplicate_beside_a_cheaper_interpolant_is_named_when_solved():
 def test_undecided_rows_say_why():
     """On X = I the dual is w* / ||w*||: w* = (1, c) keeps the pattern (1, 0) below 1 by c^2 / 2, which floats miss."""
     instance = planted_instance(np.eye(2), np.array([1.0, 1e-5]), "linear", "sampled")
-    instance = replace(instance, patterns=np.array([[True], [False]]))
+    instance = instance.with_patterns(np.array([[True], [False]]))
     row = MinNorm()(instance, SKIP)
     assert row["verdict"] == "undecided"
     assert row["reason"] == "another interpolant costs the same up to rounding"

@@ -1,0 +1,29 @@
+"""An instance is drawn as far as a method looks at it; what it looks at first changes nothing."""
+
+import numpy as np
+import pytest
+
+from recovery.errors import ParameterError
+from recovery.instances.draw import Setting, draw
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Relu
+
+
+def test_the_order_in_which_parts_are_asked_for_changes_none() -> None:
+    setting = Setting(20, 3, planted=Relu(k=2), noise=0.1, patterns=Patterns(all_ones="decide"))
+    one, other = (draw(setting, np.random.default_rng(4)) for _ in range(2))
+    first = one.patterns, one.all_ones, one.test, one.streams.training.standard_normal(3)
+    last = other.streams.training.standard_normal(3), other.test, other.all_ones, other.patterns
+    assert np.array_equal(first[0], last[3])
+    assert str(first[1]) == str(last[2])
+    assert np.array_equal(first[2], last[1])
+    assert np.array_equal(first[3], last[0])
+    assert one.patterns is one.patterns
+
+
+def test_patterns_that_cannot_be_drawn_are_missed_by_whoever_asks_for_them() -> None:
+    instance = draw(Setting(60, 12, patterns=Patterns("exhaustive")), np.random.default_rng(0))
+    assert instance.y.shape == (60,)
+    with pytest.raises(ParameterError, match="patterns"):
+        _ = instance.patterns
+    assert instance.with_patterns(np.ones((60, 1), dtype=np.bool_)).patterns.shape == (60, 1)
