@@ -186,6 +186,8 @@ class ReportSpec:
     measure, such as recovered. x, y: without them, n across and d up as far as
     they vary. Without `panel`, a panel for each combination of the remaining axes. curves: drawn into the diagram,
     {ratio: 2.0} or a theory curve's name. scale, limits: of the colours; without `scale`, by the value's kind.
+    figure: a map of the plane, fractions against the `ratios` n/d, or a profile: a line along x for each y; `auto`
+    takes the one that says most.
     """
 
     value: str | None = None
@@ -195,6 +197,7 @@ class ReportSpec:
     curves: tuple[CurveSpec, ...] = ()
     scale: Literal["linear", "log"] | None = None
     limits: tuple[float, float] | None = None
+    figure: Literal["auto", "map", "ratios", "profile"] = "auto"
     style: StyleSpec = StyleSpec()
 
     @property

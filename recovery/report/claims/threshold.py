@@ -8,7 +8,7 @@ import numpy as np
 from recovery.config import ThresholdClaim
 from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, worst
-from recovery.report.claims.words import way, why
+from recovery.report.claims.words import interval, way, why
 from recovery.report.statistics import Estimates, Pooled, Size, numbers, over_n_and_d
 from recovery.types import Array
 
@@ -71,12 +71,12 @@ def _beside(of: str, found: Pooled, claim: ThresholdClaim | None) -> Measured:
     given = found.given
     known = not np.isnan(found.ratio.estimate) and not found.withdrawn
     measured = f"{given.estimate:.3f}" if known else "no one ratio" if found.withdrawn else "outside the grid"
-    interval = f"{given.low:.3f} to {given.high:.3f}" if known else ""
+    span = interval(given.low, given.high) if known else ""
     if claim is None:
-        return Measured(of, found.panel.title, measured, interval, "", "", "")
+        return Measured(of, found.panel.title, measured, span, "", "", "")
     verdict = judge_panel(found, claim.value - claim.tolerance, claim.value + claim.tolerance)[1]
     stated = f"{claim.value:g} ± {claim.tolerance:g}"
-    return Measured(of, found.panel.title, measured, interval, stated, verdict, claim.source)
+    return Measured(of, found.panel.title, measured, span, stated, verdict, claim.source)
 
 
 def judge_panel(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
@@ -104,13 +104,13 @@ def _judge(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
         return "no transition in the grid", "cannot tell"
     if found.withdrawn:
         return _by_size(found, least, most)
-    text = f"n/d = {found.given.estimate:.3f}, 95 % interval {found.given.low:.3f} to {found.given.high:.3f}"
+    text = f"n/d = {found.given.estimate:.3f}, 95 % interval {interval(found.given.low, found.given.high)}"
     if found.bracket[0] != found.bracket[1]:
         text += f"; {found.bracket[0]:.3f} or {found.bracket[1]:.3f} if unfinished trials were all yes or all no"
     if found.reasons:
         text += f"; without a curve, because {why(found)}"
     else:
-        text += f"; without a curve {found.common.low:.3f} to {found.common.high:.3f}"
+        text += f"; without a curve {interval(found.common.low, found.common.high)}"
     verdicts = {_against(*found.widened, least, most), _against(*found.reach, least, most)}
     if verdicts == {"contradicted"}:
         return text, "contradicted"

@@ -107,11 +107,14 @@ def _threshold(found: Pooled, what: str) -> str:
             return f"the grid begins beyond the transition: {what} lies below n/d = {high:.3g}"
         if np.isfinite(low):
             return f"the grid ends before the transition: {what} lies above n/d = {low:.3g}"
-        return "not measured" if found.panel.undefined else "no finished trials"
+        if found.panel.undefined:
+            return "not measured"
+        answered = (found.panel.cells["yes"] + found.panel.cells["no"] > 0).any()
+        return f"the grid does not tell where {what} lies" if answered else "no finished trials"
     if found.withdrawn:
         return f"no one n/d, because {why(found)}: read n50 at each d"
     given = found.given
-    words = f"{what} at n/d = {given.estimate:.3f} ({given.low:.3f} to {given.high:.3f})"
+    words = f"{what} at n/d = {given.estimate:.3f} ({interval(given.low, given.high)})"
     words += " as a mean over d" if found.is_mean else ""
     words += " without a curve, because " if found.reasons else f"; without a curve {_span(found)}"
     if ratio.separated:
@@ -122,7 +125,16 @@ def _threshold(found: Pooled, what: str) -> str:
 
 
 def _span(found: Pooled) -> str:
-    return f"{found.common.low:.3f} to {found.common.high:.3f}"
+    return interval(found.common.low, found.common.high)
+
+
+def interval(low: float, high: float) -> str:
+    """`1.955 to 2.030`, or the end that an open interval has."""
+    if np.isinf(low) and np.isinf(high):
+        return "open at both ends"
+    if np.isinf(low):
+        return f"below {high:.3f}"
+    return f"above {low:.3f}" if np.isinf(high) else f"{low:.3f} to {high:.3f}"
 
 
 def without_curve(found: Pooled) -> str:

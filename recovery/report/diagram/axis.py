@@ -13,6 +13,8 @@ DECADES = 20.0
 """Positive values that span such a factor, and more evenly in their ratios than in their steps, stand on a log axis."""
 FAR = 1000.0
 """Beyond this factor they do so however they are spaced."""
+STEPS = 4
+"""So many values whose ratios are all alike stand on one whatever they span: they were chosen by their ratios."""
 MOST_TICKS = 7
 
 
@@ -96,6 +98,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 def _log_spaced(numbers: Array) -> bool:
     """Whether positive numbers in rising or falling order span decades, and their ratios are the more even."""
+    if len(numbers) >= STEPS and _spread(np.diff(np.log(numbers))) < 1e-6:
+        return True
     if len(numbers) < 2 or numbers.max() < DECADES * numbers.min():
         return False
     if len(numbers) == 2 or numbers.max() >= FAR * numbers.min():

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from recovery.errors import ReportError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram, scale_of
 from recovery.report.figures.curves import draw_lines, draw_profile, is_profile
@@ -29,6 +30,7 @@ from recovery.report.figures.trajectories import (
     two_inputs,
     two_opposite,
 )
+from recovery.report.statistics import poolable
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,13 @@ class Drawing:
 
 
 def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
-    """The kind and the figure of a report: a map, or where that would say little, lines."""
+    """The kind and the figure of a report: as the config asks, or a map, or where that says little, lines."""
     subject = Subject(analysis)
-    name = next(name for name, kind in reversed(KINDS.items()) if kind.panel is not None and kind.fits(subject))
+    asked = analysis.diagram.sweep.report.figure
+    if asked == "ratios" and not poolable(analysis.diagram):
+        raise ReportError("report.figure is ratios, which are of a fraction over n and d; take map or profile")
+    fitting = (name for name, kind in reversed(KINDS.items()) if kind.panel is not None and kind.fits(subject))
+    name = next(fitting) if asked == "auto" else asked
     return name, _drawing(KINDS[name], subject)
 
 

@@ -125,16 +125,18 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     """n50 at every d with its 95 % interval, as far as the axes reach."""
     if not analysis.slices:
         return _crossings(ax, analysis, i)
-    found = [(d, t) for d, t in analysis.slices[i] if np.isfinite([t.estimate, t.low, t.high]).all()]
+    found = [(d, t) for d, t in analysis.slices[i] if np.isfinite(t.estimate)]
     if not found:
         return []
     d, n50 = np.array([d for d, _ in found]), np.array([t.estimate for _, t in found])
-    error = np.array([[t.estimate - t.low, t.high - t.estimate] for _, t in found]).reshape(-1, 2).T
+    view = (ax.get_xlim(), ax.get_ylim())
+    reach = view[0] if analysis.diagram.layout.x == "n" else view[1]
+    error = np.array([[t.estimate - max(t.low, reach[0]), min(t.high, reach[1]) - t.estimate] for _, t in found])
+    error = np.maximum(error.reshape(-1, 2).T, 0)  # an end beyond the cells is the end of the axis
     style: dict[str, Any] = {"marker": "o", "ms": 1.7, "mfc": "white", "mec": "black", "mew": 0.5, "linestyle": "none"}
     bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
     what = "50 %" if analysis.pooled[i].jump is None else "half way of the jump"
     label = f"{what} at {sizes_in_words(analysis.diagram.panels[i])}, with 95 % interval"
-    view = (ax.get_xlim(), ax.get_ylim())
     free = [size for size in analysis.pooled[i].sizes if np.isfinite([size.n50.low, size.n50.high]).all()]
     at, ends = [size.d for size in free], np.array([[size.n50.low, size.n50.high] for size in free]).reshape(-1, 2)
     band: dict[str, Any] = {"color": FREE, "linewidth": 1.4, "alpha": 0.8}

@@ -38,7 +38,7 @@ class Sheet:
     style: Style
     aspect: float
     key: dict[str, Any] = field(default_factory=dict)
-    titles: list[int] = field(default_factory=list)
+    titles: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def room(self) -> float:
@@ -46,19 +46,23 @@ class Sheet:
         return float(self.figure.get_figwidth()) / self.across
 
     def name(self, i: int, title: str, right: str = "") -> None:
-        """Letter and title of a panel at its left, and words at its right; below the title where both need a line."""
+        """What stands above a panel: letter and title at its left, words at its right."""
+        self.titles[i] = (f"({letters(i)}) {title}" if len(self.axes) > 1 and title else title, right)
+
+    def write_titles(self) -> list[int]:
+        """Set the titles: words beside all of them, or, where one of them lacks the room, below all of them. Returns
+        the lines that each panel's takes."""
         size, small = (float(matplotlib.rcParams["axes.titlesize"]), 6.5 * self.style.larger)
-        title = f"({letters(i)}) {title}" if len(self.axes) > 1 and title else title
         room = 0.8 * self.room
-        beside = width(title, size) + width(right, small) + 0.1 <= room
-        parts = wrapped(right, small, room)
-        if right:
-            self.axes[i].set_title("\n".join(parts), loc="right", fontsize=small)
-        lines = [] if not title else [title] if beside else wrapped(title, size, room)
-        if not beside and right:
-            lines += [""] * len(parts)
-        self.axes[i].set_title("\n".join(lines), loc="left")
-        self.titles.append(max(len(lines), len(parts) if right else 0))
+        named = [self.titles.get(i, ("", "")) for i in range(len(self.axes))]
+        beside = all(width(title, size) + width(right, small) + 0.1 <= room for title, right in named)
+        lines = [wrapped(title, size, room) if title else [] for title, _ in named]
+        words = [wrapped(right, small, room) if right else [] for _, right in named]
+        below = 0 if beside else max(map(len, words))
+        for ax, left, right in zip(self.axes, lines, words, strict=True):
+            ax.set_title("\n".join(left + [""] * below), loc="left")
+            ax.set_title("\n".join(right), loc="right", fontsize=small)
+        return [max(len(left) + below, len(right)) for left, right in zip(lines, words, strict=True)]
 
     def label(self, x: str, y: str, every: bool = False) -> None:
         """Name the axes: x below the lowest panel of each column, y beside the first of each row; or on every panel."""
@@ -113,7 +117,7 @@ def sheet(
         for ax in axes[count:]:
             ax.set_axis_off()
         rows = _legend(found)
-        lines_of = found.titles or [0]
+        lines_of = found.write_titles()
         rows += sum(max(lines_of[i : i + across]) for i in range(0, len(lines_of), across)) - 1.0
         if title and style.spec.title:
             size = float(matplotlib.rcParams["figure.titlesize"])

@@ -8,7 +8,7 @@ from recovery.report.statistics.crossings import CrossedRow, has_rows, rows
 from recovery.report.statistics.jump import jumps
 from recovery.report.statistics.likelihood import Counts
 from recovery.report.statistics.pooled import Pooled, pooled
-from recovery.report.statistics.threshold import Threshold, fit
+from recovery.report.statistics.threshold import Threshold, fit, of_rows
 from recovery.report.statistics.transition import (
     Collapse,
     at_sizes,
@@ -93,7 +93,7 @@ def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Threshold
         for tolerance, tally in zip(TOLERANCES, tallies, strict=True):
             counts = ratio_counts(cells.join(tally))
             if last is None or last[0] != _fingerprint(counts):
-                last = (_fingerprint(counts), fit(counts))
+                last = (_fingerprint(counts), of_rows(fit(counts)))
             series.append((tolerance, last[1]))
         found.append(series)
     return names[0], found

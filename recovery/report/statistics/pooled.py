@@ -9,7 +9,7 @@ from scipy.stats import norm
 from recovery.report.diagram import Panel
 from recovery.report.statistics.curve_free import Crossing, common, crossing, exact
 from recovery.report.statistics.directed import UNTESTED, Directed, directed
-from recovery.report.statistics.threshold import Threshold, fit, goodness, slope_interval
+from recovery.report.statistics.threshold import Threshold, fit, goodness, of_rows, slope_interval
 from recovery.report.statistics.transition import FINE, by_size, numbers, over_both, ratio_counts, unfinished
 from recovery.types import Array
 
@@ -123,21 +123,21 @@ def pooled(panel: Panel) -> Pooled:
     cells = panel.cells
     yes, no, open_ = numbers(cells, "yes"), numbers(cells, "no"), unfinished(cells)
     counts = ratio_counts(cells)
-    model = fit(counts)
+    model = of_rows(fit(counts))
     slope = slope_interval(counts, model) if len(counts) <= FINE else (np.nan, np.nan)
     tested = UNTESTED
     if np.isfinite([model.estimate, model.slope]).all():
         there = yes + no > 0
         n, d = numbers(cells, "n")[there], numbers(cells, "d")[there]
         tested = directed(n, d, yes[there], no[there], model.estimate, model.slope)
-    ratio = _widened(model, tested)
+    ratio = of_rows(_widened(model, tested))
     bracket = (ratio.estimate, ratio.estimate)
     if open_.any():
         near = (model.estimate, model.slope)
         as_yes = fit(over_both(cells, yes + open_, no), intervals=False, near=near)
         as_no = fit(over_both(cells, yes, no + open_), intervals=False, near=near)
         moved = ratio.estimate - model.estimate
-        bracket = (as_yes.estimate + moved, as_no.estimate + moved)
+        bracket = (_above_zero(as_yes.estimate + moved), _above_zero(as_no.estimate + moved))
     falling = model.slope < 0
     shared = _shared(panel, 0.0, 0.0, falling)
     either = [_shared(panel, share, 1 - share, falling) for share in (0.0, 1.0)] if open_.any() else []
@@ -145,6 +145,10 @@ def pooled(panel: Panel) -> Pooled:
     parts = by_size(panel)
     alone = tuple(_size(d, part.cells, falling, 1 - 0.05 / len(parts)) for d, part in parts)
     return Pooled(panel, ratio, model, tested, slope, goodness(counts, model), bracket, shared, reach, alone)
+
+
+def _above_zero(ratio: float) -> float:
+    return 0.0 if ratio < 0 else ratio
 
 
 def _widened(model: Threshold, tested: Directed) -> Threshold:

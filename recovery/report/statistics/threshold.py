@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import statsmodels.api as sm
@@ -55,6 +55,18 @@ def fit(
         way = counts if slope >= 0 else counts.flipped()
         low, high = _interval(way, (estimate, estimate), deviance, level)
     return Threshold(estimate, low, high, slope, False, (np.nan, np.nan), deviance, len(counts) - 2)
+
+
+def of_rows(found: Threshold) -> Threshold:
+    """The same of a theta that is a number of rows, or n/d: an interval that reaches 0 is open below. An estimate there
+    is none: the line through the cells was followed beyond the grid, and theta lies somewhere below its interval's end.
+    """
+    if found.low > 0 or found.separated:
+        return found
+    if found.estimate > 0:
+        return replace(found, low=-np.inf)
+    between = (-np.inf, found.high if found.high > 0 else np.inf)
+    return replace(found, estimate=np.nan, low=-np.inf, high=between[1], between=between)
 
 
 def theta_deviance(counts: Counts, theta: float) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 from recovery.report.diagram import Diagram, Panel
 from recovery.report.statistics.likelihood import Counts
-from recovery.report.statistics.threshold import Threshold, fit
+from recovery.report.statistics.threshold import Threshold, fit, of_rows
 from recovery.types import Array
 
 SIZES = 40
@@ -82,7 +82,8 @@ def slices(panel: Panel, along: str, across: str | None, scale: str = "root") ->
     found = []
     for value, cells in groups:
         x = numbers(cells, along)
-        found.append((float(value), fit(Counts.of(u(x), v(x), numbers(cells, "yes"), numbers(cells, "no"), link))))
+        counts = Counts.of(u(x), v(x), numbers(cells, "yes"), numbers(cells, "no"), link)
+        found.append((float(value), of_rows(fit(counts))))
     return found
 
 

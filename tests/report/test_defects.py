@@ -1,0 +1,295 @@
+"""What pictures, maps and tables once got wrong, a test each: it fails if that comes back."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from rich.console import Console
+
+from recovery.config import load
+from recovery.instances.draw import Setting, draw
+from recovery.instances.patterns import Patterns
+from recovery.methods.min_norm import MinNorm
+from recovery.programs.architecture import ARCHITECTURES
+from recovery.report.claims import Analysis
+from recovery.report.claims.words import in_words
+from recovery.report.diagram import Axis, Diagram
+from recovery.report.figures import figures_beside, main_figure
+from recovery.report.figures.curves import draw_profile
+from recovery.report.figures.names import axis_label, value_label
+from recovery.report.figures.ratios import draw_ratios
+from recovery.report.figures.sheet import wrapped
+from recovery.report.figures.style import LINES, Style, line_style
+from recovery.report.figures.trajectories import Run, draw_landscape, draw_loss, draw_networks, draw_pairing
+from recovery.report.notebook import Results
+from recovery.report.texts import print_diagram
+
+from .grids import grid, wendel_rows
+from .test_pictures import analysed, drawn, gallery
+
+STYLE = Style(load("quickstart").report.style)
+
+
+def shown(diagram: Diagram, width: int = 160) -> str:
+    buffer = StringIO()
+    print_diagram(Analysis(diagram), Console(file=buffer, width=width, color_system=None))
+    return buffer.getvalue()
+
+
+def key_of(figure: Figure) -> list[str]:
+    texts = [text for legend in figure.legends for text in legend.findobj(Text) if isinstance(text, Text)]
+    return [text.get_text() for text in texts if text.get_text()]
+
+
+# 1: log-spaced axes drawn linearly
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[1e-4, 1e-3, 1e-2, 0.1, 1.0], [0, 0.125, 0.25, 0.5, 1, 2], [1000, 3000, 10000, 30000, 100000], [5, 10, 20, 40]],
+)
+def test_values_that_rise_by_factors_have_the_same_room(values: list[float]) -> None:
+    axis = Axis(values)
+    edges = np.log(axis.edges) if axis.kind == "log" else axis.edges
+    room = np.diff(edges)
+    assert room.min() > 0.8 * room.max()
+
+
+@pytest.mark.parametrize("values", [[0, 0.05, 0.1, 0.2], [10, 20, 30, 40], [2, 4, 8], range(10, 401, 10)])
+def test_values_that_rise_by_steps_stand_at_themselves(values: list[float]) -> None:
+    assert Axis(list(values)).kind == "linear"
+
+
+def test_one_value_far_off_leaves_room_for_the_others_in_a_curve() -> None:
+    noise = [1e-3, 1e-2, 0.1, 1.0]
+    ax = drawn(analysed(wendel_rows(n=[60], d=[10], noise=noise), report={"x": "noise"})).axes[0]
+    at = ax.transData.transform([(value, 0.5) for value in noise])[:, 0]
+    np.testing.assert_allclose(np.diff(at), np.ptp(at) / 3)
+
+
+# 4: axes and panels of a half-run sweep
+
+
+def test_a_half_run_sweep_of_ratios_keeps_its_sizes_colours_and_probabilities() -> None:
+    axes = {"d": [10, 20, 30], "n": {"times": "d", "values": [4, 5, 6, 7, 8]}}
+    rows = pd.concat([wendel_rows(n=[4 * d, 5 * d], d=[d]) for d in (10, 20)], ignore_index=True)
+    half = analysed(rows, trials=75, axes=axes)
+    assert half.diagram.layout.y == "d"
+    assert main_figure(half)[0] == "ratios"
+    figure = draw_ratios(half)
+    ax = figure.axes[0]
+    assert ax.get_ylim()[1] <= 1.1
+    lines = [line for line in ax.lines if line.get_marker() == "o"]
+    assert len({(str(line.get_color()), str(line.get_linestyle())) for line in lines}) == len(lines) == 2
+    assert set(key_of(figure)) >= {"$d$ = 10", "$d$ = 20"}
+
+
+# 7: figures
+
+
+def test_seven_lines_are_told_apart_and_none_is_grey() -> None:
+    colours = np.array([to_rgb(colour) for colour in LINES])
+    assert np.ptp(colours, axis=1).min() > 0.25  # a grey has 0
+    assert min(np.abs(a - b).max() for a, b in combinations(colours, 2)) > 0.2
+    looks = {(look["color"], str(look["linestyle"])) for look in map(line_style, range(28))}
+    assert len(looks) == 28
+
+
+def test_long_keys_and_colour_bars_are_whole_in_a_short_figure() -> None:
+    optimizers = ["scaled_gd", "gd", "sgd", "adam", "adamw"]
+    rows = wendel_rows(n=[60], d=[10], **{"method.optimizer": optimizers, "method.learning_rate": [1e-4, 1e-2, 1.0]})
+    report = {"x": "method.learning_rate", "y": "method.optimizer", "style": {"width": "column"}}
+    curves = drawn(analysed(rows, "absolute_distance", report=report))
+    assert gallery.faults(curves) == []
+    assert "scaled gradient descent" in key_of(curves)
+    maps = analysed(wendel_rows(ensemble=["gaussian", "haar", "rademacher"], replicates=2), "absolute_distance")
+    figure = drawn(maps)
+    assert gallery.faults(figure) == []
+    bar = figure.axes[-1]
+    assert bar.get_ylabel().replace("\n", " ") == "median absolute distance, log scale"
+
+
+def test_ticks_are_values_of_the_sweep() -> None:
+    ax = drawn(analysed(wendel_rows(n=[20, 40, 60], d=[2, 3]))).axes[0]
+    assert ax.get_yticks().tolist() == [2, 3]
+    assert ax.get_xticks().tolist() == [20, 40, 60]
+
+
+def test_names_are_those_of_papers() -> None:
+    assert axis_label("method.learning_rate") == r"learning rate $\eta$"
+    assert value_label("scaled_gd") == "scaled gradient descent"
+    labels = [(ax.get_xlabel(), ax.get_ylabel()) for ax in draw_landscape([training_run()], "", STYLE).axes[:1]]
+    assert labels == [(r"$\alpha_1$", r"$\alpha_2$")]
+
+
+def training_run(outputs: int = 1, neurons: int = 2) -> Run:
+    rng = np.random.default_rng(0)
+    epochs = np.arange(20)
+    record = {
+        "epoch": epochs,
+        "loss": np.exp(-epochs / 3),
+        "sum_norm": 1 + epochs / 5,
+        "inner": rng.standard_normal((20, neurons, 2)),
+        "outer": np.tile(np.where(np.arange(neurons * outputs) % 2, -1.0, 1.0).reshape(neurons, outputs), (20, 1, 1)),
+    }
+    return Run({"method.scale": 0.01}, 0, record)
+
+
+def test_loss_and_norm_have_axes_of_their_own() -> None:
+    figure = draw_loss([training_run()], "", STYLE)
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["(a) loss", "(b) norm of the neurons' sum"]
+    assert [len(ax.lines) for ax in figure.axes] == [1, 1]
+
+
+def test_pairs_have_panel_letters_and_a_key() -> None:
+    figure = draw_pairing([training_run(outputs=2, neurons=4)], "", STYLE)
+    assert [ax.get_title(loc="left")[:3] for ax in figure.axes] == ["(a)", "(b)"]
+    assert key_of(figure) == ["path of a neuron, its end", "between partners"]
+
+
+def test_networks_over_their_data_have_a_key() -> None:
+    instance = draw(Setting(5, 2, patterns=Patterns(kind="exhaustive")), np.random.default_rng(1))
+    row = MinNorm(program="exact", distances=True)(instance, ARCHITECTURES["relu_skip"])
+    assert row.trajectory is not None
+    figure = draw_networks([Run({"n": 5}, 0, row.trajectory)], "", STYLE)
+    assert key_of(figure) == ["data, coloured by label", "where a neuron switches"]
+
+
+@pytest.mark.parametrize("room", [0.1, 0.5, 1.0, 2.0])
+def test_titles_are_never_broken_at_an_equals_sign(room: float) -> None:
+    lines = wrapped(r"neurons = 5, count = 20, noise $\sigma$ = 0.1, learning rate $\eta$ = $10^{-3}$", 8.0, room)
+    assert not any(line.startswith("=") or line.endswith("=") for line in lines)
+    assert "count = 20," in " ".join(lines)
+
+
+def test_titles_of_one_figure_take_the_same_lines() -> None:
+    figure = drawn(analysed(wendel_rows(ensemble=["haar", "whitened_cubic", "gaussian", "cubic_gaussian"], d=[5, 10])))
+    figure.canvas.draw()
+    titles = [(ax.get_title(loc="left"), ax.get_title(loc="right")) for ax in figure.axes[:4]]
+    assert all(right.startswith("50 %: n/d") for _, right in titles)
+    assert len({left.count("\n") for left, _ in titles}) == 1
+
+
+def test_what_rows_predict_is_drawn_smoothly() -> None:
+    sigma = np.linspace(0.5, 8.0, 7)
+    rows = wendel_rows(n=[100], d=[20], replicates=1, **{"data.sigma": sigma})
+    rows["frequency"] = rows["predicted"] = np.exp(-rows["data.sigma"])
+    ax = draw_profile(Diagram.of(grid(rows, report={"value": "frequency", "x": "data.sigma", "y": "d"}))).axes[0]
+    (theory,) = [line for line in ax.lines if line.get_label() == "predicted"]
+    x, y = (np.asarray(values, dtype=float) for values in theory.get_data())
+    slopes = np.diff(y) / np.diff(x)
+    assert np.abs(np.diff(slopes)).max() < 0.05 * np.abs(slopes).max()  # straight pieces: jumps of 0.7 at a kink
+    np.testing.assert_allclose(np.interp(sigma, x, y), np.exp(-sigma), atol=1e-4)
+
+
+def test_lines_and_marks_leave_the_cells_of_the_transition_to_be_seen() -> None:
+    rows = wendel_rows(n=range(10, 401, 10), d=range(10, 101, 10), replicates=5)
+    figure = drawn(analysed(rows))
+    ax = figure.axes[0]
+    mesh = ax.collections[0]
+
+    def pixels() -> Any:
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        return np.asarray(canvas.buffer_rgba(), dtype=int)[..., :3]
+
+    figure.set_dpi(300)
+    covered = pixels()
+    for artist in [*ax.lines, *[one for one in ax.collections if one is not mesh]]:
+        artist.set_visible(False)
+    plain = pixels()
+    values = np.ma.getdata(mesh.get_array()).reshape(10, 40)
+    hidden = []
+    for i, k in zip(*np.nonzero((values > 0) & (values < 1)), strict=True):
+        corners = ax.transData.transform([[10 * k + 5, 10 * i + 5], [10 * k + 15, 10 * i + 15]]).round().astype(int)
+        (left, low), (right, high) = corners
+        box = np.s_[plain.shape[0] - high : plain.shape[0] - low, left:right]
+        hidden.append(float((np.abs(covered[box] - plain[box]).max(axis=2) > 60).mean()))
+    assert len(hidden) > 20
+    assert np.median(hidden) < 0.5
+
+
+def test_a_boundary_sweep_shows_where_its_trials_went() -> None:
+    rows = wendel_rows(replicates=8)
+    kept = rows[(rows["replicate"] < 2) | ((rows["n"] - 2 * rows["d"]).abs() <= 10)]
+    last = {"round": 4, "value": "recovered", "counts": {}, "trials": len(kept)}
+    diagram = Diagram.of(replace(grid(kept, replicates=2), rounds=[last]))
+    beside = figures_beside(Analysis(diagram))
+    assert list(beside) == ["trials"]
+    figure = beside["trials"].draw()
+    placed = np.ma.getdata(figure.axes[0].collections[0].get_array()).reshape(6, 10)
+    assert placed[0].tolist() == [8, 8, 2, 2, 2, 2, 2, 2, 2, 2]  # d = 5, n = 10 to 100: near n = 10
+    assert figure.axes[-1].get_ylabel().replace("\n", " ") == "trials of a cell, log scale"
+    assert "placed by outcome in 4 rounds: 2 to 8 a cell" in diagram.summary()
+
+
+MAINS: dict[str, Callable[[], pd.DataFrame]] = {
+    "map": lambda: wendel_rows(ensemble=["gaussian", "haar"]),
+    "profile": lambda: wendel_rows(d=[10]),
+    "ratios": lambda: pd.concat([wendel_rows(n=range(d, 4 * d, d // 5), d=[d]) for d in (10, 25, 40)]),
+}
+
+
+@pytest.mark.parametrize("kind", MAINS)
+def test_a_panel_is_drawn_on_axes_of_ones_own(kind: str) -> None:
+    results = Results(grid(MAINS[kind]().reset_index(drop=True)))
+    assert main_figure(results.analysis())[0] == kind
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert results.plot(ax=right) is figure
+    assert not left.has_data()
+    assert right.has_data()
+    assert right.get_xlabel() == ("$n/d$" if kind == "ratios" else "$n$")
+    assert right.get_ylabel() == ("$d$" if kind == "map" else "fraction recovered")
+
+
+def test_a_threshold_is_never_negative() -> None:
+    """Success beyond one half from the first row on: the line through the cells crosses one half below n = 0."""
+    rows = wendel_rows(n=[20, 40, 60, 80], d=[100], replicates=40)
+    chance = {20: 0.70, 40: 0.72, 60: 0.75, 80: 0.76}
+    wins = rows["replicate"] < 40 * rows["n"].map(chance)
+    rows["recovered"] = pd.array(wins, dtype="boolean")
+    analysis = analysed(rows, report={"x": "n", "y": "d"})
+    (found,) = analysis.pooled
+    assert np.isnan(found.given.estimate)
+    assert np.isnan(analysis.slices[0][0][1].estimate)
+    assert in_words(found).startswith(("the grid begins beyond the transition", "the grid does not tell"))
+    assert "n/d = -" not in shown(analysis.diagram)
+
+
+# 9: the terminal
+
+
+@pytest.mark.parametrize("n", [[10, 20], [100, 100_000]])
+def test_both_values_of_an_axis_of_two_are_labelled(n: list[int]) -> None:
+    lines = shown(Diagram.of(grid(wendel_rows(n=n, d=[5, 10])))).splitlines()
+    (labels,) = [line.split() for line in lines if line.split()[:1] == ["d"]]
+    assert labels == ["d", *(f"{value:g}" for value in n), "n"]
+
+
+def test_table_one_is_a_table() -> None:
+    sweep = load("p1-table1")
+    cells = pd.DataFrame([cell.coordinates for cell in sweep.cells])
+    rows = cells.loc[cells.index.repeat(2)].reset_index(drop=True)
+    rows["replicate"] = np.arange(len(rows)) % 2
+    rows["trial_id"] = [f"{i:032x}" for i in range(len(rows))]
+    rows["status"], rows["seconds"] = "ok", 0.1
+    success = pd.array(rows["n"] > 2 * rows["d"], dtype="boolean")
+    isometry = rows["method"].str.startswith("isometry")
+    rows["holds"] = pd.Series(success).where(isometry)
+    rows["recovered"] = pd.Series(success).where(~isometry)
+    text = shown(Diagram.of(grid(rows, **sweep.document)), 400)
+    head = next(line for line in text.splitlines() if "n/d at 50 %" in line)
+    assert {"value", "panel", "stated", "verdict", "source"} <= set(head.split())
+    for source in ("P1 Theorem 5", "P1 Theorem 7", "P1 Theorem 9", "P1 Theorem 11"):
+        (row, *_) = [line for line in text.splitlines() if source in line]
+        assert "±" in row
