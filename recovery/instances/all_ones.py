@@ -10,6 +10,7 @@ The conditions are strict. P1's (5) has closed ones: with rows x and -x it can a
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import lapack
 
 from recovery.errors import ParameterError
 from recovery.programs.orthonormal import RANK_TOLERANCE, orthonormal_base
@@ -82,13 +83,17 @@ def admits_all_ones_closed(X: Array) -> bool:
     return False
 
 
+def _row_norms(Z: Array) -> Array:
+    return np.sqrt(np.einsum("ij,ij->i", Z, Z))
+
+
 def _balanced(X: Array) -> tuple[Array, Array, Array]:
     """Z with X = rows Z columns, its columns of norm 1 and its rows of even norms, and both scales."""
     rows, columns = np.ones(X.shape[0]), np.linalg.norm(X, axis=0)
     columns[columns == 0] = 1.0
     Z = X / columns
     for _ in range(BALANCING):
-        size = np.linalg.norm(Z, axis=1)
+        size = _row_norms(Z)
         if size.min() > UNEVEN * size.max():
             break
         Z = Z / size[:, None]
@@ -111,57 +116,53 @@ def _decide_in_basis(Z: Array) -> AllOnes | None:
 
 
 def _minimise(Z: Array) -> AllOnes | None:
-    rows = np.linalg.norm(Z, axis=1)
-    size = max(float(rows.max()), np.finfo(float).tiny)
-    Z, rows = Z / size, rows / size
+    rows = _row_norms(Z)
     w: Array = np.zeros(Z.shape[1])
-    slack: Array = np.ones(Z.shape[0])
+    image: Array = np.zeros(Z.shape[0])
     for _ in range(MOST_STEPS):
-        decision = _decide(Z, rows, w, np.maximum(slack, 0.0))
+        excess = np.maximum(1.0 - image, 0.0)
+        pull = Z.T @ excess
+        decision = _decide(Z, rows, w, image, excess, pull)
         if decision is not None:
             return decision
-        w, slack = _newton_step(Z, w, slack)
+        w, image = _newton_step(Z, w, excess, pull)
     return None
 
 
-def _newton_step(Z: Array, w: Array, slack: Array) -> tuple[Array, Array]:
-    """One damped Newton step on f; gives the new w and its slack 1 - Z w."""
-    active = slack > 0
-    A = Z[active]
-    gradient = -(A.T @ slack[active])
-    if A.shape[0] < A.shape[1]:
-        step = np.linalg.lstsq(A, slack[active], rcond=None)[0]
-    else:
-        hessian = A.T @ A
-        hessian[np.diag_indices_from(hessian)] += 1e-13 * np.trace(hessian)
-        step = -np.linalg.solve(hessian, gradient)
-    value, slope = _value(slack), gradient @ step
+def _newton_step(Z: Array, w: Array, excess: Array, pull: Array) -> tuple[Array, Array]:
+    """One damped Newton step on f from w, where (1 - Z w)_+ = excess and -f' = pull; the new w and Z w."""
+    active = excess > 0
+    A = Z if active.all() else Z[active]
+    step = A.T @ _solved(A @ A.T, excess[active]) if A.shape[0] < A.shape[1] else _solved(A.T @ A, pull)
+    value, slope = 0.5 * float(excess @ excess), -float(pull @ step)
     length = 1.0
-    while length > 1e-8:
-        trial = 1.0 - Z @ (w + length * step)
-        if _value(trial) <= value + 1e-4 * length * slope:
-            break
+    while True:
+        moved = w + length * step
+        image = Z @ moved
+        left = np.maximum(1.0 - image, 0.0)
+        if 0.5 * float(left @ left) <= value + 1e-4 * length * slope or length <= 1e-8:
+            return moved, image
         length /= 2
-    w = w + length * step
-    return w, 1.0 - Z @ w
 
 
-def _value(slack: Array) -> float:
-    positive = np.maximum(slack, 0.0)
-    return 0.5 * float(positive @ positive)
+def _solved(gram: Array, b: Array) -> Array:
+    """gram^-1 b for a positive semidefinite matrix, which it may overwrite, and b in its range."""
+    gram[np.diag_indices_from(gram)] += 1e-13 * np.trace(gram)
+    _, z, failed = lapack.dposv(gram, b)
+    return z if not failed else np.linalg.lstsq(gram, b, rcond=None)[0]
 
 
-def _decide(Z: Array, rows: Array, w: Array, u: Array) -> AllOnes | None:
-    """What w or u >= 0 prove, if anything; `rows` (n,) are the norms of the rows of Z."""
+def _decide(Z: Array, rows: Array, w: Array, image: Array, u: Array, pull: Array) -> AllOnes | None:
+    """What w with image Z w, or u >= 0 with Z^T u = `pull`, prove, if anything; rows (n,): the norms of those of Z."""
     length = float(np.linalg.norm(w))
     if length > 0:
-        lower = float((Z @ w / np.maximum(rows, np.finfo(float).tiny)).min()) / length
+        lower = float((image / np.maximum(rows, np.finfo(float).tiny)).min()) / length
         if lower > ROUNDING:
             return AllOnes(True, lower, direction=w / length)
     total = float(u @ rows)
     # zero up to what rounding leaves of each column's sum: scaling rows or columns changes nothing of that
-    if total > 0 and (np.abs(Z.T @ u) <= ROUNDING * (np.abs(Z).T @ u)).all():
-        return AllOnes(False, float(np.linalg.norm(Z.T @ u)) / total, weights=u / u.sum())
+    if total > 0 and np.abs(pull).max() <= ROUNDING * total and (np.abs(pull) <= ROUNDING * (np.abs(Z).T @ u)).all():
+        return AllOnes(False, float(np.linalg.norm(pull)) / total, weights=u / u.sum())
     return None
 
 
@@ -170,4 +171,5 @@ def _non_negative_least_squares(Z: Array) -> AllOnes | None:
     from scipy.optimize import nnls  # a quarter of a second to import, and hardly ever needed
 
     u = np.asarray(nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))[0])
-    return _decide(Z, np.linalg.norm(Z, axis=1), Z.T @ u, u)
+    pull = Z.T @ u
+    return _decide(Z, np.linalg.norm(Z, axis=1), pull, Z @ pull, u, pull)

@@ -26,7 +26,9 @@ class Gaussian:
     """Entries iid N(0, 1/n)."""
 
     def draw(self, rng: Rng, n: int, d: int) -> Array:
-        return rng.standard_normal((n, d)) / np.sqrt(n)
+        X = rng.standard_normal((n, d))
+        X /= np.sqrt(n)
+        return X
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,10 @@ def unique_patterns(X: Array, blocks: Iterable[Mask]) -> Mask:
     """The distinct non-empty columns of the blocks side by side, in order of appearance; zero rows of X active."""
     columns = np.hstack(list(blocks))
     live = X.any(axis=1)
-    columns = columns[:, columns[live].any(axis=0)]
-    columns[~live] = True
-    first: dict[bytes, int] = {}
-    for j, packed in enumerate(np.packbits(columns, axis=0).T):
-        first.setdefault(packed.tobytes(), j)
-    return columns[:, list(first.values())]
+    if not live.all():
+        columns[~live] = columns[live].any(axis=0)
+    rows = np.packbits(np.ascontiguousarray(columns.T), axis=1)
+    keys = rows.view(f"V{rows.shape[1]}").ravel().tolist()
+    first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+    first.pop(bytes(rows.shape[1]), None)
+    return columns if len(first) == len(keys) else columns[:, sorted(first.values())]

@@ -8,6 +8,7 @@ two matrix products of size n x r x p. Source: P1, (11)-(17), (24).
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -84,6 +85,10 @@ class Groups:
         return orthonormal_transforms(self.base, self.patterns) if self.orthonormal else None
 
     @cached_property
+    def _last(self) -> list[Any]:
+        return [None, None]
+
+    @cached_property
     def _projections(self) -> ProjectionSums:
         assert self.transforms is not None
         return ProjectionSums(self.base, self.patterns, self.transforms)
@@ -121,16 +126,26 @@ class Groups:
         return W if self.transforms is None else np.matmul(self.transforms[chosen], W[:, :, None])[:, :, 0]
 
     def adjoint(self, lam: Array) -> Array:
-        """A_g^T lam for every g; shape (p, r). Costs 2 n r p flops."""
+        """A_g^T lam for every g; shape (p, r), read only. Costs 2 n r p flops, and none for the last lam again.
+
+        A dual point is examined where it is found and certified where it is reported: the product is then the same.
+        """
+        last, known = self._last
+        if last is not None and np.array_equal(last, lam):
+            return known
         G = ((self.base * lam[:, None]).T @ self.D).T
-        return G if self.transforms is None else np.matmul(G[:, None, :], self.transforms)[:, 0]
+        if self.transforms is not None:
+            G = np.matmul(G[:, None, :], self.transforms)[:, 0]
+        G.flags.writeable = False
+        self._last[:] = lam.copy(), G
+        return G
 
     def dual_norms(self, lam: Array) -> Array:
         """||A_g^T lam|| for every g, (p,); no transform is formed for it."""
         if self.orthonormal:
             return projection_norms(self.base, self.patterns, lam)
-        norms: Array = np.linalg.norm((self.base * lam[:, None]).T @ self.D, axis=0)
-        return norms
+        At = self.adjoint(lam)
+        return np.sqrt(np.einsum("gr,gr->g", At, At))
 
     def row_gains(self, pattern: Mask, lam: Array) -> Array:
         """How much ||A^T lam||^2 of one pattern (n,) grows, to first order, where a row is activated; (n,)."""

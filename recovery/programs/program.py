@@ -170,7 +170,8 @@ class GatedProgram(Program):
         return np.linalg.norm(W, axis=1)
 
     def dual_norms(self, solution: Solution) -> Array:
-        return np.linalg.norm(self.groups.adjoint(solution.lam), axis=1)
+        At = self.groups.adjoint(solution.lam)
+        return np.sqrt(np.einsum("gr,gr->g", At, At))
 
     def cone_violation(self, W: Array) -> float:
         return 0.0

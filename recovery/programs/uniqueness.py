@@ -7,6 +7,7 @@ isometry condition of P1: (NIC-L), (NIC-1), (NIC-k), (NNIC-1), (NNIC-k).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack, qr
@@ -22,14 +23,14 @@ EQUALITY_TOLERANCE = 1e-9
 MARGIN = 1e-7
 """Strict inequalities must hold by this much: far above rounding, far below what a sample resolves."""
 WELL_CONDITIONED = 1e-8
-"""Reciprocal condition number of A_S below which its factor comes from singular values."""
+"""Reciprocal condition number of A_S^T A_S, or of a QR factor, below which singular values take over."""
 
 
 @dataclass(frozen=True)
 class Candidate:
     """Planted weights as a candidate optimum: support S, directions u = w_g / ||w_g||, and what A_S determines.
 
-    frame: orthonormal basis of range(A_S), (n, m). smallest: a lower estimate of its least non-zero singular value.
+    block: A_S, (n, m). smallest: a lower estimate of its least non-zero singular value.
     lam: the least-norm solution of A_S^T lam = u, (n,), or None where there is none. distinct: whether the images
     A_g u_g are linearly independent.
     """
@@ -37,10 +38,15 @@ class Candidate:
     weights: Array
     support: Index
     directions: Array
-    frame: Array
+    block: Array
     smallest: float
     lam: Array | None
     distinct: bool
+
+    @cached_property
+    def frame(self) -> Array:
+        """An orthonormal basis of range(A_S), (n, m)."""
+        return _frame(self.block)
 
 
 def planted_candidate(groups: Groups, W: Array) -> Candidate:
@@ -50,25 +56,37 @@ def planted_candidate(groups: Groups, W: Array) -> Candidate:
     present = groups.dimensions(support).ravel()
     A = groups.columns(support)[:, present]
     u = directions.ravel()[present]
-    frame, inverse, smallest = _factor(A)
-    lam = frame @ (inverse.T @ u)
-    lam += frame @ (inverse.T @ (u - A.T @ lam))
+    lam, smallest = _least_norm_dual(A, u)
     solved = bool(np.linalg.norm(A.T @ lam - u) <= EQUALITY_TOLERANCE)
     images = np.column_stack([groups.block(int(g)) @ w for g, w in zip(support, directions, strict=True)])
-    return Candidate(W, support, directions, frame, smallest, lam if solved else None, _independent(images))
+    return Candidate(W, support, directions, A, smallest, lam if solved else None, _independent(images))
 
 
-def _factor(A: Array) -> tuple[Array, Array, float]:
-    """Q (n, m) and a matrix C with Q C^T u the least-norm solution of A^T lam = u, and a bound on singular values."""
-    if A.shape[0] >= A.shape[1]:
-        Q, R = qr(A, mode="economic", check_finite=False)
-        reciprocal = float(lapack.dtrcon(R)[0])
-        if reciprocal > WELL_CONDITIONED:
-            smallest = reciprocal * float(np.abs(R).sum(axis=0).max()) / np.sqrt(len(R))
-            return Q, lapack.dtrtri(R)[0], smallest
+def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
+    """The least-norm solution lam of A^T lam = u, and a lower estimate of the least non-zero singular value of A."""
+    gram = A.T @ A
+    factor, failed = lapack.dpotrf(gram)
+    reciprocal = 0.0 if failed else float(lapack.dpocon(factor, float(np.abs(gram).sum(axis=0).max()))[0])
+    if reciprocal > WELL_CONDITIONED:
+        z = lapack.dpotrs(factor, u)[0]
+        z += lapack.dpotrs(factor, u - A.T @ (A @ z))[0]
+        return A @ z, float(np.sqrt(reciprocal * np.abs(gram).sum(axis=0).max()))
     P, s, Vt = np.linalg.svd(A, full_matrices=False)
     keep = s > RANK_TOLERANCE * s.max(initial=0.0)
-    return P[:, keep], Vt[keep].T / s[keep], float(s[keep].min(initial=np.inf))
+    frame, inverse = P[:, keep], Vt[keep].T / s[keep]
+    lam = frame @ (inverse.T @ u)
+    lam += frame @ (inverse.T @ (u - A.T @ lam))
+    return lam, float(s[keep].min(initial=np.inf))
+
+
+def _frame(A: Array) -> Array:
+    """An orthonormal basis of range(A), (n, rank)."""
+    if A.shape[0] >= A.shape[1]:
+        Q, R = qr(A, mode="economic", check_finite=False)
+        if float(lapack.dtrcon(R)[0]) > WELL_CONDITIONED:
+            return Q
+    P, s, _ = np.linalg.svd(A, full_matrices=False)
+    return P[:, s > RANK_TOLERANCE * s.max(initial=0.0)]
 
 
 def _independent(images: Array) -> bool:
