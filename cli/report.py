@@ -15,14 +15,16 @@ from recovery.report.formats import REPORT
     type=click.Choice(REPORT),
     help="Default: by the ending of --out, or the terminal's map and a PNG.",
 )
-@click.option("--value", metavar="COLUMN", help="What to show: a measured column, or COLUMN<=NUMBER.")
+@click.option(
+    "--value", "values", multiple=True, metavar="COLUMN", help="A measured column, or COLUMN<=NUMBER; repeatable."
+)
 @click.option("--out", type=click.Path(path_type=Path), help="File to write; a folder where there are several.")
 @click.option("--style", multiple=True, metavar="KEY=VALUE", help="Over the config's report.style, as in width=slide.")
 @click.option("--check-claims", is_flag=True, help="Exit with 1 if the grids contradict a claim of their configs.")
 def command(
     results: tuple[Path, ...],
     kind: str | None,
-    value: str | None,
+    values: tuple[str, ...],
     out: Path | None,
     style: tuple[str, ...],
     check_claims: bool,
@@ -33,11 +35,12 @@ def command(
     recover report results/quickstart                          map in the terminal, and a PNG
     recover report results/a results/b --format html --out ab.html
     recover report results/a --value 'max_deviation<=1e-3' --format pdf
+    recover report results/a --value recovered --value seconds      side by side
     recover report results/a --out figure.pdf --style width=column --style fonts=latex
     recover report results/a --format csv > cells.csv
     """
     from recovery.report.command import report
 
-    analyses = report(results, kind, value, out, style)
+    analyses = report(results, kind, values, out, style)
     if check_claims and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):
         raise SystemExit(1)

@@ -183,17 +183,20 @@ class ReportSpec:
     """How a grid is drawn: `value` over the coordinates x and y, one panel for each value of `panel`.
 
     value: a measured column, or an event such as max_deviation<=1e-4; without it the first usual one that the methods
-    measure, such as recovered. x, y: without them, n across and d up as far as
-    they vary. Without `panel`, a panel for each combination of the remaining axes. curves: drawn into the diagram,
-    {ratio: 2.0} or a theory curve's name. scale, limits: of the colours; without `scale`, by the value's kind.
-    figure: a map of the plane, fractions against the `ratios` n/d, or a profile: a line along x for each y; `auto`
-    takes the one that says most.
+    measure, such as recovered. Of a list, figures show all side by side, and the first one is estimated. x, y: without
+    them, n across and d up as far as they vary. Without `panel`, a panel for each combination of the remaining axes.
+    rows, columns: coordinates whose values are the rows and the columns of panels; where one is not given, it takes the
+    remaining axes. curves: drawn into the diagram, {ratio: 2.0} or a theory curve's name. scale, limits: of the
+    colours; without `scale`, by the value's kind. figure: a map of the plane, fractions against the `ratios` n/d, or a
+    profile: a line along x for each y; `auto` takes the one that says most.
     """
 
-    value: str | None = None
+    value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None
     x: str | None = None
     y: str | None = None
     panel: str | None = None
+    rows: str | None = None
+    columns: str | None = None
     curves: tuple[CurveSpec, ...] = ()
     scale: Literal["linear", "log"] | None = None
     limits: tuple[float, float] | None = None
@@ -203,7 +206,12 @@ class ReportSpec:
     @property
     def event(self) -> str:
         """What a boundary is followed of."""
-        return self.value or "recovered"
+        return next(iter(self.values), "recovered")
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What is shown, the first one estimated; none where the config leaves it to the rows."""
+        return (self.value,) if isinstance(self.value, str) else self.value or ()
 
     @property
     def lines(self) -> tuple[NamedCurve | RatioCurve, ...]:
@@ -256,15 +264,18 @@ def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str]
                 yield from _unknown((*at, key), getattr(claim, key), coordinates, "a coordinate")
         for name in claim.where:
             yield from _unknown((*at, "where", name), name, coordinates, "a coordinate", key=True)
-    if report.value is not None:
-        yield from _unknown(("report", "value"), column_of(report.value), measured, "a measured column")
-    for key in ("x", "y", "panel"):
+    for i, value in enumerate(report.values):
+        at = ("report", "value") if isinstance(report.value, str) else ("report", "value", i)
+        yield from _unknown(at, column_of(value), measured, "a measured column")
+    for key in ("x", "y", "panel", "rows", "columns"):
         name = getattr(report, key)
         if name is not None:
             yield from _unknown(("report", key), name, coordinates, "a coordinate")
-    for key, other in (("y", report.x), ("panel", report.x), ("panel", report.y)):
-        if other is not None and getattr(report, key) == other:
-            yield Fault(("report", key), f"found {other!r}, which x or y shows already; give another coordinate")
+    for key, others in (("y", "x"), ("panel", "x y"), ("rows", "x y"), ("columns", "x y rows")):
+        name = getattr(report, key)
+        if name is not None and any(getattr(report, other) == name for other in others.split()):
+            text = f"found {name!r}, which {' or '.join(others.split())} shows already; give another coordinate"
+            yield Fault(("report", key), text)
     for i, curve in enumerate(report.lines):
         if isinstance(curve, NamedCurve):
             yield from _unknown(("report", "curves", i), curve.name, curve_names(), "a theory curve")

@@ -35,15 +35,15 @@ PIPE_WIDTH = 120
 def report(
     results: Sequence[Path],
     kind: str | None,
-    value: str | None,
+    value: str | Sequence[str] | None,
     out: Path | None,
     style: Sequence[str] = (),
 ) -> list[Analysis]:
     """Render the grids of some results folders, and hand back what was found in them.
 
     `kind` None: what `out` is named as, or the map on stdout and a PNG. Tables go to stdout, and pictures to
-    RESULTS/report/, unless `out` names a file (or, for several pictures, a folder). style: `KEY=VALUE` for the
-    config's `report.style`. Raises `StoreError`, `ConfigError` and `ReportError`.
+    RESULTS/report/, unless `out` names a file (or, for several pictures, a folder). value: one or several, over the
+    config's; style: `KEY=VALUE` for its `report.style`. Raises `StoreError`, `ConfigError` and `ReportError`.
     """
     kind = format_of(out, kind, REPORT)
     analyses = [Analysis(styled(Diagram.of(read(path), value), style)) for path in results]
@@ -122,7 +122,8 @@ def _place(diagram: Diagram, suffix: str, out: Path | None, count: int) -> Path:
     """`out`, or a file named after the sweep and the value in `out` if that is a folder, else in RESULTS/report."""
     if out is not None and count == 1 and not out.is_dir():
         return out
-    name = re.sub(r"[^\w.-]+", "_", f"{diagram.name}-{diagram.quantity}").strip("_")
+    values = "-".join(str(one.quantity) for one in diagram.one_by_one)
+    name = re.sub(r"[^\w.-]+", "_", f"{diagram.name}-{values}").strip("_")
     return (out if out is not None else diagram.grid.path / "report") / f"{name}.{suffix}"
 
 

@@ -1,5 +1,6 @@
 """Grids in a notebook: `recovery.read("results/x")` shows its diagram, and `.plot()` gives the figure."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -28,8 +29,9 @@ class Results:
         """The content of sweep.json."""
         return self.grid.sweep
 
-    def analysis(self, value: str | None = None) -> Analysis:
-        """Everything that is estimated; `value` is a column or COLUMN<=NUMBER, by default the config's."""
+    def analysis(self, value: str | Sequence[str] | None = None) -> Analysis:
+        """Everything that is estimated; `value` is a column or COLUMN<=NUMBER, by default the config's. Of several, the
+        first is estimated, and figures show all side by side."""
         return Analysis(Diagram.of(self.grid, value))
 
     def cells(self, value: str | None = None) -> pd.DataFrame:
@@ -44,7 +46,7 @@ class Results:
         """The config's claims beside what the grid says."""
         return pd.DataFrame([vars(claim) for claim in self.analysis().claims])
 
-    def plot(self, value: str | None = None, ax: Axes | None = None, panel: int = 0) -> Figure:
+    def plot(self, value: str | Sequence[str] | None = None, ax: Axes | None = None, panel: int = 0) -> Figure:
         """The diagram as a matplotlib figure, which a notebook shows; with `ax`, one panel of it drawn there."""
         analysis = self.analysis(value)
         if ax is None:

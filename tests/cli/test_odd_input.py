@@ -46,7 +46,7 @@ def shell(command: str, folder: Path, **environment: str) -> subprocess.Complete
         (f"d: 2\naxes: {{n: {list(range(4, 110_000))}}}\n{METHOD}", "more than 50000 values; write fewer"),
         (f"d: 2\naxes: {{n: {list(range(4, 200_000))}}}\n{METHOD}", "is larger than 1 MB"),
         (f'{SIZES}{METHOD}report: {{value: "holds{" " * 16_000}x"}}\n', "allowed: a measured column"),
-        (f"d: 2\naxes: {{n: [8, 9]}}\n{METHOD}report: {{x: n, y: n}}\n", "which x or y shows already"),
+        (f"d: 2\naxes: {{n: [8, 9]}}\n{METHOD}report: {{x: n, y: n}}\n", "which x shows already"),
         (f"{SIZES}method: {{kind: isometry, beta: 1}}\n", "beta belongs to regularized"),
     ],
     ids=lambda text: text[:24],

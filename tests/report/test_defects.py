@@ -93,6 +93,17 @@ def test_a_half_run_sweep_of_ratios_keeps_its_sizes_colours_and_probabilities() 
     assert set(key_of(figure)) >= {"$d$ = 10", "$d$ = 20"}
 
 
+def test_a_half_run_curve_keeps_the_values_of_its_own_panel() -> None:
+    axes = [
+        {"data.ensemble": ["gaussian"], "d": [10], "n": [20, 40, 60, 80]},
+        {"data.ensemble": ["haar"], "d": [10], "n": [10, 20, 30]},
+    ]
+    rows = wendel_rows(n=[60, 80], d=[10], ensemble=["gaussian"]).rename(columns={"ensemble": "data.ensemble"})
+    rows["ensemble"] = "gaussian"
+    figure = drawn(analysed(rows, trials=35, axes=axes, data={"ensemble": "gaussian"}))
+    assert [ax.get_xticks().tolist() for ax in figure.axes[:2]] == [[20, 40, 60, 80], [10, 20, 30]]
+
+
 # 7: figures
 
 

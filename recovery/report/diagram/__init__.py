@@ -1,14 +1,15 @@
 """A phase diagram as data: cells, layout, the quantity shown, its scale, and the theory in its plane."""
 
-from recovery.report.diagram.axis import Axis, log_ticks
+from recovery.report.diagram.axis import MOST_TICKS, Axis, log_ticks
 from recovery.report.diagram.cells import Cells
 from recovery.report.diagram.curves import Line, lines
 from recovery.report.diagram.diagram import Diagram, Panel, describe
-from recovery.report.diagram.layout import Layout, coordinates, is_number
+from recovery.report.diagram.layout import Layout, coordinates, is_number, taken
 from recovery.report.diagram.quantity import Quantity, as_numbers, default_quantity, finished, is_measured
 from recovery.report.diagram.scale import Scale, scale_of
 
 __all__ = [
+    "MOST_TICKS",
     "Axis",
     "Cells",
     "Diagram",
@@ -27,4 +28,5 @@ __all__ = [
     "lines",
     "log_ticks",
     "scale_of",
+    "taken",
 ]

@@ -46,7 +46,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Diagram:
-    """A grid with its config, how it is laid out, and the quantity that colours its cells."""
+    """A grid with its config, how it is laid out, the quantity that colours its cells, and those to be shown beside."""
 
     grid: Grid
     sweep: Sweep
@@ -54,17 +54,25 @@ class Diagram:
     layout: Layout
     quantity: Quantity
     cells: Cells
+    beside: tuple[Quantity, ...] = ()
 
     @classmethod
-    def of(cls, grid: Grid, value: str | None = None) -> "Diagram":
-        """Lay a grid out as its config asks; `value` (COLUMN or COLUMN<=NUMBER) overrides what it shows."""
+    def of(cls, grid: Grid, value: str | Sequence[str] | None = None) -> "Diagram":
+        """Lay a grid out as its config asks; `value` (COLUMN or COLUMN<=NUMBER, or several) overrides what is shown."""
         sweep = from_document(grid.sweep["config"])
         frame = _measured_something(grid).frame
         if not len(frame):
             raise ReportError(f"{grid.path} holds no trials yet; run: recover sweep {sweep.name} --out {grid.path}")
         layout = lay_out(frame, sweep, grid.columns)
-        quantity = default_quantity(frame, value if value is not None else sweep.report.value, grid.columns)
-        return cls(grid, sweep, frame, layout, quantity, Cells.of(frame, layout.keys, sweep.replicates))
+        asked = (value,) if isinstance(value, str) else tuple(value or ()) or sweep.report.values
+        first, *beside = dict.fromkeys(default_quantity(frame, name, grid.columns) for name in asked or (None,))
+        cells = Cells.of(frame, layout.keys, sweep.replicates)
+        return cls(grid, sweep, frame, layout, first, cells, tuple(beside))
+
+    @property
+    def one_by_one(self) -> list["Diagram"]:
+        """The same diagram of each quantity that is shown, alone."""
+        return [replace(self, quantity=quantity, beside=()) for quantity in (self.quantity, *self.beside)]
 
     @property
     def name(self) -> str:

@@ -14,11 +14,15 @@ from recovery.store.schema import CIRCUMSTANCE, IDENTITY
 
 @dataclass(frozen=True)
 class Layout:
-    """Names of coordinate columns: across, up (None for a grid along one line), and those that tell panels apart."""
+    """Names of coordinate columns: across, up (None for a grid along one line), and those that tell panels apart.
+
+    columns: how many of the last of these are those of the columns of panels; None for panels one after another.
+    """
 
     x: str
     y: str | None
     panels: tuple[str, ...]
+    columns: int | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -46,8 +50,14 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
     if x is None:
         x = next(name for name in [*free, *varying, *names] if name != y)
     if y is None:
-        y = next((name for name in free if name not in (x, spec.panel)), None)
-    return Layout(x, y, _distinguishing(frame, sweep, [name for name in varying if name not in (x, y)]))
+        y = next((name for name in free if name not in (x, spec.panel, spec.rows, spec.columns)), None)
+    others = [name for name in varying if name not in (x, y)]
+    if spec.rows is None and spec.columns is None:
+        return Layout(x, y, _distinguishing(frame, sweep, others))
+    asked = [name for name in (spec.rows, spec.columns) if name in others]
+    kept = _distinguishing(frame, sweep, [*asked, *(name for name in others if name not in asked)])
+    across = [name for name in kept if (name == spec.columns if spec.columns else name != spec.rows)]
+    return Layout(x, y, (*(name for name in kept if name not in across), *across), len(across))
 
 
 def _distinguishing(frame: pd.DataFrame, sweep: Sweep, names: list[str]) -> tuple[str, ...]:

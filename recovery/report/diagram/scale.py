@@ -45,7 +45,7 @@ def scale_of(diagram: Diagram) -> Scale:
         return Scale((0.0, 1.0), False, f"fraction {diagram.quantity.label}", colours=colours)
     values = diagram.table["value"].to_numpy(dtype=float)
     values = values[np.isfinite(values)]
-    own = str(diagram.quantity) == (spec.value or str(diagram.quantity))
+    own = str(diagram.quantity) == next(iter(spec.values), str(diagram.quantity))
     positive = values[values > 0]
     wanted = spec.scale if own else None
     logarithmic = wanted == "log" if wanted else diagram.quantity.logarithmic and len(positive) > 0

@@ -16,11 +16,11 @@ from matplotlib.lines import Line2D
 from scipy.interpolate import PchipInterpolator
 
 from recovery.config import NamedCurve, RatioCurve
-from recovery.report.diagram import Axis, Diagram, Panel, is_number, scale_of
+from recovery.report.diagram import Axis, Diagram, Panel, is_number, scale_of, taken
 from recovery.report.figures.names import axis_label, pair_label, where_label
-from recovery.report.figures.sheet import label_log, not_measured, set_axis, sheet
+from recovery.report.figures.sheet import label_log, not_measured, panel_sheet, set_axis
 from recovery.report.figures.style import CURVES as CURVE_COLOURS
-from recovery.report.figures.style import DASHES, line_style, style_of
+from recovery.report.figures.style import DASHES, line_style
 from recovery.report.statistics import wilson
 from recovery.theory import CURVES
 from recovery.theory.curve import Curve
@@ -53,20 +53,18 @@ def _words(diagram: Diagram, name: str | None) -> bool:
 def draw_profile(diagram: Diagram) -> Figure:
     """The figure: panels as in the map, points joined a line for each y, theory without marks."""
     panels = diagram.panels
-    with sheet(len(panels), diagram.heading, style_of(diagram), share="y") as page:
+    with panel_sheet(diagram, panels, share="y") as page:
         for i, (panel, ax) in enumerate(zip(panels, page.axes, strict=True)):
-            draw_lines(ax, diagram, panel)
+            page.add(draw_lines(ax, diagram, panel))
             page.name(i, where_label(panel.where))
-            page.add(ax.get_legend_handles_labels()[0])
-        page.label(axis_label(diagram.layout.x), diagram.measured_label, every=False)
-        bars = "95 % interval" if diagram.proportion else "lowest to highest"
-        page.add([Line2D([], [], marker="|", linestyle="none", color="black", ms=7, mew=0.5, label=bars)])
+        page.label(axis_label(diagram.layout.x), diagram.measured_label)
     return page.figure
 
 
-def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> None:
-    """One panel: values with their intervals along x, a colour a line, and theory over them."""
-    axis = Axis([panel.x[i] for i in sorted(set(panel.cells["ix"]))] or panel.x)
+def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
+    """One panel: values with their intervals along x, a colour a line, and theory over them; hands back the entries of
+    a key."""
+    axis = Axis(_across(diagram, panel))
     place = {value: i for i, value in enumerate(axis.values)}
     set_axis(ax, "x", axis)
     if diagram.proportion:
@@ -78,7 +76,7 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> None:
     if panel.undefined or not len(panel.cells):
         if panel.undefined:
             not_measured(ax)
-        return
+        return []
     for i, y in enumerate(panel.y):
         cells = panel.cells[panel.cells["iy"] == i].sort_values("ix")
         if not len(cells):
@@ -94,6 +92,16 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> None:
         ax.vlines(x, low, high, color=look["color"], lw=0.6, alpha=0.6)
         if axis.kind != "even" and len(x) > 1:
             _theory(ax, diagram, panel, y, look["color"], exact)
+    bars = "95 % interval" if diagram.proportion else "lowest to highest"
+    interval = Line2D([], [], marker="|", linestyle="none", color="black", ms=7, mew=0.5, label=bars)
+    return [*ax.get_legend_handles_labels()[0], interval]
+
+
+def _across(diagram: Diagram, panel: Panel) -> list[Any]:
+    """The values of x that this panel has by the config or its rows; other panels may have others."""
+    cells = taken(diagram.frame, diagram.sweep, (*panel.where, diagram.layout.x))
+    found = {x for *where, x in cells if where == list(panel.where.values())}
+    return [x for x in panel.x if x in found]
 
 
 def _positive(diagram: Diagram) -> tuple[float, float]:

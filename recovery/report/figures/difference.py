@@ -10,8 +10,7 @@ from matplotlib.lines import Line2D
 from recovery.report.diagram import Axis
 from recovery.report.figures.map import draw_cells
 from recovery.report.figures.names import axis_label, plain, where_label
-from recovery.report.figures.sheet import sheet
-from recovery.report.figures.style import style_of
+from recovery.report.figures.sheet import panel_sheet
 from recovery.report.statistics import FDR, Comparison
 
 DIFFERENCES = "RdBu_r"
@@ -24,7 +23,7 @@ def draw_difference(found: Comparison) -> Figure:
     layout, panels = found.first.layout, found.panels
     reach = float(np.abs(found.cells["difference"]).max()) or 1.0
     title = f"{found.second.name} less {found.first.name}"
-    with sheet(len(panels), title, style_of(found.first)) as page:
+    with panel_sheet(found.first, panels, title) as page:
         for i, (panel, ax) in enumerate(zip(panels, page.axes, strict=True)):
             mesh = draw_cells(ax, panel, panel.matrix("difference"), Normalize(-reach, reach), DIFFERENCES)
             ring = panel.cells[panel.cells["q"] <= FDR]

@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from recovery.errors import ReportError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram, scale_of
 from recovery.report.figures.curves import draw_lines, draw_profile, is_profile
 from recovery.report.figures.map import draw_map, draw_panel, draw_trials
-from recovery.report.figures.names import axis_label
 from recovery.report.figures.paired import can_pair, draw_paired
 from recovery.report.figures.ratios import draw_fractions, draw_ratios, is_ragged
 from recovery.report.figures.style import Style, style_of
@@ -30,7 +29,6 @@ from recovery.report.figures.trajectories import (
     two_inputs,
     two_opposite,
 )
-from recovery.report.statistics import poolable
 
 
 @dataclass(frozen=True)
@@ -54,13 +52,14 @@ class Subject:
 class Kind:
     """A kind of figure. `words` stand for it where it cannot be seen, with {value}, {x} and {y} of the diagram.
 
-    panel: for a main figure, draws one of its panels on axes of one's own; others stand beside the main one.
+    panel: for a main figure, draws one of its panels on axes of one's own, and hands back what a colour bar is of, or
+    None, and the entries of a key; other kinds stand beside the main one.
     """
 
     words: str
     fits: Callable[[Subject], bool]
     draw: Callable[[Subject], Figure]
-    panel: Callable[[Axes, Analysis, int], object] | None = None
+    panel: Callable[[Axes, Analysis, int], tuple[Any, Sequence[Any]]] | None = None
 
 
 def recorded(words: str, draw: Callable[[Sequence[Run], str, Style], Figure], of: Callable[[Run], bool]) -> Kind:
@@ -87,13 +86,13 @@ KINDS: dict[str, Kind] = {
         "Fraction {value} against n/d, a colour a size d",
         lambda s: is_ragged(s.diagram),
         lambda s: draw_ratios(s.analysis),
-        draw_fractions,
+        lambda ax, a, i: (None, draw_fractions(ax, a, i)),
     ),
     "profile": Kind(
         "{value} along {x}",
         lambda s: is_profile(s.diagram),
         lambda s: draw_profile(s.diagram),
-        lambda ax, a, i: draw_lines(ax, a.diagram, a.diagram.panels[i]),
+        lambda ax, a, i: (None, draw_lines(ax, a.diagram, a.diagram.panels[i])),
     ),
     "trials": Kind(
         "Where trials were placed: how many each cell has",
@@ -117,49 +116,5 @@ KINDS: dict[str, Kind] = {
     ),
     "network": recorded("Fitted networks of two inputs over their data", draw_networks, two_inputs),
 }
-"""Name -> kind. The figure of a report is the last that has a `panel` and fits; all others that fit stand beside it."""
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure that can be drawn, and a sentence that stands for it."""
-
-    words: str
-    draw: Callable[[], Figure]
-
-
-def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
-    """The kind and the figure of a report: as the config asks, or a map, or where that says little, lines."""
-    subject = Subject(analysis)
-    asked = analysis.diagram.sweep.report.figure
-    if asked == "ratios" and not poolable(analysis.diagram):
-        raise ReportError("report.figure is ratios, which are of a fraction over n and d; take map or profile")
-    fitting = (name for name, kind in reversed(KINDS.items()) if kind.panel is not None and kind.fits(subject))
-    name = next(fitting) if asked == "auto" else asked
-    return name, _drawing(KINDS[name], subject)
-
-
-def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
-    """Name -> figure, of all other kinds that the grid allows; most grids have none."""
-    subject = Subject(analysis)
-    fitting = {name: kind for name, kind in KINDS.items() if kind.panel is None and kind.fits(subject)}
-    return {name: _drawing(kind, subject) for name, kind in fitting.items()}
-
-
-def _drawing(kind: Kind, subject: Subject) -> Drawing:
-    diagram = subject.diagram
-    x, y = diagram.layout.x, diagram.layout.y
-    words = kind.words.format(value=diagram.quantity.label, x=x, y=y)
-    return Drawing(words[:1].upper() + words[1:], partial(kind.draw, subject))
-
-
-def draw_into(ax: Axes, analysis: Analysis, panel: int = 0) -> None:
-    """Draw one panel of the main figure on axes of one's own, with the labels of its axes and no title."""
-    diagram = analysis.diagram
-    name, _ = main_figure(analysis)
-    draw = KINDS[name].panel
-    assert draw is not None, "a main figure has panels"
-    draw(ax, analysis, panel)
-    up = diagram.layout.y if name == "map" else None
-    ax.set_xlabel("$n/d$" if name == "ratios" else axis_label(diagram.layout.x))
-    ax.set_ylabel(diagram.measured_label if up is None else axis_label(up))
+"""Name -> kind. The figure of a report is the last that has a `panel` and fits, unless its config
+asks for another; all without one that fit stand beside it."""

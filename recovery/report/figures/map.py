@@ -14,8 +14,8 @@ from matplotlib.patheffects import Normal, Stroke
 from recovery.report.claims import Analysis, brief
 from recovery.report.diagram import Axis, Diagram, Panel, Scale, lines, scale_of
 from recovery.report.figures.names import axis_label, where_label
-from recovery.report.figures.sheet import not_measured, set_axis, sheet
-from recovery.report.figures.style import CURVES, DASHES, STROKES, style_of
+from recovery.report.figures.sheet import not_measured, panel_sheet, set_axis
+from recovery.report.figures.style import CURVES, DASHES, STROKES
 from recovery.report.statistics import sizes_in_words
 from recovery.types import Array
 
@@ -29,14 +29,14 @@ def draw_map(analysis: Analysis) -> Figure:
     """The whole diagram with its thresholds, panels on shared axes."""
     diagram = analysis.diagram
     scale = scale_of(diagram)
-    with sheet(len(diagram.panels), diagram.heading, style_of(diagram)) as page:
+    with panel_sheet(diagram, diagram.panels) as page:
         for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
             mesh, handles = draw_panel(ax, analysis, i, scale)
             page.add(handles)
             page.name(i, where_label(panel.where), brief(analysis.pooled[i]) if analysis.pooled else "")
         page.label(axis_label(diagram.layout.x), axis_label(diagram.layout.y))
         page.bar(mesh, scale.label, scale.extend)
-        page.add(_mark_handles(diagram))
+        page.add(mark_handles(diagram))
     return page.figure
 
 
@@ -44,7 +44,7 @@ def draw_trials(diagram: Diagram) -> Figure:
     """Where the trials of a sweep went that places them by their outcome: how many each cell has."""
     trials = diagram.table["trials"].to_numpy(dtype=float)
     norm = LogNorm(max(float(trials.min()), 1.0), float(trials.max()))
-    with sheet(len(diagram.panels), f"{diagram.heading}: where trials were placed", style_of(diagram)) as page:
+    with panel_sheet(diagram, diagram.panels, f"{diagram.heading}: where trials were placed") as page:
         for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
             mesh = draw_cells(ax, panel, panel.matrix("trials"), norm, "Greys")
             page.add(_overlay(ax, diagram))
@@ -106,7 +106,8 @@ def _inner(axis: Axis, at: Array) -> tuple[Array, Array, Array]:
     return tuple(np.exp(part) for part in parts) if axis.kind == "log" else parts
 
 
-def _mark_handles(diagram: Diagram) -> list[Line2D]:
+def mark_handles(diagram: Diagram) -> list[Line2D]:
+    """Entries of the key for the marks that cells carry, as far as they occur."""
     totals = diagram.totals
     handles = []
     style: dict[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5}

@@ -65,7 +65,7 @@ def value_label(value: Any) -> str:
     if str(value) in WORDS:
         return WORDS[str(value)]
     first, *rest = str(value).split(" ")
-    return plain(" ".join([WORDS.get(first, first), *rest]).replace("_", " ").replace("=", " = "))
+    return plain(", ".join([WORDS.get(first, first), *rest]).replace("_", " ").replace("=", " = "))
 
 
 def number(value: float) -> str:

@@ -11,8 +11,7 @@ from matplotlib.lines import Line2D
 from recovery.report.diagram import Axis, Diagram
 from recovery.report.figures.map import draw_cells
 from recovery.report.figures.names import axis_label, plain, where_label
-from recovery.report.figures.sheet import sheet
-from recovery.report.figures.style import style_of
+from recovery.report.figures.sheet import panel_sheet
 from recovery.report.statistics import Pairs, pair_cells
 
 DIFFERENCES = "PuOr_r"
@@ -36,7 +35,7 @@ def draw_paired(diagram: Diagram, first: str = "convex_recovered", second: str =
     cells = diagram.cells
     table = pair_cells(diagram.frame, cells.code, len(cells.keys), first, second)
     one, other = (WORDS.get(name, plain(name)) for name in (first, second))
-    with sheet(len(diagram.panels), diagram.heading, style_of(diagram), aspect=0.8) as page:
+    with panel_sheet(diagram, diagram.panels, aspect=0.8) as page:
         for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
             part = table.loc[panel.cells.index]
             mesh = draw_cells(ax, panel, panel.matrix(part["difference"]), Normalize(-1, 1), DIFFERENCES)

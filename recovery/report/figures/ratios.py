@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from recovery.report.claims import Analysis, brief
 from recovery.report.diagram import Diagram
 from recovery.report.figures.names import where_label
-from recovery.report.figures.sheet import not_measured, sheet
-from recovery.report.figures.style import line_style, style_of
+from recovery.report.figures.sheet import not_measured, panel_sheet
+from recovery.report.figures.style import line_style
 from recovery.report.statistics import poolable, wilson
 
 FULL = 0.6
@@ -31,7 +31,7 @@ def is_ragged(diagram: Diagram) -> bool:
 def draw_ratios(analysis: Analysis) -> Figure:
     """Panels as in the map; Wilson intervals as bars, the pooled threshold's interval as a grey band."""
     diagram, panels = analysis.diagram, analysis.diagram.panels
-    with sheet(len(panels), diagram.heading, style_of(diagram), aspect=0.8, share="y") as page:
+    with panel_sheet(diagram, panels, aspect=0.8, share="y") as page:
         for i, ax in enumerate(page.axes):
             draw_fractions(ax, analysis, i)
             page.name(i, where_label(panels[i].where), brief(analysis.pooled[i]))
@@ -41,8 +41,8 @@ def draw_ratios(analysis: Analysis) -> Figure:
     return page.figure
 
 
-def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> None:
-    """One panel: fractions against n/d, a line a size d."""
+def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
+    """One panel: fractions against n/d, a line a size d; hands back the entries of a key."""
     first = analysis.diagram.panels[0]
     sizes = list(first.y if analysis.diagram.layout.y == "d" else first.x)
     panel, found = analysis.diagram.panels[i], analysis.pooled[i]
@@ -50,7 +50,7 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> None:
     if panel.undefined:
         not_measured(ax)
         ax.set_xticks([])
-        return
+        return []
     if not found.withdrawn and np.isfinite([found.given.low, found.given.high]).all():
         band = "50 % over all $d$, 95 % interval"
         ax.axvspan(found.given.low, found.given.high, color="0.85", zorder=0, label=band)
@@ -63,3 +63,4 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> None:
         bars = [np.maximum(value - low, 0), np.maximum(high - value, 0)]
         look: dict[str, Any] = {"ms": 2.5, "lw": 0.8, "elinewidth": 0.6, **line_style(k)}
         ax.errorbar(cells["n"] / d, value, yerr=bars, marker="o", label=f"$d$ = {d:g}", **look)
+    return list(ax.get_legend_handles_labels()[0])

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BytesIO
@@ -19,12 +19,21 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
-from recovery.report.diagram import Axis, log_ticks
+from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Panel, log_ticks
 from recovery.report.figures.names import letters, number, plain, value_label
-from recovery.report.figures.style import FILES, Style
+from recovery.report.figures.strips import Strips
+from recovery.report.figures.style import FILES, Style, style_of
 
 GAP = 5.0
 """Font sizes that a legend's mark and the room beside it take: matplotlib's handlelength, handletextpad, spacing."""
+SHARED: dict[str, tuple[Any, Any]] = {
+    "both": (True, True),
+    "y": (False, True),
+    "none": (False, False),
+    "columns": ("col", "col"),
+}
+FEW_TICKS = 4
+"""Labels of a log scale that fit below a panel."""
 UNBROKEN = "\u00a0"
 
 
@@ -37,6 +46,7 @@ class Sheet:
     across: int
     style: Style
     aspect: float
+    strips: Strips | None = None
     key: dict[str, Any] = field(default_factory=dict)
     titles: dict[int, tuple[str, str]] = field(default_factory=dict)
 
@@ -45,9 +55,35 @@ class Sheet:
         """Inches that a panel has, its labels included."""
         return float(self.figure.get_figwidth()) / self.across
 
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Row and column of each panel."""
+        if self.strips is not None:
+            return list(self.strips.places)
+        return [divmod(i, self.across) for i in range(len(self.axes))]
+
+    def outer(self, i: int, side: Literal["top", "left", "right", "bottom"]) -> bool:
+        """Whether a panel is the first of its row or column from that side."""
+        along = 0 if side in ("top", "bottom") else 1
+        own = self.places[i]
+        line = [place[along] for place in self.places if place[1 - along] == own[1 - along]]
+        return own[along] == (min(line) if side in ("top", "left") else max(line))
+
     def name(self, i: int, title: str, right: str = "") -> None:
-        """What stands above a panel: letter and title at its left, words at its right."""
-        self.titles[i] = (f"({letters(i)}) {title}" if len(self.axes) > 1 and title else title, right)
+        """What stands above a panel: letter and title at its left, words at its right. In a grid, the title is the name
+        of the column, above its first panel, and the name of the row stands beside its last."""
+        if self.strips is not None:
+            row, column = self.places[i]
+            title = self.strips.columns[column] if self.outer(i, "top") else ""
+            if self.outer(i, "right"):
+                self._name_row(self.axes[i], self.strips.rows[row])
+        lettered = len(self.axes) > 1 and (title or self.strips is not None)
+        self.titles[i] = (f"({letters(i)}) {title}".rstrip() if lettered else title, right)
+
+    def _name_row(self, ax: Axes, words: str) -> None:
+        size = float(matplotlib.rcParams["axes.titlesize"])
+        text = "\n".join(wrapped(words, size, 0.8 * self.room * self.aspect))
+        ax.text(1.03, 0.5, text, transform=ax.transAxes, rotation=270, va="center", ha="left", fontsize=size)
 
     def write_titles(self) -> list[int]:
         """Set the titles: words beside all of them, or, where one of them lacks the room, below all of them. Returns
@@ -57,41 +93,55 @@ class Sheet:
         named = [self.titles.get(i, ("", "")) for i in range(len(self.axes))]
         beside = all(width(title, size) + width(right, small) + 0.1 <= room for title, right in named)
         lines = [wrapped(title, size, room) if title else [] for title, _ in named]
-        words = [wrapped(right, small, room) if right else [] for _, right in named]
+        words = [wrapped(re.sub("(?<!,) ", UNBROKEN, right), small, room) if right else [] for _, right in named]
         below = 0 if beside else max(map(len, words))
         for ax, left, right in zip(self.axes, lines, words, strict=True):
             ax.set_title("\n".join(left + [""] * below), loc="left")
             ax.set_title("\n".join(right), loc="right", fontsize=small)
         return [max(len(left) + below, len(right)) for left, right in zip(lines, words, strict=True)]
 
-    def label(self, x: str, y: str, every: bool = False) -> None:
-        """Name the axes: x below the lowest panel of each column, y beside the first of each row; or on every panel."""
-        high = 0.85 * self.room * self.aspect
-        y = "\n".join(wrapped(y, float(matplotlib.rcParams["axes.labelsize"]), high))
-        for i, ax in enumerate(self.axes):
-            if every or i + self.across >= len(self.axes):
-                ax.set_xlabel(x)
-                ax.tick_params(labelbottom=True)
-            if every or i % self.across == 0:
-                ax.set_ylabel(y)
+    def label(self, x: str, y: str) -> None:
+        """Name the axes: x below the lowest panel of each column, y beside the first of each row."""
+        for i in range(len(self.axes)):
+            self.label_one(i, x if self.outer(i, "bottom") else "", y if self.outer(i, "left") else "")
+
+    def label_one(self, i: int, x: str, y: str) -> None:
+        """Name the axes of one panel, as far as there is a name."""
+        lines = wrapped(y, float(matplotlib.rcParams["axes.labelsize"]), 0.85 * self.room * self.aspect)
+        if x:
+            self.axes[i].set_xlabel(x)
+            self.axes[i].tick_params(labelbottom=True)
+        if y:
+            self.axes[i].set_ylabel("\n".join(lines))
+            self.axes[i].tick_params(labelleft=True)
 
     def add(self, handles: Iterable[Any]) -> None:
         """Entries of the key; a label that is there already stays one entry."""
         for handle in handles:
             self.key.setdefault(str(handle.get_label()), handle)
 
-    def bar(self, mesh: Any, label: str, extend: str = "neither") -> None:
-        """A colour bar at the right of all panels."""
-        up = ceil(len(self.axes) / self.across)
-        shrink = 0.9 if up == 1 else 0.6
+    def bar(self, mesh: Any, label: str, extend: str = "neither", column: int | None = None) -> None:
+        """A colour bar at the right of all panels, or below those of one column."""
+        one_row = len({row for row, _ in self.places}) == 1
+        shrink = 0.9 if one_row or column is not None else 0.6
         size = float(matplotlib.rcParams["axes.labelsize"])
-        lines = wrapped(label, size, 0.8 * shrink * float(self.figure.get_figheight()))
+        room = float(self.figure.get_figheight()) if column is None else self.room
+        axes = [ax for ax, place in zip(self.axes, self.places, strict=True) if column in (None, place[1])]
         bar = self.figure.colorbar(
-            mesh, ax=self.axes, label="\n".join(lines), shrink=shrink, aspect=24, pad=0.015, extend=extend
+            mesh,
+            ax=axes,
+            label="\n".join(wrapped(label, size, 0.8 * shrink * room)),
+            location="right" if column is None else "bottom",
+            shrink=shrink,
+            aspect=24,
+            pad=0.015,
+            extend=extend,
         )
         bar.outline.set_linewidth(0.6)
         if isinstance(mesh.norm, LogNorm):
-            label_log(bar.ax.yaxis, *map(float, mesh.get_clim()))
+            drawn, most = (bar.ax.yaxis, MOST_TICKS) if column is None else (bar.ax.xaxis, FEW_TICKS)
+            low, high = map(float, mesh.get_clim())
+            label_log(drawn, low, high, most)
 
 
 @contextmanager
@@ -101,30 +151,52 @@ def sheet(
     style: Style,
     aspect: float = 0.74,
     columns: int | None = None,
-    share: Literal["both", "y", "none"] = "both",
+    share: Literal["both", "y", "none", "columns"] = "both",
+    strips: Strips | None = None,
 ) -> Iterator[Sheet]:
-    """A figure of so many panels, each `aspect` times as high as wide; what is drawn inside the block has its style."""
+    """A figure of so many panels, each `aspect` times as high as wide; what is drawn inside the block has its style.
+    strips: for panels in a grid of named rows and columns."""
     across = columns or (1 if count == 1 else 2 if count in (2, 4) else 3 if count <= 9 else 4)
     up = ceil(count / across)
+    if strips is not None:
+        up, across = len(strips.rows), len(strips.columns)
     with matplotlib.rc_context(style.rc):
         wide = style.width(across)
         figure = Figure(figsize=(wide, wide / across * aspect * up + 0.35), layout="constrained")
         FigureCanvasAgg(figure)
-        grid = figure.subplots(up, across, sharex=share == "both", sharey=share != "none", squeeze=False)
-        axes = list(grid.flat)
-        found = Sheet(figure, axes[:count], across, style, aspect)
-        yield found
-        for ax in axes[count:]:
+        sharex, sharey = SHARED[share]
+        grid = figure.subplots(up, across, sharex=sharex, sharey=sharey, squeeze=False)
+        found = Sheet(figure, [], across, style, aspect, strips)
+        places = strips.places if strips is not None else [divmod(i, across) for i in range(count)]
+        found.axes += [grid[place] for place in places]
+        for ax in set(grid.flat) - set(found.axes):
             ax.set_axis_off()
+        yield found
         rows = _legend(found)
         lines_of = found.write_titles()
-        rows += sum(max(lines_of[i : i + across]) for i in range(0, len(lines_of), across)) - 1.0
+        highest = [0] * up
+        for (row, _), taken in zip(places, lines_of, strict=True):
+            highest[row] = max(highest[row], taken)
+        rows += sum(highest) - 1.0
         if title and style.spec.title:
             size = float(matplotlib.rcParams["figure.titlesize"])
             lines = wrapped(plain(title), size, 0.94 * wide)
             figure.suptitle("\n".join(lines))
             rows += 1.3 * len(lines)
         figure.set_figheight(float(figure.get_figheight()) + 0.15 * style.larger * rows)
+
+
+def panel_sheet(
+    diagram: Diagram,
+    panels: Sequence[Panel],
+    title: str | None = None,
+    aspect: float = 0.74,
+    share: Literal["both", "y"] = "both",
+) -> AbstractContextManager[Sheet]:
+    """A sheet for the panels of a diagram, with its heading and style, and in a grid where its config asks for one."""
+    heading = diagram.heading if title is None else title
+    strips = Strips.of(diagram.layout, panels)
+    return sheet(len(panels), heading, style_of(diagram), aspect, share=share, strips=strips)
 
 
 def _legend(found: Sheet) -> float:
@@ -187,9 +259,10 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
         ax.tick_params(axis="x", rotation=30)
 
 
-def label_log(drawn: DrawnAxis, low: float, high: float) -> None:
+def label_log(drawn: DrawnAxis, low: float, high: float, most: int = MOST_TICKS) -> None:
     """Ticks of a log axis from low to high: few, as plain numbers where those are short, none between them."""
     ticks = log_ticks(low, high)
+    ticks = ticks[:: ceil(len(ticks) / most)]
     drawn.set_ticks(ticks, [number(tick) for tick in ticks])
     drawn.set_ticks([], minor=True)
 

@@ -54,7 +54,11 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
 
 
 def maps(diagram: Diagram, console: Console) -> list[Text]:
-    """The lines of every panel's map under its title, and the key."""
+    """The lines of every panel's map under its title, and the key; one quantity after another."""
+    return [line for one in diagram.one_by_one for line in _maps(one, console)]
+
+
+def _maps(diagram: Diagram, console: Console) -> list[Text]:
     scale, found = scale_of(diagram), []
     for panel in diagram.panels:
         if panel.title:
