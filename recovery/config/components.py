@@ -8,7 +8,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -26,7 +26,7 @@ from recovery.methods.columns import columns_of
 from recovery.methods.table import METHODS
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.text import did_you_mean
-from recovery.user import is_user_name, resolve
+from recovery.user import is_user_name, resolve, user_names
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,11 @@ class Built:
     resolved: Any
     identity: Any
     text: str
+
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """The user's code that it names, as `module:NAME`."""
+        return frozenset(user_names(self.identity))
 
 
 @dataclass(frozen=True)

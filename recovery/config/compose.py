@@ -151,7 +151,8 @@ class Composer:
         )
         canonical = {"seed": self.seed}
         canonical |= {name: part.identity for name, part in parts.items() if not silent(name, part)}
-        return Cell(setting, value["architecture"], value["method"], self.seed, coordinates, canonical, text)
+        own = frozenset[str]().union(*(part.own for part in parts.values()))
+        return Cell(setting, value["architecture"], value["method"], self.seed, coordinates, canonical, text, own)
 
 
 def _overlay(block: Block, name: str) -> list[tuple[int, Path]]:

@@ -13,7 +13,6 @@ from recovery.instances.draw import Setting
 from recovery.methods.columns import Columns, columns_of, union
 from recovery.methods.method import Method
 from recovery.programs.architecture import Architecture
-from recovery.user import user_names
 
 ID_BYTES = 8
 
@@ -25,7 +24,7 @@ class Cell:
     """One setting of a sweep, to be drawn several times.
 
     coordinates: column -> flat value, for the rows. canonical: the resolved science fields, as plain data; `text` is
-    their canonical JSON, of which ids are hashes.
+    their canonical JSON, of which ids are hashes. own: the user's code that its trials run, as `module:NAME`.
     """
 
     setting: Setting
@@ -35,16 +34,12 @@ class Cell:
     coordinates: Mapping[str, Scalar]
     canonical: Mapping[str, Any] = field(repr=False)
     text: str = field(repr=False)
+    own: frozenset[str] = frozenset()
 
     @cached_property
     def cost(self) -> float:
         """What the method guesses that a trial takes; only ratios matter."""
         return float(self.method.cost(self.setting.n, self.setting.d))
-
-    @cached_property
-    def own(self) -> frozenset[str]:
-        """The user's code that its trials run, as `module:NAME`."""
-        return frozenset(user_names(self.canonical))
 
     @property
     def id(self) -> str:
@@ -54,7 +49,7 @@ class Cell:
     def trial(self, replicate: int) -> "Trial":
         """The replicate's trial; its id is a hash of the JSON of [canonical, replicate]."""
         digest = self._digest.copy()
-        digest.update(f"{replicate}]".encode())
+        digest.update(b"%d]" % replicate)
         return Trial(digest.hexdigest(), replicate, self)
 
     @cached_property

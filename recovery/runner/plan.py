@@ -41,9 +41,10 @@ class Plan:
 
     def missing(self, *, retry_failed: bool = False) -> list[Trial]:
         """The trials without a row; with `retry_failed`, also those whose row is no measurement."""
+        stored = self.stored
         if not retry_failed:
-            return [trial for trial in self.trials if trial.id not in self.stored]
-        return [trial for trial in self.trials if self.stored.get(trial.id) in (None, *FAILURES)]
+            return [trial for trial in self.trials if trial.id not in stored]
+        return [trial for trial in self.trials if stored.get(trial.id) in (None, *FAILURES)]
 
 
 def plan(sweep: Sweep, out: Path) -> Plan:

@@ -207,6 +207,8 @@ class Folder:
         """The trials that are stored only with code of the user's that is none of these hashes."""
         parts, _ = read_parts(self.trials, columns=["trial_id", "own_code"])
         known = [table.filter(pc.is_valid(table["own_code"])) for _, table in parts if "own_code" in table.column_names]
+        if all(code in codes for table in known for code in pc.unique(table["own_code"]).to_pylist()):
+            return set()
         current = [pc.is_in(table["own_code"], pa.array(sorted(codes), pa.string())) for table in known]
         others = {
             trial_id
