@@ -1,6 +1,6 @@
 """Cells, trials and sweeps: what a config comes to."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -47,10 +47,16 @@ class Cell:
         return self.trial(0).id
 
     def trial(self, replicate: int) -> "Trial":
-        """The replicate's trial; its id is a hash of the JSON of [canonical, replicate]."""
-        digest = self._digest.copy()
-        digest.update(b"%d]" % replicate)
-        return Trial(digest.hexdigest(), replicate, self)
+        """The replicate's trial."""
+        return next(self.trials([replicate]))
+
+    def trials(self, replicates: Iterable[int]) -> Iterator["Trial"]:
+        """The trials of these replicates; the id of each is a hash of the JSON of [canonical, replicate]."""
+        begun = self._digest
+        for replicate in replicates:
+            digest = begun.copy()
+            digest.update(b"%d]" % replicate)
+            yield Trial(digest.hexdigest(), replicate, self)
 
     @cached_property
     def _digest(self) -> Any:
@@ -103,8 +109,7 @@ class Sweep:
         """
         more = counts if counts and isinstance(self.sampling, Boundary) else {}
         for cell in self.cells:
-            for replicate in range(max(self.replicates, more.get(cell.id, 0)) if more else self.replicates):
-                yield cell.trial(replicate)
+            yield from cell.trials(range(max(self.replicates, more.get(cell.id, 0)) if more else self.replicates))
 
     @cached_property
     def columns(self) -> Columns:
