@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +41,23 @@ class Plan:
         """Number and trials of the round that is planned when all of `trials` are stored; None if there is none."""
         return next_round(self.sweep.sampling, self.rounds, len(self.trials))
 
-    def missing(self, *, retry_failed: bool = False) -> list[Trial]:
-        """The trials without a row; with `retry_failed`, also those whose row is no measurement."""
+    @cached_property
+    def missing(self) -> list[Trial]:
+        """The trials without a row."""
         stored = self.stored
-        if not retry_failed:
-            return [trial for trial in self.trials if trial.id not in stored]
-        return [trial for trial in self.trials if stored.get(trial.id) in (None, *FAILURES)]
+        return [trial for trial in self.trials if trial.id not in stored]
+
+    @property
+    def unmeasured(self) -> list[Trial]:
+        """The trials without a row, and those whose row is no measurement."""
+        return [trial for trial in self.trials if self.stored.get(trial.id) in (None, *FAILURES)]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many of the trials are stored, by status."""
+        if len(self.stored) == len(self.trials) - len(self.missing):  # nothing is stored that is not planned here
+            return Counter(self.stored.values())
+        return Counter(self.stored[trial.id] for trial in self.trials if trial.id in self.stored)
 
 
 def plan(sweep: Sweep, out: Path) -> Plan:

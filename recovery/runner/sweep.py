@@ -104,13 +104,13 @@ def run(plan: Plan, options: Options, progress: Progress, stop: Stop | None = No
             elif not _begin_round(plan, summary):
                 break
         plan = up_to_date(plan)
-    summary.stored.update(status for trial in plan.trials if (status := plan.stored.get(trial.id)) is not None)
+    summary.stored = plan.counts
     return summary
 
 
 def _mine(plan: Plan, options: Options) -> list[Trial]:
     """The missing trials of this shard; shares are cut from whole rounds, so that they do not shift."""
-    missing = plan.missing(retry_failed=options.retry_failed)
+    missing = plan.unmeasured if options.retry_failed else plan.missing
     if options.shard == (1, 1):
         return missing
     chosen = {trial.id for part in split(plan.sweep, plan.rounds, plan.trials) for trial in share(part, *options.shard)}
@@ -154,7 +154,7 @@ def _begin_round(plan: Plan, summary: Summary) -> bool:
         _settle(plan)
         return False
     number, size = plan.next_round
-    if waiting := plan.missing():
+    if waiting := plan.missing:
         summary.stopped = f"round {number} waits for {len(waiting)} trials of the rounds before it that have no row yet"
         return False
     content = plan_round(plan.sweep, plan.trials, number, size, answers(plan.folder, plan.sweep.report.event))

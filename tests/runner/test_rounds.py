@@ -91,7 +91,7 @@ def test_the_trials_are_those_of_a_uniform_sweep_with_more_replicates(tmp_path: 
     most = int(sizes(tmp_path / "out").max())
     uniform = load(config, ["sampling={kind: uniform}", f"replicates={most}"])
     assert set(rows(tmp_path / "out").index) <= {trial.id for trial in uniform.trials()}
-    assert plan(uniform, tmp_path / "out").missing()  # and goes on in the same folder
+    assert plan(uniform, tmp_path / "out").missing  # and goes on in the same folder
     with pytest.raises(StoreError, match="sampling"):
         plan(load(config, ["sampling={kind: uniform}"]), tmp_path / "out")
 
