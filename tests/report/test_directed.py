@@ -1,3 +1,4 @@
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -6,7 +7,7 @@ import statsmodels.api as sm
 from scipy.special import ndtr
 from scipy.stats import binomtest
 
-from recovery.report.statistics.directed import LEVEL, Directed, directed
+from recovery.report.statistics.directed import LEVELS, Directed, directed
 from recovery.report.statistics.likelihood import Counts
 from recovery.report.statistics.threshold import fit
 from recovery.types import Array
@@ -41,8 +42,9 @@ def test_scores_are_the_drop_in_deviance_of_the_larger_model() -> None:
 
 
 def test_the_model_itself_is_rejected_as_often_as_the_level_says() -> None:
-    rejected = sum(len(judged(drawn(MODEL, 10, seed), 10).rejected) for seed in range(150))
-    assert binomtest(rejected, 4 * 150, LEVEL, alternative="greater").pvalue > 1e-3
+    rejected = Counter(name for seed in range(150) for name in judged(drawn(MODEL, 10, seed), 10).rejected)
+    for name, level in LEVELS.items():
+        assert binomtest(rejected[name], 150, level, alternative="greater").pvalue > 1e-3
 
 
 @pytest.mark.parametrize(

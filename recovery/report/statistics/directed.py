@@ -11,13 +11,14 @@ from scipy.stats import norm
 from recovery.report.statistics.likelihood import LINKS
 from recovery.types import Array
 
-LEVEL = 1e-3
-"""The level of each directed test."""
 REACH = 3.0
 """The link's shape is judged by eta within +-3: beyond, one trial would speak louder than all others."""
 DIRECTIONS = ("drift", "exponent", "skew", "tails")
 SHAPES = ("exponent", "skew", "tails")
 """Directions that leave one ratio r."""
+LEVELS = {"drift": 1e-3} | dict.fromkeys(SHAPES, 0.05 / len(SHAPES))
+"""The level of each test. Drift takes the one ratio away, so it is to be sure; a doubtful shape only asks for the
+interval that needs no curve, which is right in any case, so 5 % of true curves may."""
 SHAPE = 0.5
 """Standard deviation that the coefficient of a shape is given beforehand, so that a grid that says nothing of it does
 not leave the ratio open. (Logistic curves have tails of -0.15, complementary log-log ones a skewness of 0.15.)"""
@@ -38,8 +39,8 @@ class Directed:
     @property
     def rejected(self) -> list[str]:
         """The directions in which the model fails, worst first."""
-        limit = float(norm.isf(LEVEL / 2))
-        return sorted((name for name, z in self.z.items() if abs(z) > limit), key=lambda name: -abs(self.z[name]))
+        found = [name for name, z in self.z.items() if 2 * norm.sf(abs(z)) < LEVELS[name]]
+        return sorted(found, key=lambda name: -abs(self.z[name]))
 
     def change(self, level: float = 0.95) -> tuple[float, float, float]:
         """(estimate, low, high) of the change of r from the least to the largest d, relative to r."""
