@@ -1,8 +1,10 @@
-"""Exact programs: the gated solution where it lies in its cones, else a structured interior point that sheds groups.
+"""Exact programs: the gated solution where it lies in its cones, else a structured interior point on a working set.
 
 The gated dual does not screen: at the exact optimum almost every ||A_g^T lam|| exceeds 1, while few projections
-||P_K(sigma A_g^T lam)|| come near it. So the interior point starts with every signed group, drops those whose
-projection is small once the dual is roughly known, and what was dropped is checked against the last dual.
+||P_K(sigma A_g^T lam)|| come near it. It does rank: the interior point starts with the signed groups whose projections
+there are largest, and both copies of what the gated solution uses, so that the labels can be fitted. As the gap falls,
+groups whose size is small are dropped, and those outside that violate the dual are taken in, without starting over.
+Where that does not end, the interior point starts again with every signed group.
 """
 
 import copy
@@ -21,8 +23,16 @@ from recovery.solvers.pricing import bound_projections
 from recovery.types import Array, Index, Mask
 
 TOLERANCE = 1e-8
-DROPS = ((1e-1, 0.8), (1e-2, 0.93))
-"""At this relative gap, signed groups whose projection is below this fraction of the bound are dropped."""
+FIRST, SMALLEST = 0.4, 30
+"""The share of the signed groups to start with (measured); working sets stay as large as SMALLEST."""
+RANKING, PRICING = 30, 20
+"""Steps of projected gradients that rank the signed groups, and that price those outside."""
+STAGES = (0.7, 0.4, 0.2, 0.08, 0.03, 0.01, 1e-3)
+"""Relative gaps at which the working set is revised."""
+SHARE, SHARE_FROM = 0.4, 0.2
+"""Signed groups below this share of the mean size are dropped; below the gap SHARE_FROM it falls as the gap's root."""
+STAGE_LIMIT = 25
+"""Steps between two stages after which narrowing is given up."""
 VIOLATED = 1.0 + 1e-9
 SURELY = 1.05
 """Bounds above this are taken for violations without a projection to the end."""
@@ -43,8 +53,9 @@ def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance:
     if V is not None or gated.outcome is Outcome.INFEASIBLE:
         V = np.zeros((2 * program.groups.count, program.groups.rank)) if V is None else V
         return Solution(V, gated.lam, gated.outcome, gated.iterations, "gated", Multipliers.none(program.groups.n))
-    size = float(np.linalg.norm(gated.W, axis=1).sum())
-    return _Descent(program, size).solve(tolerance)
+    descent = _Descent(program, gated)
+    found = descent.narrowed(tolerance)
+    return found if found.outcome is Outcome.SOLVED else descent.whole(tolerance, found)
 
 
 def in_cones(program: ExactProgram, W: Array) -> Array | None:
@@ -61,40 +72,70 @@ def in_cones(program: ExactProgram, W: Array) -> Array | None:
 
 
 class _Descent:
-    """The interior point, the best iterate so far, and the multipliers of what was dropped."""
+    """The interior point, the best iterate so far, and the multipliers of what is not in the working set."""
 
-    def __init__(self, program: ExactProgram, size: float) -> None:
-        self.program, self.size = program, size
-        self.multipliers = np.zeros((2 * program.groups.count, program.groups.n))
+    def __init__(self, program: ExactProgram, gated: Solution) -> None:
+        self.program, self.gated = program, gated
+        self.point: InteriorPoint
+        self.best: InteriorPoint
+        self.multipliers = np.zeros((program.size, program.groups.n))
         self.steps = 0
-        self._begin(program.members)
 
-    def _begin(self, chosen: Index) -> None:
-        self.point = InteriorPoint(self.program, chosen, self.size)
-        self.best = copy.copy(self.point)
-
-    def solve(self, tolerance: float) -> Solution:
-        kept = self.program.members
-        for gap, share in DROPS:
-            if self._descend(gap):
-                kept = self._drop(share)
+    def narrowed(self, tolerance: float) -> Solution:
+        """Solve on a working set that is revised at every stage."""
+        self._begin(self._first())
+        for gap in STAGES:
+            if not self._descend(gap, STAGE_LIMIT):
+                return self._ended(self._solution(), np.inf, tolerance)
+            self._revise()
+        milestone = self.point
         for _ in range(RESTARTS):
+            self.point = copy.copy(milestone)
             self._descend(tolerance)
             violated = self._violated()
             if not len(violated):
                 break
-            kept = np.union1d(kept, violated)
-            self._begin(kept)
+            milestone.add(violated, self.multipliers[violated])
+        return self._finished(tolerance)
+
+    def whole(self, tolerance: float, other: Solution) -> Solution:
+        """Solve with every signed group, or hand back the `other` solution where that is no better."""
+        error = certify(self.program, other).error
+        self._begin(self.program.members)
+        self._descend(tolerance)
+        self._violated()
+        found = self._finished(tolerance)
+        return found if certify(self.program, found).error <= error else replace(other, iterations=self.steps)
+
+    def _begin(self, chosen: Index) -> None:
+        self.point = InteriorPoint(self.program, chosen, float(np.linalg.norm(self.gated.W, axis=1).sum()))
+        self.best = copy.copy(self.point)
+
+    def _first(self) -> Index:
+        """Signed groups with the largest projections at the gated dual, those of the gated solution, those unpriced."""
+        program, members = self.program, self.program.members
+        start = np.zeros((len(members), program.groups.n))
+        bounds, mu = bound_projections(program, self.gated.lam, members, start, 0.0, RANKING)
+        self.multipliers[members] = mu
+        used: Mask = np.any(self.gated.W, axis=1)[program.group(members)]
+        bounds[used | ~self._priced(members)] = np.inf
+        count = max(SMALLEST, int(FIRST * len(members)), int(np.isinf(bounds).sum()))
+        return np.sort(members[np.argsort(-bounds, kind="stable")[:count]])
+
+    def _finished(self, tolerance: float) -> Solution:
         found, error = self._solution(), self.best.error
         if error > tolerance:
             found, error = self._polished(found, error)
+        return self._ended(found, error, tolerance)
+
+    def _ended(self, found: Solution, error: float, tolerance: float) -> Solution:
         outcome = Outcome.SOLVED if error <= tolerance else Outcome.NUMERICAL_TROUBLE
         if tolerance < error <= NEAR:
             outcome = Outcome.NEARLY_SOLVED
         return replace(found, outcome=outcome, iterations=self.steps, solver="interior")
 
     def _solution(self) -> Solution:
-        V = np.zeros((2 * self.program.groups.count, self.program.groups.rank))
+        V = np.zeros((self.program.size, self.program.groups.rank))
         V[self.best.chosen] = self.best.v
         members = self.program.members
         return Solution(V, self.best.lam, multipliers=Multipliers(members, self.multipliers[members]))
@@ -113,11 +154,11 @@ class _Descent:
                 solution, error = better, reached
         return solution, error
 
-    def _descend(self, tolerance: float) -> bool:
+    def _descend(self, tolerance: float, limit: int = STEP_LIMIT) -> bool:
         """Advance until the error is at most `tolerance`, and keep the best iterate: beyond it rounding takes over."""
         point = self.point
         self.best, worse = copy.copy(point), 0
-        for _ in range(STEP_LIMIT):
+        for _ in range(limit):
             if point.error <= tolerance:
                 return True
             if worse == PATIENCE or not point.advance():
@@ -128,16 +169,19 @@ class _Descent:
             worse = worse + 1 if NEAR > self.best.error < point.error else 0
         return False
 
-    def _drop(self, share: float) -> Index:
-        """Drop the signed groups whose projection is proved below `share` of the bound; those before the drop."""
-        point, before = self.point, self.point.chosen
-        limit = share * self.program.penalty
-        start = np.zeros((len(before), self.program.groups.n))
-        bounds, self.multipliers[before] = bound_projections(self.program, point.lam, before, start, limit)
-        kept = (bounds > limit) | ~self._priced(before)
-        if not kept.all():
-            point.keep(kept)
-        return before
+    def _revise(self) -> None:
+        """Drop signed groups of small size, and take in those outside whose projection exceeds the bound."""
+        program, point = self.program, self.point
+        self.multipliers[point.chosen] = point.mu
+        others = np.setdiff1d(program.members, point.chosen)
+        bounds, mu = bound_projections(program, point.lam, others, self.multipliers[others], program.penalty, PRICING)
+        self.multipliers[others] = mu
+        share = SHARE * min(1.0, (point.gap / SHARE_FROM) ** 0.5)
+        least = min(share * point.t.sum() / len(program.members), np.sort(point.t)[-SMALLEST:][0])
+        point.keep((point.t >= least) | ~self._priced(point.chosen))
+        violated = others[bounds > program.penalty]
+        if len(violated):
+            point.add(violated, self.multipliers[violated])
 
     def _priced(self, chosen: Index) -> Mask:
         """Which signed groups may be dropped: not the skip connection, nor patterns without full rank."""

@@ -4,14 +4,17 @@ Each signed group has base weights v, their size t >= ||F v||, cone slack h = (2
 and dual direction q, ||q|| <= b, with -F^T q = sigma B^T D lam + B^T (2 D - I) mu. Newton's equations reduce to
     M dv = sigma B^T D dlam + rhs,  M = F^T S F + B^T diag(mu / h) B          (r x r, one a signed group),
     (delta I + sum_g D B M^{-1} B^T D) dlam = rhs                             (n x n),
-S the Schur complement of the second-order scaling. The orientations 2 D - I square to I, so every M comes from one
-product of mu / h with the rows' outer products. Source: Mehrotra's predictor-corrector with Nesterov-Todd scaling.
+S the Schur complement of the second-order scaling. The orientations 2 D - I square to I and F^T F = B^T D B, so every
+M comes from one product of weights of the rows with the rows' outer products, less a term of rank one. Source:
+Mehrotra's predictor-corrector with Nesterov-Todd scaling; centrality correctors of Gondzio (Comput. Optim. Appl. 6,
+1996), which pull the products of the pairs, for second-order cones the eigenvalues of theirs, towards their mean.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk, dtrmm
 from scipy.linalg.lapack import dtrtri
 
 from recovery.programs.exact import ExactProgram
@@ -22,12 +25,23 @@ NEARLY_ALL = 0.99
 """How much of the way to the boundary a step goes."""
 START_SIZE, START_SLACK, START_PULL = 3.0, 0.5, 0.5
 """The first t, h and mu, in units of an even share of the guessed size, and of the bound: fewest steps (measured)."""
-SHIFT = 1e-14
+SHIFT = 1e-15
+ANSWERED = 0.8
+"""How much of the bound the direction q of a new signed group uses against its pull: fewest steps (measured)."""
 REFINEMENTS = 5
 REFINED_BELOW = 1e-2
 """The gap from which Newton's equations are refined: before, they are well conditioned."""
-ALL_AT_ONCE = 100_000
-"""Products n^2 r up to which the blocks of all groups are multiplied in one call (measured)."""
+REFINED_TO = 1e-3
+"""Refinement ends at this fraction of the iterate's error: what is left is taken up by the next step."""
+CORRECTORS = 3
+REACH, SMALL, LARGE = 0.3, 0.1, 10.0
+"""Correctors look this much further than the step, and bring products between these multiples of the centre."""
+WORTH = 0.03
+"""What a corrector must add to the step to be kept."""
+DENSE = 20
+"""Ranks up to which the Gram matrix is summed over all rows: below it scattered additions cost more (measured)."""
+CHUNK = 2**19
+"""Numbers in a block of it: 4 MiB."""
 
 Step = tuple[Array, Array, Array, Array, Array, Array, Array]
 
@@ -40,23 +54,45 @@ class InteriorPoint:
 
     def __init__(self, program: ExactProgram, chosen: Index, size: float) -> None:
         """size: a guess of sum_g ||v_g||, on which the starting point is centred."""
-        self.program, self.chosen = program, chosen
+        self.program = program
         groups = program.groups
         self.base, self.y, self.bound = groups.base, program.y, program.penalty
         self.delta = 0.0 if program.gated.interpolates else 1.0
-        k, n, r = len(chosen), groups.n, groups.rank
+        n, r = groups.n, groups.rank
         self._lower = np.tril_indices(r)
         self._outer = self.base[:, self._lower[0]] * self.base[:, self._lower[1]]
+        self._columns = np.ascontiguousarray(self.base.T)
         self.row = float(np.sqrt(np.mean(np.square(self.base).sum(axis=1))))
         self._size = float(np.linalg.norm(self.y))
         self.lam = np.zeros(n)
-        self.v, self.q = np.zeros((k, r)), np.zeros((k, r))
-        self.t = np.full(k, START_SIZE * size / k)
-        self.h = np.full((k, n), START_SLACK * size / k * self.row)
-        # multipliers that pull on v with about half the bound: their rows all lean to one side
+        k = len(chosen)
         lean = float(np.mean(np.linalg.norm(program.orientation(chosen) @ self.base, axis=1)))
-        self.mu = np.full((k, n), START_PULL * self.bound / max(lean, np.finfo(float).tiny))
+        # multipliers that pull on v with about half the bound: their rows all lean to one side
+        self._pull = START_PULL * self.bound / max(lean, np.finfo(float).tiny)
+        self.chosen, self.t = chosen, np.full(k, START_SIZE * size / k)
+        self.v, self.q = np.zeros((k, r)), np.zeros((k, r))
+        self.h, self.mu = np.full((k, n), START_SLACK * size / k * self.row), np.full((k, n), self._pull)
         self._prepare()
+
+    def add(self, others: Index, multipliers: Array) -> None:
+        """Take in more signed groups, with `multipliers` that bound their projections, at the present tau."""
+        k, n = len(others), len(self.y)
+        h = self.tau / self._pull
+        self.chosen = np.concatenate([self.chosen, others])
+        self.t = np.concatenate([self.t, np.full(k, START_SIZE / START_SLACK * h / self.row)])
+        mu = self._pull + multipliers
+        self.v, self.h = np.vstack([self.v, np.zeros((k, self.v.shape[1]))]), np.vstack([self.h, np.full((k, n), h)])
+        self.q = np.vstack([self.q, self._inner(others, mu)])
+        self.mu = np.vstack([self.mu, mu])
+        self._prepare()
+
+    def _inner(self, others: Index, mu: Array) -> Array:
+        """Directions q that answer the pull of lam and mu as far as ANSWERED of the bound allows."""
+        b = self.program.pulls(self.lam, others) + (self.program.orientation(others) * mu) @ self.base
+        T = self.program.groups.transforms
+        q = b if T is None else np.matmul(b[:, None, :], T[self.program.group(others)])[:, 0]
+        size = np.linalg.norm(q, axis=1)
+        return -q * (np.minimum(size, ANSWERED * self.bound) / np.where(size > 0, size, 1.0))[:, None]
 
     def keep(self, kept: Mask) -> None:
         """Drop the other signed groups."""
@@ -113,21 +149,7 @@ class InteriorPoint:
         """One predictor-corrector step; False where rounding leaves none to take."""
         try:
             with np.errstate(all="ignore"):
-                scaling = Scaling.at(self.t, self.f, self.bound, self.q)
-                solve = self._factorise(scaling)
-                square = scaling.l0**2 + dot(scaling.l, scaling.l), 2 * scaling.l0[:, None] * scaling.l
-                predictor = solve(-square[0], -square[1], -self.mu * self.h)
-                reached = self._complementarity(predictor, self._longest(predictor))
-                centre = min(1.0, max(0.0, reached / self.tau)) ** 3 * self.tau
-                _, _, df, dt, dq, dh, dmu = predictor
-                a0, a = scaling.shrink(dt, df)
-                b0, b = scaling.stretch(0.0, dq)
-                step = solve(
-                    centre - square[0] - a0 * b0 - dot(a, b),
-                    -square[1] - a0[:, None] * b - b0[:, None] * a,
-                    centre - self.mu * self.h - dh * dmu,
-                )
-                length = min(1.0, NEARLY_ALL * self._longest(step))
+                step, length = self._step()
         except LinAlgError:
             return False
         if not (np.isfinite(length) and length > 1e-6 and all(np.isfinite(part).all() for part in step)):
@@ -139,15 +161,59 @@ class InteriorPoint:
         self.measure()
         return True
 
+    def _step(self) -> tuple[Step, float]:
+        scaling = Scaling.at(self.t, self.f, self.bound, self.q)
+        solve = self._factorise(scaling)
+        square = scaling.l0**2 + dot(scaling.l, scaling.l), 2 * scaling.l0[:, None] * scaling.l
+        predictor = solve(-square[0], -square[1], -self.mu * self.h)
+        reached = self._complementarity(predictor, self._longest(predictor))
+        centre = min(1.0, max(0.0, reached / self.tau)) ** 3 * self.tau
+        _, _, df, dt, dq, dh, dmu = predictor
+        a0, a = scaling.shrink(dt, df)
+        b0, b = scaling.stretch(0.0, dq)
+        r0, r = centre - square[0] - a0 * b0 - dot(a, b), -square[1] - a0[:, None] * b - b0[:, None] * a
+        r_c = centre - self.mu * self.h - dh * dmu
+        step = solve(r0, r, r_c)
+        length = self._longest(step)
+        for _ in range(CORRECTORS):
+            if length > 0.9:
+                break
+            ahead = min(1.0, length + REACH)
+            t0, t1, t_c = self._correction(scaling, step, ahead, centre)
+            r0, r, r_c = r0 + t0, r + t1, r_c + t_c
+            better = solve(r0, r, r_c)
+            longer = self._longest(better)
+            if longer < length + WORTH:
+                break
+            step, length = better, longer
+        return step, min(1.0, NEARLY_ALL * length)
+
+    def _correction(self, scaling: Scaling, step: Step, ahead: float, centre: float) -> tuple[Array, Array, Array]:
+        """What brings the products of a step of length `ahead` into SMALL to LARGE times the centre."""
+        _, _, df, dt, dq, dh, dmu = step
+        low, high = SMALL * centre, LARGE * centre
+
+        def missing(products: Array) -> Array:
+            return np.maximum(np.clip(products, low, high) - products, -high)
+
+        a0, a = scaling.shrink(ahead * dt, ahead * df)
+        b0, b = scaling.stretch(0.0, ahead * dq)
+        a0, a, b0, b = a0 + scaling.l0, a + scaling.l, b0 + scaling.l0, b + scaling.l
+        product = a0[:, None] * b + b0[:, None] * a
+        mean, size = a0 * b0 + dot(a, b), np.sqrt(dot(product, product))
+        above, below = missing(mean + size), missing(mean - size)
+        unit = product / np.where(size > 0, size, 1.0)[:, None]
+        rows = missing((self.h + ahead * dh) * (self.mu + ahead * dmu)) * self._cone
+        return 0.5 * (above + below), 0.5 * (above - below)[:, None] * unit, rows
+
     def _factorise(self, scaling: Scaling) -> Callable[[Array, Array, Array], Step]:
         theta = self.mu / self.h
         M = self._blocks(theta, scaling)
         U, K = self._gram(_cholesky(M))
         n = len(self.y)
         K[np.diag_indices(n)] += self.delta
-        shifted = K.copy()
-        shifted[np.diag_indices(n)] += SHIFT * float(np.trace(K)) / n
-        factor = cho_factor(shifted, lower=True, check_finite=False)
+        K[np.diag_indices(n)] += SHIFT * float(np.trace(K)) / n
+        factor = cho_factor(K, lower=False, overwrite_a=True, check_finite=False)
 
         def inverse(x: Array) -> Array:
             return np.matmul(U, np.matmul(x[:, None, :], U).transpose(0, 2, 1))[:, :, 0]
@@ -161,6 +227,7 @@ class InteriorPoint:
             """Both blocks of Newton's equations, refined while that brings their residuals down."""
             dv, dlam = best = once(x_v, x_y)
             smallest = np.inf
+            enough = REFINED_TO * self.error
             for _ in range(REFINEMENTS if self.gap < REFINED_BELOW else 0):
                 image = self._adjoint(scaling.schur(self._apply(dv))) + (theta * (dv @ self.base.T)) @ self.base
                 e_v = x_v - image + self._gradient(dlam)
@@ -169,6 +236,8 @@ class InteriorPoint:
                 if not error < 0.5 * smallest:
                     break
                 smallest, best = error, (dv, dlam)
+                if error < enough:
+                    break
                 more = once(e_v, e_y)
                 dv, dlam = dv + more[0], dlam + more[1]
             return best
@@ -187,31 +256,43 @@ class InteriorPoint:
         return solve
 
     def _gram(self, factors: Array) -> tuple[Array, Array]:
-        """Every L^{-T} of M = L L^T, and sum_g D B M^{-1} B^T D."""
+        """Every L^{-T} of M = L L^T, and the upper triangle of sum_g D B M^{-1} B^T D."""
         n, r = self.base.shape
-        if n * n * r <= ALL_AT_ONCE:
-            U = np.linalg.inv(factors).transpose(0, 2, 1)
-            Z = (np.matmul(self.base, U) * np.abs(self._signed)[:, :, None]).transpose(1, 0, 2).reshape(n, -1)
-            return U, Z @ Z.T
-        U, flat = np.empty_like(factors), np.zeros(n * n)
+        U = np.empty_like(factors)
+        for inverse, factor in zip(U, factors, strict=True):
+            inverse[:] = dtrtri(factor.T)[0]
+        if r <= DENSE or self.program.groups.slope != 0.0:
+            K = np.zeros((n, n), order="F")
+            size = max(1, CHUNK // (n * r))
+            for start in range(0, len(U), size):
+                part = slice(start, start + size)
+                Z = np.matmul(U[part].transpose(0, 2, 1), self._columns)
+                Z *= self._signed[part, None, :]
+                dsyrk(1.0, Z.reshape(-1, n).T, beta=1.0, c=K, overwrite_c=1)
+            return U, K
+        flat = np.zeros(n * n)
         for copies, rows in zip(self._copies, self._rows, strict=True):  # both signs of a pattern share its rows
-            for g in copies:
-                U[g] = dtrtri(factors[g].T)[0]
-            Z = np.concatenate([self.base[rows] @ U[g] for g in copies], axis=1)
-            np.add.at(flat, np.add.outer(rows * n, rows).ravel(), (Z @ Z.T).ravel())  # 5 times np.ix_
+            Z = np.empty((len(copies), r, len(rows)))
+            for i, g in enumerate(copies):
+                self._columns.take(rows, axis=1, out=Z[i], mode="clip")
+                dtrmm(1.0, U[g].T, Z[i].T, side=1, lower=1, trans_a=1, overwrite_b=1)
+            half = dsyrk(1.0, Z.reshape(-1, len(rows)).T, lower=1)
+            np.add.at(flat, (rows[:, None] * n + rows).ravel(), half.ravel(order="K"))  # 5 times np.ix_
         return U, flat.reshape(n, n)
 
     def _blocks(self, theta: Array, scaling: Scaling) -> Array:
         """The lower triangle of every M; what is above is not M's."""
         k, r = self.v.shape
+        w, diagonal = self._adjoint(scaling.w), scaling.diagonal[:, None]
         M = np.zeros((k, r, r))
-        M[:, self._lower[0], self._lower[1]] = theta @ self._outer
-        w = self._adjoint(scaling.w)
         if self._F is None:
-            M[:, np.arange(r), np.arange(r)] += scaling.diagonal[:, None]
+            M[:, self._lower[0], self._lower[1]] = theta @ self._outer
+            M[:, np.arange(r), np.arange(r)] += diagonal
         else:
-            M += scaling.diagonal[:, None, None] * np.matmul(self._F.transpose(0, 2, 1), self._F)
-        M -= ((scaling.diagonal * scaling.dent)[:, None] * w)[:, :, None] * w[:, None, :]
+            weights = theta + diagonal * np.abs(self._signed)
+            M[:, self._lower[0], self._lower[1]] = weights @ self._outer
+        w = w * np.sqrt(diagonal * scaling.dent[:, None])
+        M -= w[:, :, None] * w[:, None, :]
         return M
 
     def _longest(self, step: Step) -> float:

@@ -1,13 +1,15 @@
 """The last digits of an exact program: Newton's method on the face that an interior point has come near.
 
 Near the optimum the interior point's equations are too ill-conditioned for the dual, while it shows which signed
-groups are active and which rows of their cones are tight. With v = Z x on the face of tight rows,
-    b Z^T F^T d(x) = sigma Z^T B^T D lam,  d = F v / ||F v||,      sum sigma D B Z x + delta lam = y
-is smooth: a few steps, slightly regularised and refined, solve it. What comes out is a candidate like any other.
+groups are active and which rows of their cones are tight. With v = Z x on the face of tight rows, ||F Z x|| = ||x||,
+    b x / ||x|| = E^T lam,  E = sigma D B Z  for each group,        sum E x + delta lam = y
+is smooth: a few steps, slightly regularised and refined, solve it. What comes out is a solution like any other.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.linalg import LinAlgError, lu_factor, lu_solve
+from scipy.linalg import lapack, qr, solve_triangular
 
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Solution
@@ -18,6 +20,8 @@ ACTIVE = (1e-6, 1e-5, 1e-4, 1e-3)
 """Fractions of the largest size above which a signed group counts as active: tried in turn."""
 FACES = 8
 INSIDE = 1e-11
+DEPENDENT = 1e-9
+"""Pivots below this fraction of the largest count as zero."""
 STEPS = 4
 REFINEMENTS = 3
 REGULARISATION = 1e-10
@@ -32,15 +36,20 @@ def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Solutio
     members = point.chosen[chosen]
     S = program.orientation(members)
     tight = _tight(point, chosen) & (S != 0)
+    base, F = program.groups.base, program.factors
+    own = program.group(members)
+    faces = [_Face.of(base, rows, None if F is None else F[g]) for rows, g in zip(tight, own, strict=True)]
     for _ in range(FACES):
-        found = _on_face(program, point, chosen, S, tight)
+        found = _on_face(program, point, chosen, S, faces)
         if found is None:
             return None
-        slack = S * (found.W[members] @ program.groups.base.T)
+        slack = S * (found.W[members] @ base.T)
         outside = slack < -INSIDE * point.row * np.linalg.norm(found.W[members], axis=1)[:, None]
         if not outside.any():
             return found
         tight |= outside
+        for i in np.flatnonzero(outside.any(axis=1)):
+            faces[i] = _Face.of(base, tight[i], None if F is None else F[own[i]])
     return found
 
 
@@ -54,72 +63,110 @@ def _tight(point: InteriorPoint, chosen: Index) -> Mask:
     return tight
 
 
-def _on_face(program: ExactProgram, point: InteriorPoint, chosen: Index, S: Array, tight: Mask) -> Solution | None:
+@dataclass(frozen=True)
+class _Face:
+    """Weights v with base[rows] v = 0: x = R v are their coordinates, ||F v|| = ||x||, and Z x has coordinates x.
+
+    kernel: all such weights, orthonormal; Z leaves out what no output sees. rows: independent ones, Q L = base[rows]^T.
+    """
+
+    Z: Array
+    R: Array
+    kernel: Array
+    Q: Array
+    L: Array
+    rows: Index
+
+    @classmethod
+    def of(cls, base: Array, tight: Mask, F: Array | None) -> "_Face":
+        r, rows = base.shape[1], np.flatnonzero(tight)
+        Q, L, order = qr(base[rows].T, pivoting=True) if len(rows) else (np.eye(r), np.empty((r, 0)), rows)
+        size = np.abs(np.diagonal(L))
+        rank = int(np.count_nonzero(size > DEPENDENT * size.max(initial=0.0)))
+        kernel = Z = Q[:, rank:]
+        R = Z.T
+        if F is not None and Z.shape[1]:
+            _, s, Vt = np.linalg.svd(F @ Z, full_matrices=False)
+            seen = s > DEPENDENT * s[0]
+            Z, R = Z @ (Vt[seen].T / s[seen]), (s[seen, None] * Vt[seen]) @ Z.T
+        return cls(Z, R, kernel, Q[:, :rank], L[:rank, :rank], rows[order[:rank]])
+
+    def multipliers(self, pull: Array) -> Array:
+        """mu of `rows` with base[rows]^T mu nearest to `pull`."""
+        return solve_triangular(self.L, self.Q.T @ pull, check_finite=False)
+
+
+def _on_face(
+    program: ExactProgram, point: InteriorPoint, chosen: Index, S: Array, faces: list[_Face]
+) -> Solution | None:
     groups, members = program.groups, point.chosen[chosen]
-    faces = [_kernel(groups.base[rows]) for rows in tight]
-    ends = np.cumsum([0, *(Z.shape[1] for Z in faces)])
+    lengths = np.array([len(face.R) for face in faces])
+    if not lengths.all():
+        return None
     signed = groups.D[:, program.group(members)].T * program.sign(members)[:, None]
-    F = None if program.factors is None else program.factors[program.group(members)]
-    E = np.hstack([(signed[i][:, None] * groups.base) @ Z for i, Z in enumerate(faces)])
-    x = np.concatenate([Z.T @ point.v[k] for k, Z in zip(chosen, faces, strict=True)])
-    lam, delta, b = point.lam, point.delta, point.bound
-    images = [Z if F is None else F[i] @ Z for i, Z in enumerate(faces)]
-    m, n = len(x), groups.n
-    for _ in range(STEPS):
-        J = np.zeros((m + n, m + n))
-        residual = np.empty(m + n)
-        for i, A in enumerate(images):
-            part = slice(ends[i], ends[i + 1])
-            f = A @ x[part]
-            size = float(np.linalg.norm(f))
-            if size == 0.0:
-                return None
-            d = A.T @ f / size
-            J[part, part] = b * (A.T @ A - np.outer(d, d)) / size
-            residual[part] = b * d
-        residual[:m] -= E.T @ lam
-        residual[m:] = E @ x + delta * lam - point.y
-        J[:m, m:], J[m:, :m] = -E.T, E
-        J[np.arange(m, m + n), np.arange(m, m + n)] = delta
-        step = _solve(J, residual)
-        if step is None or not np.isfinite(step).all():
-            return None
-        x, lam = x - step[:m], lam - step[m:]
+    E = np.hstack([signs[:, None] * (groups.base @ face.Z) for signs, face in zip(signed, faces, strict=True)])
     V = np.zeros((2 * groups.count, groups.rank))
-    for i, Z in enumerate(faces):
-        V[members[i]] = Z @ x[ends[i] : ends[i + 1]]
+    V[members] = [face.kernel @ (face.kernel.T @ v) for v, face in zip(point.v[chosen], faces, strict=True)]
+    start: Array = np.concatenate([face.R @ v for v, face in zip(V[members], faces, strict=True)])
+    x: Array = start
+    lam: Array = point.lam
+    starts = np.cumsum(lengths) - lengths
+    for _ in range(STEPS):
+        moved = _newton(E, x, lam, point, starts, lengths)
+        if moved is None:
+            return None
+        x, lam = moved
+    d = x / np.repeat(np.sqrt(np.add.reduceat(x * x, starts)), lengths)
     multipliers = point.mu.copy()
+    multipliers[chosen] = 0.0
     pulls = program.pulls(lam, members)
-    for i, k in enumerate(chosen):
-        v = V[members[i]]
-        f = v if F is None else F[i] @ v
-        d = f / np.linalg.norm(f)
-        slope = b * d if F is None else F[i].T @ (b * d)
-        rows = np.flatnonzero(tight[i])
-        multipliers[k] = 0.0
-        C = S[i][rows, None] * groups.base[rows]
-        if len(rows):
-            multipliers[k, rows] = np.maximum(np.linalg.lstsq(C.T, slope - pulls[i], rcond=None)[0], 0.0)
+    for i, (k, face) in enumerate(zip(chosen, faces, strict=True)):
+        part = slice(starts[i], starts[i] + lengths[i])
+        V[members[i]] += face.Z @ (x[part] - start[part])
+        slope = point.bound * (face.R.T @ d[part])
+        multipliers[k, face.rows] = np.maximum(S[i, face.rows] * face.multipliers(slope - pulls[i]), 0.0)
     return Solution(V, lam, multipliers=Multipliers(point.chosen, multipliers))
 
 
-def _kernel(rows: Array) -> Array:
-    """An orthonormal basis of the weights with `rows` @ v = 0."""
-    r = rows.shape[1]
-    if not len(rows):
-        return np.eye(r)
-    _, s, Vt = np.linalg.svd(rows, full_matrices=True)
-    return Vt[int(np.count_nonzero(s > 1e-9 * s[0])) :].T
-
-
-def _solve(J: Array, residual: Array) -> Array | None:
-    """The solution of J step = residual nearest to zero, through a regularised factor and its refinement."""
-    shift = np.full(len(J), REGULARISATION * float(np.abs(J).max()))
-    try:
-        factor = lu_factor(J + np.diag(shift), check_finite=False)
-    except LinAlgError:
+def _newton(
+    E: Array, x: Array, lam: Array, point: InteriorPoint, starts: Index, lengths: Index
+) -> tuple[Array, Array] | None:
+    """One Newton step in (x, lam). Across d the second derivative of the sizes is b / ||x||, along d it is zero: so
+    the step is a d + (||x|| / b) (I - d d^T) (E^T dlam - residual), and (dlam, a) solve n + k equations.
+    """
+    b, delta, n = point.bound, point.delta, len(lam)
+    sizes = np.sqrt(np.add.reduceat(x * x, starts))
+    if not (sizes > 0).all():
         return None
-    step = np.zeros_like(residual)
+    d, ratio = x / np.repeat(sizes, lengths), sizes / b
+    G = np.add.reduceat(E * d, starts, axis=1)
+    r_x, r_y = b * d - E.T @ lam, E @ x + delta * lam - point.y
+    K = (E * np.repeat(ratio, lengths)) @ E.T - (G * ratio) @ G.T
+    scale = float(np.trace(K)) / n
+    along = np.add.reduceat(d * r_x, starts)
+    across = np.repeat(ratio, lengths) * (r_x - d * np.repeat(along, lengths))
+    J = np.zeros((n + len(sizes), n + len(sizes)))
+    J[:n, :n] = K
+    J[np.arange(n), np.arange(n)] += delta
+    J[:n, n:], J[n:, :n] = scale * G, scale * G.T
+    step = _solve(J, np.concatenate([E @ across - r_y, scale * along]), n)
+    if step is None or not np.isfinite(step).all():
+        return None
+    dlam, a = step[:n], scale * step[n:]
+    image = E.T @ dlam
+    image -= d * np.repeat(np.add.reduceat(d * image, starts), lengths)
+    dx = d * np.repeat(a, lengths) + np.repeat(ratio, lengths) * image - across
+    return x + dx, lam + dlam
+
+
+def _solve(J: Array, right: Array, n: int) -> Array | None:
+    """The solution of J step = right nearest to zero, through a regularised factor and its refinement."""
+    shift = np.full(len(J), REGULARISATION * float(np.abs(J).max()))
+    shift[n:] *= -1.0
+    factor, pivots, singular = lapack.dgetrf(J + np.diag(shift))
+    if singular:
+        return None
+    step = np.zeros_like(right)
     for _ in range(REFINEMENTS):
-        step = step + lu_solve(factor, residual - J @ step, check_finite=False)
+        step = step + lapack.dgetrs(factor, pivots, right - J @ step)[0]
     return step

@@ -73,7 +73,8 @@ def test_dropped_groups_come_back_when_the_last_dual_violates_them(monkeypatch: 
 
     program = _program("relu_skip", _instance("relu_skip", 20, 8, seed=3, count=30), None)
     expected = certify(program, solve_cones(program)).objective
-    monkeypatch.setattr(cones, "DROPS", ((0.5, 0.99), (1e-2, 0.9999)))
+    monkeypatch.setattr(cones, "SMALLEST", 8)
+    monkeypatch.setattr(cones, "SHARE", 20.0)
     certificate = certify(program, solve_cones(program))
     assert certificate.proves_optimal
     assert certificate.objective == pytest.approx(expected, rel=1e-6)
