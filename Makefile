@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv)
 INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
 
-.PHONY: demo test docs lint format bench soak wheel clean
+.PHONY: demo test docs vega lint format bench soak wheel clean
 
 demo: $(VENV)/program
 	$(BIN)/recover sweep quickstart
@@ -17,6 +17,9 @@ test: $(VENV)/installed
 docs: $(VENV)/installed
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+vega: $(VENV)/installed
+	$(BIN)/python -m tests.report.vega
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -139,6 +139,7 @@ def outcomes(rows: Any, first: int, rng: Any) -> Any:
     import pandas as pd
     import pyarrow as pa
 
+    from recovery.methods.columns import COLUMNS
     from recovery.store.schema import row_schema
     from recovery.theory import CURVES
 
@@ -176,7 +177,8 @@ def outcomes(rows: Any, first: int, rng: Any) -> Any:
         error_message=pd.Series("the solver broke down", rows.index).where(failed),
     )
     types = {name: pa.array(frame[name]).type for name in ("n", "d", *coordinates, "method")}
-    schema = row_schema({name: pa.string() if pa.types.is_large_string(kind) else kind for name, kind in types.items()})
+    coordinate_types = {name: pa.string() if pa.types.is_large_string(kind) else kind for name, kind in types.items()}
+    schema = row_schema(coordinate_types, COLUMNS)
     absent = {name: [None] * size for name in schema.names if name not in frame}
     return pa.Table.from_pandas(frame.assign(**absent)[schema.names], schema=schema, preserve_index=False)
 

@@ -1,12 +1,20 @@
 """The page's text as it stands in the file, and the page at work in a real browser without a network."""
 
+import base64
+import gzip
+import hashlib
+import json
 import re
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
+from xml.etree import ElementTree
 
-import numpy as np
+import pandas as pd
 import pytest
+from selenium.webdriver.support.ui import WebDriverWait
 
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
@@ -40,13 +48,44 @@ def page() -> tuple[str, Diagram]:
 def test_page_is_small_and_names_no_address(page: tuple[str, Diagram]) -> None:
     text, _ = page
     assert len(text) < 3_000_000
-    visible = text.replace("http://www.w3.org/2000/svg", "")  # a name of a kind of element, not an address
-    assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", visible)
+    assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", text)
+    assert fetched(text) == []
+
+
+def fetched(text: str) -> list[tuple[str, str, str | None]]:
+    """Every attribute of a page that names another place or runs text."""
+    found: list[tuple[str, str, str | None]] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            for name, value in attrs:
+                outside = name in ("src", "href", "srcset", "data", "action") and not str(value).startswith(
+                    ("#", "data:")
+                )
+                if outside or name.startswith("on") or tag in ("link", "iframe", "object", "embed", "base"):
+                    found.append((tag, name, value))
+
+    Reader().feed(text)
+    return found
+
+
+def test_the_policy_admits_the_two_scripts_of_the_file_and_nothing_else(page: tuple[str, Diagram]) -> None:
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page[0])
+    parts = dict(part.split(" ", 1) for part in policy.split("; "))
+    assert parts["default-src"] == "'none'"
+    assert parts["img-src"] == "data:"
+    assert "unsafe" not in policy
+    program = re.findall(r"<script>(.*?)</script>", page[0], flags=re.DOTALL)
+    packed = re.search(r'<script type="text/plain" id="library">(.*?)</script>', page[0])
+    assert packed is not None
+    scripts = [*program, gzip.decompress(base64.b64decode(packed[1])).decode()]
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    assert parts["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
 
 
 def test_config_text_never_becomes_markup(page: tuple[str, Diagram]) -> None:
     text, _ = page
-    assert text.count("<script") == 2  # the data and the program
+    assert text.count("<script") == 3  # the library, the data and the program
     assert "<img" not in text
     assert "onerror='" not in text
     assert "&lt;script&gt;" in text
@@ -69,16 +108,28 @@ def detail(driver: Any) -> str:
     return str(driver.find_element("id", "detail").text)
 
 
-def point_at(driver: Any, diagram: Diagram, panel: int, n: int, d: int, click: bool = False) -> None:
-    """Move the mouse onto a cell, found from the drawing's own margins."""
+PLACE = """
+const [k, x, y] = arguments, view = document.getElementById("maps").figure;
+const find = (item) => {
+  for (const mark of item.items || []) for (const inner of mark.items || []) {
+    if (mark.name === `concat_${k}_group`) return inner;
+    const deeper = inner.items && find(inner);
+    if (deeper) return deeper;
+  }
+};
+const group = find({ items: [view.scenegraph().root] }), [ox, oy] = view.origin();
+return [ox + group.x + view.scale(`concat_${k}_x`)(x), oy + group.y + view.scale(`concat_${k}_y`)(y)];
+"""
+"""Where a value across and one up stand in a panel, in pixels of the figure."""
+
+
+def point_at(driver: Any, diagram: Diagram, panel: int, n: float, d: float, click: bool = False) -> None:
+    """Move the mouse onto a cell."""
     from selenium.webdriver.common.action_chains import ActionChains
 
-    target = driver.find_elements("css selector", ".map")[panel]
+    target = driver.find_element("css selector", "#maps canvas")
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", target)
-    x, y = diagram.panels[panel].x, diagram.panels[panel].y
-    wide, tall = target.size["width"] - 50, target.size["height"] - 40
-    across = 44 + wide * (list(x).index(n) + 0.5) / len(x)
-    down = 6 + tall * (1 - (list(y).index(d) + 0.5) / len(y))
+    across, down = driver.execute_script(PLACE, panel, n, d)
     move = ActionChains(driver).move_to_element_with_offset(
         target, int(across - target.size["width"] / 2), int(down - target.size["height"] / 2)
     )
@@ -91,9 +142,35 @@ def cell(diagram: Diagram, panel: int, n: int, d: int) -> Any:
 
 
 def choose(driver: Any, control: str, text: str) -> None:
+    """Choose, and wait for the new figure."""
     from selenium.webdriver.support.ui import Select
 
+    before = driver.execute_script("return document.getElementById('maps').drawn")
     Select(driver.find_element("id", control)).select_by_visible_text(text)
+    WebDriverWait(driver, 20).until(
+        lambda d: d.execute_script("return document.getElementById('maps').drawn") != before
+    )
+
+
+def spec(driver: Any) -> Any:
+    """The Vega-Lite specification of the figure shown, without its cells."""
+    return driver.execute_script(
+        "return JSON.parse(JSON.stringify(document.getElementById('maps').spec,"
+        " (name, v) => (name === 'values' && v.length > 50 ? v.slice(0, 50) : v)))"
+    )
+
+
+def panels(driver: Any) -> list[str]:
+    return [panel["title"]["text"] for panel in spec(driver)["concat"]]
+
+
+def wait(driver: Any) -> None:
+    """Until a figure that follows a new width or scheme has come."""
+    driver.execute_async_script("setTimeout(arguments[0], 600)")
+
+
+def label(driver: Any) -> str:
+    return str(driver.find_element("id", "maps").accessible_name)
 
 
 def test_hover_shows_the_counts_and_the_interval(opened: Any, page: tuple[str, Diagram]) -> None:
@@ -127,17 +204,19 @@ def test_click_holds_a_cell_until_escape(opened: Any, page: tuple[str, Diagram])
 
 def test_switching_the_value_changes_what_is_read(opened: Any, page: tuple[str, Diagram]) -> None:
     point_at(opened, page[1], 0, 50, 25, click=True)
-    assert "fraction recovered" in opened.find_element("id", "key").text
+    assert label(opened).startswith("fraction recovered")
     choose(opened, "value", "absolute distance")
     assert "median absolute distance" in detail(opened)
-    assert "log scale" in opened.find_element("id", "key").text
-    choose(opened, "statistic", "mean")
-    assert "mean absolute distance" in opened.find_element("id", "key").text
+    assert spec(opened)["concat"][0]["layer"][0]["encoding"]["fill"]["scale"]["type"] == "log"
+    choose(opened, "sc", "linear")
+    assert spec(opened)["concat"][0]["layer"][0]["encoding"]["fill"]["scale"]["type"] == "linear"
+    choose(opened, "look", "mean")
+    assert label(opened).startswith("mean absolute distance")
 
 
 def test_a_threshold_recounts_the_trials(opened: Any, page: tuple[str, Diagram]) -> None:
     choose(opened, "value", "largest deviation")
-    choose(opened, "threshold", "at most 1e-7")
+    choose(opened, "at", "at most 1e-07")
     point_at(opened, page[1], 1, 100, 5)
     again = Diagram.of(page[1].grid, "max_deviation<=1e-7")
     row = cell(again, 1, 100, 5)
@@ -145,69 +224,76 @@ def test_a_threshold_recounts_the_trials(opened: Any, page: tuple[str, Diagram])
 
 
 def test_one_panel_can_be_chosen(opened: Any) -> None:
-    assert len(opened.find_elements("css selector", ".map")) == 2
-    choose(opened, "panel", "haar")
-    assert [h.text for h in opened.find_elements("css selector", "#maps h3")] == ["(b) haar"]
+    assert panels(opened) == ["(a) gaussian", "(b) haar"]
+    choose(opened, "panel", "(b) haar")
+    assert panels(opened) == ["(b) haar"]
 
 
 def test_a_link_opens_the_same_view_again(opened: Any) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
     start = opened.current_url
-    choose(opened, "value", "absolute distance")
-    choose(opened, "statistic", "highest")
-    choose(opened, "panel", "haar")
-    link = opened.current_url
-    for address, words in [(link, "highest absolute distance"), (f"{start}#quantity=99&panel=x", "fraction recovered")]:
+    for control, text in [
+        ("value", "absolute distance"),
+        ("look", "highest"),
+        ("x", "d"),
+        ("sx", "log"),
+        ("panel", "(b) haar"),
+    ]:
+        choose(opened, control, text)
+    link, shown = opened.current_url, spec(opened)
+    usual = {"value": "99", "panel": "<img src=x onerror='window.harmed = 1'>", "x": "replicate", "sx": "even"}
+    for address, words in [(link, "highest absolute distance"), (f"{start}#{urlencode(usual)}", "fraction recovered")]:
         opened.get("about:blank")
         opened.get(address)
         WebDriverWait(opened, 60).until(lambda d: d.execute_script("return document.body.dataset.ready") == "yes")
-        assert opened.find_element("id", "key").text.startswith(words)
-        assert len(opened.find_elements("css selector", ".map")) == (1 if address == link else 2)
+        assert label(opened).startswith(words)
+        assert panels(opened) == (["(b) haar"] if address == link else ["(a) gaussian", "(b) haar"])
+        assert (spec(opened) == shown) == (address == link)
 
 
-LABELS = """const [labels, draw] = [[], CanvasRenderingContext2D.prototype.fillText];
-CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-  const [m, t] = [this.measureText(text), this.getTransform()], scale = window.devicePixelRatio;
-  const [px, py] = [(t.a * x + t.c * y + t.e) / scale, (t.b * x + t.d * y + t.f) / scale];
-  labels.push([text, px, py, m.width, this.textAlign, t.b !== 0, this.canvas.clientWidth, this.canvas.clientHeight]);
-  return draw.apply(this, arguments);
-};
-window.labels = labels; window.dispatchEvent(new Event("resize"));"""
+def test_axes_can_be_swapped_and_a_panel_coordinate_can_go_up(opened: Any, page: tuple[str, Diagram]) -> None:
+    choose(opened, "x", "d")
+    assert [layer["x"]["axis"]["title"] for layer in encodings(spec(opened))] == ["d", "d"]
+    point_at(opened, page[1], 1, 30, 60)
+    row = cell(page[1], 1, 60, 30)
+    assert f"{row['yes']} of {row['yes'] + row['no']}" in detail(opened)
+    choose(opened, "y", "ensemble")
+    assert len(panels(opened)) == 10  # one for each n
+    point_at(opened, page[1], 5, 30, 1)
+    assert f"{row['yes']} of {row['yes'] + row['no']}" in detail(opened)
+    assert "n = 60" in detail(opened)
 
 
-def test_axes_of_the_page_have_the_ticks_of_the_figure_and_nothing_is_cut(browser: Any, tmp_path: Path) -> None:
-    betas = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
-    rows = wendel_rows(d=[20], n=range(10, 401, 10), replicates=1, **{"method.beta": betas})
-    diagram = Diagram.of(grid(rows, report={"x": "n", "y": "method.beta"}))
-    for opened in visit(browser, as_html([Analysis(diagram)]), tmp_path / "log.html"):
-        for width in (500, 1300):
-            opened.execute_script(LABELS)
-            opened.set_window_size(width, 900)
-            opened.execute_async_script("const done = arguments[0]; setTimeout(done, 500)")
-            drawn = opened.execute_script("return window.labels.splice(0)")
-            words = [label[0] for label in drawn]
-            if width == 1300:
-                assert [word for word in words if word in ("100", "200", "300", "400")] == ["100", "200", "300", "400"]
-                assert {"0.0001", "0.001", "0.01", "0.1", "1"} <= set(words)
-            heights = [y for word, _, y, *_ in drawn if word in ("0.0001", "0.001", "0.01", "0.1", "1")]
-            steps = np.diff(heights).tolist()
-            assert steps == pytest.approx([steps[0]] * 4, rel=0.02)  # every decade has the same room
-            for word, x, y, long, align, turned, wide, tall in drawn:
-                left = {"center": x - long / 2, "right": x - long, "left": x, "start": x}[align]
-                assert 0 <= y <= tall, word
-                assert turned or (left >= -0.5 and left + long <= wide + 0.5), word
-        opened.set_window_size(1300, 1000)
+def encodings(figure: Any) -> list[Any]:
+    return [panel["layer"][0]["encoding"] for panel in figure["concat"]]
 
 
-def test_the_key_has_only_what_the_map_has(browser: Any, tmp_path: Path) -> None:
-    whole = Diagram.of(grid(wendel_rows(ensemble=["gaussian", "haar"])))
-    for opened in visit(browser, as_html([Analysis(whole)]), tmp_path / "whole.html"):
-        key = opened.find_element("id", "key").text
-        assert not any(word in key for word in ("failed", "undecided", "nothing finished"))
-        titles = [h.text for h in opened.find_elements("css selector", "#maps h3")]
-        assert titles == ["(a) gaussian", "(b) haar"]
-        assert len(opened.find_elements("css selector", "#maps .words")) == 2  # each panel says its threshold
+def test_limits_of_the_interval_colour_the_map(opened: Any, page: tuple[str, Diagram]) -> None:
+    for words, side in (("lower limit", 0), ("upper limit", 1)):
+        choose(opened, "look", words)
+        shown = opened.execute_script("return document.getElementById('maps').spec.concat[1].layer[0].data.values")
+        cells = page[1].panels[1].cells
+        ends = wilson(cells["yes"], cells["no"])[side]
+        assert [row["v"] for row in shown] == pytest.approx(ends.tolist(), abs=1e-4)
+
+
+def test_what_is_shown_can_be_saved(browser: Any, page: tuple[str, Diagram], tmp_path: Path) -> None:
+    for opened in visit(browser, page[0], tmp_path / "page.html"):
+        opened.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+        choose(opened, "panel", "(b) haar")
+        for kind in ("svg", "png", "csv", "json"):
+            opened.find_element("id", f"save-{kind}").click()
+            place = tmp_path / f"drawn-recovered.{kind}"
+            WebDriverWait(opened, 20).until(lambda _, place=place: place.exists() and place.stat().st_size)
+        cells = page[1].panels[1].cells
+        table = pd.read_csv(tmp_path / "drawn-recovered.csv")
+        assert table["fraction recovered"].tolist() == pytest.approx(cells["value"].tolist(), abs=1e-4)
+        assert table["yes"].tolist() == cells["yes"].tolist()
+        content = json.loads((tmp_path / "drawn-recovered.json").read_text())
+        assert [row["n"] for row in content["cells"]] == cells["n"].tolist()
+        drawing = ElementTree.parse(tmp_path / "drawn-recovered.svg")
+        words = ["".join(text.itertext()) for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+        assert {"(b) haar", "fraction recovered", "100"} <= set(words)
+        assert (tmp_path / "drawn-recovered.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_details_stay_on_the_screen_of_a_phone(browser: Any, page: tuple[str, Diagram], tmp_path: Path) -> None:
@@ -215,7 +301,8 @@ def test_details_stay_on_the_screen_of_a_phone(browser: Any, page: tuple[str, Di
     for opened in visit(browser, page[0], tmp_path / "phone.html"):
         opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
         try:
-            target = opened.find_elements("css selector", ".map")[0]
+            wait(opened)
+            target = opened.find_element("id", "maps")
             opened.execute_script("arguments[0].scrollIntoView({block: 'start'})", target)
             box = opened.execute_script("return document.getElementById('detail').getBoundingClientRect().toJSON()")
             assert box["top"] < 700
@@ -225,39 +312,43 @@ def test_details_stay_on_the_screen_of_a_phone(browser: Any, page: tuple[str, Di
             opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_a_grid_along_one_axis_shows_its_curve_and_folds_the_map(browser: Any, tmp_path: Path) -> None:
-    text = as_html([Analysis(Diagram.of(grid(wendel_rows(d=[10]))))])
-    for opened in visit(browser, text, tmp_path / "line.html"):
-        assert opened.find_elements("css selector", ".picture img")
-        assert not opened.find_element("css selector", ".map").is_displayed()
-
-
 def test_keyboard_walks_the_cells(opened: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    target = opened.find_elements("css selector", ".map")[0]
-    target.send_keys(Keys.HOME)
-    assert "n = 10, d = 5" in detail(opened)
-    target.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_UP)
-    assert "n = 20, d = 10" in detail(opened)
-    target.send_keys(Keys.END)
-    assert "n = 100, d = 10" in detail(opened)
+    target = opened.find_element("id", "maps")
+    for keys, words in [
+        ([Keys.HOME], "n = 10, d = 5, gaussian"),
+        ([Keys.ARROW_RIGHT, Keys.ARROW_UP], "n = 20, d = 10, gaussian"),
+        ([Keys.END], "n = 100, d = 10, gaussian"),
+        ([Keys.PAGE_DOWN], "n = 100, d = 10, haar"),
+    ]:
+        target.send_keys(*keys)
+        assert words in detail(opened)
+    target.send_keys(Keys.ENTER)
+    assert "Held" in detail(opened)
+    assert opened.execute_script("return document.getElementById('maps').figure.data('here1').length") == 2
 
 
 def test_screen_readers_meet_names_and_a_live_region(opened: Any) -> None:
-    target = opened.find_elements("css selector", ".map")[0]
-    assert target.accessible_name.startswith("gaussian: fraction recovered")
+    assert label(opened) == "fraction recovered: gaussian; haar. n across, d up"
     assert opened.find_element("id", "detail").get_attribute("aria-live") == "polite"
-    for control in ("value", "panel"):
-        assert opened.find_element("id", control).accessible_name.startswith(control.capitalize())
+    for control, words in (("value", "Value"), ("panel", "Panel"), ("x", "Across"), ("save-csv", "CSV")):
+        assert opened.find_element("id", control).accessible_name.startswith(words)
 
 
-def test_cells_are_also_a_table(opened: Any, page: tuple[str, Diagram]) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
+def test_cells_are_also_a_table_that_can_be_sorted(opened: Any, page: tuple[str, Diagram]) -> None:
     opened.find_element("css selector", "#cell-table > summary").click()
     WebDriverWait(opened, 20).until(lambda d: d.find_elements("css selector", "#cells tr"))  # the event comes later
     assert len(opened.find_elements("css selector", "#cells tr")) == len(page[1].table)
+    column = "return [...document.querySelectorAll('#cells tr')].map((row) => row.cells[3].textContent)"
+    heads = opened.find_elements("css selector", "#cells-head button")
+    assert [head.text for head in heads[:5]] == ["n", "d", "ensemble", "fraction recovered", "95 % low"]
+    for way in (1, -1):
+        opened.find_elements("css selector", "#cells-head button")[3].click()
+        found = [float(text) for text in opened.execute_script(column) if text]
+        assert found == sorted(found, key=lambda v, way=way: way * v)  # type: ignore[misc]
+    sort = opened.find_elements("css selector", "#cells-head th")[3].get_attribute("aria-sort")
+    assert sort == "descending"
 
 
 def test_dark_and_light_differ_and_are_legible(opened: Any) -> None:

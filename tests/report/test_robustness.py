@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
+from recovery.report.charts.fits import sensitivity_fit
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import draw_map, render
-from recovery.report.pages.charts import sensitivity_chart
 from recovery.report.pages.page import as_html
 from recovery.report.texts.tables import as_csv, as_json
 
@@ -79,7 +79,7 @@ def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     assert len(analysis.slices[0]) == 40
     within = [t.low <= 2 * d <= t.high for d, t in analysis.slices[0] if d <= 220]
     assert binomtest(sum(within), len(within), 0.95, alternative="less").pvalue > 1e-3
-    assert sensitivity_chart(analysis, "")
+    assert sensitivity_fit(analysis, "")
     assert analysis.pooled[0].ratio.low <= 2 <= analysis.pooled[0].ratio.high
     assert len(render(draw_map(analysis), "pdf")) < 1_000_000
 

@@ -17,25 +17,34 @@ STEPS = 4
 """So many values whose ratios are all alike stand on one whatever they span: they were chosen by their ratios."""
 MOST_TICKS = 7
 
+Kind = Literal["linear", "log", "even"]
+
 
 @dataclass(frozen=True)
 class Axis:
-    """The values that a coordinate takes, in order; [None] where there is no coordinate."""
+    """The values that a coordinate takes, in order; [None] where there is no coordinate. `asked`: one of `kinds`."""
 
     values: Sequence[Any]
+    asked: Kind | None = None
 
     @cached_property
-    def kind(self) -> Literal["linear", "log", "even"]:
-        """`even`: words, and numbers that would be log-spaced but for zero or negative ones, one step apart."""
+    def kinds(self) -> tuple[Kind, ...]:
+        """How the values can stand, the best way first. `even`, one step apart: words, and numbers that would be
+        log-spaced but for zero or negative ones."""
         try:
             numbers = np.array(self.values, dtype=float)
         except (TypeError, ValueError):
-            return "even"
+            return ("even",)
         if not np.isfinite(numbers).all() or any(isinstance(value, bool | np.bool_) for value in self.values):
-            return "even"
-        if not _log_spaced(numbers[numbers > 0]):
-            return "linear"
-        return "log" if (numbers > 0).all() else "even"
+            return ("even",)
+        if (numbers > 0).all():
+            return ("log", "linear") if _log_spaced(numbers) else ("linear", "log")
+        return ("even", "linear") if _log_spaced(numbers[numbers > 0]) else ("linear",)
+
+    @property
+    def kind(self) -> Kind:
+        """How they stand: as asked for, or the best way."""
+        return self.asked or self.kinds[0]
 
     @cached_property
     def at(self) -> Array:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recovery.report.charts import Json, colour, coordinate, rounded
 from recovery.report.figures import DIFFERENCES, letters
 from recovery.report.pages.html import document, table
 from recovery.report.pages.page import MAPS
-from recovery.report.pages.payload import axis_of, shades
 from recovery.report.statistics import FDR, Comparison, in_words
 
 MOST_ROWS = 1000
@@ -36,46 +36,66 @@ def as_html(found: Comparison) -> str:
         "<h2>The two grids</h2>",
         _grids(found),
     ]
-    return document(title, body, {"grids": [payload(found)]})
+    return document(title, body, {"grids": [_grid(found)], "charts": []})
 
 
-def payload(found: Comparison) -> dict[str, Any]:
-    """The cells as the page's script wants them."""
+def _grid(found: Comparison) -> Json:
+    """The cells as the page's script wants them (`charts.payload`)."""
     panels, layout = found.panels, found.first.layout
     cells = pd.concat([panel.cells for panel in panels])
     reach = float(np.abs(cells["difference"]).max()) or 1.0
+    keys = [coordinate(layout.x, panels[0].x)]
+    places = {layout.x: cells["ix"].tolist()}
+    if layout.y is not None and panels[0].y != [None]:
+        keys.append(coordinate(layout.y, panels[0].y))
+        places[layout.y] = cells["iy"].tolist()
+    for name in layout.panels:
+        values = list(dict.fromkeys(panel.where[name] for panel in panels))
+        keys.append(coordinate(name, values))
+        places[name] = [values.index(panel.where[name]) for panel in panels for _ in range(len(panel.cells))]
+    title = f"difference in {found.first.quantity.label}"
+    look: Json = {"of": "difference", "label": title}
+    look |= {"ways": {"linear": colour(title, (-reach, reach), "linear", DIFFERENCES)}}
+    several = len(panels) > 1
     return {
         "name": f"{found.second.name} less {found.first.name}",
+        "title": f"{found.second.name} less {found.first.name}",
         "path": "",
-        "x": axis_of(layout.x, panels[0].x),
-        "y": axis_of(layout.y if panels[0].y != [None] else None, panels[0].y),
+        "keys": keys,
+        "x": layout.x,
+        "y": keys[1]["name"] if len(keys) > len(layout.panels) + 1 else None,
+        "form": "map",
+        "places": places,
         "panels": [
             {
-                "letter": f"({letters(i)}) ",
-                "title": panel.title,
+                "title": f"({letters(i)}) {panel.title}" if several else panel.title,
+                "name": panel.title,
+                "brief": "",
                 "cells": len(panel.cells),
                 "half": [],
                 "free": [],
             }
             for i, panel in enumerate(panels)
         ],
-        "ix": cells["ix"].tolist(),
-        "iy": cells["iy"].tolist(),
         "ring": (cells["q"] <= FDR).tolist(),
         "facts": [[name, [_short(value) for value in cells[column]]] for name, column in _facts(found)],
-        "quantities": [
+        "trials": [1] * len(cells),
+        "choices": [
             {
                 "key": "difference",
-                "label": f"difference in {found.first.quantity.label}",
-                "kind": "plain",
-                "values": [None if value != value else float(f"{value:.4g}") for value in cells["difference"]],
-                "limits": [-reach, reach],
-                "colours": shades(DIFFERENCES),
+                "label": title,
+                "at": None,
+                "base": "difference",
+                "undecided": None,
+                "columns": {"difference": rounded(cells["difference"].to_numpy(dtype=float))},
+                "looks": [look],
             }
         ],
+        "pairs": {"of": []},
+        "half": {"along": layout.x, "label": "", "free": ""},
         "certificates": {},
         "ids": [],
-        "curves": [],
+        "lines": [],
     }
 
 

@@ -9,6 +9,8 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from recovery.report.charts import templates
+
 MOST_PICTURES = 1_500_000
 """Bytes of pictures in one page, which is to stay under 3 MB."""
 
@@ -17,10 +19,12 @@ def document(title: str, body: Sequence[str], content: dict[str, Any]) -> str:
     """The whole page: markup that is safe already, and the data of its maps.
 
     Text from configs and errors enters as escaped text or as compressed data, never as markup, and the page's own
-    policy admits this script, this style and pictures within the file only, and no address at all.
+    policy admits the two scripts and the style of this file and pictures within it, and no address at all; Vega's
+    expressions are interpreted, so that no text is ever run.
     """
-    style, script = _asset("page.css"), _asset("page.js")
-    policy = f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; style-src '{_digest(style)}'"
+    style, script, library = _asset("page.css"), _asset("view.js") + _asset("page.js"), _library()
+    scripts = f"'{_digest(script)}' '{_digest(gzip.decompress(library).decode())}'"
+    policy = f"default-src 'none'; img-src data:; script-src {scripts}; style-src '{_digest(style)}'"
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -28,7 +32,8 @@ def document(title: str, body: Sequence[str], content: dict[str, Any]) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
             *body,
-            f'<script type="text/plain" id="data">{_packed(content)}</script>',
+            f'<script type="text/plain" id="library">{base64.b64encode(library).decode()}</script>',
+            f'<script type="text/plain" id="data">{_packed({"spec": templates(), **content})}</script>',
             f"<script>{script}</script>\n</body>\n</html>\n",
         ]
     )
@@ -36,6 +41,11 @@ def document(title: str, body: Sequence[str], content: dict[str, Any]) -> str:
 
 def _asset(name: str) -> str:
     return files("recovery.report.pages").joinpath(name).read_text(encoding="utf-8")
+
+
+def _library() -> bytes:
+    """Vega-Lite, Vega and vega-embed as one script, compressed; `make vega` makes it."""
+    return files("recovery.report.pages").joinpath("vega.js.gz").read_bytes()
 
 
 def _digest(text: str) -> str:

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recovery.report.charts import Json, fits, payload
 from recovery.report.claims import Analysis, in_words
 from recovery.report.figures import figures_beside, main_figure, render
-from recovery.report.pages.charts import collapse_chart, sensitivity_chart
 from recovery.report.pages.html import document, pictures, table
-from recovery.report.pages.payload import payload
 from recovery.report.statistics import DIRECTIONS, FINE, sizes_in_words
 
 MOST_FAILURES = 200
@@ -20,39 +19,35 @@ MOST_FAILURES = 200
 
 def as_html(analyses: list[Analysis]) -> str:
     """The whole page."""
+    places, charts = _fits(analyses)
     body = [
         '<a class="skip" href="#claims">Skip the maps</a>',
         *[_heading(analysis) for analysis in analyses],
-        *_maps_and_figures(analyses),
+        CONTROLS,
+        MAPS,
+        TABLE,
+        _pictures(analyses),
         '<h2 id="claims">Claims</h2>',
         _claims(analyses),
         "<h2>Thresholds</h2>",
         _thresholds(analyses),
-        _charts(analyses),
+        places,
         "<h2>Trials that did not finish</h2>",
         _failures(analyses),
         "<h2>How to make it again</h2>",
         *[_provenance(analysis) for analysis in analyses],
     ]
     title = " · ".join(analysis.diagram.title for analysis in analyses)
-    return document(title, body, {"grids": [payload(analysis) for analysis in analyses]})
-
-
-def _maps_and_figures(analyses: list[Analysis]) -> list[str]:
-    """The maps and then the figures; figures first, and the maps folded, where no grid's own figure is a map."""
-    figures = _pictures(analyses)
-    if any(main_figure(analysis)[0] == "map" for analysis in analyses):
-        return [CONTROLS, MAPS, TABLE, figures]
-    return [figures, '<details id="as-maps"><summary>The cells as maps</summary>', CONTROLS, MAPS, TABLE, "</details>"]
+    grids = [payload(analysis, "map" if main_figure(analysis)[0] == "map" else "curves") for analysis in analyses]
+    return document(title, body, {"grids": grids, "charts": charts})
 
 
 def _pictures(analyses: list[Analysis]) -> str:
-    """What was drawn of trials beside the maps: profiles, paths of training, pairs."""
+    """What was drawn of trials beside the charts: paths of training, pairs."""
     drawn = []
     for analysis in analyses:
         name = f"{analysis.diagram.name}: " if len(analyses) > 1 else ""
-        kind, main = main_figure(analysis)
-        for figure in [*([main] if kind != "map" else []), *figures_beside(analysis).values()]:
+        for figure in figures_beside(analysis).values():
             drawn.append((name + figure.words, render(figure.draw(), "png", SCREEN)))
     return f"<h2>Figures</h2>{pictures(drawn)}" if drawn else ""
 
@@ -63,26 +58,35 @@ SCREEN = 160
 CONTROLS = """<div class="controls">
 <label>Grid <select id="grid"></select></label>
 <label>Value <select id="value"></select></label>
-<label>Statistic <select id="statistic"></select></label>
-<label>Threshold <select id="threshold"></select></label>
+<label>Tolerance <select id="at"></select></label>
+<label>Shown <select id="look"></select></label>
+<label>Drawn as <select id="form"></select></label>
+<label>Across <select id="x"></select></label>
+<label><span id="y-name">Up</span> <select id="y"></select></label>
 <label>Panel <select id="panel"></select></label>
+<label>Scale across <select id="sx"></select></label>
+<label>Scale up <select id="sy"></select></label>
+<label>Scale of the value <select id="sc"></select></label>
 </div>"""
 
 MAPS = """<h2 id="shown"></h2>
-<noscript><p>The maps need scripts; the tables below do not.</p></noscript>
-<p id="keys" class="soft">Point at a cell, or focus a map and use the arrow keys. A click holds a cell.</p>
-<div class="key" id="key"></div>
+<noscript><p>The figures need scripts; the tables below do not.</p></noscript>
+<p id="keys" class="soft">Point at a cell, or focus the figure and use arrow keys, and Page Up and Page Down for other
+panels. A click or Enter holds a cell.</p>
 <div class="stage">
-<div class="maps" id="maps"></div>
+<div>
+<div class="maps" id="maps" tabindex="0" role="application" aria-describedby="keys"></div>
+<p id="about" class="soft"></p>
+<div class="files" role="group" aria-label="Files of what is shown">What is shown, as a file:
+<button id="save-svg">SVG</button> <button id="save-png">PNG</button> <button id="save-csv">CSV</button>
+<button id="save-json">JSON</button></div>
+</div>
 <div class="detail" id="detail" role="status" aria-live="polite"></div>
 </div>"""
 
 TABLE = """<details id="cell-table"><summary>The cells as a table</summary>
-<div class="scroll"><table><caption class="soft">At most 4000 cells; the CSV has all.</caption><thead><tr>
-<th scope="col">panel</th><th scope="col" id="cells-x"></th><th scope="col" id="cells-y"></th>
-<th scope="col" id="cells-value"></th><th scope="col">finished</th><th scope="col">failed</th>
-<th scope="col">missing</th><th scope="col">undecided</th></tr></thead>
-<tbody id="cells"></tbody></table></div></details>"""
+<p id="cells-note" class="soft"></p>
+<div class="scroll"><table><thead><tr id="cells-head"></tr></thead><tbody id="cells"></tbody></table></div></details>"""
 
 
 def _heading(analysis: Analysis) -> str:
@@ -187,12 +191,15 @@ def _span(value: float, low: float, high: float) -> str:
     return f"{_number(value)} ({_number(low)} to {_number(high)})"
 
 
-def _charts(analyses: list[Analysis]) -> str:
-    charts = []
-    for analysis in analyses:
-        name = f": {analysis.diagram.name}" if len(analyses) > 1 else ""
-        charts += [chart for chart in (collapse_chart(analysis, name), sensitivity_chart(analysis, name)) if chart]
-    return f'<div class="charts">{"".join(charts)}</div>' if charts else ""
+def _fits(analyses: list[Analysis]) -> tuple[str, list[Json]]:
+    """Places for the charts of fits, and the charts in their order."""
+    found = [fit for one in analyses for fit in fits(one, f": {one.diagram.name}" if len(analyses) > 1 else "")]
+    places = [
+        f"<figure><h3>{escape(fit.title)}</h3>"
+        f'<div data-chart="{i}" role="img" aria-label="{escape(fit.words)}"></div></figure>'
+        for i, fit in enumerate(found)
+    ]
+    return f'<div class="charts">{"".join(places)}</div>' if places else "", [fit.spec for fit in found]
 
 
 def _failures(analyses: list[Analysis]) -> str:

@@ -1,0 +1,130 @@
+"""Two charts of how well a threshold describes a grid: the collapse of all sizes, and thresholds against tolerance."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from recovery.report.charts.axes import Json
+from recovery.report.claims import Analysis
+from recovery.report.statistics import sensitivity, wilson
+
+THIRDS = ("smaller d", "middle d", "larger d")
+REACH = 4.0
+"""The collapse is drawn so many widths to either side of the threshold."""
+
+
+@dataclass(frozen=True)
+class FitChart:
+    """A chart with its heading and the words that stand for it."""
+
+    title: str
+    words: str
+    spec: Json
+
+
+def fits(analysis: Analysis, name: str) -> list[FitChart]:
+    """The charts that the grid allows; `name` says which grid, where there are several."""
+    return [found for found in (collapse(analysis, name), sensitivity_fit(analysis, name)) if found]
+
+
+def collapse(analysis: Analysis, name: str) -> FitChart | None:
+    """Fractions against t = (n - ratio d) / sqrt n, sizes d in three groups, over the fitted probit; or nothing."""
+    bins = np.arange(-REACH, REACH + 0.01, 0.5)
+    usable = [found for found in analysis.pooled if np.isfinite(found.ratio.estimate)]
+    if not usable:
+        return None
+    yes, total = np.zeros((3, len(bins) - 1)), np.zeros((3, len(bins) - 1))
+    for found in usable:
+        n, d, won, lost = (found.panel.cells[name].to_numpy(dtype=float) for name in ("n", "d", "yes", "no"))
+        t = (n - found.ratio.estimate * d) / np.sqrt(n)
+        third = np.searchsorted(np.quantile(np.unique(d), [1 / 3, 2 / 3]), d, side="right")
+        place = np.digitize(t, bins) - 1
+        inside = (place >= 0) & (place < len(bins) - 1)
+        np.add.at(yes, (third[inside], place[inside]), won[inside])
+        np.add.at(total, (third[inside], place[inside]), won[inside] + lost[inside])
+    low, high = wilson(yes, total - yes)
+    rows = [
+        {
+            "t": float(bins[k] + 0.25 + (group - 1) * 0.07),
+            "fraction": _short(yes[group, k] / total[group, k]),
+            "low": _short(low[group, k]),
+            "high": _short(high[group, k]),
+            "series": THIRDS[group],
+        }
+        for group in range(3)
+        for k in np.flatnonzero(total[group])
+    ]
+    slopes = [found.ratio.slope for found in usable if np.isfinite(found.ratio.slope)]
+    along = np.linspace(-REACH, REACH, 81) if slopes else np.empty(0)
+    law = [{"t": _short(t), "fraction": _short(norm.cdf(float(np.median(slopes)) * t))} for t in along]
+    x = {"field": "t", "type": "quantitative", "scale": {"domain": [-REACH, REACH]}}
+    x["axis"] = {"title": "(n - ratio d) / √n", "values": list(range(-4, 5, 2))}
+    y = {"field": "fraction", "type": "quantitative", "scale": {"domain": [-0.03, 1.03], "nice": False}}
+    y["axis"] = {"title": "fraction", "values": [0, 0.5, 1], "format": "%", "grid": True}
+    spec = {
+        "data": {"values": rows},
+        "layer": [
+            {
+                "data": {"values": law},
+                "mark": {"type": "line", "strokeWidth": 1.5, "$": "ink"},
+                "encoding": {"x": x, "y": y},
+            },
+            *_intervals(x, y, list(THIRDS)),
+        ],
+    }
+    words = "Fractions against the scaled distance to the threshold, for three groups of sizes, over the fitted curve."
+    return FitChart(f"Collapse of all sizes{name}", words, spec)
+
+
+def sensitivity_fit(analysis: Analysis, grid: str) -> FitChart | None:
+    """The threshold n/d of each panel against the tolerance of a deviation or distance; or nothing."""
+    diagram = analysis.diagram
+    column, series = sensitivity(diagram)
+    drawable = [[(tol, t) for tol, t in line if np.isfinite([t.estimate, t.low, t.high]).all()] for line in series]
+    if not any(drawable):
+        return None
+    typical = float(np.median([t.estimate for line in drawable for _, t in line]))
+    titles = [panel.title or "n/d" for panel in diagram.panels]
+    rows = [
+        {
+            "t": tolerance,
+            "fraction": _short(found.estimate),
+            "low": _short(found.low),
+            "high": _short(found.high),
+            "series": title,
+        }
+        for title, line in zip(titles, drawable, strict=True)
+        for tolerance, found in line
+        if abs(found.estimate / typical - 1) < 0.5
+    ]
+    if not rows:
+        return None
+    name = column.replace("_", " ")
+    x = {"field": "t", "type": "quantitative", "scale": {"type": "log", "domain": [1e-8, 10.0], "nice": False}}
+    x["axis"] = {"title": f"tolerance of the {name}", "values": [10.0**k for k in range(-8, 2, 2)], "format": ".0e"}
+    y = {"field": "fraction", "type": "quantitative", "scale": {"zero": False}}
+    y["axis"] = {"title": "n/d at 50 %", "tickCount": 5, "grid": True}
+    there = [title for title in titles if any(row["series"] == title for row in rows)]
+    spec = {"data": {"values": rows}, "layer": _intervals(x, y, there, joined=True)}
+    return FitChart(f"Sensitivity to the tolerance{grid}", f"Threshold n/d against the tolerance of the {name}.", spec)
+
+
+def _intervals(x: Json, y: Json, series: list[str], joined: bool = False) -> list[Json]:
+    """Points with the interval from low to high, a colour a series."""
+    legend = {"title": None, "orient": "top", "symbolType": "circle"} if len(series) > 1 else None
+    colour = {"field": "series", "type": "nominal", "scale": {"domain": series, "$": "colours"}, "legend": legend}
+    ends = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}
+    lines = [{"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {"x": x, "y": y, "color": colour}}]
+    return [
+        {"mark": {"type": "rule", "strokeWidth": 1.2, "opacity": 0.6}, "encoding": ends},
+        *(lines if joined else []),
+        {
+            "mark": {"type": "point", "filled": True, "opacity": 1, "size": 28},
+            "encoding": {"x": x, "y": y, "color": colour},
+        },
+    ]
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")

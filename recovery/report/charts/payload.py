@@ -1,0 +1,128 @@
+"""A diagram as data of charts: coordinates, panels, what can be shown of each cell, thresholds and theory."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recovery.report.charts.axes import Json, coordinates
+from recovery.report.charts.values import Gathered, choices
+from recovery.report.claims import Analysis, brief
+from recovery.report.diagram import Cells, Diagram, lines
+from recovery.report.figures import letters
+from recovery.report.statistics import sizes_in_words
+
+MOST_IDS = 50_000
+"""Grids with more trials than this list only those that failed, by cell."""
+FREE = "95 % interval without a curve"
+
+
+def payload(analysis: Analysis, form: str) -> Json:
+    """One grid, first shown as a `map` or as `curves`. In lists with an entry a cell, cells stand panel by panel."""
+    diagram = analysis.diagram
+    layout = diagram.layout
+    order = np.concatenate([panel.cells.index.to_numpy() for panel in diagram.panels])
+    column = Gathered(order)
+    keys, places = coordinates(diagram)
+    counts = diagram.cells.counts()
+    shown = choices(diagram, column)
+    return {
+        "name": diagram.name,
+        "title": diagram.heading,
+        "path": diagram.grid.path.as_posix(),
+        "keys": keys,
+        "x": layout.x,
+        "y": layout.y,
+        "form": form,
+        "places": {name: place.tolist() for name, place in places.items()},
+        "panels": [_panel(analysis, i) for i in range(len(diagram.panels))],
+        **{name: column(counts[name]) for name in ("trials", "ok", "failed", "missing")},
+        "choices": shown,
+        "pairs": column.finish(),
+        "half": {"along": _along(diagram), "label": _half_label(analysis), "free": FREE},
+        "certificates": _certificates(diagram, column),
+        "ids": _ids(diagram.cells, order),
+        "lines": _lines(diagram),
+    }
+
+
+def _panel(analysis: Analysis, i: int) -> Json:
+    diagram, panel = analysis.diagram, analysis.diagram.panels[i]
+    title = f"({letters(i)}) {panel.title}" if len(diagram.panels) > 1 else panel.title
+    return {
+        "title": title,
+        "name": panel.title,
+        "words": analysis.panel_words(i),
+        "brief": brief(analysis.pooled[i]) if analysis.pooled else "",
+        "cells": len(panel.cells),
+        "half": _half(analysis, i),
+        "free": _free(analysis, i),
+    }
+
+
+def _along(diagram: Diagram) -> str:
+    """The coordinate along which a panel crosses one half."""
+    return "n" if {diagram.layout.x, diagram.layout.y} == {"n", "d"} else diagram.layout.x
+
+
+def _half_label(analysis: Analysis) -> str:
+    if analysis.slices:
+        return f"50 % at {sizes_in_words(analysis.diagram.panels[0])}, 95 % interval"
+    return "50 %, 95 % interval without a curve"
+
+
+def _half(analysis: Analysis, i: int) -> list[list[float]]:
+    """[place of the other coordinate's value, where one half is crossed, and its interval] as far as the axis goes."""
+    diagram = analysis.diagram
+    panel = diagram.panels[i]
+    if analysis.slices:
+        up = list(panel.y if diagram.layout.y == "d" else panel.x)
+        return _finite([[up.index(d), t.estimate, t.low, t.high] for d, t in analysis.slices[i]])
+    if not analysis.rows or diagram.layout.y is None:
+        return []
+    first, last = float(panel.x[0]), float(panel.x[-1])
+    found = [(k, row.half) for k, row in enumerate(analysis.rows[i])]
+    return _finite([[k, half.estimate, max(half.low, first), min(half.high, last)] for k, half in found])
+
+
+def _free(analysis: Analysis, i: int) -> list[list[float]]:
+    """[place of d, low, high]: n50 at every d by rising fractions alone."""
+    if not analysis.pooled:
+        return []
+    panel = analysis.pooled[i].panel
+    up = list(panel.y if analysis.diagram.layout.y == "d" else panel.x)
+    return _finite([[up.index(size.d), size.n50.low, size.n50.high] for size in analysis.pooled[i].sizes])
+
+
+def _finite(rows: list[list[Any]]) -> list[list[float]]:
+    return [
+        [round(float(value), 3 if abs(value) > 1 else 9) for value in row] for row in rows if np.isfinite(row).all()
+    ]
+
+
+def _lines(diagram: Diagram) -> list[Json]:
+    """Theory in the plane of n and d: label, whether it brackets a main line, and points (across, up)."""
+    return [
+        {"label": line.label, "secondary": line.secondary, "points": np.round(line.points, 3).tolist()}
+        for line in lines(diagram)
+    ]
+
+
+def _certificates(diagram: Diagram, column: Gathered) -> Json:
+    """How often each kind of certificate decided, cell by cell."""
+    if "certificate" not in diagram.frame:
+        return {}
+    kinds = diagram.frame["certificate"].astype("object").where(diagram.cells.finished, None)
+    found = sorted(str(kind) for kind in kinds.dropna().unique())
+    return {kind: column(diagram.cells.count((kinds == kind).to_numpy(dtype=bool))) for kind in found}
+
+
+def _ids(cells: Cells, order: Any) -> list[str]:
+    """For each cell its trials as `id id! id`, a failed one marked; beyond `MOST_IDS` trials only failed ones."""
+    ok = cells.finished
+    listed = np.ones_like(ok) if len(cells.frame) <= MOST_IDS else ~ok
+    ids = cells.frame["trial_id"].astype(str).to_numpy()[listed]
+    marked = [name if fine else f"{name}!" for name, fine in zip(ids, ok[listed], strict=True)]
+    joined = pd.Series(marked, dtype=object).groupby(cells.code[listed]).agg(" ".join)
+    full = joined.reindex(range(len(cells.keys)), fill_value="")
+    return [str(value) for value in full.to_numpy()[order]]
