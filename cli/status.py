@@ -30,12 +30,19 @@ def command(results: Path, as_json: bool, watched: bool) -> None:
 
         from recovery.report.live import watch
 
-        return watch(results, _text, Console(), sleep)
+        return watch(results, in_words, Console(), sleep)
     found = standing(results)
-    click.echo(json.dumps({**asdict(found), "missing": found.missing}, default=str) if as_json else _text(found))
+    if as_json:
+        click.echo(json.dumps({**asdict(found), "missing": found.missing}, default=str))
+        return None
+    click.echo(in_words(found))
+    if found.missing:
+        click.echo("what is missing runs with the same `recover sweep` command")
+    return None
 
 
-def _text(found: Standing) -> str:
+def in_words(found: Standing) -> str:
+    """Counts by status, the most frequent errors, the rate of late and the time left."""
     from recovery.runner.progress import duration
     from recovery.runner.status import WINDOW, age
 
@@ -52,6 +59,4 @@ def _text(found: Standing) -> str:
             lines.append(f"{found.rate:.1f} trials/s of late; at that pace {duration(found.seconds_left)} are left")
     if found.round is not None and found.missing:
         lines.append(f"round {found.round} is under way: {found.round_missing} trials to its end")
-    if found.missing:
-        lines.append("what is missing runs with the same `recover sweep` command")
     return "\n".join(lines)

@@ -16,6 +16,7 @@ from . import options
 
 if TYPE_CHECKING:
     from recovery.runner.plan import Plan
+    from recovery.runner.progress import Display
     from recovery.runner.sweep import Options, Summary
 
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -73,6 +74,7 @@ class Shard(click.ParamType[tuple[int, int]]):
 @click.option("--retry-failed", is_flag=True, help="Run failed, timed-out and killed trials again, too.")
 @click.option("--rerun-changed", is_flag=True, help="Run again what ran other code of yours than there is now.")
 @click.option("--dry-run", is_flag=True, help="Say what would run and for how long; write nothing.")
+@click.option("--watch", "watched", is_flag=True, help="Show it with the map while it fills, on a terminal.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 @click.option("--on-end", metavar="COMMAND", help="Run a shell command at the end, with that JSON on its input.")
@@ -92,6 +94,7 @@ def command(
     retry_failed: bool,
     rerun_changed: bool,
     dry_run: bool,
+    watched: bool,
     quiet: bool,
     as_json: bool,
     on_end: str | None,
@@ -142,7 +145,8 @@ def command(
             if dry_run:
                 click.echo(_forecast(planned, options))
                 return
-            summary = run(planned, options, Progress(display(sweep.name, quiet=quiet)), stop)
+            shown = _map(planned.folder.path) if watched and not quiet else None
+            summary = run(planned, options, Progress(shown or display(sweep.name, quiet=quiet)), stop)
     except StopRequested as request:
         click.echo(f"stopped by {request} before the first trial; run the same command to go on", err=True)
         end(RESUMABLE, stopped=str(request))
@@ -155,6 +159,19 @@ def command(
         _report(planned, summary, options, quiet, as_json)
     failed = sum(summary.stored.values()) > summary.stored["ok"]
     end(RESUMABLE if summary.stopped and not summary.gave_up else int(failed), **_content(planned, summary))
+
+
+def _map(results: Path) -> Display | None:
+    """The map of the folder on stderr; none where that is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+    from rich.console import Console
+
+    from recovery.report.live import Watching
+
+    from .status import in_words
+
+    return Watching(results, in_words, Console(stderr=True))
 
 
 def tell(command: str, text: str) -> None:

@@ -1,16 +1,20 @@
 """A results folder as it fills: the counts and the map, drawn again every few seconds until nothing is missing."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
+from types import TracebackType
+from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from recovery.errors import ReportError
+from recovery.errors import ReportError, StoreError
 from recovery.report.diagram import Diagram
 from recovery.report.texts import maps
+from recovery.runner.progress import State
 from recovery.runner.status import Standing, standing
 from recovery.store import read
 
@@ -20,27 +24,86 @@ SHARE = 5.0
 """A look that takes long is followed by a rest of so many times its length: watching never takes much of a core."""
 
 
+class View:
+    """How a sweep stands, in `words` and as a map, in one place of the console while it is entered."""
+
+    def __init__(self, results: Path, words: Callable[[Standing], str], console: Console) -> None:
+        self._results, self._words, self.console = results, words, console
+        self._live = Live(console=console, auto_refresh=False, vertical_overflow="ellipsis")
+        self.rest = EVERY
+        """Seconds until the next look."""
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._live.stop()
+
+    def look(self) -> Standing:
+        """Read the folder and draw what it holds. Raises `StoreError`."""
+        began = monotonic()
+        found = standing(self._results)
+        self._live.update(Group(Text(self._words(found)), *self._maps()), refresh=True)
+        self.rest = max(EVERY, SHARE * (monotonic() - began))
+        return found
+
+    def say(self, text: str) -> None:
+        """Show a text in place of the map."""
+        self._live.update(Text(text), refresh=True)
+
+    def _maps(self) -> list[Text]:
+        """The maps so far; none before the first trial is stored."""
+        try:
+            return maps(Diagram.of(read(self._results)), self.console)
+        except ReportError:
+            return []
+
+
 def watch(results: Path, words: Callable[[Standing], str], console: Console, rest: Callable[[float], object]) -> None:
-    """Show how the sweep stands, in `words` and as a map, until every trial is stored or Ctrl-C is pressed.
+    """Show how a sweep stands until every trial is stored or Ctrl-C is pressed.
 
     rest: waits so many seconds. Raises `StoreError`.
     """
-    with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
+    with View(results, words, console) as view:
         try:
-            while True:
-                began = monotonic()
-                found = standing(results)
-                live.update(Group(Text(words(found)), *_maps(results, console)), refresh=True)
-                if not found.missing:
-                    return
-                rest(max(EVERY, SHARE * (monotonic() - began)))
+            while view.look().missing:
+                rest(view.rest)
         except KeyboardInterrupt:
             return
 
 
-def _maps(results: Path, console: Console) -> list[Text]:
-    """The maps so far; none before the first trial is stored."""
-    try:
-        return maps(Diagram.of(read(results)), console)
-    except ReportError:
-        return []
+class Watching:
+    """The same for the process that runs the sweep: a display that looks when trials have come in, and at the end."""
+
+    def __init__(self, results: Path, words: Callable[[Standing], str], console: Console) -> None:
+        self._view = View(results, words, console)
+        self._next: float | None = None
+        """When to look again; None before the first trial."""
+
+    def show(self, state: State) -> None:
+        if not state.done:
+            return
+        with suppress(OSError):  # nobody looks at the terminal any more
+            if self._next is None:
+                self._view.__enter__()
+            if self._next is None or monotonic() >= self._next:
+                self._look()
+
+    def tell(self, text: str) -> None:
+        with suppress(OSError):
+            self._view.console.print(text, markup=False, highlight=False)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            if self._next is not None:
+                self._look()
+                self._view.__exit__(None, None, None)
+
+    def _look(self) -> None:
+        """A folder that cannot be read is said here, and is the sweep's own to judge."""
+        try:
+            self._view.look()
+        except StoreError as error:
+            self._view.say(str(error))
+        self._next = monotonic() + self._view.rest

@@ -109,7 +109,14 @@ def test_a_log_spaced_axis_gives_every_value_the_same_room() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "ticks"),
-    [(0.11, 1.3, [0.2, 0.5, 1.0]), (1e-6, 10.0, [1e-6, 1e-4, 1e-2, 1.0]), (3.0, 4.0, [3.0, 4.0])],
+    [
+        (0.11, 1.3, [0.2, 0.5, 1.0]),
+        (1e-6, 10.0, [1e-6, 1e-4, 1e-2, 1.0]),
+        (1.1e-3, 0.9, [2e-3, 1e-2, 5e-2, 0.2]),
+        (3.0, 4.0, [3.0, 3.5, 4.0]),
+        (0.76, 0.81, [0.76, 0.78, 0.8]),
+        (2.0, 2.0, [2.0, 2.0]),
+    ],
 )
 def test_log_ticks_are_few_and_inside(low: float, high: float, ticks: list[float]) -> None:
     np.testing.assert_allclose(log_ticks(low, high), ticks)

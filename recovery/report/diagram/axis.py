@@ -15,7 +15,7 @@ FAR = 1000.0
 """Beyond this factor they do so however they are spaced."""
 STEPS = 4
 """So many values whose ratios are all alike stand on one whatever they span: they were chosen by their ratios."""
-MOST_TICKS = 7
+FEWEST_TICKS, MOST_TICKS = 3, 7
 
 Kind = Literal["linear", "log", "even"]
 
@@ -97,12 +97,19 @@ class Axis:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten between two positive numbers, at most `MOST_TICKS`; over less than two decades 1, 2, 5 of each."""
+    """Powers of ten between two positive numbers, at most `MOST_TICKS`; over less than two decades, or where those are
+    fewer than three, 1, 2, 5 of each; else multiples of the largest round step of which there are three."""
     first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
-    steps = (1.0,) if high >= 100 * low else (1.0, 2.0, 5.0)
-    ticks = [step * 10.0**k for k in range(first, last + 1) for step in steps]
-    inside = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
-    return inside[:: -(-len(inside) // MOST_TICKS)] if inside else [low, high]
+    for steps in ((1.0,), (1.0, 2.0, 5.0))[0 if high >= 100 * low else 1 :]:
+        ticks = [step * 10.0**k for k in range(first, last + 1) for step in steps]
+        inside = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+        if len(inside) >= FEWEST_TICKS:
+            return inside[:: -(-len(inside) // MOST_TICKS)]
+    for step in (s * 10.0**k for k in range(last, last - 9, -1) for s in (5, 2, 1)):
+        multiples = step * np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1)
+        if len(multiples) >= FEWEST_TICKS:
+            return [float(tick) for tick in multiples]
+    return [low, high]
 
 
 def _log_spaced(numbers: Array) -> bool:

@@ -47,8 +47,9 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     sizes = list(first.y if analysis.diagram.layout.y == "d" else first.x)
     panel, found = analysis.diagram.panels[i], analysis.pooled[i]
     ax.set_ylim(-0.05, 1.05)
-    if panel.undefined:
-        not_measured(ax)
+    if panel.undefined or not len(panel.cells):
+        if panel.undefined:
+            not_measured(ax)
         ax.set_xticks([])
         return []
     if not found.withdrawn and np.isfinite([found.given.low, found.given.high]).all():

@@ -89,7 +89,7 @@ class Sheet:
         """Set the titles: words beside all of them, or, where one of them lacks the room, below all of them. Returns
         the lines that each panel's takes."""
         size, small = (float(matplotlib.rcParams["axes.titlesize"]), 6.5 * self.style.larger)
-        room = 0.8 * self.room
+        room = (0.8 if self.strips is None else 0.72) * self.room
         named = [self.titles.get(i, ("", "")) for i in range(len(self.axes))]
         beside = all(width(title, size) + width(right, small) + 0.1 <= room for title, right in named)
         lines = [wrapped(title, size, room) if title else [] for title, _ in named]

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from recovery.report.diagram import coordinates
-from recovery.report.figures.names import where_label
-from recovery.report.figures.sheet import Sheet, sheet
+from recovery.report.figures.names import number, where_label
+from recovery.report.figures.sheet import Sheet, label_log, sheet
 from recovery.report.figures.style import CURVES, DASHES, LINES, Style, line_style
 from recovery.report.figures.surface import draw_surface
 from recovery.store import Grid
@@ -99,6 +99,8 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style) -> Figure:
                 look = looks[cells.index(run.cell)]
                 ax.plot(run.record["epoch"], np.maximum(run.record[name], FLOOR), linewidth=0.8, **look)
             ax.set_yscale("log")
+            low, high = ax.get_ylim()
+            label_log(ax.yaxis, low, high)
             if max(ends) > 20 * min(ends):
                 ax.set_xscale("symlog", linthresh=1)
                 ax.set_xlim(left=0)
@@ -158,8 +160,9 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
                     ends = paths[-1, list(pair), :2]
                     ax.plot(*ends.T, color=colour, linewidth=0.7, linestyle=DASHES[1])
                 words = f"{run.cell}, {name}" if run.cell else name
-                page.name(2 * k + side, words, f"worst pair off by {error:.1e}")
+                page.name(2 * k + side, words, f"worst pair off by {number(float(f'{error:.2g}'))}")
                 ax.set_aspect("equal", adjustable="datalim")
+                ax.locator_params(nbins=5)
         page.label("coordinate 1", "coordinate 2")
         page.add(
             [
