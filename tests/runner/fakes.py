@@ -3,6 +3,7 @@
 import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -15,9 +16,12 @@ from recovery.methods.method import Measurement
 
 @dataclass(frozen=True)
 class Fake:
-    """Measures a number that the trial's data and training streams determine, after so many `seconds`."""
+    """Measures a number that the trial's data and training streams determine, after so many `seconds`; one that lingers
+    takes them only while there is a file `path`."""
 
-    act: Literal["measure", "raise", "nan", "hang", "grab", "die", "die_once", "threads", "transition"] = "measure"
+    act: Literal["measure", "linger", "raise", "nan", "hang", "grab", "die", "die_once", "threads", "transition"] = (
+        "measure"
+    )
     seconds: float = 0.0
     path: str = ""
     record: bool = False
@@ -28,7 +32,7 @@ class Fake:
         return 1e-4 * n * d + self.seconds
 
     def __call__(self, instance: Instance, architecture: str) -> Measurement:
-        if self.seconds:
+        if self.seconds and (self.act != "linger" or Path(self.path).exists()):
             time.sleep(self.seconds)
         if self.act == "raise":
             raise ArithmeticError(f"no luck\nwith n = {instance.setting.n}")

@@ -12,45 +12,72 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 COMMAND = [sys.executable, "-m", "recovery.cli", "sweep"]
+COMPACT = """
+import sys, time
+from pathlib import Path
+from recovery.store.compact import compact
+from recovery.store.folder import Folder
+while not Path(sys.argv[1], "sweep.json").exists():
+    time.sleep(0.01)
+while True:
+    compact(Folder(Path(sys.argv[1])))
+    time.sleep(0.02)
+"""
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
     """`recover sweep` in a process group of its own, as a terminal starts it."""
-    command = [*COMMAND, *map(str, arguments)]
+    return started([*COMMAND, *map(str, arguments)])
+
+
+def started(command: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True)
 
 
 def stored_ids(out: Path) -> Counter[str]:
     """How often each trial is stored, counted in the files themselves."""
-    return Counter(
-        trial for part in out.glob("trials/*.parquet") for trial in pq.read_table(part)["trial_id"].to_pylist()
-    )
+    while True:
+        try:
+            parts = [pq.read_table(part, columns=["trial_id"]) for part in out.glob("trials/*.parquet")]
+        except FileNotFoundError:  # compacted away since it was listed
+            continue
+        return Counter(trial for part in parts for trial in part["trial_id"].to_pylist())
 
 
-def kill_and_resume(config: Path, out: Path, kills: int, rng: random.Random) -> list[int]:
+def kill_and_resume(
+    config: Path, out: Path, kills: int, rng: random.Random, *, slow: Path | None = None, compacting: bool = False
+) -> list[int]:
     """Start the sweep, kill it, `kills` times over; then let it end. Returns how many rows each kill found stored.
 
-    Half of the kills come while it starts, the other half while it stores rows of two workers.
+    Half of the kills come while it starts, the other half while it stores rows of two workers, and, if `compacting`,
+    while another process compacts the folder over and over, which is killed with it. slow: a file for methods that
+    linger; there only while sweeps are killed.
     """
     found = []
+    if slow is not None:
+        slow.touch()
     for kill in range(kills):
-        before = len(stored_ids(out))
-        process = start(config, "--out", out, "--jobs", 1 + kill % 2, "--quiet")
+        before = stored_ids(out)
+        running = [start(config, "--out", out, "--jobs", 1 + kill % 2, "--quiet")]
         deadline = time.monotonic() + rng.uniform(0.0, 2.0)
         if kill % 2:
-            parts = len(list(out.glob("trials/*.parquet")))
-            while process.poll() is None and len(list(out.glob("trials/*.parquet"))) == parts:
-                time.sleep(0.01)
+            if compacting:
+                running.append(started([sys.executable, "-c", COMPACT, str(out)]))
+            while running[0].poll() is None and set(stored_ids(out)) == set(before):
+                time.sleep(0.05)
             deadline = time.monotonic() + rng.uniform(0.0, 0.5)
-        while process.poll() is None and time.monotonic() < deadline:
+        while running[0].poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        _, stderr = process.communicate()
-        assert process.returncode == -signal.SIGKILL, f"the sweep ended by itself: {stderr}"
+        for process in running:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            _, stderr = process.communicate()
+            assert process.returncode == -signal.SIGKILL, f"it ended by itself: {stderr}"
         after = stored_ids(out)
-        assert len(after) >= before, "a stored row was lost"
+        assert before.keys() <= after.keys(), "a stored row was lost"
         found.append(len(after))
+    if slow is not None:
+        slow.unlink()
     process = start(config, "--out", out, "--jobs", 2, "--quiet")
     _, stderr = process.communicate()
     assert process.returncode == 0, stderr
