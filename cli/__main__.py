@@ -1,5 +1,5 @@
 """`python -m recovery.cli` is `recover`."""
 
-from .main import main
+from .start import main
 
-main(prog_name="recover")
+main()

@@ -3,12 +3,15 @@
 import difflib
 import importlib
 import os
+import signal
 import sys
 from pathlib import Path
 
 import click
 
 from recovery.errors import RecoverError
+
+from .start import INTERRUPTED, MESSAGE, leave
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "bundle": ("bundle", "Pack a grid and its report into one archive."),
@@ -29,10 +32,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Command name -> (module of this package, one line of help). The module's attribute `command` is the command."""
 
 
-INTERRUPTED = 75
-"""As a sweep that stopped early."""
-
-
 class Failure(click.ClickException):
     """A `RecoverError` on its way to the user."""
 
@@ -49,6 +48,8 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command = importlib.import_module(f".{COMMANDS[cmd_name][0]}", __package__).command
+        if signal.getsignal(signal.SIGINT) is leave:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         assert isinstance(command, click.Command)
         return command
 
@@ -78,7 +79,7 @@ class Commands(click.Group):
             what = error.filename or ("the current folder" if isinstance(error, FileNotFoundError) else "the system")
             raise Failure(f"{what}: {error.strerror or error}") from error
         except KeyboardInterrupt:
-            click.echo("stopped by SIGINT before anything was begun; run the same command again", err=True)
+            click.echo(MESSAGE, nl=False, err=True)
             sys.exit(INTERRUPTED)
 
 

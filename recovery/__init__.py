@@ -10,7 +10,6 @@ Each name is loaded when it is first used: importing `recovery` alone takes no t
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from recovery.methods.columns import Column, select
     from recovery.methods.table import METHODS
     from recovery.programs.architecture import ARCHITECTURES, Architecture
-
-__version__ = version("recover")
 
 __all__ = [
     "ARCHITECTURES",
@@ -59,6 +56,10 @@ _PLACE = {name: f"recovery.{module}" for module, names in _PLACES.items() for na
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("recover")
     if name not in _PLACE:
         raise AttributeError(f"module 'recovery' has no attribute {name!r}")
     return getattr(import_module(_PLACE[name]), name)

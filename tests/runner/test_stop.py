@@ -79,3 +79,27 @@ def test_a_signal_before_the_first_row_is_75(tmp_path: Path, number: signal.Sign
     assert process.returncode == 75, stderr
     assert number.name in stderr
     assert "Traceback" not in stderr
+
+
+INTERRUPTED = """
+import signal, sys
+name = sys.argv.pop(1)
+class Finder:
+    def find_spec(self, found, path, target=None):
+        if found == name:
+            signal.raise_signal(signal.SIGINT)
+from recovery.cli.start import main
+sys.meta_path.insert(0, Finder())
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["recovery.cli.main", "click", "recovery.cli.sweep", "recovery.runner.stop", "numpy"])
+def test_an_interrupt_while_modules_load_is_75(tmp_path: Path, name: str) -> None:
+    config = write_config(tmp_path)
+    command = [sys.executable, "-c", INTERRUPTED, name, "sweep", str(config), "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 75, done.stderr
+    assert done.stderr.startswith("stopped by SIGINT before")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
