@@ -1,5 +1,6 @@
 """A phase diagram as data: cells, layout, the quantity shown, its scale, and the theory in its plane."""
 
+from recovery.report.diagram.along import Along, named_curves, theory_along
 from recovery.report.diagram.axis import MOST_TICKS, Axis, log_ticks
 from recovery.report.diagram.cells import Cells
 from recovery.report.diagram.curves import Line, lines
@@ -10,6 +11,7 @@ from recovery.report.diagram.scale import Scale, scale_of
 
 __all__ = [
     "MOST_TICKS",
+    "Along",
     "Axis",
     "Cells",
     "Diagram",
@@ -28,6 +30,8 @@ __all__ = [
     "levels",
     "lines",
     "log_ticks",
+    "named_curves",
     "scale_of",
     "taken",
+    "theory_along",
 ]

@@ -5,41 +5,30 @@ rows carry their own prediction (columns `predicted`, `bound`), or where only on
 along x, a line for each y.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from scipy.interpolate import PchipInterpolator
 
-from recovery.config import NamedCurve, RatioCurve
-from recovery.report.diagram import Axis, Diagram, Panel, is_number, scale_of, taken
+from recovery.report.diagram import Axis, Diagram, Panel, is_number, named_curves, scale_of, taken, theory_along
 from recovery.report.figures.names import axis_label, pair_label, where_label
 from recovery.report.figures.sheet import label_log, not_measured, panel_sheet, set_axis
 from recovery.report.figures.style import CURVES as CURVE_COLOURS
 from recovery.report.figures.style import DASHES, line_style
 from recovery.report.statistics import wilson
-from recovery.theory import CURVES
-from recovery.theory.curve import Curve
 from recovery.types import Array
 
-MESH = 400
 SIDE = 0.012
 """Lines of words stand so far apart where they share a place, as a part of the axis."""
-OWN = ("predicted", "bound")
-"""Columns of the rows that are theory themselves."""
-RISING = {"wendel": "no_all_ones"}
-"""A curve of what stands in the way of recovery -> the curve of recovery, its complement."""
 
 
 def is_profile(diagram: Diagram) -> bool:
     """Whether lines say more than a map: a curve over the coordinate across is asked for, rows bring their own theory,
     or what goes up is a single value or words."""
     x, y = diagram.layout.x, diagram.layout.y
-    if any(x in curve.axes and curve.axes != ("n", "d") for curve in _curves(diagram)):
+    if any(x in curve.axes and curve.axes != ("n", "d") for curve in named_curves(diagram)):
         return True
     if str(diagram.quantity) == "frequency" and x not in ("n", "d"):
         return True
@@ -118,65 +107,12 @@ def _aside(axis: Axis, x: Array, i: int, count: int) -> Array:
 
 
 def _theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, x: Array) -> None:
-    """What the rows predict themselves, smooth between them, and the curves that the config asks for."""
-    rows = _rows(diagram, panel, y)
-    log = ax.get_xscale() == "log"
-    along = np.geomspace(x[0], x[-1], MESH) if log else np.linspace(x[0], x[-1], MESH)
-    for name, dash in zip(OWN, DASHES[1:], strict=False):
-        if str(diagram.quantity) == "frequency" and name in rows and rows[name].notna().any():
-            means = rows.groupby(diagram.layout.x)[name].mean().dropna()
-            at = means.index.to_numpy(dtype=float)
-            values: Any = PchipInterpolator(at, means)(along) if len(at) > 2 else means.to_numpy()
-            ax.plot(along if len(at) > 2 else at, values, linestyle=dash, lw=0.9, color=colour, label=name)
-    for rank, curve in enumerate(_curves(diagram)):
-        found = _along(curve, diagram, rows, along)
-        if found is not None:
-            style: dict[str, Any] = {"linestyle": DASHES[rank % 4], "lw": 0.9, "color": "black"}
-            ax.plot(along, found, **style, label=curve.label)
-    for rank, spec in enumerate(diagram.sweep.report.lines):
-        other = {"n": "d", "d": "n"}.get(diagram.layout.x)
-        if isinstance(spec, RatioCurve) and other is not None and rows[other].nunique() == 1:
-            size = float(rows[other].iloc[0])
-            at_ratio = size * spec.ratio if diagram.layout.x == "n" else size / spec.ratio
-            label = f"n = {spec.ratio:g}d" if spec.ratio != 1 else "n = d"
-            ax.axvline(at_ratio, color=CURVE_COLOURS[rank % 4], linestyle=DASHES[1], lw=0.9, label=label)
-
-
-def _rows(diagram: Diagram, panel: Panel, y: Any) -> pd.DataFrame:
-    rows = diagram.frame
-    where = dict(panel.where) if diagram.layout.y is None or y is None else {**panel.where, diagram.layout.y: y}
-    for name, value in where.items():
-        rows = rows[rows[name].isna() if pd.isna(value) else rows[name] == value]
-    return rows
-
-
-def _along(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> Array | None:
-    """The curve's values along x; None where another of its axes varies within the line, or is nowhere given."""
-    if diagram.layout.x not in curve.axes or (curve.axes == ("n", "d") and not diagram.proportion):
-        return None
-    arguments: list[Any] = []
-    for axis in curve.axes:
-        if axis == diagram.layout.x:
-            arguments.append(x)
-            continue
-        found = rows[axis].unique() if axis in rows else [_given(diagram.sweep.document, axis)]
-        if len(found) != 1 or found[0] is None:
-            return None
-        arguments.append(float(found[0]))
-    with np.errstate(all="ignore"):
-        return np.broadcast_to(np.asarray(curve.function(*arguments), dtype=float), x.shape)
-
-
-def _given(document: Mapping[str, Any], path: str) -> Any:
-    value: Any = document
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
-def _curves(diagram: Diagram) -> list[Curve]:
-    """The named curves of the config; of one that speaks of an obstacle, its complement where recovery is shown."""
-    names = [spec.name for spec in diagram.sweep.report.lines if isinstance(spec, NamedCurve)]
-    if diagram.quantity.column == "recovered":
-        names = [RISING.get(name, name) for name in names]
-    return [CURVES[name] for name in names if name in CURVES]
+    """What the rows predict themselves in the colour of their line, curves of the config in black, and ratios."""
+    for line in theory_along(diagram, panel, y, x, ax.get_xscale() == "log"):
+        dash = {"rows": DASHES[1 + line.rank], "curve": DASHES[line.rank % 4], "ratio": DASHES[1]}[line.source]
+        ink = {"rows": colour, "curve": "black", "ratio": CURVE_COLOURS[line.rank % 4]}[line.source]
+        style: dict[str, Any] = {"linestyle": dash, "lw": 0.9, "color": ink, "label": line.label}
+        if line.source == "ratio":
+            ax.axvline(float(line.points[0, 0]), **style)
+        else:
+            ax.plot(*line.points.T, **style)
