@@ -5,11 +5,14 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv)
 INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
 
-.PHONY: demo test docs vega lint format bench soak wheel clean
+.PHONY: demo papers test docs vega lint format bench soak wheel clean
 
 demo: $(VENV)/program
 	$(BIN)/recover sweep quickstart
 	$(BIN)/recover report results/quickstart
+
+papers: $(VENV)/program
+	$(BIN)/recover reproduce all
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2

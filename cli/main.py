@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "configs": ("configs", "List the configs that ship with the program."),
     "inspect": ("inspect", "Check the isometry conditions on your own matrix."),
     "replay": ("replay", "Run one stored trial again, and save what was drawn."),
+    "reproduce": ("reproduce", "Run the figures of the papers, and write their gallery."),
     "report": ("report", "Draw and tabulate stored grids."),
     "schema": ("schema", "Print the JSON schema of a config, for editors."),
     "select": ("select", "Choose the columns of your own table that matter."),

@@ -93,6 +93,8 @@ def _tables(analyses: list[Analysis], style: str, before: str) -> str:
         for name, table in named.items():
             if len(table):
                 rows = [[_shown(value) for value in row] for row in table.itertuples(index=False, name=None)]
+                if style == "github":  # a bar ends a cell there
+                    rows = [[text.replace("|", r"\|") for text in row] for row in rows]
                 text = tabulate(rows, headers=list(table.columns), tablefmt=style, disable_numparse=True)
                 parts.append(f"{before}{diagram.heading}: {name}\n\n{text}\n")
     return "\n".join(parts)
