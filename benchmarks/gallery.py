@@ -1,9 +1,11 @@
-"""Every config, run small, with every figure that it has: contact sheets to look at, and which texts are cut.
+"""Every config, run small, in every format, with every figure that it has: contact sheets to look at, and which texts
+are cut.
 
     python -m benchmarks.gallery [NAME ...]
 
 Sweeps are thinned to a few values of each axis and three replicates, and stopped after `SECONDS`; what is missing
-stays a hole at its place. Grids and pictures go to results/gallery, where a second run goes on; sheets to docs/gallery.
+stays a hole at its place. Grids, pictures and reports go to results/gallery, where a second run goes on; sheets to
+docs/gallery.
 """
 
 import copy
@@ -11,7 +13,8 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -27,8 +30,10 @@ from recovery.config import load, shipped
 from recovery.config.values import listed
 from recovery.errors import RecoverError
 from recovery.report.claims import Analysis
+from recovery.report.command import report
 from recovery.report.diagram import Diagram
 from recovery.report.figures import figures_beside, main_figure, render
+from recovery.report.formats import REPORT
 from recovery.store import read
 
 SECONDS = 60
@@ -61,7 +66,7 @@ def thinned(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _few(values: list[Any], most: int, largest: float | None) -> list[Any]:
-    kept = [value for value in values if largest is None or value <= largest] or values[:1]
+    kept = [value for value in values if largest is None or value <= largest] or values[:2]
     return [kept[i] for i in np.unique(np.linspace(0, len(kept) - 1, min(most, len(kept))).round().astype(int))]
 
 
@@ -144,7 +149,7 @@ def main(out: Path, place: Path, names: Sequence[str]) -> int:
     """Run, draw, measure and paste; the number of faults."""
     pictures: list[Path] = []
     count = 0
-    for folder in ("grids", "pictures"):
+    for folder in ("grids", "pictures", "reports"):
         (out / folder).mkdir(parents=True, exist_ok=True)
     for name in names or sorted(shipped()):
         _sweep(name, out / "grids")
@@ -153,6 +158,9 @@ def main(out: Path, place: Path, names: Sequence[str]) -> int:
         except RecoverError as error:
             print(f"{name}: {error}")
             continue
+        with redirect_stdout(StringIO()):
+            for one in REPORT:
+                report([out / "grids" / name], one, None, out / "reports" / f"{name}.{one}")
         kind, main_one = main_figure(analysis)
         for suffix, drawing in {"": main_one, **figures_beside(analysis)}.items():
             figure = drawing.draw()

@@ -102,6 +102,18 @@ def test_a_half_run_curve_keeps_the_values_of_its_own_panel() -> None:
     rows["ensemble"] = "gaussian"
     figure = drawn(analysed(rows, trials=35, axes=axes, data={"ensemble": "gaussian"}))
     assert [ax.get_xticks().tolist() for ax in figure.axes[:2]] == [[20, 40, 60, 80], [10, 20, 30]]
+    assert [ax.get_xlim() for ax in figure.axes[:2]] == [pytest.approx((17, 83)), pytest.approx((9, 31))]
+
+
+# 6: what a method does not measure
+
+
+def test_a_figure_does_not_call_undecided_what_a_method_does_not_measure() -> None:
+    rows = wendel_rows(n=[10, 20, 30], d=[5, 10], method=["isometry", "min_norm"])
+    rows["holds"] = rows["recovered"].where(rows["method"] == "isometry")
+    figure = drawn(analysed(rows, "holds"))
+    assert not any(word in text for text in key_of(figure) for word in ("undecided", "no trial finished"))
+    assert [text.get_text() for ax in figure.axes for text in ax.texts] == ["not measured"]
 
 
 # 7: figures

@@ -66,6 +66,16 @@ class Axis:
         return np.exp(borders) if self.kind == "log" else borders
 
     @cached_property
+    def reach(self) -> tuple[float, float]:
+        """From the first value to the last and a twentieth of that on either side; of one value, its cell."""
+        if len(self.values) == 1:
+            return float(self.edges[0]), float(self.edges[1])
+        centres = np.log(self.at) if self.kind == "log" else self.at
+        ends = np.array([centres.min(), centres.max()]) + 0.05 * np.ptp(centres) * np.array([-1, 1])
+        low, high = np.exp(ends) if self.kind == "log" else ends
+        return float(low), float(high)
+
+    @cached_property
     def ticks(self) -> list[tuple[float, Any]]:
         """(position, value) of the values to be labelled: all of a few, else some at even steps, round ones first."""
         pairs = list(zip(self.at.tolist(), self.values, strict=True))

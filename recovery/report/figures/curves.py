@@ -56,6 +56,7 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
     axis = Axis(_across(diagram, panel))
     place = {value: i for i, value in enumerate(axis.values)}
     set_axis(ax, "x", axis)
+    ax.set_xlim(axis.reach)
     if diagram.proportion:
         ax.set_ylim(-0.04, 1.04)
     elif scale_of(diagram).logarithmic and (diagram.table["value"].dropna() > 0).all():

@@ -86,7 +86,7 @@ class Sheet:
         ax.text(1.03, 0.5, text, transform=ax.transAxes, rotation=270, va="center", ha="left", fontsize=size)
 
     def write_titles(self) -> list[int]:
-        """Set the titles: words beside all of them, or, where one of them lacks the room, below all of them. Returns
+        """Set the titles: words beside all of them, or, where one panel lacks the room, below all of them. Returns
         the lines that each panel's takes."""
         size, small = (float(matplotlib.rcParams["axes.titlesize"]), 6.5 * self.style.larger)
         room = (0.8 if self.strips is None else 0.72) * self.room
@@ -94,11 +94,15 @@ class Sheet:
         beside = all(width(title, size) + width(right, small) + 0.1 <= room for title, right in named)
         lines = [wrapped(title, size, room) if title else [] for title, _ in named]
         words = [wrapped(re.sub("(?<!,) ", UNBROKEN, right), small, room) if right else [] for _, right in named]
-        below = 0 if beside else max(map(len, words))
-        for ax, left, right in zip(self.axes, lines, words, strict=True):
-            ax.set_title("\n".join(left + [""] * below), loc="left")
+        below = dict.fromkeys((row for row, _ in self.places), 0)
+        for (row, _), right in zip(self.places, words, strict=True):
+            below[row] = 0 if beside else max(below[row], len(right))
+        taken = []
+        for ax, (row, _), left, right in zip(self.axes, self.places, lines, words, strict=True):
+            ax.set_title("\n".join(left + [""] * below[row]), loc="left")
             ax.set_title("\n".join(right), loc="right", fontsize=small)
-        return [max(len(left) + below, len(right)) for left, right in zip(lines, words, strict=True)]
+            taken.append(max(len(left) + below[row], len(right)))
+        return taken
 
     def label(self, x: str, y: str) -> None:
         """Name the axes: x below the lowest panel of each column, y beside the first of each row."""
