@@ -1,8 +1,10 @@
 """What the runner costs: trials a second that compute nothing, parallel efficiency, and start to stored grid.
 
-python -m benchmarks.overhead [TRIALS]
+python -m benchmarks.overhead [TRIALS]        one cell, then 10 000 cells (1000000 takes minutes)
 """
 
+import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -31,6 +33,16 @@ architecture: relu
 patterns: {{kind: sampled, count: 1, all_ones: ignore}}
 method: {{kind: "benchmarks.overhead:Wait", seconds: {seconds}}}
 axes: {{n: [1], d: [1]}}
+"""
+MANY_CELLS = """
+name: cells
+replicates: {replicates}
+data: {{ensemble: gaussian}}
+planted: {{kind: linear}}
+architecture: relu
+patterns: {{kind: sampled, count: 1}}
+method: {{kind: "benchmarks.overhead:Wait"}}
+axes: {{n: {{start: 1, stop: 100}}, d: {{start: 1, stop: 100}}}}
 """
 
 
@@ -66,6 +78,28 @@ def sweep(folder: Path, replicates: int, seconds: float, jobs: int) -> tuple[flo
     return timed(lambda: run(plan(load(config), out), Options(Engine(jobs)), Progress()))
 
 
+def command(*arguments: object) -> str:
+    """Run `recover`; its wall and processor seconds, those of its workers included, and its peak memory."""
+    clock = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "recovery.cli", *map(str, arguments)], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - clock
+    assert status == 0
+    return f"{wall:.1f} s, {used.ru_utime + used.ru_stime:.1f} s of processor time, {used.ru_maxrss / 2**20:.2f} GiB"
+
+
+def many_cells(folder: Path, replicates: int) -> None:
+    """100 x 100 cells: sweep them, go on with nothing to do, and count them."""
+    config, out = folder / "cells.yaml", folder / "cells"
+    config.write_text(MANY_CELLS.format(replicates=replicates))
+    clock = time.perf_counter()
+    said = command("sweep", config, "--out", out, "--jobs", 2, "--quiet")
+    count = 10_000 * replicates
+    print(f"{count} trials of 10000 cells: {count / (time.perf_counter() - clock):.0f} trials/s with 2 workers, {said}")
+    print(f"  the same command again: {command('sweep', config, '--out', out, '--jobs', 2, '--quiet')}")
+    print(f"  recover status: {command('status', out)}")
+
+
 def main() -> None:
     trials = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with tempfile.TemporaryDirectory() as name:
@@ -83,6 +117,7 @@ def main() -> None:
                 f"parallel efficiency {count * seconds / 2 / wall:.2f}, "
                 f"{1e6 * processor / count:.0f} us a trial in the parent"
             )
+        many_cells(folder, max(trials // 10_000, 1))
 
 
 def _some(folder: Path, replicates: int) -> list[Trial]:
