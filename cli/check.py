@@ -17,19 +17,29 @@ if TYPE_CHECKING:
 @click.option(
     "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field of the config; repeatable."
 )
+@click.option("--forecast", is_flag=True, help="Time a few trials, and say how long all will take.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
+def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bool) -> None:
     """Validate CONFIG and say what it would run: axes, cells, trials, and where its results go.
 
-    CONFIG is a YAML file or the name of a shipped config (`recover configs`). Nothing is run or written. Exit status:
-    0 the config is valid, 2 it is not; then every error is listed with its position.
+    CONFIG is a YAML file or the name of a shipped config (`recover configs`). Nothing is written, and without
+    --forecast nothing is run. Exit status: 0 the config is valid, 2 it is not; then every error is listed with its
+    position.
     """
     from recovery.config import find, load
+    from recovery.runner.progress import duration
 
     sweep = load(config, overrides)
+    timing = None
+    if forecast:
+        from recovery.runner.forecast import time_sweep
+
+        timing = time_sweep(sweep)
     if as_json:
         facts = {"name": sweep.name, "title": sweep.title, "source": sweep.source, "axes": sweep.axes}
-        more = {"cells": len(sweep.cells), "trials": sweep.size, "claims": len(sweep.claims)}
+        more: dict[str, float] = {"cells": len(sweep.cells), "trials": sweep.size, "claims": len(sweep.claims)}
+        if timing is not None:
+            more["seconds"] = timing.seconds
         click.echo(json.dumps({"file": str(find(config)), **facts, **more}))
         return
     lines = [("file", str(find(config))), ("name", sweep.name), ("title", sweep.title), ("source", sweep.source)]
@@ -38,6 +48,7 @@ def command(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
         ("cells", f"{len(sweep.cells)}"),
         ("trials", _trials(sweep)),
         ("memory", _memory(sweep)),
+        ("time", "" if timing is None else f"about {duration(timing.seconds)} of one core, by {timing}"),
         ("claims", f"{len(sweep.claims)}"),
         ("results", f"results/{sweep.name}"),
     ]

@@ -206,13 +206,10 @@ def _forecast(planned: Plan, options: Options) -> str:
     if planned.next_round is not None:
         later = planned.sweep.size - len(planned.trials)
         lines.append(f"then up to {later} trials from round {planned.next_round[0]} on, placed by what came before")
-    if found.trials and found.seconds is None:
-        lines.append("no stored timings to estimate from: run a while with --max-time first")
-    elif found.seconds is not None:
-        alone = duration(found.seconds * options.engine.jobs)
-        lines.append(
-            f"about {duration(found.seconds)} with {options.engine.jobs} jobs ({alone} of one core), by stored timings"
-        )
+    if found.seconds is not None:
+        jobs = options.engine.jobs
+        alone = f"{duration(found.seconds * jobs)} of one core"
+        lines.append(f"about {duration(found.seconds)} with {jobs} jobs ({alone}), by {found.known_by}")
     return "\n".join(lines)
 
 

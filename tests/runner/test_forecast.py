@@ -1,0 +1,66 @@
+"""How long a sweep will take, from a few trials: exact where times follow the guesses, near where they bend."""
+
+from pathlib import Path
+
+import pytest
+
+from recovery.config import Trial, load
+from recovery.runner.batches import cost
+from recovery.runner.forecast import Timing, time_some, time_sweep
+
+from .sweeps import write_config
+
+AXES = {"n": {"start": 2, "stop": 40, "step": 2}, "d": [2, 4, 8, 16]}
+
+
+def trials(folder: Path) -> list[Trial]:
+    return list(load(write_config(folder, axes=AXES)).trials())
+
+
+class Machine:
+    """A clock, and trials that take `factor` cost^`power` seconds of it."""
+
+    def __init__(self, factor: float, power: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.factor, self.power, self.now = factor, power, 0.0
+        monkeypatch.setattr("recovery.runner.forecast.time.monotonic", lambda: self.now)
+
+    def seconds(self, trial: Trial) -> float:
+        return float(self.factor * cost(trial) ** self.power)
+
+    def time(self, trial: Trial, limit: float) -> float | None:
+        self.now += min(self.seconds(trial), limit)
+        return self.seconds(trial) if self.seconds(trial) <= limit else None
+
+
+def test_times_that_follow_the_guesses_are_told_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    some, machine = trials(tmp_path), Machine(1.0, 1.0, monkeypatch)
+    found = time_some(some, 5.0, machine.time)
+    assert found.seconds == pytest.approx(sum(map(machine.seconds, some)))
+    assert found.share == 1.0
+    assert str(found) == f"{found.timed} trials timed now"
+
+
+@pytest.mark.parametrize(("factor", "power"), [(20.0, 0.7), (100.0, 1.0), (300.0, 1.3)])
+def test_what_is_too_dear_to_time_lies_on_the_line_of_the_rest(
+    tmp_path: Path, factor: float, power: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some, machine = trials(tmp_path), Machine(factor, power, monkeypatch)
+    found = time_some(some, 5.0, machine.time)
+    assert found.seconds == pytest.approx(sum(map(machine.seconds, some)), rel=0.3)
+    assert machine.now <= 10.0
+    assert 0.2 < found.share < 0.9
+    assert "the dearest took too long" in str(found)
+
+
+def test_a_trial_that_hangs_or_dies_is_no_trial_to_wait_for(tmp_path: Path) -> None:
+    for act in ("hang", "die"):
+        config = write_config(tmp_path, method={"act": act}, axes={"n": [4], "d": [2]}, replicates=3)
+        found = time_some(list(load(config).trials()), 0.5)
+        assert found.seconds >= 0.0
+
+
+def test_rounds_to_come_are_as_dear_as_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recovery.runner.forecast.time_some", lambda some: Timing(float(len(some)), 1, 1.0))
+    sampling = {"kind": "boundary", "rounds": 3, "budget": 1000}
+    sweep = load(write_config(tmp_path, method={"act": "transition"}, sampling=sampling, axes=AXES))
+    assert time_sweep(sweep).seconds == pytest.approx(1000)
