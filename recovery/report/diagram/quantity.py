@@ -18,6 +18,7 @@ LABELS = {
     "max_deviation": "largest deviation",
     "absolute_distance": "absolute distance",
     "test_distance": "test distance",
+    "test_mse": "test MSE",
     "isometry_value": "isometry value",
     "seconds": "seconds",
 }

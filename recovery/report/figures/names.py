@@ -42,9 +42,14 @@ WORDS = {
     "cubic_gaussian": "cubic Gaussian",
     "whitened_cubic": "whitened cubic Gaussian",
     "rademacher": "Rademacher",
+    "lasso": "LASSO",
+    "omp": "orthogonal matching pursuit",
+    "forest": "random forest",
+    "boosting": "gradient boosting",
+    "lm": "Levenberg-Marquardt",
 }
 """Values whose plain form is a program's word."""
-BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means")
+BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means", "selector")
 """Coordinates whose values say by themselves what they are."""
 
 

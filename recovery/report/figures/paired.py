@@ -35,17 +35,20 @@ def draw_paired(diagram: Diagram, first: str = "convex_recovered", second: str =
     cells = diagram.cells
     table = pair_cells(diagram.frame, cells.code, len(cells.keys), first, second)
     one, other = (WORDS.get(name, plain(name)) for name in (first, second))
+    marked = False
     with panel_sheet(diagram, diagram.panels, aspect=0.8) as page:
         for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
             part = table.loc[panel.cells.index]
             mesh = draw_cells(ax, panel, panel.matrix(part["difference"]), Normalize(-1, 1), DIFFERENCES)
             at = panel.cells[(part["p_value"] < LEVEL).to_numpy()]
+            marked = marked or len(at) > 0
             ax.plot(Axis(panel.x).at[at["ix"]], Axis(panel.y).at[at["iy"]], "o", color="black", markersize=1.6)
             whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
             counts = f"{one} {whole.only_first}, {other} {whole.only_second}, p = {whole.p_value:.2g}"
             page.name(i, where_label(panel.where), counts)
         page.label(axis_label(diagram.layout.x), axis_label(diagram.layout.y))
         page.bar(mesh, f"fraction recovered: {one} less {other}")
-        label = "exact test below 5 %; in titles, trials that one alone recovers"
-        page.add([Line2D([], [], color="black", linestyle="none", marker="o", markersize=3, label=label)])
+        page.add([Line2D([], [], linestyle="none", label="in titles: trials that one alone recovers")])
+        if marked:
+            page.add([Line2D([], [], color="black", linestyle="none", marker="o", ms=3, label="exact test below 5 %")])
     return page.figure

@@ -32,6 +32,8 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "none": (False, False),
     "columns": ("col", "col"),
 }
+LABELS_BESIDE = 1.7
+"""Inches of labels that stand side by side under a panel; more of them are turned."""
 FEW_TICKS = 4
 """Labels of a log scale that fit below a panel."""
 UNBROKEN = "\u00a0"
@@ -259,7 +261,8 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     ticks = [] if list(axis.values) == [None] else axis.ticks
     drawn.set_ticks([at for at, _ in ticks], [value_label(value) for _, value in ticks])
     drawn.set_ticks([], minor=True)
-    if which == "x" and sum(len(value_label(value)) for _, value in ticks) > 28:
+    size = float(matplotlib.rcParams["xtick.labelsize"])
+    if which == "x" and sum(width(value_label(value), size) for _, value in ticks) > LABELS_BESIDE:
         ax.tick_params(axis="x", rotation=30)
 
 
