@@ -145,6 +145,25 @@ def _sweep(name: str, out: Path) -> None:
     subprocess.run([*command, "--max-time", f"{SECONDS}s"], check=False, capture_output=True)
 
 
+def drawn(name: str, out: Path) -> tuple[list[Path], int]:
+    """Write a stored grid in every format; of its figures the pictures, and how many texts of theirs are wrong."""
+    analysis = Analysis(Diagram.of(read(out / "grids" / name)))
+    with redirect_stdout(StringIO()):
+        for one in REPORT:
+            report([out / "grids" / name], one, None, out / "reports" / f"{name}.{one}")
+    kind, main_one = main_figure(analysis)
+    pictures, count = list[Path](), 0
+    for suffix, drawing in {"": main_one, **figures_beside(analysis)}.items():
+        figure = drawing.draw()
+        picture = out / "pictures" / f"{name}{'-' if suffix else ''}{suffix}.png"
+        picture.write_bytes(render(figure, "png", DOTS))
+        pictures.append(picture)
+        wrong = faults(figure)
+        count += len(wrong)
+        print(f"{picture.stem}: {suffix or kind}{''.join(f'{chr(10)}  {text}' for text in wrong)}", flush=True)
+    return pictures, count
+
+
 def main(out: Path, place: Path, names: Sequence[str]) -> int:
     """Run, draw, measure and paste; the number of faults."""
     pictures: list[Path] = []
@@ -154,26 +173,16 @@ def main(out: Path, place: Path, names: Sequence[str]) -> int:
     for name in names or sorted(shipped()):
         _sweep(name, out / "grids")
         try:
-            analysis = Analysis(Diagram.of(read(out / "grids" / name)))
+            found, wrong = drawn(name, out)
         except RecoverError as error:
             print(f"{name}: {error}")
-            continue
-        with redirect_stdout(StringIO()):
-            for one in REPORT:
-                report([out / "grids" / name], one, None, out / "reports" / f"{name}.{one}")
-        kind, main_one = main_figure(analysis)
-        for suffix, drawing in {"": main_one, **figures_beside(analysis)}.items():
-            figure = drawing.draw()
-            picture = out / "pictures" / f"{name}{'-' if suffix else ''}{suffix}.png"
-            picture.write_bytes(render(figure, "png", DOTS))
-            pictures.append(picture)
-            wrong = faults(figure)
-            count += len(wrong)
-            print(f"{picture.stem}: {suffix or kind}{''.join(f'{chr(10)}  {text}' for text in wrong)}", flush=True)
+            wrong, found = 1, []
+        pictures += found
+        count += wrong
     place.mkdir(parents=True, exist_ok=True)
     for i, sheet in enumerate(sheets(pictures)):
         sheet.save(place / f"sheet-{i + 1}.png", optimize=True)
-    print(f"{len(pictures)} figures, {count} texts cut or overlapping")
+    print(f"{len(pictures)} figures, {count} faults: texts cut or overlapping, configs that cannot be shown")
     return count
 
 
