@@ -51,6 +51,13 @@ def test_rows_and_columns_are_named_once_and_every_panel_has_its_letter() -> Non
     assert gallery.faults(figure) == []
 
 
+def test_one_column_of_panels_has_room_for_what_stands_above_them() -> None:
+    figure = drawn(analysed(small(ensemble=["gaussian", "haar", "rademacher"]), report=REPORT | {"rows": "ensemble"}))
+    assert titles(figure, 3) == ["(a)", "(b)", "(c)"]
+    assert row_names(figure) == ["Gaussian", "Haar", "Rademacher"]
+    assert gallery.faults(figure) == []
+
+
 def test_one_of_the_two_takes_the_remaining_axes() -> None:
     rows = small(noise=[0.0, 0.1], ensemble=["gaussian", "haar"], method=["min_norm", "isometry"])
     layout = Diagram.of(grid(rows, report=REPORT | {"rows": "noise"})).layout

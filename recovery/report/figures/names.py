@@ -70,7 +70,8 @@ def value_label(value: Any) -> str:
     if str(value) in WORDS:
         return WORDS[str(value)]
     first, *rest = str(value).split(" ")
-    return plain(", ".join([WORDS.get(first, first), *rest]).replace("_", " ").replace("=", " = "))
+    words = WORDS.get(first, first) + "".join(f"{',' if '=' in part else ''} {part}" for part in rest)
+    return plain(words.replace("_", " ").replace("=", " = "))
 
 
 def number(value: float) -> str:

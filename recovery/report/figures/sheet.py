@@ -32,6 +32,8 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "none": (False, False),
     "columns": ("col", "col"),
 }
+BESIDE_AXES = 1.1
+"""Inches that the labels at the left and a colour bar at the right take from all panels."""
 LABELS_BESIDE = 1.7
 """Inches of labels that stand side by side under a panel; more of them are turned."""
 FEW_TICKS = 4
@@ -91,7 +93,8 @@ class Sheet:
         """Set the titles: words beside all of them, or, where one panel lacks the room, below all of them. Returns
         the lines that each panel's takes."""
         size, small = (float(matplotlib.rcParams["axes.titlesize"]), 6.5 * self.style.larger)
-        room = (0.8 if self.strips is None else 0.72) * self.room
+        beside_axes = BESIDE_AXES * self.style.larger * (1.0 if self.strips is None else 1.6)
+        room = (float(self.figure.get_figwidth()) - beside_axes) / self.across - 0.1
         named = [self.titles.get(i, ("", "")) for i in range(len(self.axes))]
         beside = all(width(title, size) + width(right, small) + 0.1 <= room for title, right in named)
         lines = [wrapped(title, size, room) if title else [] for title, _ in named]
@@ -261,7 +264,7 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     ticks = [] if list(axis.values) == [None] else axis.ticks
     drawn.set_ticks([at for at, _ in ticks], [value_label(value) for _, value in ticks])
     drawn.set_ticks([], minor=True)
-    size = float(matplotlib.rcParams["xtick.labelsize"])
+    size = FontProperties(size=matplotlib.rcParams["xtick.labelsize"]).get_size_in_points()
     if which == "x" and sum(width(value_label(value), size) for _, value in ticks) > LABELS_BESIDE:
         ax.tick_params(axis="x", rotation=30)
 
