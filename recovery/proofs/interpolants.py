@@ -83,6 +83,8 @@ def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[i
     are then enough, as the others hold by themselves.
     """
     live = [int(i) for i in np.flatnonzero(balls.model.X.any(axis=1))]
+    if not live:  # no weight has any image
+        return {}
     d = balls.model.X.shape[1]
     few = groups[: 1 + 2 * -(-len(live) // d)]
     attempts = [(few, live), (groups, live)]

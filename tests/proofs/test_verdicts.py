@@ -226,3 +226,18 @@ def arb_matrix(rows):
     from flint import arb_mat
 
     return arb_mat([[arb(a) for a in row] for row in rows])
+
+
+class Zeros:
+    """An ensemble of no data."""
+
+    def draw(self, rng, n, d):
+        return np.zeros((n, d))
+
+
+@pytest.mark.parametrize("program", ["gated", "exact"])
+def test_where_all_rows_are_zero_nothing_is_cheaper_than_no_weights(program):
+    instance, method = instance_of(0, 4, 2, Linear(), ensemble=Zeros()), MinNorm(program=program)
+    assert method(instance, SKIP).verdict == "not_optimal"
+    assert verify_rigorously(instance, SKIP, method, "not_optimal").proved
+    assert not verify_rigorously(instance, SKIP, method, "recovered").proved
