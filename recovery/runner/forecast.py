@@ -2,7 +2,8 @@
 
 The methods' costs only say which trials are alike. Trials of one kind are cut into strata of equal guessed work; of
 each, as many as there is time for are timed, the cheapest strata first. A stratum that is too dear to time takes the
-ratio of time to guess of those below it, along the line through their logarithms.
+ratio of time to guess of those below it, along the line through their logarithms; where none of its kind was timed,
+the guess is all there is.
 """
 
 import math
@@ -19,6 +20,7 @@ from recovery.runner.supervised import Limits, end_runners, measure_supervised
 SECONDS = 4.0
 """Spent on timing trials."""
 STRATA = 4
+MOST_KINDS = 12
 MOST_SAMPLES = 150
 """Of a stratum."""
 SHORTEST = 0.1
@@ -69,7 +71,7 @@ def time_some(
     """Time a few of these trials for about so many seconds, by `time_one(trial, limit)`; see the module."""
     clock = time_one or wall_seconds
     try:
-        return _timed([_strata(list(group)) for _, group in groupby(sorted(trials, key=_kind), _kind)], seconds, clock)
+        return _timed([_strata(kind) for kind in _kinds(trials)], seconds, clock)
     finally:
         end_runners()
 
@@ -98,12 +100,10 @@ def _timed(
                 break
         if guessed:
             found[k][i] = took / guessed
-    known = sorted(ratio for ratios in found for ratio in ratios.values())
-    middle = known[len(known) // 2] if known else 1.0
     total = timed_work = work = 0.0
     for strata, ratios in zip(kinds, found, strict=True):
         for i, stratum in enumerate(strata):
-            total += stratum.work * _ratio(strata, ratios, i, middle)
+            total += stratum.work * _ratio(strata, ratios, i)
             work, timed_work = work + stratum.work, timed_work + stratum.work * (i in ratios)
     return Timing(total, timed, timed_work / work)
 
@@ -114,9 +114,16 @@ def wall_seconds(trial: Trial, limit: float) -> float | None:
     return None if row["status"] == "timeout" else float(row["seconds"] or 0.0)
 
 
-def _kind(trial: Trial) -> tuple[str, ...]:
-    cell = trial.cell
-    return type(cell.method).__name__, str(cell.architecture), str(cell.setting.noise > 0)
+def _kinds(trials: Sequence[Trial]) -> list[list[Trial]]:
+    """Trials that differ in their size alone, or by their methods' classes where there are too many such."""
+    for name in (repr, lambda method: type(method).__name__):
+        kinds: dict[tuple[str, str, bool], list[Trial]] = {}
+        for cell, group in groupby(trials, lambda trial: trial.cell):
+            key = name(cell.method), str(cell.architecture), cell.setting.noise > 0
+            kinds.setdefault(key, []).extend(group)
+        if len(kinds) <= MOST_KINDS:
+            break
+    return list(kinds.values())
 
 
 def _strata(trials: list[Trial]) -> list[Stratum]:
@@ -131,13 +138,13 @@ def _strata(trials: list[Trial]) -> list[Stratum]:
     return [Stratum(piece, sum(map(cost, piece))) for piece in pieces if piece]
 
 
-def _ratio(strata: Sequence[Stratum], ratios: dict[int, float], i: int, otherwise: float) -> float:
+def _ratio(strata: Sequence[Stratum], ratios: dict[int, float], i: int) -> float:
     """Seconds a second of guess in stratum i: as timed, or along the line through what was timed of its kind."""
     if i in ratios:
         return ratios[i]
     known = [(math.log(strata[j].guess), math.log(max(ratio, 1e-12))) for j, ratio in sorted(ratios.items())]
     if not known:
-        return otherwise
+        return 1.0
     x, y = (sum(values) / len(known) for values in zip(*known, strict=True))
     spread = sum((a - x) ** 2 for a, _ in known)
     slope = sum((a - x) * (b - y) for a, b in known) / spread if spread > 0 else 0.0

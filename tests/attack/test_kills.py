@@ -17,7 +17,7 @@ from tests.runner.sweeps import rows, sweep, write_config
 def test_kills_lose_nothing_and_repeat_nothing(tmp_path: Path, kills: int) -> None:
     slow, out = tmp_path / "slow", tmp_path / "out"
     method = {"act": "linger", "seconds": 0.05, "path": str(slow)}
-    config = write_config(tmp_path, method=method, replicates=30 * kills)
+    config = write_config(tmp_path, method=method, replicates=10 * kills)
     found = kill_and_resume(config, out, kills, random.Random(1), slow=slow, compacting=True)
     assert len(found) == kills
     print(f"{kills} kills; rows stored at each: {found}")
