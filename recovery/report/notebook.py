@@ -1,7 +1,7 @@
-"""Grids in a notebook: `recovery.read("results/x")` shows its diagram, and `.plot()` gives the figure."""
+"""Grids in a notebook: `recovery.read("results/x")` shows its diagram; `.chart()` and `.plot()` give it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -9,12 +9,15 @@ from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.figures import draw_into, main_figure, render
+from recovery.report.figures import draw_into, main_figure, main_kind, render
 from recovery.store import Grid
+
+if TYPE_CHECKING:
+    from altair import ConcatChart
 
 
 class Results:
-    """A stored grid with its report: `frame`, `sweep`, `cells()`, `thresholds()`, `claims()`, `plot()`."""
+    """A stored grid with its report: `frame`, `sweep`, `cells()`, `thresholds()`, `claims()`, `plot()`, `chart()`."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -55,6 +58,13 @@ class Results:
         figure = ax.get_figure(root=True)
         assert figure is not None, "an Axes that stands in no figure"
         return figure
+
+    def chart(self, value: str | None = None) -> "ConcatChart":
+        """The diagram as an Altair chart: where it is pointed at, it shows the cell's numbers."""
+        from recovery.report.charts.chart import chart  # Altair takes half a second to import
+
+        analysis = self.analysis(value)
+        return chart(analysis, main_kind(analysis))
 
     def _repr_png_(self) -> bytes:
         return render(self.plot(), "png")

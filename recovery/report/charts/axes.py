@@ -26,7 +26,7 @@ def coordinate(name: str, values: Any) -> Json:
     }
 
 
-def coordinates(diagram: Diagram) -> tuple[list[Json], dict[str, Array]]:
+def coordinates(diagram: Diagram) -> tuple[list[Json], dict[str, Any]]:
     """The coordinates of a diagram, across and up first; and for each the place of every cell's value, panel by
     panel."""
     layout, panels = diagram.layout, diagram.panels

@@ -5,35 +5,47 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.report.charts.axes import Json, coordinates
-from recovery.report.charts.values import Gathered, choices
+from recovery.report.charts.axes import Json, coordinate, coordinates
+from recovery.report.charts.values import Gathered, choices, rounded
 from recovery.report.claims import Analysis, brief
-from recovery.report.diagram import Cells, Diagram, lines
+from recovery.report.diagram import Axis, Cells, Diagram, lines, theory_along
 from recovery.report.figures import letters
 from recovery.report.statistics import sizes_in_words
+from recovery.types import Array
 
 MOST_IDS = 50_000
 """Grids with more trials than this list only those that failed, by cell."""
+THIN = 4
+"""Of the points of a line of theory, every fourth."""
+RATIO = {"of": "n"}
+"""n/d stands for n, which it gives with d."""
 FREE = "95 % interval without a curve"
 
 
-def payload(analysis: Analysis, form: str) -> Json:
-    """One grid, first shown as a `map` or as `curves`. In lists with an entry a cell, cells stand panel by panel."""
+def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
+    """One grid, first shown as its figure is: a `map`, a `profile`, or `ratios`, fractions along n/d.
+
+    In lists with an entry a cell, cells stand panel by panel. every: all that was measured, not only what is shown.
+    """
     diagram = analysis.diagram
     layout = diagram.layout
     order = np.concatenate([panel.cells.index.to_numpy() for panel in diagram.panels])
     column = Gathered(order)
     keys, places = coordinates(diagram)
+    if kind == "ratios":
+        keys.append(RATIO | coordinate("n/d", ratios := np.unique(_ratio(places, keys))))
+        places["n/d"] = np.searchsorted(ratios, _ratio(places, keys))
     counts = diagram.cells.counts()
-    shown = choices(diagram, column)
+    shown = choices(diagram, column, every)
     return {
         "name": diagram.name,
         "title": diagram.heading,
         "path": diagram.grid.path.as_posix(),
         "keys": keys,
-        "x": layout.x,
-        "y": layout.y,
-        "form": form,
+        "plane": [layout.x, layout.y],
+        "x": "n/d" if kind == "ratios" else layout.x,
+        "y": "d" if kind == "ratios" else layout.y,
+        "form": "map" if kind == "map" else "curves",
         "places": {name: place.tolist() for name, place in places.items()},
         "panels": [_panel(analysis, i) for i in range(len(diagram.panels))],
         **{name: column(counts[name]) for name in ("trials", "ok", "failed", "missing")},
@@ -43,6 +55,7 @@ def payload(analysis: Analysis, form: str) -> Json:
         "certificates": _certificates(diagram, column),
         "ids": _ids(diagram.cells, order),
         "lines": _lines(diagram),
+        "theory": _theory(diagram) if kind == "profile" else [],
     }
 
 
@@ -106,6 +119,27 @@ def _lines(diagram: Diagram) -> list[Json]:
         {"label": line.label, "secondary": line.secondary, "points": np.round(line.points, 3).tolist()}
         for line in lines(diagram)
     ]
+
+
+def _theory(diagram: Diagram) -> list[Json]:
+    """Theory along the coordinate across, for each panel and each value of the other one; of a ratio no value."""
+    found = []
+    for i, panel in enumerate(diagram.panels):
+        for k, y in enumerate(panel.y):
+            axis, there = Axis(panel.x), np.sort(panel.cells.loc[panel.cells["iy"] == k, "ix"].to_numpy())
+            if axis.kind == "even" or len(there) < 2:
+                continue
+            lines_ = theory_along(diagram, panel, y, axis.at[there], axis.kind == "log")
+            for line in lines_:
+                points = [[float(f"{at:.6g}"), *rounded(np.array([value]), 5)] for at, value in line.points[::THIN]]
+                found.append({"panel": i, "label": line.label, "points": points})
+    return found
+
+
+def _ratio(places: dict[str, Any], keys: list[Json]) -> Array:
+    """n/d of every cell."""
+    values = {key["name"]: np.array(key["values"]) for key in keys if key["name"] in ("n", "d")}
+    return np.round(values["n"][places["n"]] / values["d"][places["d"]], 9)
 
 
 def _certificates(diagram: Diagram, column: Gathered) -> Json:

@@ -51,7 +51,7 @@ SPAN = {"x": _at("x", "x"), "x2": {"field": "x2"}, "y": _at("y", "y"), "y2": {"f
 POINT = {"x": _at("x", "x"), "y": _at("y", "y")}
 KEY = {"title": None, "orient": "top", "direction": "vertical", "labelLimit": 300}
 LINE_KEY = {**KEY, "symbolType": "stroke", "symbolSize": 500, "symbolStrokeWidth": 2, "symbolOpacity": 1}
-POINT_KEY = {**KEY, "symbolFillColor": "#ffffff", "symbolOpacity": 1, "symbolStrokeWidth": 1.2, "symbolSize": 60}
+POINT_KEY = {**KEY, "symbolOpacity": 1, "symbolStrokeWidth": 1.2, "symbolSize": 60}
 STROKE = {
     "stroke": {"field": "label", "type": "nominal", "legend": LINE_KEY, "$": "stroke"},
     "strokeDash": {"field": "label", "type": "nominal", "legend": LINE_KEY, "$": "dash"},
@@ -64,7 +64,7 @@ THEORY = [
     },
     {
         "data": {"$": "lines"},
-        "mark": {"type": "line", "clip": True, "strokeWidth": 2},
+        "mark": {"type": "line", "clip": True, "$": "weight"},
         "encoding": {**POINT, "detail": {"field": "part"}, "order": {"field": "k"}, **STROKE},
     },
 ]
@@ -125,9 +125,9 @@ MAP: Json = {
                 "type": "point",
                 "clip": True,
                 "opacity": 1,
-                "strokeWidth": 2.8,
+                "strokeWidth": 4,
                 "stroke": "#ffffff",
-                "fill": "#ffffff",
+                "filled": False,
                 "$": "dot",
             },
             "encoding": {**POINT, **SHAPE},
@@ -138,9 +138,9 @@ MAP: Json = {
                 "type": "point",
                 "clip": True,
                 "opacity": 1,
-                "strokeWidth": 1.1,
+                "strokeWidth": 1.2,
                 "stroke": "#000000",
-                "fill": "#ffffff",
+                "filled": False,
                 "$": "dot",
             },
             "encoding": {**POINT, **SHAPE},
@@ -157,6 +157,7 @@ CURVES: Json = {
     "title": {"$": "title"},
     "$": "size",
     "layer": [
+        *THEORY[1:],
         {
             "data": {"$": "cells"},
             "mark": {"type": "rule", "clip": True, "strokeWidth": 1.2, "opacity": 0.6},
@@ -174,10 +175,9 @@ CURVES: Json = {
         },
         {
             "data": {"$": "cells"},
-            "mark": {"type": "point", "clip": True, "filled": True, "size": 34, "opacity": 1},
+            "mark": {"type": "point", "filled": True, "size": 34, "opacity": 1},
             "encoding": {**POINT, "color": {"field": "series", "type": "nominal", "$": "series"}, "$": "tooltip"},
         },
-        *THEORY,
         NOTE,
         {
             "data": {"$": "here"},

@@ -63,16 +63,16 @@ def rounded(array: Array, digits: int = 4) -> list[float | None]:
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in array.tolist()]
 
 
-def choices(diagram: Diagram, column: Gathered) -> list[Json]:
-    """Every value that the grid measured, the diagram's own first; and for deviations and distances every tolerance.
-    Of a fine grid four values, their medians, and no choice of tolerance."""
+def choices(diagram: Diagram, column: Gathered, every: bool) -> list[Json]:
+    """The diagram's own value; with `every` all that the grid measured, and of deviations and distances each tolerance.
+    Of a fine grid four values, their medians, and no tolerances."""
     fine, found = len(diagram.table) > FINE, list[Json]()
-    measured = diagram.measured
+    measured = diagram.measured if every else [diagram.quantity]
     if fine:
         measured = sorted(measured, key=lambda q: (q != diagram.quantity, q.column not in COSTS))[:4]
     for quantity in measured:
         found.append(_choice(replace(diagram, quantity=quantity), column, fine))
-        if quantity.at_most is None and quantity.column in COLUMNS and not fine:
+        if every and quantity.at_most is None and quantity.column in COLUMNS and not fine:
             tallies = diagram.cells.tallies(quantity.column, TOLERANCES)
             found += [
                 _fraction(Quantity(quantity.column, bound), tally, column, scale_of(diagram).colours)

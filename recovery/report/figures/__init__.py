@@ -1,7 +1,7 @@
 """Diagrams and what was recorded beside them, drawn by matplotlib."""
 
 from recovery.report.figures.difference import DIFFERENCES, draw_difference
-from recovery.report.figures.main import Drawing, draw_into, figures_beside, main_figure
+from recovery.report.figures.main import Drawing, draw_into, figures_beside, main_figure, main_kind
 from recovery.report.figures.map import draw_map
 from recovery.report.figures.names import letters
 from recovery.report.figures.sheet import render
@@ -15,5 +15,6 @@ __all__ = [
     "figures_beside",
     "letters",
     "main_figure",
+    "main_kind",
     "render",
 ]

@@ -62,6 +62,7 @@ def _grid(found: Comparison) -> Json:
         "title": f"{found.second.name} less {found.first.name}",
         "path": "",
         "keys": keys,
+        "plane": [layout.x, layout.y],
         "x": layout.x,
         "y": keys[1]["name"] if len(keys) > len(layout.panels) + 1 else None,
         "form": "map",
@@ -96,6 +97,7 @@ def _grid(found: Comparison) -> Json:
         "certificates": {},
         "ids": [],
         "lines": [],
+        "theory": [],
     }
 
 

@@ -25,15 +25,15 @@
   const start = (g) => { const c = g.choices[0]; return { x: g.x, y: g.y, form: g.form, panel: null, value: c.base, at: c.at, look: c.looks[0].of, sx: null, sy: null, sc: null }; };
   let index = 0, state = start(grids[0]), view, drawn = null, focus = null, held = false, sorted = [null, 1];
   const grid = () => grids[index];
-  const others = (name) => grid().keys.map((key) => key.name).filter((other) => other !== name);
+  const others = (name) => { const key = grid().keys.find((k) => k.name === name); return grid().keys.filter((k) => k !== key && k.of !== name && k.name !== key.of).map((k) => k.name); };
   const CHOICES = { // for every control what it offers, as [value, words], in the order in which one depends on another
     grid: () => grids.map((g, k) => [String(k), g.name]),
     value: () => [...new Map(grid().choices.map((c) => [c.base, c.label.split(" ≤ ")[0]]))],
     at: () => grid().choices.filter((c) => c.base === state.value).map((c) => [c.at, c.at === null ? "none" : `at most ${c.at}`]),
     look: () => grid().choices.find((c) => c.base === state.value && c.at === state.at).looks.map((l) => [l.of, l.of === "value" ? "estimate" : { low: "lower limit", high: "upper limit" }[l.of] || l.of]),
-    form: () => [["map", "map"], ["curves", "curves"]].slice(grid().ring || grid().keys.length < 2 ? (grid().ring ? 0 : 1) : 0, grid().ring ? 1 : 2),
+    form: () => [["map", "map"], ["curves", "curves"]].filter(([form]) => (form === "map" ? grid().keys.length > 1 : !grid().ring)),
     x: () => grid().keys.map((key) => [key.name, key.label]),
-    y: () => (grid().keys.length < 2 ? [] : others(state.x).map((name) => [name, grid().keys.find((key) => key.name === name).label])),
+    y: () => [...(grid().y === null ? [[null, "none"]] : []), ...others(state.x).map((name) => [name, grid().keys.find((key) => key.name === name).label])],
     panel: () => { const all = new View(grid(), { ...state, panel: null }).all; return all.length > 1 ? [[null, "all"], ...all.map((p) => [p.name, p.title])] : []; },
     sx: () => ways(grid().keys.find((key) => key.name === state.x).ways),
     sy: () => (state.y === null || state.form === "curves" ? [] : ways(grid().keys.find((key) => key.name === state.y).ways)),
@@ -94,13 +94,13 @@
   async function draw() {
     const mine = ++turn, stage = byId("maps"), made = new View(grid(), state), look = theme(dark.matches ? "dark" : "light");
     let width = stage.clientWidth, result;
-    for (let attempt = 0; attempt < 2; attempt++) { // legends and labels may need more room than was left for them
+    for (let attempt = 0; attempt < 3; attempt++) { // legends and labels may need more room than was left for them
       const holder = element("div");
       result = await embed(holder, made.spec(look, width));
       if (mine !== turn) { result.finalize(); return; }
       stage.replaceChildren(holder);
       const excess = holder.scrollWidth - stage.clientWidth;
-      if (excess <= 0 || attempt) break;
+      if (excess <= 0 || attempt === 2) break;
       result.finalize();
       width -= excess + 4;
     }
@@ -208,6 +208,7 @@
   function detail() {
     const box = byId("detail"), g = grid();
     box.replaceChildren();
+    box.classList.toggle("idle", !focus);
     if (!focus) { box.append(element("p", "Point at a cell, or move to the figure with the Tab key and use the arrow keys.")); return; }
     const { panel, ix, iy } = focus, there = view.shown[panel], i = view.cell(there, ix, iy);
     const where = [view.x.words[ix], ...(view.y ? [view.y.words[iy]] : []), ...(there.name ? [there.name] : [])];

@@ -10,7 +10,7 @@ import pandas as pd
 
 from recovery.report.charts import Json, fits, payload
 from recovery.report.claims import Analysis, in_words
-from recovery.report.figures import figures_beside, main_figure, render
+from recovery.report.figures import figures_beside, main_figure, main_kind, render
 from recovery.report.pages.html import document, pictures, table
 from recovery.report.statistics import DIRECTIONS, FINE, sizes_in_words
 
@@ -38,16 +38,17 @@ def as_html(analyses: list[Analysis]) -> str:
         *[_provenance(analysis) for analysis in analyses],
     ]
     title = " · ".join(analysis.diagram.title for analysis in analyses)
-    grids = [payload(analysis, "map" if main_figure(analysis)[0] == "map" else "curves") for analysis in analyses]
+    grids = [payload(analysis, main_kind(analysis)) for analysis in analyses]
     return document(title, body, {"grids": grids, "charts": charts})
 
 
 def _pictures(analyses: list[Analysis]) -> str:
-    """What was drawn of trials beside the charts: paths of training, pairs."""
+    """What was drawn of trials beside the charts: several values side by side, paths of training, pairs."""
     drawn = []
     for analysis in analyses:
         name = f"{analysis.diagram.name}: " if len(analyses) > 1 else ""
-        for figure in figures_beside(analysis).values():
+        several = [main_figure(analysis)[1]] if analysis.diagram.beside else []
+        for figure in [*several, *figures_beside(analysis).values()]:
             drawn.append((name + figure.words, render(figure.draw(), "png", SCREEN)))
     return f"<h2>Figures</h2>{pictures(drawn)}" if drawn else ""
 

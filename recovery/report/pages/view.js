@@ -59,8 +59,8 @@ class View {
 
   // the cells by the coordinates that are neither across nor up; as the report has them if those are its panels
   panels() {
-    const { grid } = this, rest = grid.keys.filter((key) => key !== this.x && key !== this.y);
-    const own = grid.keys.length === rest.length + (grid.y === null ? 1 : 2) && rest.every((key) => key.name !== grid.x && key.name !== grid.y);
+    const { grid } = this, base = (key) => key && (key.of || key.name), taken = [base(this.x), base(this.y)], plane = [grid.x, grid.y].map((name) => base(this.key(name)));
+    const rest = grid.keys.filter((key) => !key.of && !taken.includes(key.name)), own = taken.every((name) => plane.includes(name)) && plane.every((name) => taken.includes(name));
     const width = this.x.values.length, place = (i) => (this.y ? grid.places[this.y.name][i] : 0) * width + grid.places[this.x.name][i];
     let found;
     if (own) {
@@ -81,15 +81,14 @@ class View {
 
   cell(panel, ix, iy) { return panel.at.get(iy * this.x.values.length + ix); }
   // whether what was estimated over the report's own plane belongs on this one, and whether its axes are swapped
-  get plane() { return this.y !== null && [this.x.name, this.y.name].every((name) => name === this.grid.x || name === this.grid.y); }
-  get swapped() { return this.x.name !== this.grid.x; }
+  get plane() { return this.y !== null && [this.x.name, this.y.name].every((name) => this.grid.plane.includes(name)); }
+  get swapped() { return this.x.name !== this.grid.plane[0]; }
   get first() { return this.choice === this.grid.choices[0] && this.look === this.choice.looks[0]; }
 
   lines() {
-    if (this.state.form === "curves") return this.grid.theory ? this.grid.theory.filter((line) => this.theoryFits(line)) : [];
+    if (this.state.form === "curves") return this.first && this.x.name === this.grid.x && (this.y ? this.y.name : null) === this.grid.y ? this.grid.theory : [];
     return this.plane && [this.across, this.up].every((way) => way.kind !== "even") ? this.grid.lines : [];
   }
-  theoryFits(line) { return this.x.name === this.grid.x && (line.any || this.first) && this.shown.some((panel) => panel.name === line.panel); }
 
   // the label, dash and colour of theory, of those that are drawn only
   strokes(theme, free) {
@@ -130,16 +129,16 @@ class View {
     const shapes = Object.entries({ ...spec.marks, [this.grid.half.label]: "circle" }).filter(([mark]) => used.has(mark));
     const dot = Math.min(36, Math.max(12, (whole / this.x.values.length) ** 2 / 6)), common = {
       ...this.strokes(theme, free),
-      shape: { scale: { domain: shapes.map(([mark]) => mark), range: shapes.map(([, shape]) => shape) }, legend: shapes.length ? { ...spec.points, encoding: { symbols: { stroke: { value: theme.ink } } } } : null },
+      shape: { scale: { domain: shapes.map(([mark]) => mark), range: shapes.map(([, shape]) => shape) }, legend: shapes.length ? { ...spec.points, symbolStrokeColor: theme.ink } : null },
       size: { width: whole, height: tall }, whole: { width: whole, height: tall }, middle: { value: whole / 2 }, centre: { value: tall / 2 },
-      halo: { stroke: theme.halo }, ink: { color: theme.ink }, tooltip: {},
+      halo: { stroke: theme.halo }, weight: { strokeWidth: curves ? 1.4 : 2 }, ink: { color: theme.ink }, tooltip: {},
       dot: { size: dot },
     };
     return {
       $schema: spec.schema, config: { ...configured(theme, width), concat: { columns } },
       ...(title ? { title: { text: title, fontSize: 15 }, background: "#ffffff" } : {}),
       concat: this.shown.map((panel, k) => {
-        const filled = fill(curves ? spec.curves : spec.map, { ...common, ...parts[k], title: { text: panel.title, ...(panel.brief && this.first && !curves ? { subtitle: panel.brief } : {}) } });
+        const filled = fill(curves ? spec.curves : spec.map, { ...common, ...parts[k], title: { text: panel.title, ...(panel.brief && this.first ? { subtitle: panel.brief } : {}) } });
         if (this.large) filled.layer[0] = fill(spec.picture, { ...common, ...parts[k] });
         return filled;
       }),
@@ -179,8 +178,12 @@ class View {
     const domain = words.filter((_, k) => there.has(k)), colours = words.length > theme.lines.length ? spec.many : theme.lines;
     const pick = (k) => (words.length > theme.lines.length ? colours[Math.round((k * (colours.length - 1)) / (words.length - 1))] : colours[k]);
     const fraction = this.choice.pair !== undefined, scale = this.colour.scale, all = this.limits();
+    const theory = this.lines().filter((line) => line.panel === this.all.indexOf(panel)).flatMap((line, part) => {
+      const points = line.points.length > 1 ? line.points : (fraction ? [-0.03, 1.03] : all).map((y) => [line.points[0][0], y]); // a ratio is upright
+      return points.map(([x, y], k) => ({ x, y, k, part, label: line.label }));
+    });
     return {
-      cells: { values: cells }, lines: { values: this.points(this.lines().filter((line) => line.panel === panel.name)) }, main: { values: [] }, note: { values: this.note(panel) }, here: here(this.shown.indexOf(panel)),
+      cells: { values: cells }, lines: { values: theory }, main: { values: [] }, note: { values: this.note(panel) }, here: here(this.shown.indexOf(panel)),
       free: { values: [] }, points: { values: [] }, x: across.encoding,
       y: { scale: { type: scale.type, domain: fraction ? [-0.03, 1.03] : all, nice: !fraction, ...(scale.type === "log" ? { clamp: true } : { zero: false }) }, axis: { title: this.look.label, ...(fraction ? { values: [0, 0.2, 0.4, 0.6, 0.8, 1] } : { tickCount: 6 }), grid: true } },
       series: { scale: { domain, range: domain.map((word) => pick(words.indexOf(word))) }, legend: domain.length > 1 ? { title: null, orient: "top", columns: Math.max(1, Math.floor((width - 60) / (40 + 7 * Math.max(...domain.map((word) => word.length))))), symbolLimit: 24, labelLimit: width - 90 } : null },

@@ -1,0 +1,106 @@
+"""The chart of a notebook: a valid Vega-Lite specification with the grid's own numbers, shown without any magic."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+import vl_convert
+from altair import ConcatChart
+from nbclient import NotebookClient
+
+from recovery.report.notebook import Results
+from recovery.report.statistics.proportions import wilson
+
+from .grids import fail, grid, wendel_rows
+from .test_page import HOSTILE
+
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "tutorials" / "notebook.ipynb"
+
+
+def made(rows: Any, value: str | None = None, **document: Any) -> tuple[Results, ConcatChart]:
+    results = Results(grid(rows, **document))
+    return results, results.chart(value)
+
+
+def cells(chart: ConcatChart, panel: int = 0, layer: int = 0) -> list[Any]:
+    """The rows of a layer's table."""
+    spec = chart.to_dict()
+    rows: list[Any] = json.loads(spec["datasets"][spec["concat"][panel]["layer"][layer]["data"]["name"]])
+    return rows
+
+
+def drawn(chart: ConcatChart) -> str:
+    return str(vl_convert.vegalite_to_svg(chart.to_json()))
+
+
+def test_a_notebook_shows_the_chart_without_any_magic(tmp_path: Path) -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    assert not [cell for cell in notebook.cells if cell.cell_type == "code" and "%" in cell.source]
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    first, second, last = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+    for outputs in (first, second):
+        (shown,) = [output for output in outputs if output.output_type == "execute_result"]
+        assert "vegaEmbed" in shown.data["text/html"]
+    assert "What a trial took" in second[0].data["text/html"]
+    assert "<table" in last[0].data["text/html"]
+
+
+def test_a_map_has_a_rectangle_for_each_cell_with_its_fraction_and_interval() -> None:
+    results, chart = made(wendel_rows(ensemble=["gaussian", "haar"]))
+    panel = results.analysis().diagram.panels[1].cells
+    low, high = wilson(panel["yes"], panel["no"])
+    rows = cells(chart, 1)
+    assert [row["v"] for row in rows] == pytest.approx(panel["value"].tolist(), abs=1e-4)
+    assert [row["low"] for row in rows] == pytest.approx(low.tolist(), abs=1e-4)
+    assert [row["high"] for row in rows] == pytest.approx(high.tolist(), abs=1e-4)
+    assert [(row["x"] + row["x2"]) / 2 for row in rows] == pytest.approx(panel["n"].tolist())
+    svg = drawn(chart)
+    for words in ("(a) gaussian", "(b) haar", "fraction recovered", "n = 2d", "50 % at each d, 95 % interval"):
+        assert words in svg
+    assert "failed" not in svg
+
+
+@pytest.mark.parametrize(
+    ("rows", "value", "words"),
+    [
+        (wendel_rows(d=[10]), None, "P(no all-ones pattern), exact"),
+        (wendel_rows(), "absolute_distance", "median absolute distance"),
+        (wendel_rows(), "max_deviation<=1e-7", "largest deviation ≤ 1e-07"),
+        (fail(wendel_rows(), slice(0, 60, 2)), None, "failed or missing trials"),
+        (wendel_rows(**{"method.beta": [1e-3, 1.0, 1e3]}), None, "method.beta"),
+        (fail(wendel_rows(n=[10, 20], d=[5, 10]), slice(None)), None, "nothing finished"),
+    ],
+)
+def test_every_shape_of_grid_is_a_valid_specification(rows: Any, value: str | None, words: str) -> None:
+    _, chart = made(rows, value)
+    assert words.split(".")[-1] in drawn(chart)
+
+
+def test_a_grid_of_many_cells_is_shown_and_a_fine_one_is_painted() -> None:
+    _, chart = made(wendel_rows(n=range(1, 101), d=range(1, 101), replicates=1))
+    assert len(cells(chart)) == 10_000  # Altair by itself refuses more than 5000 rows
+    _, fine = made(wendel_rows(n=range(1, 161), d=range(1, 161), replicates=1))
+    spec = fine.to_dict()
+    (picture,) = json.loads(spec["datasets"][spec["concat"][0]["layer"][0]["layer"][0]["data"]["name"]])
+    assert picture["url"].startswith("data:image/png;base64,")
+
+
+def test_titles_and_names_are_text() -> None:
+    rows = wendel_rows(ensemble=["gaussian", HOSTILE.replace(" ", "_")])
+    _, chart = made(rows, title=HOSTILE)
+    tags: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: Any) -> None:
+            tags.append(tag)
+
+    for html in (chart.to_html(), chart._repr_mimebundle_()["text/html"]):
+        tags.clear()
+        Reader().feed(html)
+        assert "script" in tags
+        assert "img" not in tags
+    assert np.isfinite(cells(chart)[0]["v"])
