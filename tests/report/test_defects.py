@@ -289,6 +289,21 @@ def test_a_threshold_is_never_negative() -> None:
     assert "n/d = -" not in shown(analysis.diagram)
 
 
+def test_an_interval_that_is_open_at_both_ends_is_not_drawn_and_one_with_an_end_is() -> None:
+    rows = wendel_rows(n=[20, 40, 60, 80], d=[10, 20], replicates=20)
+    chance = rows["d"].map({10: 0.0, 20: -0.5}) + rows["n"].map({20: 0.45, 40: 0.55, 60: 0.45, 80: 0.55})
+    chance = np.where(rows["d"] == 20, rows["n"].map({20: 0.0, 40: 0.1, 60: 0.3, 80: 0.6}), chance)
+    rows["recovered"] = pd.array(rows["replicate"] < 20 * chance, dtype="boolean")
+    analysis = analysed(rows, report={"x": "n", "y": "d"})
+    (_, flat), (_, rising) = analysis.slices[0]
+    assert np.isfinite([flat.estimate, rising.estimate]).all()
+    assert np.isinf([flat.low, flat.high]).all()
+    assert np.isfinite([rising.low, rising.high]).any()
+    ax = drawn(analysis).axes[0]
+    (marks,) = [line for line in ax.lines if line.get_marker() == "o"]
+    assert np.asarray(marks.get_ydata()).tolist() == [20]
+
+
 # 9: the terminal
 
 

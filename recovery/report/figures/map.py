@@ -123,10 +123,10 @@ def mark_handles(diagram: Diagram) -> list[Line2D]:
 
 
 def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
-    """n50 at every d with its 95 % interval, as far as the axes reach."""
+    """n50 at every d with its 95 % interval, as far as the axes reach; none where the interval is open at both ends."""
     if not analysis.slices:
         return _crossings(ax, analysis, i)
-    found = [(d, t) for d, t in analysis.slices[i] if np.isfinite(t.estimate)]
+    found = [(d, t) for d, t in analysis.slices[i] if np.isfinite(t.estimate) and np.isfinite([t.low, t.high]).any()]
     if not found:
         return []
     d, n50 = np.array([d for d, _ in found]), np.array([t.estimate for _, t in found])
