@@ -152,12 +152,14 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
 
 
 def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
-    """Where each row crosses one half, with its interval: an end beyond the cells is the end of the axis."""
+    """Where each row crosses one half, with its interval: an end beyond the cells is the end of the axis; nothing where
+    both are."""
     if not analysis.rows or analysis.diagram.layout.y is None:
         return []
     panel = analysis.diagram.panels[i]
     edges, at = Axis(panel.x).edges, Axis(panel.y).at
-    there = [(y, row.half) for y, row in zip(at, analysis.rows[i], strict=True) if np.isfinite(row.half.estimate)]
+    rows = zip(at, [row.half for row in analysis.rows[i]], strict=True)
+    there = [(y, half) for y, half in rows if np.isfinite(half.estimate) and np.isfinite([half.low, half.high]).any()]
     if not there:
         return []
     band: dict[str, Any] = {"color": "black", "linewidth": 0.9}
