@@ -26,6 +26,7 @@ MOST_SAMPLES = 150
 SHORTEST = 0.1
 """Seconds that a trial is given at least, so that one is not cut for a late start."""
 ALL = 0.995
+FEWEST_FOR_A_SLOPE = 3
 STEEPEST = 0.5
 """The ratio of time to guess changes by at most this power of the guess where nothing was timed."""
 
@@ -147,6 +148,8 @@ def _ratio(strata: Sequence[Stratum], ratios: dict[int, float], i: int) -> float
         return 1.0
     x, y = (sum(values) / len(known) for values in zip(*known, strict=True))
     spread = sum((a - x) ** 2 for a, _ in known)
-    slope = sum((a - x) * (b - y) for a, b in known) / spread if spread > 0 else 0.0
+    slope = (
+        sum((a - x) * (b - y) for a, b in known) / spread if len(known) >= FEWEST_FOR_A_SLOPE and spread > 0 else 0.0
+    )
     last, ratio = known[-1]
     return math.exp(ratio + max(-STEEPEST, min(slope, STEEPEST)) * (math.log(strata[i].guess) - last))
