@@ -1,9 +1,10 @@
 """A report of 10^6 rows: seconds, processor seconds and peak memory of each format, on a deep grid and a wide one.
 
-    python -m benchmarks.report [--quick] [--keep FOLDER]
+    python -m benchmarks.report [--quick] [--keep FOLDER] [--against CHECKOUT [--formats html ...]]
 
 Rows have all columns that a sweep of convex programs fills; outcomes are drawn from Wendel's law, and a few trials
-fail. Times are also given as multiples of what `pandas.read_parquet` takes for the same folder, in the same run.
+fail. Times are also given as multiples of what `pandas.read_parquet` takes for the same folder, in the same run. With
+a checkout of another commit, its reports and these take turns, and only processor seconds are compared.
 """
 
 import argparse
@@ -19,6 +20,8 @@ from typing import Any, NamedTuple
 
 FORMATS = ("terminal", "csv", "json", "png", "svg", "pdf", "html")
 PART = 50_000
+ROUNDS = 3
+"""Runs of each of two checkouts."""
 
 
 class Shape(NamedTuple):
@@ -45,17 +48,43 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small grids, for trying the script")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="make the grids there once, and keep them")
+    parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="another commit's files, to compare with")
+    parser.add_argument("--formats", nargs="+", default=FORMATS, choices=FORMATS, help="which to compare")
     arguments = parser.parse_args()
+    shapes = QUICK if arguments.quick else SHAPES
     with TemporaryDirectory() as scratch:
-        lines = table(QUICK if arguments.quick else SHAPES, arguments.keep or Path(scratch), Path(scratch))
+        made = grids(shapes, arguments.keep or Path(scratch))
+        if arguments.against:
+            lines = compared(shapes, made, arguments.against, arguments.formats, Path(scratch))
+        else:
+            lines = table(shapes, made, Path(scratch))
     text = "\n".join(lines)
     print(text)
-    if not arguments.quick:
+    if not arguments.quick and not arguments.against:
         Path(__file__).with_suffix(".md").write_text(text + "\n")
 
 
-def table(shapes: tuple[Shape, ...], folder: Path, scratch: Path) -> list[str]:
-    """The lines of the table: a row a format, a column a grid."""
+def compared(shapes: tuple[Shape, ...], made: list[Path], other: Path, formats: list[str], scratch: Path) -> list[str]:
+    """Processor seconds of another checkout and of this one, in turns; the ratio of their least ones."""
+    here = Path(__file__).parents[1]
+    lines = ["| format, grid | there | here | here / there |", "|---|---|---|---|"]
+    for kind in formats:
+        for shape, path in zip(shapes, made, strict=True):
+            found: dict[Path, list[float]] = {other: [], here: []}
+            for _ in range(ROUNDS):
+                for checkout, times in found.items():
+                    out = scratch / f"report.{kind}"
+                    call = f"report([Path({str(path.resolve())!r})], {kind!r}, None, Path({str(out)!r}))"
+                    found_by = "from pathlib import Path; from recovery.report.command import report"
+                    times.append(cost(["-c", f"{found_by}; {call}"], checkout).processor)
+            there, now = found.values()
+            texts = [", ".join(f"{seconds:.1f}" for seconds in times) for times in (there, now)]
+            lines.append(f"| {kind}, {shape.name} | {texts[0]} | {texts[1]} | {min(now) / min(there):.2f} |")
+    return [*lines, "", f"Processor seconds of {ROUNDS} runs each, in turns."]
+
+
+def grids(shapes: tuple[Shape, ...], folder: Path) -> list[Path]:
+    """The folders of the stored grids, made where they are not there yet."""
     made = []
     for shape in shapes:
         path = folder / f"{shape.name}-{shape.size}-{shape.replicates}"
@@ -65,6 +94,11 @@ def table(shapes: tuple[Shape, ...], folder: Path, scratch: Path) -> list[str]:
             maker.start()
             maker.join()
         made.append(path)
+    return made
+
+
+def table(shapes: tuple[Shape, ...], made: list[Path], scratch: Path) -> list[str]:
+    """The lines of the table: a row a format, a column a grid."""
     base = [cost(["-c", f"import pandas; pandas.read_parquet({str(path / 'trials')!r})"]) for path in made]
     lines = [
         "| format | " + " | ".join(f"{s.size} x {s.size} cells, {s.replicates} replicates" for s in shapes) + " |",
@@ -86,11 +120,13 @@ def table(shapes: tuple[Shape, ...], folder: Path, scratch: Path) -> list[str]:
     return [*lines, "", f"Wall seconds, peak memory; size of the file. {note} {platform.python_version()}."]
 
 
-def cost(arguments: list[str]) -> Cost:
-    """Run Python with these arguments, on one BLAS thread."""
+def cost(arguments: list[str], checkout: Path | None = None) -> Cost:
+    """Run Python with these arguments, on one BLAS thread; with the files of a checkout."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    if checkout is not None:
+        environment["PYTHONPATH"] = str(checkout.resolve())
     start = time.perf_counter()
-    child = subprocess.Popen([sys.executable, *arguments], env=environment, stdout=subprocess.DEVNULL)
+    child = subprocess.Popen([sys.executable, *arguments], env=environment, stdout=subprocess.DEVNULL, cwd=checkout)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:

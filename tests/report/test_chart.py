@@ -1,6 +1,8 @@
 """The chart of a notebook: a valid Vega-Lite specification with the grid's own numbers, shown without any magic."""
 
 import json
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -104,3 +106,8 @@ def test_titles_and_names_are_text() -> None:
         assert "script" in tags
         assert "img" not in tags
     assert np.isfinite(cells(chart)[0]["v"])
+
+
+def test_altair_is_imported_for_a_chart_only() -> None:
+    code = "import sys, recovery, recovery.report.command; sys.exit('altair' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from selenium.webdriver.support.ui import WebDriverWait
 
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.axis import Axis
@@ -14,7 +15,7 @@ from recovery.report.pages.page import as_html
 
 from .conftest import visit
 from .grids import fail, grid, wendel_rows
-from .test_page import choose, panels, spec, wait
+from .test_page import HOSTILE, choose, panels, spec, wait
 
 TEXTS = """
 const view = document.getElementById("maps").figure, [ox, oy] = view.origin(), found = [];
@@ -22,7 +23,7 @@ const walk = (item, x, y) => {
   for (const mark of item.items || []) for (const inner of mark.items || []) {
     const b = inner.bounds;
     if (mark.marktype === "text" && String(inner.text) && inner.opacity !== 0)
-      found.push([String(inner.text), b.x1 + x, b.y1 + y, b.x2 + x, b.y2 + y]);
+      found.push([String(inner.text), b.x1 + x, b.y1 + y, b.x2 + x, b.y2 + y, inner.limit || 1e9]);
     if (inner.items) walk(inner, x + (inner.x || 0), y + (inner.y || 0));
   }
 };
@@ -30,7 +31,7 @@ walk({ items: [view.scenegraph().root] }, ox, oy);
 const canvas = document.querySelector("#maps canvas");
 return [found, canvas.clientWidth, canvas.clientHeight, document.getElementById("maps").clientWidth];
 """
-"""Every text of the figure with its box, and how large the canvas is, and its place."""
+"""Every text of the figure with its box and the length at which it is shortened; how large canvas and place are."""
 BETAS = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
 
 
@@ -66,7 +67,8 @@ def test_no_text_is_cut_and_none_overlaps_another(browser: Any, tmp_path: Path, 
                 texts, wide, tall, room = opened.execute_script(TEXTS)
                 assert len(texts) > 5
                 assert wide <= room
-                for word, left, top, right, bottom in texts:
+                for word, left, top, right, bottom, limit in texts:
+                    assert max(right - left, bottom - top) < limit - 1, word  # else it ends with an ellipsis
                     assert left >= -1, word
                     assert right <= wide + 1, word
                     assert top >= -1, word
@@ -86,7 +88,7 @@ def test_axes_have_the_ticks_of_the_figure_and_decades_the_same_room(browser: An
         ticks = [f"{value:g}" for _, value in Axis(range(10, 401, 10)).ticks]
         assert ticks == ["100", "200", "300", "400"]
         assert [word for word in words if word in ticks] == ticks
-        heights = [(top + bottom) / 2 for word, _, top, _, bottom in texts if word in [f"{b:g}" for b in BETAS]]
+        heights = [(top + bottom) / 2 for word, _, top, _, bottom, _ in texts if word in [f"{b:g}" for b in BETAS]]
         steps = np.diff(heights)
         assert len(steps) == 4
         assert steps == pytest.approx(np.full(4, steps[0]), rel=0.02)
@@ -164,3 +166,21 @@ def test_a_fine_grid_is_painted_and_the_page_says_so(browser: Any, tmp_path: Pat
         )
         assert colours[0][2] > colours[0][0]  # few rows for each dimension: dark blue
         assert colours[1][0] > colours[1][2]  # many: yellow
+
+
+def test_values_of_an_axis_are_text(browser: Any, tmp_path: Path) -> None:
+    values = [HOSTILE, "'\"];window.harmed = 1//\\", "\u2028${window.harmed = 1}"]
+    rows = wendel_rows(n=[20, 40], d=[10], replicates=2, ensemble=values)
+    text = page_of(rows, report={"x": "n", "y": "ensemble"}, title=HOSTILE)
+    assert text.count("<script") == 3
+    for opened in visit(browser, text, tmp_path / "values.html"):
+        layers = spec(opened)["concat"][0]["layer"]
+        series = next(layer["encoding"]["color"] for layer in layers if "color" in layer["encoding"])["scale"]["domain"]
+        assert sorted(series) == sorted(values)
+        choose(opened, "form", "map")
+        words = [word for word, *_ in opened.execute_script(TEXTS)[0]]
+        assert set(values) <= set(words)
+        opened.find_element("css selector", "#cell-table > summary").click()
+        WebDriverWait(opened, 20).until(lambda d: d.find_elements("css selector", "#cells tr"))
+        shown = opened.find_element("id", "cells").get_attribute("textContent")
+        assert all(value in str(shown) for value in values)

@@ -220,7 +220,7 @@ def config(theme: Json) -> Json:
             "gridColor": edge,
             "labelOverlap": "greedy",
         },
-        "legend": {**letters, "gradientLength": 180},
+        "legend": {**letters, "gradientLength": 180, "titleLimit": 320},
         "title": {"color": ink, "subtitleColor": soft, "anchor": "start", "fontSize": 13, "subtitleFontSize": 12},
     }
 

@@ -121,6 +121,7 @@
     const parts = [];
     if (view.all.length > view.shown.length && state.panel === null) parts.push(`The first ${view.shown.length} of ${view.all.length} panels; choose another under Panel.`);
     if (view.large) parts.push(`${view.shown.reduce((sum, panel) => sum + panel.cells.length, 0)} cells, painted as one picture a panel.`);
+    if (view.unmarked) parts.push("Failed, missing and undecided trials are not marked, for there are too many; each cell's box has them.");
     if (grid().ids && state.form === "curves") parts.push(view.choice.pair !== undefined ? "Bars: 95 % intervals." : "Bars: lowest to highest.");
     return parts.join(" ");
   }
@@ -229,6 +230,7 @@
 
   // ---- the cells shown, as a table and as files
   const MOST_ROWS = 2000;
+  const after = (p, q) => (p === null) - (q === null) || (typeof p === "number" && typeof q === "number" ? p - q : String(p).localeCompare(String(q)));
   function rows() {
     const g = grid(), ends = view.ends(), count = view.choice.pair !== undefined ? ["yes", "no"] : view.choice.columns.count ? ["count"] : [];
     const some = (values) => values || (() => null);
@@ -243,7 +245,7 @@
     const body = byId("cells");
     if (!body || !byId("cell-table").open) { body?.replaceChildren(); return; }
     const { head, body: all } = rows(), [by, way] = sorted;
-    if (by !== null && by < head.length) all.sort(([...a], [...b]) => { const [p, q] = [a[by], b[by]]; return way * ((p === null) - (q === null) || (typeof p === "number" && typeof q === "number" ? p - q : String(p).localeCompare(String(q)))); });
+    if (by !== null && by < head.length) all.sort((a, b) => way * after(a[by], b[by]));
     byId("cells-head").replaceChildren(...head.map((name, k) => {
       const cell = element("th"), button = element("button", name);
       cell.scope = "col";

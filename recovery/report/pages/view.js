@@ -112,7 +112,9 @@ class View {
       else if (grid.failed[i] + grid.missing[i] > 0) add(i, "failed or missing trials");
       if (undecided && undecided[i] > 0) add(i, "undecided trials");
     }
-    return rows.length > MOST_MARKS ? [] : rows;
+    if (rows.length <= MOST_MARKS) return rows;
+    this.unmarked = true;
+    return [];
   }
 
   note(panel) {
