@@ -24,6 +24,7 @@ from recovery.methods.representation import (
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import Certificate, certify
 from recovery.programs.exact import ExactProgram
+from recovery.programs.orthonormal import ranks_are_sure
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Solution
 from recovery.solvers.table import find_solver
@@ -73,6 +74,14 @@ class PlantedProgram:
     def blank(self) -> bool:
         """Whether the planted weights are zero on the data, and so are the labels."""
         return not self.instance.y.any() and not self.planted.any()
+
+    @cached_property
+    def sure(self) -> bool:
+        """Whether rounding leaves alone what normalised neurons can do, so that verdicts on them mean something."""
+        instance = self.instance
+        return self.architecture.normalization == "none" or ranks_are_sure(
+            self.architecture.features(instance.X), instance.patterns
+        )
 
     @cached_property
     def ladder(self) -> Ladder:

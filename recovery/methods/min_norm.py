@@ -19,6 +19,7 @@ from recovery.programs.architecture import Architecture
 from recovery.solvers.table import find_solver
 from recovery.types import Array
 
+UNSURE = "rows of very different norms: rounding decides the ranges of normalised neurons"
 BLANK = "the planted weights are zero on the data: there is nothing to recover"
 
 
@@ -61,8 +62,9 @@ class MinNorm:
     def _measure(self, problem: PlantedProgram) -> tuple[Measurement, Array]:
         """The measurement, and the weights that it is of."""
         row = problem.drawn()
-        if problem.noiseless and problem.blank:
-            return row.having(verdict="undecided", certificate="none", reason=BLANK), problem.planted
+        if problem.noiseless and (problem.blank or not problem.sure):
+            reason = BLANK if problem.blank else UNSURE
+            return row.having(verdict="undecided", certificate="none", reason=reason), problem.planted
         if not problem.noiseless or self.solver != "auto":
             solution, certificate = problem.solve(self.solver)
             row = problem.measure(row, solution, certificate)

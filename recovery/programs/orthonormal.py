@@ -14,6 +14,8 @@ RANK_TOLERANCE = 1e-10
 """Singular values below this fraction of the largest count as zero (the columns of U have norm 1)."""
 UNEVEN = 1e-3
 """Rows whose norms differ by more are measured each by its own: the ensembles hardly ever draw such rows."""
+SURE = 1e-8
+"""Singular values above this fraction of the largest: eps over it is below the margin of proofs."""
 CHOLESKY_PIVOT = 1e-2
 """Smallest diagonal of the Cholesky factor that is trusted: orthonormality is then lost by about 1e-12 at most."""
 CHUNK_BYTES = 64 * 2**20
@@ -32,6 +34,32 @@ def orthonormal_base(X: Array) -> tuple[Array, Array]:
     if small.any():  # the decomposition has them to rounding of the largest row only
         U[small] = Z[small] @ (Vt[:r].T / s[:r])
     return U, U.T @ X
+
+
+def ranks_are_sure(X: Array, patterns: Mask) -> bool:
+    """Whether rounding leaves alone which directions the ranges of X (n, d) and of every D_j X have.
+
+    Rows whose norms differ by more than UNEVEN can hide behind each other: a range then has to have as many directions
+    as those of its rows divided by their norms, each of a singular value above SURE of the largest.
+    """
+    sizes = np.sqrt(np.einsum("nd,nd->n", X, X))
+    live = sizes > 0
+    if not live.any() or sizes[live].min() >= UNEVEN * sizes.max():
+        return True
+    scale = np.linalg.norm(X, axis=0)
+    Z = X / np.where(scale > 0, scale, 1.0)
+    even = X / np.where(live, sizes, 1.0)[:, None]
+    scale = np.linalg.norm(even, axis=0)
+    even /= np.where(scale > 0, scale, 1.0)
+    return all(
+        _directions(Z[rows], SURE) == _directions(even[rows], RANK_TOLERANCE)
+        for rows in (live, *(column & live for column in patterns.T))
+    )
+
+
+def _directions(rows: Array, tolerance: float) -> int:
+    s = np.linalg.svd(rows, compute_uv=False)
+    return int(np.count_nonzero(s > tolerance * s.max(initial=0.0)))
 
 
 def orthonormal_transforms(U: Array, patterns: Mask) -> Array:

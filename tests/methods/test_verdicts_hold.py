@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from benchmarks.verdicts import KINDS, outcomes
+from benchmarks.verdicts import KINDS, Trial, outcome, outcomes
 from recovery.conditions.ties import exact_signs, reaches, twins
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Neurons, Relu
 from recovery.methods.inspection import inspect_data
-from recovery.methods.min_norm import MinNorm
+from recovery.methods.isometry import Isometry
+from recovery.methods.min_norm import UNSURE, MinNorm
 from recovery.programs.architecture import ARCHITECTURES, RELU
 
 SKIP = ARCHITECTURES["relu_skip"]
@@ -23,6 +24,26 @@ def test_no_verdict_is_contradicted(kind):
     assert not [each for each in found if each[1].fate == "contradicted"]
     assert sum(each.fate == "proved" for _, each in found) >= 8
     assert all(each.reason not in ("", "None") for _, each in found if each.verdict == "undecided")
+
+
+@pytest.mark.parametrize(
+    ("seed", "architecture", "program"),
+    [
+        (145, "relu_norm", "gated"),
+        (386, "relu_norm", "gated"),
+        (415, "relu_norm", "exact"),
+        (415, "relu_norm_skip", "gated"),
+        (648, "relu_norm", "gated"),
+        (659, "relu_norm", "exact"),
+    ],
+)
+def test_normalised_neurons_are_undecided_where_rows_hide_behind_others(seed, architecture, program):
+    """Each was `recovered`, and is not: a direction of small rows was lost, or known to too few digits."""
+    trial = Trial("rows times 1e-10 to 1e10", seed, "relu", architecture, program)
+    found = outcome(trial)
+    assert (found.verdict, found.reason) == ("undecided", UNSURE)
+    instance, normalised, _ = trial.problem()
+    assert Isometry()(instance, normalised).holds is None
 
 
 @dataclass(frozen=True)
