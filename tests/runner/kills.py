@@ -31,7 +31,11 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 
 
 def started(command: list[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True)
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
+    try:
+        return subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def stored_ids(out: Path) -> Counter[str]:
