@@ -11,7 +11,7 @@ import click
 
 from recovery.errors import RecoverError
 
-from .start import INTERRUPTED, MESSAGE, leave
+from . import INTERRUPTED, MESSAGE, leave
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "bundle": ("bundle", "Pack a grid and its report into one archive."),

@@ -1,12 +1,8 @@
 """`recover` from its first instruction: an interrupt while modules load ends it with a message and exit 75."""
 
-import os
 import signal
-from types import FrameType
 
-INTERRUPTED = 75
-"""As a sweep that stopped early."""
-MESSAGE = b"stopped by SIGINT before anything was begun; run the same command again\n"
+from . import leave
 
 
 def main() -> None:
@@ -16,9 +12,3 @@ def main() -> None:
     from .main import main as command
 
     command(prog_name="recover")
-
-
-def leave(number: int, frame: FrameType | None) -> None:
-    """End at once: an exception would become another one inside a compiled module."""
-    os.write(2, MESSAGE)
-    os._exit(INTERRUPTED)

@@ -42,8 +42,12 @@ def imports(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.module
+        elif isinstance(node, ast.ImportFrom):
+            package = ".".join(path.relative_to(ROOT).parts[: -node.level]) if node.level else ""
+            if node.module:
+                yield f"{package}.{node.module}" if package else node.module
+            elif package:
+                yield from {package, *(f"{package}.{alias.name}" for alias in node.names)}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
