@@ -31,11 +31,13 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 
 
 def started(command: list[str]) -> subprocess.Popen[str]:
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
+    # the tests may run under nohup, which ignores SIGHUP, or in the background, which ignores SIGINT
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGHUP, signal.SIGINT)}
     try:
         return subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True)
     finally:
-        signal.signal(signal.SIGHUP, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def stored_ids(out: Path) -> Counter[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from recovery.runner.stop import Stop, StopRequested
 
-from .kills import start
+from .kills import start, started
 from .sweeps import write_config
 
 
@@ -98,8 +98,9 @@ main()
 def test_an_interrupt_while_modules_load_is_75(tmp_path: Path, name: str) -> None:
     config = write_config(tmp_path)
     command = [sys.executable, "-c", INTERRUPTED, name, "sweep", str(config), "--out", str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 75, done.stderr
-    assert done.stderr.startswith("stopped by SIGINT before")
-    assert done.stderr.count("\n") == 1
+    process = started(command)
+    _, stderr = process.communicate()
+    assert process.returncode == 75, stderr
+    assert stderr.startswith("stopped by SIGINT before")
+    assert stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
