@@ -147,7 +147,7 @@ def _newton_step(Z: Array, w: Array, excess: Array, pull: Array) -> tuple[Array,
 
 def _solved(gram: Array, b: Array) -> Array:
     """gram^-1 b for a positive semidefinite matrix, which it may overwrite, and b in its range."""
-    gram[np.diag_indices_from(gram)] += 1e-13 * np.trace(gram)
+    gram.flat[:: gram.shape[0] + 1] += 1e-13 * np.trace(gram)
     _, z, failed = lapack.dposv(gram, b)
     return z if not failed else np.linalg.lstsq(gram, b, rcond=None)[0]
 

@@ -114,8 +114,9 @@ class Groups:
     def forward(self, W: Array) -> Array:
         """sum_g A_g w_g for W (p, r); shape (n,). Costs 2 n r p flops, over non-zero rows only."""
         active = np.flatnonzero(W.any(axis=1))
-        V = self.base_weights(W[active], active)
-        return np.einsum("ng,ng->n", self._diagonals(self.patterns[:, active]), self.base @ V.T)
+        images = self.base @ self.base_weights(W[active], active).T
+        images *= self._diagonals(self.patterns[:, active])
+        return images.sum(axis=1)
 
     def _diagonals(self, patterns: Mask) -> Array:
         D = patterns.astype(np.float64)
@@ -164,7 +165,8 @@ class Groups:
 
     def columns(self, chosen: Index) -> Array:
         """The chosen blocks side by side, (n, len(chosen) r)."""
-        return np.hstack([self.block(int(g)) for g in chosen]) if len(chosen) else np.empty((self.n, 0))
+        blocks = [self.block(int(g)) for g in chosen]
+        return blocks[0] if len(blocks) == 1 else np.hstack(blocks) if blocks else np.empty((self.n, 0))
 
     def weighted_gram(self, chosen: Index, c: Array) -> Array:
         """sum_g c_g A_g A_g^T over the chosen groups, c >= 0; shape (n, n).

@@ -53,24 +53,27 @@ def planted_candidate(groups: Groups, W: Array) -> Candidate:
     """Prepare planted weights W (p, r), not all zero, for certification: one factorisation of A_S."""
     support = np.flatnonzero(W.any(axis=1))
     directions = W[support] / np.linalg.norm(W[support], axis=1, keepdims=True)
-    present = groups.dimensions(support).ravel()
-    A = groups.columns(support)[:, present]
-    u = directions.ravel()[present]
+    present = groups.dimensions(support)
+    A, u = groups.columns(support), directions.ravel()
+    if not present.all():
+        A, u = A[:, present.ravel()], u[present.ravel()]
     lam, smallest = _least_norm_dual(A, u)
     solved = bool(np.linalg.norm(A.T @ lam - u) <= EQUALITY_TOLERANCE)
-    images = np.column_stack([groups.block(int(g)) @ w for g, w in zip(support, directions, strict=True)])
+    ends = present.sum(axis=1).cumsum().tolist()
+    images = np.array([A[:, a:b] @ u[a:b] for a, b in zip([0, *ends], ends, strict=False)]).T
     return Candidate(W, support, directions, A, smallest, lam if solved else None, _independent(images))
 
 
 def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
     """The least-norm solution lam of A^T lam = u, and a lower estimate of the least non-zero singular value of A."""
     gram = A.T @ A
+    size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
     factor, failed = lapack.dpotrf(gram)
-    reciprocal = 0.0 if failed else float(lapack.dpocon(factor, float(np.abs(gram).sum(axis=0).max()))[0])
+    reciprocal = 0.0 if failed else float(lapack.dpocon(factor, size)[0])
     if reciprocal > WELL_CONDITIONED:
         z = lapack.dpotrs(factor, u)[0]
         z += lapack.dpotrs(factor, u - A.T @ (A @ z))[0]
-        return A @ z, float(np.sqrt(reciprocal * np.abs(gram).sum(axis=0).max()))
+        return A @ z, float(np.sqrt(reciprocal * size))
     P, s, Vt = np.linalg.svd(A, full_matrices=False)
     keep = s > RANK_TOLERANCE * s.max(initial=0.0)
     frame, inverse = P[:, keep], Vt[keep].T / s[keep]
