@@ -103,6 +103,10 @@ def analysed(truth: str, grid: str, replicates: int, seed: int) -> dict[str, flo
     }
 
 
+STEPS = """A step that lies between two n is told no better than by the bracket of the grid's n/d: the estimate is its
+middle, and the interval the whole of it."""
+
+
 def line(truth: str, grid: str, replicates: int, panels: int) -> str:
     """One row of the table."""
     table = pd.DataFrame([analysed(truth, grid, replicates, seed) for seed in range(panels)]).astype(float)
@@ -132,7 +136,7 @@ def main() -> None:
         for grid, replicates in (("fine", 5), ("fine", 20), ("coarse", 20)):
             lines.append(line(truth, grid, replicates, arguments.panels))
             print(lines[-1], flush=True)
-    arguments.out.write_text(f"{arguments.panels} panels a row.\n\n" + "\n".join(lines) + "\n")
+    arguments.out.write_text(f"{arguments.panels} panels a row.\n\n" + "\n".join(lines) + f"\n\n{STEPS}\n")
 
 
 if __name__ == "__main__":
