@@ -308,8 +308,19 @@ def test_details_stay_on_the_screen_of_a_phone(browser: Any, page: tuple[str, Di
             assert box["top"] < 700
             assert box["bottom"] <= 700.5
             assert opened.execute_script("return document.documentElement.scrollWidth") <= 375
+            shown = "[...document.querySelectorAll('.controls label')].filter((label) => !label.hidden)"
+            tops = f"return {shown}.map((label) => label.offsetTop)"
+            assert len(set(opened.execute_script(tops))) <= 3  # rows of the toolbar
         finally:
             opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_what_is_said_of_a_threshold_stands_in_a_few_lines(opened: Any) -> None:
+    said, line = opened.execute_script(
+        "const cell = document.querySelector('td.long'), style = getComputedStyle(cell);"
+        "return [cell.clientWidth, parseFloat(style.fontSize)]"
+    )
+    assert said >= 16 * line
 
 
 def test_keyboard_walks_the_cells(opened: Any) -> None:

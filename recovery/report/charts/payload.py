@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.report.charts.axes import Json, coordinate, coordinates
+from recovery.report.charts.polyline import thinned
 from recovery.report.charts.values import Gathered, choices, rounded
 from recovery.report.claims import Analysis, brief
 from recovery.report.diagram import Axis, Cells, Diagram, lines, theory_along
@@ -15,8 +16,6 @@ from recovery.types import Array
 
 MOST_IDS = 50_000
 """Grids with more trials than this list only those that failed, by cell."""
-THIN = 4
-"""Of the points of a line of theory, every fourth."""
 RATIO = {"of": "n"}
 """n/d stands for n, which it gives with d."""
 FREE = "95 % interval without a curve"
@@ -116,7 +115,7 @@ def _finite(rows: list[list[Any]]) -> list[list[float]]:
 def _lines(diagram: Diagram) -> list[Json]:
     """Theory in the plane of n and d: label, whether it brackets a main line, and points (across, up)."""
     return [
-        {"label": line.label, "secondary": line.secondary, "points": np.round(line.points, 3).tolist()}
+        {"label": line.label, "secondary": line.secondary, "points": np.round(thinned(line.points), 3).tolist()}
         for line in lines(diagram)
     ]
 
@@ -131,7 +130,8 @@ def _theory(diagram: Diagram) -> list[Json]:
                 continue
             lines_ = theory_along(diagram, panel, y, axis.at[there], axis.kind == "log")
             for line in lines_:
-                points = [[float(f"{at:.6g}"), *rounded(np.array([value]), 5)] for at, value in line.points[::THIN]]
+                kept = thinned(line.points) if np.isfinite(line.points).all() else line.points
+                points = [[float(f"{at:.6g}"), *rounded(np.array([value]), 5)] for at, value in kept]
                 found.append({"panel": i, "label": line.label, "points": points})
     return found
 

@@ -210,6 +210,7 @@ def config(theme: Json) -> Json:
     }
     return {
         "background": None,
+        "aria": False,
         "font": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
         "view": {"stroke": soft},
         "axis": {

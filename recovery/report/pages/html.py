@@ -44,7 +44,7 @@ def _asset(name: str) -> str:
 
 
 def _library() -> bytes:
-    """Vega-Lite, Vega and vega-embed as one script, compressed; `make vega` makes it."""
+    """Vega-Lite and Vega as one script, compressed; `make vega` makes it."""
     return files("recovery.report.pages").joinpath("vega.js.gz").read_bytes()
 
 

@@ -8,16 +8,16 @@
     return made;
   };
   const unpacked = (id) => {
-    const packed = Uint8Array.from(atob(byId(id).textContent.trim()), (c) => c.charCodeAt(0));
+    const raw = atob(byId(id).textContent), packed = new Uint8Array(raw.length);
+    for (let k = 0; k < raw.length; k++) packed[k] = raw.charCodeAt(k);
     return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   };
-  const library = element("script", await unpacked("library"));
-  document.head.append(library);
-  const content = JSON.parse(await unpacked("data")), grids = content.grids;
+  const [library, data] = await Promise.all(["library", "data"].map(unpacked));
+  document.head.append(element("script", library));
+  const content = JSON.parse(data), grids = content.grids;
   spec = content.spec;
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const theme = (name) => ({ name, ...spec.themes[name] });
-  const EMBED = { mode: "vega-lite", ast: true, actions: false, defaultStyle: false, tooltip: false, renderer: "canvas" };
   const short = (v) => (v === null || v === undefined ? "none" : typeof v === "number" ? String(Number(v.toPrecision(3))) : String(v));
   const percent = (v) => `${(100 * v).toFixed(v > 0 && v < 1 ? 1 : 0)} %`;
 
@@ -90,13 +90,17 @@
 
   // ---- the figure
   let turn = 0;
-  async function embed(target, figure, renderer = "canvas") { return vegaEmbed(target, figure, { ...EMBED, renderer }); }
+  // expressions are interpreted, for the page's policy lets no text be run
+  function embed(target, figure) {
+    const { View, compile, expressionInterpreter, parse } = window.vega;
+    return new View(parse(compile(figure).spec, {}, { ast: true }), { expr: expressionInterpreter }).initialize(target).runAsync();
+  }
   async function draw() {
     const mine = ++turn, stage = byId("maps"), made = new View(grid(), state), look = theme(dark.matches ? "dark" : "light");
-    let width = stage.clientWidth, result;
+    let width = stage.clientWidth, figure, result;
     for (let attempt = 0; attempt < 3; attempt++) { // legends and labels may need more room than was left for them
       const holder = element("div");
-      result = await embed(holder, made.spec(look, width));
+      result = await embed(holder, (figure = made.spec(look, width)));
       if (mine !== turn) { result.finalize(); return; }
       stage.replaceChildren(holder);
       const excess = holder.scrollWidth - stage.clientWidth;
@@ -106,7 +110,7 @@
     }
     if (drawn) drawn.finalize();
     drawn = result; view = made;
-    Object.assign(stage, { figure: drawn.view, spec: drawn.spec, drawn: mine }); // for the console
+    Object.assign(stage, { figure: drawn, spec: figure, drawn: mine }); // for the console
     stage.setAttribute("aria-label", `${describe()}: ${made.shown.map((panel) => panel.name || grid().name).join("; ")}. ${made.x.label} across${made.y ? `, ${made.y.label} ${state.form === "map" ? "up" : "as lines"}` : ""}`);
     stage.setAttribute("aria-roledescription", state.form === "map" ? "heat map" : "line chart");
     byId("shown").textContent = grids.length > 1 ? grid().title : "";
@@ -114,7 +118,8 @@
     if (byId("y-name")) byId("y-name").textContent = state.form === "map" ? "Up" : "Lines";
     byId("about").textContent = about();
     if (focus && (focus.panel >= made.shown.length || focus.ix >= made.x.values.length)) focus = null;
-    mark(); detail(); table();
+    if (focus) mark();
+    detail(); table();
   }
   const describe = () => view.look.label;
   function about() {
@@ -129,11 +134,11 @@
   // ---- pointing, by mouse and by keys
   function group(k) { // where a panel's axes start, in the pixels of the figure
     const find = (item) => { for (const mark of item.items || []) for (const inner of mark.items || []) { if (mark.name === `concat_${k}_group`) return inner; if (inner.items) { const deeper = find(inner); if (deeper) return deeper; } } return null; };
-    return find({ items: [drawn.view.scenegraph().root] });
+    return find({ items: [drawn.scenegraph().root] });
   }
-  const scales = (k) => ["x", "y"].map((axis) => drawn.view.scale(`concat_${k}_${axis}`));
+  const scales = (k) => ["x", "y"].map((axis) => drawn.scale(`concat_${k}_${axis}`));
   function pointed(event) {
-    const canvas = drawn.view.container().querySelector("canvas"), box = canvas.getBoundingClientRect(), [ox, oy] = drawn.view.origin();
+    const canvas = drawn.container().querySelector("canvas"), box = canvas.getBoundingClientRect(), [ox, oy] = drawn.origin();
     for (let k = 0; k < view.shown.length; k++) {
       const at = group(k), [x, y] = scales(k), px = event.clientX - box.left - ox - at.x, py = event.clientY - box.top - oy - at.y;
       if (px < 0 || py < 0 || px > at.width || py > at.height) continue;
@@ -164,9 +169,9 @@
         if (state.form === "map") rows.push({ x: view.across.edges[ix], x2: view.across.edges[ix + 1], y: view.up.edges[iy], y2: view.up.edges[iy + 1] });
         else if (i !== undefined && read(i) !== null) rows.push({ x: view.across.at[ix], y: read(i) });
       }
-      drawn.view.data(`here${k}`, rows);
+      drawn.data(`here${k}`, rows);
     }
-    drawn.view.runAsync();
+    drawn.runAsync();
   }
   const maps = byId("maps");
   maps.addEventListener("pointermove", (event) => { if (!held && drawn) select(pointed(event)); });
@@ -267,7 +272,7 @@
   // a file's figure is on white ground, with the title
   async function picture(as, ...more) {
     const made = await embed(element("div"), view.spec(theme("light"), 900, grid().title));
-    try { return await made.view[as](...more); } finally { made.finalize(); }
+    try { return await made[as](...more); } finally { made.finalize(); }
   }
   for (const [kind, make] of Object.entries(FILES)) {
     byId(`save-${kind}`)?.addEventListener("click", async () => {
@@ -298,6 +303,6 @@
   if (byId("value")) recall();
   controls();
   await draw();
-  await charts();
   document.body.dataset.ready = "yes";
+  requestAnimationFrame(() => setTimeout(charts)); // they stand below: the figure is painted first
 })();

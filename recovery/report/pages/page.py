@@ -128,7 +128,8 @@ def _thresholds(analyses: list[Analysis]) -> str:
                 f"p = {_number(record['monotone_p'])}",
                 f"{_number(record['unfinished_as_yes'])}, {_number(record['unfinished_as_no'])}",
             ]
-            rows.append([escape(name or "all"), escape(in_words(found)), *map(escape, shown)])
+            words = f'<td class="long">{escape(in_words(found))}</td>'
+            rows.append([escape(name or "all"), words, *map(escape, shown)])
     if not rows:
         return "<p>No threshold in n/d: the value shown is no proportion over n and d.</p>"
     head = [

@@ -29,6 +29,11 @@ const snapped = (way, length) => {
   return pixels(way, length).map((pixel) => (log ? a * (b / a) ** (pixel / length) : a + (pixel / length) * (b - a)));
 };
 
+// what stands in a figure's panels, by the coordinates across and up; of a fine grid this takes a while
+const gathered = new WeakMap();
+
+const counted = (first, end) => { const all = new Array(end - first); for (let k = 0; k < all.length; k++) all[k] = first + k; return all; };
+
 // the place of the cell that is pointed at; not empty, for Vega-Lite makes one of all empty data
 const here = (k) => ({ name: `here${k}`, values: [{ here: k }] });
 
@@ -44,7 +49,8 @@ class View {
     this.choice = grid.choices.find((choice) => choice.base === state.value && choice.at === state.at);
     this.look = this.choice.looks.find((look) => look.of === state.look) || this.choice.looks[0];
     this.colour = this.look.ways[state.sc] || Object.values(this.look.ways)[0];
-    this.all = this.panels();
+    const known = gathered.get(grid) || gathered.set(grid, {}).get(grid);
+    this.all = known[JSON.stringify([state.x, state.y])] ??= this.panels();
     this.shown = this.all.filter((panel, i) => (state.panel === null ? i < MOST_PANELS : panel.name === state.panel));
     this.large = state.form === "map" && this.shown.reduce((sum, panel) => sum + panel.cells.length, 0) > LARGE;
   }
@@ -61,25 +67,24 @@ class View {
   panels() {
     const { grid } = this, base = (key) => key && (key.of || key.name), taken = [base(this.x), base(this.y)], plane = [grid.x, grid.y].map((name) => base(this.key(name)));
     const rest = grid.keys.filter((key) => !key.of && !taken.includes(key.name)), own = taken.every((name) => plane.includes(name)) && plane.every((name) => taken.includes(name));
-    const width = this.x.values.length, place = (i) => (this.y ? grid.places[this.y.name][i] : 0) * width + grid.places[this.x.name][i];
-    let found;
     if (own) {
       let first = 0;
-      found = grid.panels.map((panel) => ({ ...panel, cells: Array.from({ length: panel.cells }, () => first++) }));
-    } else {
-      const by = new Map();
-      for (let i = 0; i < grid.trials.length; i++) {
-        const name = rest.map((key) => key.words[grid.places[key.name][i]]).join(", ");
-        if (!by.has(name)) by.set(name, { name, title: name, brief: "", words: "", half: [], free: [], cells: [], rank: rest.reduce((r, key) => r * key.values.length + grid.places[key.name][i], 0) });
-        by.get(name).cells.push(i);
-      }
-      found = [...by.values()].sort((a, b) => a.rank - b.rank);
+      return grid.panels.map((panel) => ({ ...panel, cells: counted(first, (first += panel.cells)) }));
     }
-    for (const panel of found) panel.at = new Map(panel.cells.map((i) => [place(i), i]));
-    return found;
+    const by = new Map();
+    for (let i = 0; i < grid.trials.length; i++) {
+      const name = rest.map((key) => key.words[grid.places[key.name][i]]).join(", ");
+      if (!by.has(name)) by.set(name, { name, title: name, brief: "", words: "", half: [], free: [], cells: [], rank: rest.reduce((r, key) => r * key.values.length + grid.places[key.name][i], 0) });
+      by.get(name).cells.push(i);
+    }
+    return [...by.values()].sort((a, b) => a.rank - b.rank);
   }
 
-  cell(panel, ix, iy) { return panel.at.get(iy * this.x.values.length + ix); }
+  cell(panel, ix, iy) {
+    const { places } = this.grid, width = this.x.values.length, up = this.y && places[this.y.name], across = places[this.x.name];
+    panel.at ??= new Map(panel.cells.map((i) => [(up ? up[i] : 0) * width + across[i], i]));
+    return panel.at.get(iy * width + ix);
+  }
   // whether what was estimated over the report's own plane belongs on this one, and whether its axes are swapped
   get plane() { return this.y !== null && [this.x.name, this.y.name].every((name) => this.grid.plane.includes(name)); }
   get swapped() { return this.x.name !== this.grid.plane[0]; }
@@ -126,7 +131,7 @@ class View {
   spec(theme, width, title) {
     const curves = this.state.form === "curves";
     const columns = width >= 640 && this.shown.length > 1 ? 2 : 1, whole = Math.max(90, Math.floor((width - columns * 75) / columns)), tall = Math.round(Math.min(whole, 640) * (curves ? 0.6 : 0.72));
-    const parts = this.shown.map((panel) => (curves ? this.curvesOf(panel, theme, width) : this.mapOf(panel, theme, { width: whole, height: tall })));
+    const parts = this.shown.map((panel) => (curves ? this.curvesOf(panel, theme, width) : this.mapOf(panel, theme, { width: whole, height: tall }, title ? 2 : window.devicePixelRatio)));
     const free = parts.some((part) => part.free.values.length), used = new Set(parts.flatMap((part) => part.points.values.map((row) => row.mark)));
     const shapes = Object.entries({ ...spec.marks, [this.grid.half.label]: "circle" }).filter(([mark]) => used.has(mark));
     const dot = Math.min(36, Math.max(12, (whole / this.x.values.length) ** 2 / 6)), common = {
@@ -142,17 +147,18 @@ class View {
       concat: this.shown.map((panel, k) => {
         const filled = fill(curves ? spec.curves : spec.map, { ...common, ...parts[k], title: { text: panel.title, ...(panel.brief && this.first ? { subtitle: panel.brief } : {}) } });
         if (this.large) filled.layer[0] = fill(spec.picture, { ...common, ...parts[k] });
+        filled.layer = filled.layer.filter((layer, i) => i === 0 || layer.data.values.length); // each layer takes its time
         return filled;
       }),
       resolve: { scale: { fill: "shared", stroke: "shared", strokeDash: "shared", shape: "shared", color: "shared" } },
     };
   }
 
-  mapOf(panel, theme, size) {
+  mapOf(panel, theme, size, dense) {
     const { grid, across, up } = this, read = this.read(this.look.of), px = grid.places[this.x.name], py = this.y ? grid.places[this.y.name] : null;
     const [xs, ys] = [snapped(across, size.width), snapped(up, size.height)];
     const row = (i, v) => { const [ix, iy] = [px[i], py ? py[i] : 0]; return { x: xs[ix], x2: xs[ix + 1], y: ys[iy], y2: ys[iy + 1], v, i }; };
-    const cells = this.large ? [{ url: this.paint(panel, read) }] : panel.cells.map((i) => row(i, read(i))).filter((r) => r.v !== null);
+    const cells = this.large ? [{ url: this.paint(panel, read, size, dense) }] : panel.cells.map((i) => row(i, read(i))).filter((r) => r.v !== null);
     const span = (k, low, high) => { // from low to high along one axis, at the k-th value of the other
       const along = grid.half.along === this.x.name, at = (along ? up : across).at[k];
       return along ? { x: low, x2: high, y: at, y2: at } : { x: at, x2: at, y: low, y2: high };
@@ -201,26 +207,25 @@ class View {
     return least < most ? [least, most] : least === most ? (log ? [least / 2, most * 2] : [least - 0.5, most + 0.5]) : [0.1, 1];
   }
 
-  // the cells of a fine grid as one picture, in the pixels of the axes
-  paint(panel, read) {
-    const { across, up } = this, wide = 1500, high = 1080, canvas = document.createElement("canvas");
-    [canvas.width, canvas.height] = [wide, high];
-    const [xs, ys] = [pixels(across, wide), pixels(up, high)], c = canvas.getContext("2d"), scale = this.colour.scale, colours = scale.range;
-    const log = scale.type === "log" ? Math.log : (v) => v, [a, b] = [log(scale.domain[0]), log(scale.domain[scale.domain.length - 1])];
+  // the cells of a fine grid as one picture, in the pixels of the axes: `dense` of them for each of the figure's, and no fewer than there are cells
+  paint(panel, read, size, dense) {
+    const { across, up } = this, [wide, high] = [[size.width, across], [size.height, up]].map(([length, way]) => Math.max(Math.round(length * dense), way.at.length));
+    const [xs, ys] = [pixels(across, wide), pixels(up, high)], canvas = document.createElement("canvas"), c = canvas.getContext("2d", { willReadFrequently: true });
+    const scale = this.colour.scale, log = scale.type === "log" ? Math.log : (v) => v, [a, b] = [log(scale.domain[0]), log(scale.domain[scale.domain.length - 1])];
     const ramp = c.createLinearGradient(0, 0, 256, 0);
-    colours.forEach((colour, k) => ramp.addColorStop(k / (colours.length - 1), colour));
+    scale.range.forEach((colour, k) => ramp.addColorStop(k / (scale.range.length - 1), colour));
     c.fillStyle = ramp;
     c.fillRect(0, 0, 256, 1);
-    const drawn = c.getImageData(0, 0, 256, 1).data, shades = Array.from({ length: 256 }, (_, k) => `rgb(${drawn.slice(4 * k, 4 * k + 3).join()})`);
-    c.clearRect(0, 0, wide, high);
+    const shades = new Uint32Array(c.getImageData(0, 0, 256, 1).data.buffer), drawn = new Uint32Array(wide * high);
     const px = this.grid.places[this.x.name], py = this.grid.places[this.y.name];
     for (const i of panel.cells) {
       const v = read(i);
       if (v === null) continue;
-      const [ix, iy] = [px[i], py[i]], t = Math.min(1, Math.max(0, (log(v) - a) / (b - a) || 0));
-      c.fillStyle = shades[Math.round(t * 255)];
-      c.fillRect(xs[ix], high - ys[iy + 1], Math.max(1, xs[ix + 1] - xs[ix]), Math.max(1, ys[iy + 1] - ys[iy]));
+      const [left, right, top, bottom] = [xs[px[i]], xs[px[i] + 1], high - ys[py[i] + 1], high - ys[py[i]]], shade = shades[Math.round(Math.min(1, Math.max(0, (log(v) - a) / (b - a) || 0)) * 255)];
+      for (let y = top; y < bottom; y++) drawn.fill(shade, y * wide + left, y * wide + right);
     }
+    [canvas.width, canvas.height] = [wide, high];
+    c.putImageData(new ImageData(new Uint8ClampedArray(drawn.buffer), wide, high), 0, 0);
     return canvas.toDataURL();
   }
 }
