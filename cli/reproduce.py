@@ -13,10 +13,9 @@ import click
 from . import options
 
 if TYPE_CHECKING:
-    from recovery.report.gallery import Wanted
-    from recovery.runner.plan import Plan
+    from recovery.runner.reproduction import Figure
     from recovery.runner.stop import Stop
-    from recovery.runner.sweep import Options
+    from recovery.runner.sweep import Forecast, Options
 
 PAPERS = ("P1", "P2", "P3", "P4")
 
@@ -30,6 +29,7 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one a core]")
 @click.option("--replicates", type=click.IntRange(min=1), metavar="N", help="At most N draws a cell, for a first look.")
 @click.option("--max-time", type=options.Seconds(), help="Stop after so long, as 90 (seconds), 30m, 2h; exit 75.")
+@click.option("--max-time-each", type=options.Seconds(), help="As many draws a cell of a figure as fit in so long.")
 @click.option("--dry-run", is_flag=True, help="Say what would run and for how long; write nothing.")
 @click.option("--gallery-only", is_flag=True, help="Run nothing; draw what is stored.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
@@ -39,6 +39,7 @@ def command(
     jobs: int | None,
     replicates: int | None,
     max_time: float | None,
+    max_time_each: float | None,
     dry_run: bool,
     gallery_only: bool,
     quiet: bool,
@@ -46,51 +47,53 @@ def command(
     """Run every shipped figure of P1, P2, P3, P4 or all (the default), or the named configs, and write a gallery.
 
     Each figure has its own results folder in --out, and calling it again goes on where it stopped; the cheapest run
-    first. README.md there is the gallery: every figure with what was claimed, what was measured, and what it took.
+    first. README.md there is the gallery: every figure with what was claimed, what was measured, and what it took; it
+    has all figures that are stored in --out.
+    Exit status: 0 all that was asked for is stored, 1 a trial or a figure failed, 75 stopped early: call again.
 
     \b
     recover reproduce P2                       every figure of P2
     recover reproduce --replicates 1 -q        one draw a cell of everything
     recover reproduce all --max-time 8h        a night, then the same command again
+    recover reproduce all --max-time-each 5m   every figure, as fine as five minutes allow
     """
     from joblib import cpu_count
 
+    from recovery.runner.reproduction import Figure
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
     from recovery.runner.sweep import Options
     from recovery.runner.workers import Engine
 
-    wanted = chosen(papers, out)
+    figures = [Figure(name, out / name, replicates) for name in chosen(papers)]
     settings = Options(Engine(jobs or cpu_count(), "processes"))
-    failed, stopped = False, ""
+    failed, early = False, ""
     if not gallery_only:
         try:
             with Stop(max_time) as stop:
-                with stop.held():
-                    plans = cheapest_first(planned(wanted, replicates))
-                    click.echo(forecasts(plans, settings), err=not dry_run)
+                order, failed = forecasts(figures, settings, stop, max_time_each, err=not dry_run)
                 if dry_run:
-                    return
-                failed, stopped = run_all(plans, settings, stop, quiet)
+                    sys.exit(int(failed))
+                some_failed, early = run_all(order, settings, stop, max_time_each, quiet)
+                failed |= some_failed
         except StopRequested as request:
-            stopped = str(request)
-    from recovery.report.gallery import write_gallery
+            early = str(request)
+    from recovery.report.gallery import gallery_table, in_short, write_gallery
 
-    shown = write_gallery(wanted, out)
-    full = sum(one.size == "full" for one in shown)
-    click.echo(
-        f"{out / 'README.md'}: {sum(one.stored > 0 for one in shown)} of {len(shown)} figures, {full} at full size"
-    )
-    if stopped:
-        click.echo(f"stopped early: {stopped}; run the same command to go on", err=True)
+    click.echo(f"drawing the gallery in {out}", err=True)
+    asked = {one.name for one in figures}
+    shown = write_gallery([name for name in chosen(()) if name in asked or (out / name).is_dir()], out)
+    click.echo(in_table(*gallery_table(shown)))
+    click.echo(f"{out / 'README.md'}: {in_short(shown)}")
+    if early:
+        click.echo(f"stopped early: {early}; run the same command to go on", err=True)
         sys.exit(RESUMABLE)
     sys.exit(int(failed))
 
 
-def chosen(papers: Sequence[str], out: Path) -> list[Wanted]:
+def chosen(papers: Sequence[str]) -> list[str]:
     """The shipped figures of these papers, and the configs of these names. Raises `ParameterError`."""
-    from recovery.config import load, shipped
+    from recovery.config import shipped
     from recovery.errors import ParameterError
-    from recovery.report.gallery import Wanted
     from recovery.text import did_you_mean
 
     of_paper = {name: name.split("-")[0].upper() for name in shipped()}
@@ -104,71 +107,71 @@ def chosen(papers: Sequence[str], out: Path) -> list[Wanted]:
                 f"{asked!r} is no paper ({', '.join(PAPERS)}, all) and no shipped figure{did_you_mean(asked, allowed)}"
             )
         names |= dict.fromkeys(found)
-    sweeps = [load(name) for name in names]
-    return [Wanted(one.name, one.title, one.source, one.size, out / one.name) for one in sweeps]
+    return list(names)
 
 
-def planned(wanted: Sequence[Wanted], replicates: int | None) -> list[Plan]:
-    """What each sweep has to run in its folder."""
-    from recovery.config import load
-    from recovery.runner.plan import plan
-
-    plans = []
-    for one in wanted:
-        sweep = load(one.name)
-        if replicates is not None and replicates < sweep.replicates:
-            sweep = load(one.name, [f"replicates={replicates}"])
-        plans.append(plan(sweep, one.folder))
-    return plans
-
-
-def cheapest_first(plans: Sequence[Plan]) -> list[Plan]:
-    """By what the methods guess of the missing trials."""
-    from recovery.runner.batches import cost
-
-    return sorted(plans, key=lambda one: sum(cost(trial) for trial in one.missing))
-
-
-def forecasts(plans: Sequence[Plan], settings: Options) -> str:
-    """A line a figure, and the sum of those whose time is known."""
+def forecasts(
+    figures: Sequence[Figure], settings: Options, stop: Stop, each: float | None, *, err: bool
+) -> tuple[list[Figure], bool]:
+    """Print a line a figure, as soon as its time is known, and their sum; the figures that can run, the cheapest first,
+    and whether there are others."""
+    from recovery.errors import RecoverError
     from recovery.runner.progress import duration
     from recovery.runner.sweep import forecast
 
-    found = [forecast(one, settings) for one in plans]
-    lines = [
-        f"{one.sweep.name:24} {each.trials:>7} trials to run, {_about(each.seconds) if each.trials else 'nothing'}"
-        for one, each in zip(plans, found, strict=True)
-    ]
-    known = sum(each.seconds or 0.0 for each in found)
-    unknown = sum(each.seconds is None and each.trials > 0 for each in found)
-    total = (
-        f"{sum(each.trials for each in found)} trials to run, about {duration(known)} with {settings.engine.jobs} jobs"
-    )
-    return "\n".join([*lines, total + (f", and {unknown} figures without an estimate" if unknown else "")])
-
-
-def _about(seconds: float | None) -> str:
-    from recovery.runner.progress import duration
-
-    return "no estimate yet" if seconds is None else f"about {duration(seconds)}"
-
-
-def run_all(plans: Sequence[Plan], settings: Options, stop: Stop, quiet: bool) -> tuple[bool, str]:
-    """Run them in turn, and put the parts of each together; whether trials failed, and why it stopped early, or ''."""
-    from recovery.runner.progress import Progress, display
-    from recovery.runner.sweep import run
-    from recovery.store.compact import compact
-
-    failed = False
-    for one in plans:
-        if not one.missing and one.next_round is None:
+    found: list[tuple[Figure, Forecast]] = []
+    for figure in figures:
+        try:
+            with stop.held():
+                plan = figure.wanted()
+            one = forecast(plan, settings)
+        except RecoverError as error:
+            click.echo(f"{figure.name}: {error}", err=True)
             continue
-        summary = run(one, settings, Progress(display(one.sweep.name, quiet=quiet)), stop)
+        found.append((figure, one))
+        time = f"about {duration(one.seconds)}, by {one.known_by}" if one.trials else "nothing"
+        click.echo(f"{figure.name:20}{one.trials:>7} trials to run, {time}", err=err)
+    seconds = [one.seconds or 0.0 for _, one in found]
+    trials, jobs = sum(one.trials for _, one in found), settings.engine.jobs
+    total = f"{trials} trials to run, about {duration(sum(seconds))} with {jobs} jobs, the cheapest figure first"
+    if each is not None:
+        total += f"; {duration(sum(min(one, each) for one in seconds))} with at most {duration(each)} for each"
+    click.echo(total, err=err)
+    return [figure for figure, one in sorted(found, key=lambda pair: pair[1].seconds or 0.0)], len(found) < len(figures)
+
+
+def run_all(
+    figures: Sequence[Figure], settings: Options, stop: Stop, each: float | None, quiet: bool
+) -> tuple[bool, str]:
+    """Run them in turn; whether one of them or of their trials failed, and why not all is stored, or ''."""
+    from recovery.errors import RecoverError
+    from recovery.runner.progress import Progress, display
+    from recovery.runner.reproduction import run_figure
+
+    def progress(name: str) -> Progress:
+        return Progress(display(name, quiet=quiet))
+
+    failed, unfinished = False, []
+    for figure in figures:
+        try:
+            summary = run_figure(figure, settings, stop, each, progress)
+        except RecoverError as error:
+            click.echo(f"{figure.name}: {error}", err=True)
+            failed = True
+            continue
         failed |= sum(summary.stored.values()) > summary.stored["ok"]
         if summary.gave_up:
-            click.echo(f"{one.sweep.name}: {summary.gave_up}; `recover status {one.folder.path}` says why", err=True)
+            click.echo(f"{figure.name}: {summary.gave_up}; `recover status {figure.folder}` says why", err=True)
         elif summary.stopped:
-            return failed, summary.stopped
-        else:
-            compact(one.folder)
-    return failed, ""
+            unfinished.append(figure.name)
+            click.echo(f"{figure.name}: {summary.stopped}", err=True)
+        if stop.reason is not None:
+            return failed, stop.reason
+    return failed, f"{len(unfinished)} figures have more to run" if unfinished else ""
+
+
+def in_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns of text."""
+    from tabulate import tabulate
+
+    return tabulate(rows, headers=heads, disable_numparse=True)

@@ -22,8 +22,6 @@ from recovery.types import Array, Rng
 
 MOST_DIRECTIONS = 10
 """`auto` contracts with so many directions: all of them up to d = 10; the pairs cost their square."""
-MOST_PATTERNS = 10**8
-"""Entries of an instance's patterns, which no moment needs."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +88,6 @@ class Tensor:
             (
                 self.polish == "lm" and n < m * (d + 2),
                 f"a polish of {m} units needs at least n = {m * (d + 2)} rows, found {n}",
-            ),
-            (
-                n * setting.patterns.samples(n) > MOST_PATTERNS,
-                "moments need no patterns, which fill the memory here: use patterns: {count: 1, all_ones: ignore}",
             ),
         ]
         for refused, message in wrong:

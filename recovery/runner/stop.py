@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import main_thread
@@ -58,6 +59,29 @@ class Stop:
                 raise StopRequested(self.reason)
 
         return handle
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """In this block, the end of so many seconds asks to stop, too; after it, that is no reason any more."""
+        left, reason, began = (
+            signal.getitimer(signal.ITIMER_REAL)[0],
+            f"its time of {seconds:g} s is over",
+            time.monotonic(),
+        )
+        if 0 < left <= seconds:
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, self._handler(reason))
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+            if self.reason == reason:
+                self.reason = None
+            if left:
+                signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - began), 1e-3))
 
     def request(self, reason: str) -> None:
         """Ask to stop, from another thread."""

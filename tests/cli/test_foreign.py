@@ -164,6 +164,8 @@ def test_parts_of_another_sweep_are_a_message(out: Path) -> None:
 
 def test_the_grid_in_the_repository_verifies() -> None:
     """Its rows are older than some columns, which is no difference."""
-    result = recover("verify", Path(__file__).parents[2] / "results" / "p1-fig06", "--sample", 40, "--seed", 1)
+    result = recover(
+        "verify", Path(__file__).parents[2] / "results" / "papers" / "p1-fig06", "--sample", 40, "--seed", 1
+    )
     assert result.exit_code == 0, result.output
     assert "0 different" in result.stdout

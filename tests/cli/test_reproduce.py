@@ -6,51 +6,100 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recovery.cli.main import main
+from recovery.config import load
 from recovery.report.claims.result import ClaimResult
-from recovery.report.gallery import Shown, Wanted, gallery_page
+from recovery.report.gallery import Shown, Size, gallery_page
+from recovery.runner.reproduction import Figure
 from recovery.store import read
 
+ROOT = Path(__file__).parents[2]
 SMALL = "p1-fig03"
-"""The figure with the fewest trials that are cheap: eight."""
+"""The figure with the fewest trials that are cheap: eight, two cells of four."""
+OTHER = "p2-fig01"
+"""The figure with the fewest trials: two."""
 
 
 def reproduce(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["reproduce", *map(str, arguments)])
 
 
+def size(folder: Path) -> str:
+    return Size.of(Figure(SMALL, folder).plan(), load(SMALL).replicates).words
+
+
 def test_a_figure_is_run_and_shown_with_what_was_stored(tmp_path: Path) -> None:
     result = reproduce(SMALL, "--replicates", 1, "--out", tmp_path, "-q", "--jobs", 1)
     assert result.exit_code == 0, result.output
-    assert "0 of 1 at full size" in (tmp_path / "README.md").read_text()
+    assert "8 trials to run" not in result.stderr
+    assert "2 trials to run, about" in result.stderr
+    page = (tmp_path / "README.md").read_text()
+    assert "1 figures: 1 reduced." in page
+    assert "Size: reduced: 1 of 4 replicates." in page
+    assert f"`recover sweep {SMALL} --set replicates=1`: 2 trials" in page
     first = read(tmp_path / SMALL).frame.set_index("trial_id")["seconds"]
-    again = reproduce(SMALL, "--out", tmp_path, "-q", "--jobs", 1)
+    again = reproduce(SMALL, "--out", tmp_path, "-q", "--jobs", 1, "--max-time-each", "10m")
     assert again.exit_code == 0, again.output
     stored = read(tmp_path / SMALL).frame.set_index("trial_id")["seconds"]
     assert stored.loc[first.index].equals(first)
     page = (tmp_path / "README.md").read_text()
-    assert "1 of 1 at full size" in page
+    assert "1 figures: 1 full." in page
     assert f"| [{SMALL}](#{SMALL})" in page
+    assert f"`recover sweep {SMALL}`: 8 trials" in page
+    assert "full" in again.stdout
     pictures = [picture.name for picture in (tmp_path / "pictures").iterdir()]
     assert f"{SMALL}.png" in pictures
     assert all(f"](pictures/{picture})" in page for picture in pictures)
     assert len(list((tmp_path / SMALL / "trials").iterdir())) == 1
+    verified = CliRunner().invoke(main, ["verify", str(tmp_path / SMALL), "--sample", "50"])
+    assert verified.exit_code == 0, verified.output
+    assert "8 of 8 rows replayed" in verified.output
 
 
-def test_bars_of_a_claim_do_not_end_its_cell(tmp_path: Path) -> None:
+def test_bars_of_a_claim_do_not_end_a_cell(tmp_path: Path) -> None:
     claim = ClaimResult("||w|| falls", "it does", "holds", "P2")
-    one = Shown(Wanted("x", "X", "P2", 2, tmp_path / "x"), 2, 1.0, (("x.png", "x"),), (claim,))
-    assert r"| \|\|w\|\| falls | it does" in gallery_page([one], tmp_path)
+    one = Shown("x", "X", "|P2|", tmp_path / "x", Size(2, 2, 2, "full"), 1.0, "", (("x.png", "x"),), (claim,))
+    page = gallery_page([one], tmp_path)
+    assert r"| [x](#x) | \|P2\| " in " ".join(page.split())
+    assert "- **holds**: ||w|| falls (P2). Measured: it does." in page
 
 
-def test_what_is_not_run_or_damaged_is_an_entry_that_says_so(tmp_path: Path) -> None:
+def test_the_size_counts_the_trials_of_the_figure_alone(tmp_path: Path) -> None:
+    sweep = CliRunner().invoke
+    assert sweep(main, ["sweep", SMALL, "--out", str(tmp_path / "a"), "--shard", "1/3", "-q", "-j", "1"]).exit_code == 0
+    stored = len(read(tmp_path / "a").frame)
+    assert size(tmp_path / "a").startswith(f"unfinished: {100 * stored // 8} % of its trials, ")
+    more = ["sweep", SMALL, "--out", str(tmp_path / "b"), "--set", "replicates=5", "-q", "-j", "1"]
+    assert sweep(main, more).exit_code == 0
+    assert size(tmp_path / "b") == "full"
+    assert size(tmp_path / "c") == "not run"
+
+
+def test_a_figure_that_cannot_run_stops_no_other_and_is_an_entry_that_says_why(tmp_path: Path) -> None:
+    other = ["sweep", SMALL, "--set", "seed=3", "--out", str(tmp_path / SMALL), "-q", "-j", "1"]
+    assert CliRunner().invoke(main, other).exit_code == 0
     (tmp_path / "p2-fig05").mkdir()
     (tmp_path / "p2-fig05" / "sweep.json").write_text("{")
-    result = reproduce(SMALL, "p2-fig05", "--gallery-only", "--out", tmp_path)
-    assert result.exit_code == 0, result.output
+    result = reproduce(SMALL, OTHER, "--out", tmp_path, "-q", "-j", 1)
+    assert result.exit_code == 1, result.output
+    assert f"{SMALL}: " in result.stderr
+    assert "holds another sweep" in result.stderr
     page = (tmp_path / "README.md").read_text()
-    assert page.count("not run") == 2
-    assert "0 of 2 at full size" in page
+    assert "3 figures: 2 not run, 1 full." in page
+    assert "holds another sweep" in page
     assert str(tmp_path / "p2-fig05") in page
+    assert f"## {OTHER}" in page
+
+
+def test_the_gallery_in_the_repository_says_what_is_stored() -> None:
+    """Of every grid; its size by the trials' ids."""
+    papers = ROOT / "results" / "papers"
+    page = (papers / "README.md").read_text()
+    stored = sorted(folder.parent.name for folder in papers.glob("*/sweep.json"))
+    assert stored
+    for name in stored:
+        found = Size.of(Figure(name, papers / name).plan(), load(name).replicates)
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| [{name}]")]
+        assert [cell.strip() for cell in row.split("|")][3:5] == [found.words, f"{found.stored} of {found.full}"]
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The method `tensor`: what it measures, and what it refuses before anything runs."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -138,9 +139,21 @@ def test_contradictions_are_refused(wrong, message):
             "relu_bias",
             "n = 10 rows, found 9",
         ),
-        (Tensor(), Setting(10**6, 3, Standard(), BiasedNetwork(2)), "relu_bias", "count: 1"),
     ],
 )
 def test_settings_are_refused_before_anything_runs(method, setting, architecture, message):
     with pytest.raises(ParameterError, match=message):
         method.check(setting, ARCHITECTURES[architecture])
+
+
+def test_patterns_are_never_drawn():
+    """A million rows would have 10^12 entries of them."""
+    setting = Setting(10**6, 3, Standard(), BiasedNetwork(2))
+    Tensor().check(setting, BIASED)
+    small = draw(Setting(40, 3, Standard(), BiasedNetwork(2)), np.random.default_rng(0), BIASED)
+
+    def refuse():
+        raise AssertionError
+
+    watched = replace(small, draw_patterns=refuse, decide=refuse)
+    assert Tensor()(watched, BIASED) == Tensor()(small, BIASED)

@@ -1,6 +1,8 @@
 """Sweeps of the fake method, run and compared."""
 
+import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,10 +63,8 @@ def rows(out: Path, drop: tuple[str, ...] = TIMES) -> pd.DataFrame:
     return read(out).frame.drop(columns=list(drop)).set_index("trial_id").sort_index()
 
 
-def interrupt_after(trials: int, monkeypatch: Any) -> None:
-    """Let the next sweep receive SIGTERM when it has so many rows."""
-    import os
-    import signal
+def interrupt_after(trials: int, monkeypatch: Any, number: int = signal.SIGTERM) -> None:
+    """Let the next sweep receive a signal when it has so many rows."""
 
     advance: Callable[..., None] = Progress.advance
     seen = 0
@@ -75,6 +75,6 @@ def interrupt_after(trials: int, monkeypatch: Any) -> None:
         advance(self, done)
         seen += len(done)
         if seen >= trials:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
 
     monkeypatch.setattr(Progress, "advance", counting)
