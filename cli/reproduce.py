@@ -77,12 +77,15 @@ def command(
                 failed |= some_failed
         except StopRequested as request:
             early = str(request)
+    from tabulate import tabulate
+
     from recovery.report.gallery import gallery_table, in_short, write_gallery
 
     click.echo(f"drawing the gallery in {out}", err=True)
     asked = {one.name for one in figures}
     shown = write_gallery([name for name in chosen(()) if name in asked or (out / name).is_dir()], out)
-    click.echo(in_table(*gallery_table(shown)))
+    heads, rows = gallery_table(shown)
+    click.echo(tabulate(rows, headers=heads, disable_numparse=True))
     click.echo(f"{out / 'README.md'}: {in_short(shown)}")
     if early:
         click.echo(f"stopped early: {early}; run the same command to go on", err=True)
@@ -168,10 +171,3 @@ def run_all(
         if stop.reason is not None:
             return failed, stop.reason
     return failed, f"{len(unfinished)} figures have more to run" if unfinished else ""
-
-
-def in_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text."""
-    from tabulate import tabulate
-
-    return tabulate(rows, headers=heads, disable_numparse=True)

@@ -1,14 +1,13 @@
 """The columns of a row, each with its type: fixed ones here, one a measured value, one for every axis."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from recovery.methods.columns import COLUMNS, Column, Columns
 
 Status = Literal["ok", "failed", "timeout", "killed"]
-STATUSES: tuple[Status, ...] = get_args(Status)
 FAILURES: tuple[Status, ...] = ("failed", "timeout", "killed")
 
 Coordinate = int | float | str | bool | None
