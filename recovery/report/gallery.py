@@ -30,7 +30,7 @@ VERDICTS = {"holds": "hold", "contradicted": "contradicted", "cannot tell": "ope
 
 
 @dataclass(frozen=True)
-class Size:
+class Extent:
     """How much of a shipped config is stored: rows, those of them that are measurements, and in words."""
 
     full: int
@@ -39,7 +39,7 @@ class Size:
     words: str = "not run"
 
     @classmethod
-    def of(cls, found: Plan, replicates: int) -> "Size":
+    def of(cls, found: Plan, replicates: int) -> "Extent":
         """Of a plan of all that is shipped, with so many replicates; by the trials' ids, so that others count for
         nothing."""
         cells = dict.fromkeys((cell.id for cell in found.sweep.cells), 0)
@@ -70,7 +70,7 @@ class Shown:
     title: str
     source: str
     folder: Path
-    size: Size
+    size: Extent
     seconds: float = 0.0
     command: str = ""
     pictures: tuple[tuple[str, str], ...] = ()
@@ -95,11 +95,11 @@ def write_gallery(names: Sequence[str], place: Path) -> list[Shown]:
 
 def _shown(name: str, place: Path) -> Shown:
     sweep, folder = load(name), place / name
-    head, size = (name, sweep.title, sweep.source, folder), Size(sweep.size)
+    head, size = (name, sweep.title, sweep.source, folder), Extent(sweep.size)
     if not folder.is_dir():
         return Shown(*head, size)
     try:
-        size = Size.of(Figure(name, folder).plan(), sweep.replicates)
+        size = Extent.of(Figure(name, folder).plan(), sweep.replicates)
         if not size.stored:
             return Shown(*head, size)
         analysis = Analysis(Diagram.of(read(folder)))
