@@ -76,7 +76,8 @@ def command(
                 some_failed, early = run_all(order, settings, stop, max_time_each, quiet)
                 failed |= some_failed
         except StopRequested as request:
-            early = str(request)
+            click.echo(f"stopped by {request} before the first trial; run the same command to go on", err=True)
+            sys.exit(RESUMABLE)
     from tabulate import tabulate
 
     from recovery.report.gallery import gallery_table, in_short, write_gallery

@@ -133,7 +133,7 @@ def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
             f"{one.size.stored} of {one.size.full}",
             duration(one.seconds) if one.size.stored else "",
             *(str(one.verdicts[verdict] or "") for verdict in VERDICTS),
-            one.why or (f"{failed} trials failed" if (failed := one.size.stored - one.size.ok) else ""),
+            one.why or (f"failed trials: {failed}" if (failed := one.size.stored - one.size.ok) else ""),
         ]
         for one in shown
     ]

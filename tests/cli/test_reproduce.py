@@ -109,6 +109,13 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_stop_before_the_first_trial_writes_nothing(tmp_path: Path) -> None:
+    result = reproduce("p2", "--dry-run", "--max-time", "0.01", "--out", tmp_path / "papers")
+    assert result.exit_code == 75, result.output
+    assert "before the first trial" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(("asked", "said"), [("P5", "P1, P2, P3, P4"), ("p3-suport", "p3-support")])
 def test_another_name_is_refused_with_those_that_there_are(tmp_path: Path, asked: str, said: str) -> None:
     result = reproduce(asked, "--out", tmp_path / "papers")
