@@ -26,7 +26,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from PIL import Image
 
-from recovery.config import load, shipped
+from recovery.config import Sweep, load_shipped
 from recovery.config.values import listed
 from recovery.errors import RecoverError
 from recovery.report.claims import Analysis
@@ -138,10 +138,10 @@ def sheets(pictures: Sequence[Path]) -> list[Image.Image]:
     return found
 
 
-def _sweep(name: str, out: Path) -> None:
-    config = out / f"{name}.json"
-    config.write_text(json.dumps(thinned(load(name).document), default=str))
-    command = [sys.executable, "-m", "cli", "sweep", str(config), "--out", str(out / name), "--jobs", "1", "--quiet"]
+def _sweep(sweep: Sweep, out: Path) -> None:
+    config, folder = out / f"{sweep.name}.json", out / sweep.name
+    config.write_text(json.dumps(thinned(sweep.document), default=str))
+    command = [sys.executable, "-m", "cli", "sweep", str(config), "--out", str(folder), "--jobs", "1", "--quiet"]
     subprocess.run([*command, "--max-time", f"{SECONDS}s"], check=False, capture_output=True)
 
 
@@ -170,8 +170,12 @@ def main(out: Path, place: Path, names: Sequence[str]) -> int:
     count = 0
     for folder in ("grids", "pictures", "reports"):
         (out / folder).mkdir(parents=True, exist_ok=True)
-    for name in names or sorted(shipped()):
-        _sweep(name, out / "grids")
+    sweeps, missing = load_shipped(names or None)
+    for one in missing:
+        print(f"{one.name}: left out, its data file is not there")
+    for sweep in sweeps:
+        name = sweep.name
+        _sweep(sweep, out / "grids")
         try:
             found, wrong = drawn(name, out)
         except RecoverError as error:

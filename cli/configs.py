@@ -16,22 +16,31 @@ if TYPE_CHECKING:
 def command(forecast: bool, as_json: bool) -> None:
     """List the configs that ship with the program: name, number of trials, title and source.
 
-    `recover sweep NAME` runs one, and `recover check NAME` says where its file is, to copy and change.
+    `recover sweep NAME` runs one, and `recover check NAME` says where its file is, to copy and change. One that needs a
+    data file which is not there is listed last; `recover check NAME` says what the file must hold.
     """
-    from recovery.config import load, shipped
+    from recovery.config import load_shipped, shipped
 
-    sweeps = [load(path) for path in shipped().values()]
+    sweeps, missing = load_shipped()
     if as_json:
-        facts = [{"name": s.name, "trials": s.size, "title": s.title, "source": s.source} for s in sweeps]
+        facts: list[dict[str, object]] = [
+            {"name": s.name, "trials": s.size, "title": s.title, "source": s.source} for s in sweeps
+        ]
+        facts += [{"name": s.name, "trials": None, "title": s.title, "source": s.source} for s in missing]
         click.echo(json.dumps(facts))
         return
+    width = max(len(name) for name in shipped())
     if forecast:
         _forecast(sweeps)
-        return
-    width = max((len(sweep.name) for sweep in sweeps), default=0)
-    for sweep in sweeps:
-        source = f"  ({sweep.source})" if sweep.source else ""
-        click.echo(f"{sweep.name:{width}}  {sweep.size:>7} trials  {sweep.title}{source}")
+    else:
+        for sweep in sweeps:
+            click.echo(_line(sweep.name, f"{sweep.size:>7} trials", sweep.title, sweep.source, width))
+    for one in missing:
+        click.echo(_line(one.name, "  needs a file", one.title, one.source, width))
+
+
+def _line(name: str, size: str, title: str, source: str, width: int) -> str:
+    return f"{name:{width}}  {size}  {title}{f'  ({source})' if source else ''}"
 
 
 def _forecast(sweeps: Iterable["Sweep"]) -> None:

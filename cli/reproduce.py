@@ -118,19 +118,27 @@ def forecasts(
     figures: Sequence[Figure], settings: Options, stop: Stop, each: float | None, *, err: bool
 ) -> tuple[list[Figure], bool]:
     """Print a line a figure, as soon as its time is known, and their sum; the figures that can run, the cheapest first,
-    and whether there are others."""
+    and whether there are others, apart from those whose data file is missing."""
+    from recovery.config import MissingFileError
     from recovery.errors import RecoverError
     from recovery.runner.progress import duration
     from recovery.runner.sweep import forecast
 
     found: list[tuple[Figure, Forecast]] = []
+    failed = False
     for figure in figures:
         try:
             with stop.held():
                 plan = figure.wanted()
             one = forecast(plan, settings)
+        except MissingFileError:
+            click.echo(
+                f"{figure.name}: left out, needs a data file; `recover check {figure.name}` says which", err=True
+            )
+            continue
         except RecoverError as error:
             click.echo(f"{figure.name}: {error}", err=True)
+            failed = True
             continue
         found.append((figure, one))
         time = f"about {duration(one.seconds)}, by {one.known_by}" if one.trials else "nothing"
@@ -141,7 +149,7 @@ def forecasts(
     if each is not None:
         total += f"; {duration(sum(min(one, each) for one in seconds))} with at most {duration(each)} for each"
     click.echo(total, err=err)
-    return [figure for figure, one in sorted(found, key=lambda pair: pair[1].seconds or 0.0)], len(found) < len(figures)
+    return [figure for figure, one in sorted(found, key=lambda pair: pair[1].seconds or 0.0)], failed
 
 
 def run_all(

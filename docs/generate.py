@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from recovery.config import load, shipped
+from recovery.config import load_shipped
 from recovery.config.schema import json_schema
 from recovery.instances.ensembles import ENSEMBLES
 from recovery.instances.planted import PLANTED
@@ -111,10 +111,12 @@ def columns() -> str:
 
 def figures() -> str:
     def rows() -> Iterator[tuple[str, ...]]:
-        for name in sorted(shipped()):
-            sweep = load(name)
+        sweeps, missing = load_shipped()
+        for sweep in sweeps:
             claims = "; ".join(claim.source for claim in sweep.claims)
-            yield f"`{name}`", plain(sweep.title), plain(sweep.source), str(sweep.size), plain(claims)
+            yield f"`{sweep.name}`", plain(sweep.title), plain(sweep.source), str(sweep.size), plain(claims)
+        for one in missing:
+            yield f"`{one.name}`", plain(one.title), plain(one.source), "needs a file", "see `recover check`"
 
     text = f"# Figures that ship with the program\n\n{MADE}\n"
     text += "Each is run by `recover sweep NAME`, and shown by `recover report results/NAME`.\n\n"

@@ -13,8 +13,8 @@ from recovery.config.header import (
     ThresholdClaim,
     build_style,
 )
-from recovery.config.load import find, from_document, load, own_code, shipped
-from recovery.config.problems import ConfigError, Problem
+from recovery.config.load import find, from_document, load, load_shipped, own_code, shipped
+from recovery.config.problems import ConfigError, MissingFileError, Problem
 from recovery.config.sampling import Boundary
 from recovery.config.sweep import Cell, Sweep, Trial
 
@@ -24,6 +24,7 @@ __all__ = [
     "Claim",
     "ConfigError",
     "CurveClaim",
+    "MissingFileError",
     "NamedCurve",
     "OrderClaim",
     "Problem",
@@ -38,6 +39,7 @@ __all__ = [
     "find",
     "from_document",
     "load",
+    "load_shipped",
     "own_code",
     "seeds",
     "shipped",

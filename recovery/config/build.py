@@ -22,11 +22,15 @@ STRICT = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=Fals
 
 @dataclass(frozen=True)
 class Fault:
-    """An error at `path` inside the value under validation; `key`: it is the key that is wrong."""
+    """An error at `path` inside the value under validation; `key`: it is the key that is wrong.
+
+    missing: the value is right, and names a data file that is not there.
+    """
 
     path: Path
     text: str
     key: bool = False
+    missing: bool = False
 
 
 class Invalid(Exception):  # noqa: N818  (internal: it becomes a ConfigError where places are known)

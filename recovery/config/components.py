@@ -7,7 +7,7 @@ below: a new ensemble, planted model or method is one class and one line there, 
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -123,10 +123,12 @@ class Context:
     """Where the config lies: relative paths start there, then in the current folder.
 
     digests: file path -> the SHA-256 that a stored sweep had, which the file must still have.
+    needs: what a data file must hold, in the config's words.
     """
 
     folder: Path = Path()
     digests: Mapping[str, str] = field(default_factory=dict)
+    needs: str = ""
 
     def locate(self, path: str) -> str:
         """The absolute path of a file that exists; otherwise the path as it was written."""
@@ -198,7 +200,9 @@ def _choose(choice: Choice, value: object, context: Context) -> Built:
         value = {**value, "path": context.locate(value["path"])}
         if not Path(value["path"]).is_file():
             text = f"no file {value['path']!r}; relative paths start in {context.folder}, then in the current folder"
-            raise Invalid([Fault(("path",), text)])
+            if context.needs:
+                text += f". It must hold: {context.needs}"
+            raise Invalid([Fault(("path",), text, missing=True)])
         filled = {"digest": context.digests.get(value["path"], "")}
     try:
         return _built(build(cls, value, tag=tag, name=name, filled=filled), name, {tag: name})
@@ -212,7 +216,7 @@ def _whose(choice: Choice, name: str, fault: Fault) -> Fault:
     others = [other for other, cls in choice.table.items() if fault.key and key in model_of(cls).model_fields]
     if name in others or not others:
         return fault
-    return Fault(fault.path, f"{fault.text}; {key} belongs to {choices(others)}", fault.key)
+    return replace(fault, text=f"{fault.text}; {key} belongs to {choices(others)}")
 
 
 def _is_file(cls: type) -> bool:

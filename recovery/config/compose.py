@@ -15,6 +15,7 @@ from recovery.config.tree import Tree
 from recovery.errors import ParameterError, RecoverError
 from recovery.instances.draw import Setting
 from recovery.instances.files import File
+from recovery.instances.recorded import FileColumn
 
 _TEXT_ORDER = sorted([*COMPONENTS, "seed"])
 _CHECKED = ("architecture", "planted", "method")
@@ -88,10 +89,11 @@ class Composer:
             if fault.path[: len(path)] == path:
                 if fault.path == path and fault.key:
                     return self.tree.problem(value.key, fault.text, key=True)
-                return self.tree.problem((*value.source, *fault.path[len(path) :]), fault.text, key=fault.key)
+                at = (*value.source, *fault.path[len(path) :])
+                return self.tree.problem(at, fault.text, key=fault.key, missing=fault.missing)
             if path[: len(fault.path)] == fault.path:
                 return self.tree.problem(value.source, fault.text)
-        return self.tree.problem((name, *fault.path), fault.text, key=fault.key)
+        return self.tree.problem((name, *fault.path), fault.text, key=fault.key, missing=fault.missing)
 
     def _has_room(self, block: Block, point: Point, parts: dict[str, Built]) -> bool:
         """Whether memory can hold X, and a file has as many rows and columns as the cell asks for."""
@@ -101,7 +103,13 @@ class Composer:
             text = f"found n = {parts['n'].value} and d = {parts['d'].value}: X alone takes {in_bytes(bytes_)}"
             self.problems.append(self.tree.problem(at, f"{text}; at most {in_bytes(MOST_BYTES)} are allowed"))
             return False
-        ensemble = parts["data"].value
+        ensemble, law = parts["data"].value, parts["planted"].value
+        if isinstance(law, FileColumn):
+            try:
+                law.inputs(ensemble, parts["d"].value)
+            except ParameterError as error:
+                self.problems.append(self.tree.problem(("planted",), str(error)))
+                return False
         if not isinstance(ensemble, File):
             return True
         fits = True

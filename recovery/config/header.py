@@ -21,7 +21,10 @@ Where = Annotated[Mapping[str, Coordinate], Field(description="a mapping of coor
 
 @dataclass(frozen=True)
 class Header:
-    """What a sweep is called, where it comes from, how often each cell is drawn, and where trials run by default."""
+    """What a sweep is called, where it comes from, how often each cell is drawn, and where trials run by default.
+
+    needs: what its data file must hold and where it is from, for a user who does not have it.
+    """
 
     name: Annotated[
         str,
@@ -35,6 +38,7 @@ class Header:
     seed: Annotated[int, Ge(0)] = 0
     replicates: Annotated[int, Ge(1)] = 1
     backend: Literal["processes", "threading", "dask", "ray"] = "processes"
+    needs: str = ""
 
 
 @dataclass(frozen=True)

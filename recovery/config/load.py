@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import partial
 from importlib import resources
@@ -18,7 +18,7 @@ from recovery.config.header import Header, ReportSpec, build_claims, name_faults
 from recovery.config.labels import combinations
 from recovery.config.overrides import HEADER, override
 from recovery.config.points import Block
-from recovery.config.problems import ConfigError, Place, Problem, found
+from recovery.config.problems import ConfigError, MissingFileError, Place, Problem, found
 from recovery.config.reader import read, read_text
 from recovery.config.sampling import Boundary, Sampling, build_sampling, sampling_faults, size_faults
 from recovery.config.sweep import Cell, Sweep
@@ -43,7 +43,8 @@ def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) 
     """The sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
 
     overrides: `PATH=VALUE` each. Every cell is composed and validated. Raises `ConfigError` with every problem of the
-    config and the overrides. Relative paths start in the file's folder, or in the current one.
+    config and the overrides, as `MissingFileError` where only the data file is missing. Relative paths start in the
+    config's folder, or in the current one.
     """
     folder = Path.cwd()
     if isinstance(config, Mapping):
@@ -56,11 +57,25 @@ def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) 
         folder = path.parent.resolve()
     for rank, text in enumerate(overrides, start=1):
         problems += override(tree, text, rank)
-    sweep, found = _sweep(tree, Context(folder))
-    if problems or found:
-        raise ConfigError([*problems, *found])
+    sweep, found = _sweep(tree, Context(folder, needs=str(tree.value.get("needs", ""))))
+    problems += found
+    if problems and all(problem.missing for problem in problems):
+        raise MissingFileError(problems, *(tree.value.get(key, "") for key in ("name", "title", "source")))
+    if problems:
+        raise ConfigError(problems)
     assert sweep is not None
     return sweep
+
+
+def load_shipped(names: Iterable[str] | None = None) -> tuple[list[Sweep], list[MissingFileError]]:
+    """The shipped sweeps of these names, or all, and those whose data file is not there."""
+    sweeps, missing = list[Sweep](), list[MissingFileError]()
+    for name in shipped() if names is None else names:
+        try:
+            sweeps.append(load(name))
+        except MissingFileError as error:
+            missing.append(error)
+    return sweeps, missing
 
 
 def _as_text(config: Mapping[str, Any]) -> str:
@@ -140,7 +155,8 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
     problems += more + composer.problems
     columns: Columns = COLUMNS
     try:
-        columns = union({cell.method: columns_of(cell.method) for cell in cells}.values()) or COLUMNS
+        methods = [part.value for (name, *_), part in composer.built.items() if name == "method" and part is not None]
+        columns = union(columns_of(method) for method in dict.fromkeys(methods)) or COLUMNS
     except ParameterError as error:
         problems.append(tree.problem(("method",), str(error)))
     if header is not None:
@@ -214,7 +230,7 @@ def _document(
     """The config as plain data, with defaults filled in wherever no axis reaches; without where its trials run."""
     head, _, _, sampling = header
     document: dict[str, Any] = {
-        field.name: getattr(head, field.name) for field in fields(head) if field.name != "backend"
+        field.name: getattr(head, field.name) for field in fields(head) if field.name not in ("backend", "needs")
     }
     if isinstance(sampling, Boundary):
         document["sampling"] = {"kind": "boundary", **asdict(sampling)}

@@ -12,7 +12,7 @@ from recovery.text import did_you_mean
 
 SHAPES = {"start", "stop", "step", "logspace", "times"}
 """Keys of which only an axis has values."""
-HEADER = ("name", "title", "source", "seed", "replicates", "backend", "sampling", "claims", "report", "axes")
+HEADER = ("name", "title", "source", "seed", "replicates", "backend", "needs", "sampling", "claims", "report", "axes")
 
 
 def override(tree: Tree, text: str, rank: int) -> list[Problem]:

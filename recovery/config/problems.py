@@ -27,11 +27,12 @@ class Place:
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One error: `place: path: text`."""
+    """One error: `place: path: text`. missing: a data file that is not there."""
 
     place: Place
     path: str
     text: str
+    missing: bool = False
 
     def __str__(self) -> str:
         return f"{self.place}: {self.path}: {self.text}" if self.path else f"{self.place}: {self.text}"
@@ -49,6 +50,17 @@ class ConfigError(RecoverError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ConfigError, (self.problems,)
+
+
+class MissingFileError(ConfigError):
+    """A config with nothing wrong but that its data file is not there. name, title, source: its own."""
+
+    def __init__(self, problems: Iterable[Problem], name: str, title: str, source: str) -> None:
+        super().__init__(problems)
+        self.name, self.title, self.source = name, title, source
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MissingFileError, (self.problems, self.name, self.title, self.source)
 
 
 def dotted(path: Path) -> str:

@@ -26,8 +26,8 @@ class Tree:
             path = path[:-1]
         return self.values.get(path, Place(0, 1, 1, self.source))
 
-    def problem(self, path: Path, text: str, *, key: bool = False) -> Problem:
-        return Problem(self.place(path, key=key), dotted(path), text)
+    def problem(self, path: Path, text: str, *, key: bool = False, missing: bool = False) -> Problem:
+        return Problem(self.place(path, key=key), dotted(path), text, missing)
 
     def put(self, path: Path, value: Any, place: Place) -> None:
         """Set the value at `path`, mappings on the way included; everything in it then has this one place."""

@@ -14,6 +14,7 @@ from recovery.instances.ensembles import Ensemble, Gaussian
 from recovery.instances.files import File
 from recovery.instances.patterns import Patterns, patterns_of, sample_patterns, unique_patterns
 from recovery.instances.planted import Linear, Planted, Target
+from recovery.instances.recorded import FileColumn, Recorded
 from recovery.programs.architecture import RELU, Architecture
 from recovery.types import Array, Mask, Rng
 
@@ -105,7 +106,12 @@ class Instance:
 
     @cached_property
     def test(self) -> Array | None:
-        """A fresh draw of the data's law, shape (n, d), made when first asked for; None for a file."""
+        """A fresh draw of the data's law, shape (n, d), made when first asked for.
+
+        Of a file whose labels are recorded, the rows that were not drawn; None where none are left, or are labelled.
+        """
+        if isinstance(self.planted, Recorded) and len(self.planted.others):
+            return self.planted.others
         if isinstance(self.setting.ensemble, File):
             return None
         return self.setting.ensemble.draw(self.streams.test, self.setting.n, self.setting.d)
@@ -124,8 +130,13 @@ def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = 
         raise ParameterError(f"n and d must be at least 1, found n = {n}, d = {d}")
     if not setting.noise >= 0:
         raise ParameterError(f"noise must be >= 0, found {setting.noise}")
-    X = setting.ensemble.draw(streams.data, n, d)
-    planted = setting.planted.draw(streams.planted, X)
+    planted: Target
+    if isinstance(setting.planted, FileColumn):
+        planted = setting.planted.take(streams.data, setting.ensemble, n, d)
+        X = planted.X
+    else:
+        X = setting.ensemble.draw(streams.data, n, d)
+        planted = setting.planted.draw(streams.planted, X)
     signal = _labels(setting, planted, X)
     y = signal
     if setting.noise > 0:

@@ -5,17 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from recovery.errors import DataError, ParameterError
-from recovery.text import did_you_mean
+from recovery.instances.frames import FORMATS as TABLES
+from recovery.instances.frames import demand, read_frame
 from recovery.types import Array, Rng
 
-FORMATS = (".csv", ".parquet", ".npy")
-PEEK = 2**16
-"""Characters of a CSV file that show how it is written."""
+FORMATS = (*TABLES, ".npy")
 FEWEST_NUMBERED = 5
 """Fewer rows are numbered by chance."""
 
@@ -49,16 +47,10 @@ def read_columns(path: str | Path, chosen: Sequence[str] = (), excluded: Sequenc
         raise DataError(f"{path}: unknown file type {path.suffix!r}; write the matrix as {', '.join(FORMATS)}")
     if not path.is_file():
         raise DataError(f"{path}: no such file")
-    try:
-        if path.suffix.lower() == ".npy":
-            values = np.load(path, allow_pickle=False)
-            names, named = [str(i + 1) for i in range(values.shape[-1] if values.ndim else 0)], False
-            kept = _kept(path, names, chosen, excluded)
-            values = values[..., kept] if values.ndim == 2 else values
-        else:
-            values, names, named, kept = _read_table(path, chosen, excluded)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read as {path.suffix[1:]}: {error}") from error
+    if path.suffix.lower() in TABLES:
+        values, names, named, kept = _read_table(path, chosen, excluded)
+    else:
+        values, names, named, kept = _read_array(path, chosen, excluded)
     if values.ndim != 2 or values.size == 0:
         raise DataError(f"{path}: needs a two-dimensional matrix, found shape {values.shape}")
     if values.dtype.kind not in "fiub":
@@ -83,49 +75,35 @@ def read_columns(path: str | Path, chosen: Sequence[str] = (), excluded: Sequenc
     return Columns(matrix, used, warnings)
 
 
+def _read_array(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> tuple[Array, list[str], bool, list[int]]:
+    """As `_read_table`, of an .npy file."""
+    try:
+        values = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as npy: {error}") from error
+    names = [str(i + 1) for i in range(values.shape[-1] if values.ndim else 0)]
+    kept = _kept(path, names, chosen, excluded)
+    return values[..., kept] if values.ndim == 2 else values, names, False, kept
+
+
 def _read_table(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> tuple[Array, list[str], bool, list[int]]:
     """The kept columns, the names of all, whether the file names them, and which are kept."""
-    import pandas as pd  # heavy, and only file data need it
+    from pandas.api.types import is_numeric_dtype  # heavy, and only file data need it
 
-    named = True
-    if path.suffix.lower() == ".parquet":
-        frame = pd.read_parquet(path)
-    else:
-        style = _style(path)
-        frame = pd.read_csv(path, **style)
-        if _all_numbers(frame.columns, style["decimal"]):  # a file without a header: its first row is data
-            frame, named = pd.read_csv(path, header=None, **style), False
-        if not isinstance(frame.index, pd.RangeIndex):
-            raise ValueError("its rows have more entries than its header; name every column, also one of row names")
-    names = [str(name) if named and not _unnamed(name) else str(i + 1) for i, name in enumerate(frame.columns)]
+    frame, named = read_frame(path)
+    names = list(frame.columns)
     kept = _kept(path, names, chosen, excluded)
     frame = frame.iloc[:, kept]
-    for i, column in zip(kept, frame.columns, strict=True):
-        if not pd.api.types.is_numeric_dtype(frame[column]):
-            found = next((v for v in frame[column] if not isinstance(v, int | float)), None)
-            raise ValueError(f"column {names[i]!r} holds text, e.g. {found!r}; only numeric columns are allowed")
+    for name, column in frame.items():
+        if not is_numeric_dtype(column):
+            found = next((v for v in column if not isinstance(v, int | float)), None)
+            raise DataError(f"{path}: column {name!r} holds text, e.g. {found!r}; only numeric columns are allowed")
     return frame.to_numpy(dtype=np.float64, na_value=np.nan), names, named, kept
 
 
-def _style(path: Path) -> dict[str, Any]:
-    """How a CSV file separates entries, and writes decimals."""
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        head = file.read(PEEK)
-    first = head.partition("\n")[0]
-    sep = next((mark for mark in (";", "\t") if mark in first), ",")
-    return {"sep": sep, "decimal": "," if sep == ";" and "," in head else "."}
-
-
 def _kept(path: Path, names: Sequence[str], chosen: Sequence[str], excluded: Sequence[str]) -> list[int]:
-    for name in (*chosen, *excluded):
-        if name not in names:
-            shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-            raise DataError(f"{path} has no column {name!r}; it has {shown}{did_you_mean(name, names)}")
+    demand((*chosen, *excluded), names, path)
     return [i for i, name in enumerate(names) if (not chosen or name in chosen) and name not in excluded]
-
-
-def _unnamed(name: object) -> bool:
-    return str(name).startswith("Unnamed: ") or not str(name).strip()
 
 
 def _numbers_rows(column: Array) -> bool:
@@ -133,17 +111,9 @@ def _numbers_rows(column: Array) -> bool:
     return len(column) >= FEWEST_NUMBERED and column[0] in (0, 1) and bool((np.diff(column) == 1).all())
 
 
-def _all_numbers(names: object, decimal: str) -> bool:
-    try:
-        [float(str(name).replace(decimal, ".")) for name in names]  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
 @lru_cache(maxsize=4)
-def _load(path: str, digest: str) -> Array:
-    return read_matrix(path)
+def _load(path: str, digest: str) -> Columns:
+    return read_columns(path)
 
 
 @dataclass(frozen=True)
@@ -168,11 +138,16 @@ class File:
 
     @property
     def shape(self) -> tuple[int, int]:
-        rows, columns = _load(self.path, self.digest).shape
+        rows, columns = self.columns.X.shape
         return rows, columns
 
+    @property
+    def columns(self) -> Columns:
+        """The whole matrix, with the names of its columns."""
+        return _load(self.path, self.digest)
+
     def draw(self, rng: Rng, n: int, d: int) -> Array:
-        matrix = _load(self.path, self.digest)
+        matrix = self.columns.X
         rows, columns = matrix.shape
         if n > rows or d > columns:
             raise ParameterError(f"{self.path} has {rows} rows and {columns} columns; n={n}, d={d} asks for more")

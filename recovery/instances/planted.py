@@ -12,6 +12,7 @@ from annotated_types import Ge, Interval
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.network import BiasedNetwork
+from recovery.instances.recorded import FileColumn
 from recovery.instances.sparse import Friedman, SparseLinear, SparseNetwork
 from recovery.types import Array, Rng
 
@@ -232,4 +233,5 @@ PLANTED: dict[str, type[Planted]] = {
     "sparse_network": SparseNetwork,
     "sparse_linear": SparseLinear,
     "friedman": Friedman,
+    "column": FileColumn,
 }

@@ -11,6 +11,8 @@ All columns that come from one column of the table belong to it: it is chosen, o
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,17 @@ import numpy as np
 import pandas as pd
 
 from recovery.errors import DataError
+from recovery.instances.frames import FORMATS, demand, read_frame
 from recovery.types import Array, Index
 
-FORMATS = (".csv", ".parquet")
 FEWEST_ROWS = 20
 """Below this no split of the rows says anything."""
 MOST_CATEGORIES = 20
+DAY = 86_400
+"""Seconds."""
 DATE = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?"
+LARGEST = 1e100
+"""Larger numbers overflow where they are squared, and their inverses vanish."""
 MOST_NAMED = 0.5
 """Text in which more than this share of the entries differ names the rows."""
 
@@ -48,22 +54,24 @@ def read_table(path: Path, target: str, keep: Sequence[str] = (), drop: Sequence
     """Read and encode a CSV or Parquet file. Raises `DataError` that says what was found and what is allowed."""
     if path.suffix.lower() not in FORMATS:
         raise DataError(f"{path}: unknown file type {path.suffix!r}; write the table as {' or '.join(FORMATS)}")
-    if not path.is_file():
-        raise DataError(f"{path}: no such file")
-    try:
-        frame = pd.read_parquet(path) if path.suffix.lower() == ".parquet" else _dated(pd.read_csv(path))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-    return encode(frame, target, keep, drop, str(path))
+    return encode(read_frame(path)[0], target, keep, drop, str(path))
 
 
-def _dated(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table of a CSV file with its columns of ISO dates as times: CSV has no type for them."""
-    for name in frame.columns:
-        words = frame[name].dropna()
-        if not pd.api.types.is_numeric_dtype(words) and words.astype(str).str.fullmatch(DATE).all():
-            frame[name] = pd.to_datetime(frame[name], format="ISO8601", errors="coerce", utc=True)
-    return frame
+def _typed(series: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Dates, durations (in days) and decimal fractions as such, however they are written; infinities as gaps."""
+    if pd.api.types.is_float_dtype(series):
+        return series.replace([np.inf, -np.inf], np.nan)
+    if pd.api.types.is_timedelta64_dtype(series):
+        return series.dt.total_seconds() / DAY
+    if series.dtype != object and not pd.api.types.is_string_dtype(series):
+        return series
+    words = series.dropna()
+    kinds = set(map(type, words))
+    if kinds == {Decimal}:
+        return series.map(float, na_action="ignore").astype(np.float64)
+    if kinds == {date} or (kinds == {str} and words.str.fullmatch(DATE).all()):
+        return pd.to_datetime(series, format="ISO8601", errors="coerce", utc=True)
+    return series
 
 
 def encode(
@@ -71,32 +79,41 @@ def encode(
 ) -> Table:
     """The table as numbers. keep: columns that stay though they look like identifiers. drop: columns left out.
 
-    Raises `DataError` for an unknown column, a target that is not a number or does not vary, and too few rows.
+    Raises `DataError` for an unknown column or two of one name, a target that is not a number or does not vary, too few
+    rows, and numbers too large or small to be squared.
     """
-    frame = frame.rename(columns=str).replace([np.inf, -np.inf], np.nan)
-    for name in (target, *keep, *drop):
-        if name not in frame:
-            raise DataError(f"{source} has no column {name!r}; it has {', '.join(map(repr, frame.columns))}")
+    frame = frame.rename(columns=str)
+    if not frame.columns.is_unique:
+        raise DataError(f"{source} has two columns called {frame.columns[frame.columns.duplicated()][0]!r}")
+    demand((target, *keep, *drop), list(frame.columns), source)
+    frame = pd.DataFrame({name: _typed(frame[name]) for name in frame})
     y = _target(frame[target], target, source)
     there = np.isfinite(y)
     notes, warnings = [], list[str]()
     if not there.all():
-        notes.append(f"{int((~there).sum())} rows have no {target!r} and are left out")
-    named = {name: reason for name in frame if name not in keep and (reason := _identifies(frame[name]))}
+        notes.append(f"{_many((~there).sum(), 'row')} without {target!r} left out")
+    useless = {name: reason for name in frame if (reason := _without_values(frame[name]))}
+    named = {
+        name: f"{reason}; --keep {name!r} keeps it"
+        for name in frame
+        if name not in (*keep, *useless) and (reason := _identifies(frame[name]))
+    }
     frame, y = frame[there], y[there]
     if len(y) < FEWEST_ROWS:
-        raise DataError(f"{source} has {len(y)} rows with a {target!r}; at least {FEWEST_ROWS} are needed")
+        raise DataError(f"{source} has {_many(len(y), 'row')} with a {target!r}; at least {FEWEST_ROWS} are needed")
     if np.ptp(y) == 0:
         raise DataError(f"{target!r} is {y[0]:g} in every row: nothing can explain what does not vary")
     columns: dict[str, list[Array]] = {}
     for name in frame.columns.drop([target, *drop], errors="ignore"):
-        if name in named:
-            warnings.append(f"{name!r} is left out: {named[name]}; --keep {name!r} keeps it")
+        if reason := {**useless, **named}.get(name):
+            warnings.append(f"{name!r} is left out: {reason}")
             continue
-        if frame[name].nunique(dropna=False) < 2:
+        one_value = frame[name].nunique(dropna=False) < 2
+        found = [] if one_value else [_squarable(column, name, source) for column in _encoded(frame[name], notes)]
+        encoded = [column for column in found if np.ptp(column) > 0]
+        if not encoded:
             notes.append(f"{name!r} is left out: it has one value")
             continue
-        encoded = [column for column in _encoded(frame[name], notes) if np.ptp(column) > 0]
         if len(encoded) == 1 and abs(np.corrcoef(encoded[0], y)[0, 1]) > 1 - 1e-12:
             warnings.append(f"{name!r} is the target in other units (correlation 1): --drop {name!r} leaves it out")
         columns[name] = encoded
@@ -104,24 +121,48 @@ def encode(
         raise DataError(f"{source} has no column beside {target!r} that could explain it")
     groups = np.repeat(np.arange(len(columns)), [len(c) for c in columns.values()])
     X = np.column_stack([column for encoded in columns.values() for column in encoded])
+    if copies := int(pd.DataFrame(X).assign(y=y).duplicated().sum()):
+        notes.append(f"copies of other rows: {copies}; where they are many, predictions of rows left out look too good")
     return Table(tuple(columns), X, y, groups, tuple(notes), tuple(warnings))
 
 
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 def _target(series: "pd.Series[Any]", name: str, source: str) -> Array:
-    if not pd.api.types.is_numeric_dtype(series):
-        example = series.dropna().iloc[0] if series.notna().any() else None
+    if series.isna().all():
+        return np.full(len(series), np.nan)
+    if not pd.api.types.is_numeric_dtype(series) or _without_values(series):
+        example = str(series.dropna().iloc[0])
         raise DataError(
-            f"{source}: the target {name!r} holds text, e.g. {example!r}; it must be a number "
+            f"{source}: the target {name!r} holds no numbers: {example:.40}; it must be a number "
             "(write two classes as 0 and 1)"
         )
     values: Array = series.to_numpy(np.float64, na_value=np.nan)
+    return _squarable(values, name, source)
+
+
+def _squarable(values: Array, name: object, source: str) -> Array:
+    largest = np.nanmax(np.abs(values), initial=0.0)
+    if largest > 0 and not 1 / LARGEST < largest < LARGEST:
+        raise DataError(f"{source}: the largest entry of {name!r} is {largest:.3g}; write it in other units")
     return values
+
+
+def _without_values(series: "pd.Series[Any]") -> str | None:
+    """Why a column has not one real number, word or time a row, or None."""
+    if pd.api.types.is_complex_dtype(series):
+        return "it holds complex numbers"
+    if series.dtype == object and series.map(pd.api.types.is_list_like).any():
+        return "it holds lists or mappings, not one value a row"
+    return None
 
 
 def _identifies(series: "pd.Series[Any]") -> str | None:
     """Why a column seems to number or name the rows, or None."""
     if pd.api.types.is_integer_dtype(series):
-        ordered = np.sort(series.to_numpy())
+        ordered = np.sort(series.dropna().to_numpy(np.int64 if series.dtype != np.uint64 else np.uint64))
         if len(ordered) > 1 and (np.diff(ordered) == 1).all():
             return f"it numbers the rows ({ordered[0]} to {ordered[-1]})"
     elif not (pd.api.types.is_numeric_dtype(series) or pd.api.types.is_datetime64_any_dtype(series)):
@@ -134,7 +175,7 @@ def _identifies(series: "pd.Series[Any]") -> str | None:
 def _encoded(series: "pd.Series[Any]", notes: list[str]) -> Iterator[Array]:
     """The numeric columns that one column becomes; constant ones included."""
     if pd.api.types.is_datetime64_any_dtype(series):
-        days = (series - series.min()).dt.total_seconds() / 86_400
+        days = (series - series.min()).dt.total_seconds() / DAY
         notes.append(f"{series.name!r} is a time: days since its first entry")
         yield from _filled(days, notes)
     elif pd.api.types.is_numeric_dtype(series):
@@ -148,7 +189,7 @@ def _filled(series: "pd.Series[Any]", notes: list[str]) -> Iterator[Array]:
     gaps = ~np.isfinite(values)
     if gaps.any():
         values[gaps] = np.median(values[~gaps])
-        notes.append(f"{series.name!r} has {int(gaps.sum())} gaps: filled with the median {values[gaps][0]:g}")
+        notes.append(f"{series.name!r} has {_many(gaps.sum(), 'gap')}: filled with the median {values[gaps][0]:g}")
         yield gaps.astype(np.float64)
     yield values
 
@@ -162,7 +203,7 @@ def _categories(series: "pd.Series[Any]", notes: list[str]) -> Iterator[Array]:
     notes.append(
         f"{series.name!r} is text: {len(counts)} categories"
         + (f", of which the {rest} rarest are one" if rest else "")
-        + (f", and {int(gaps.sum())} gaps as one more" if gaps.any() else "")
+        + (f", and {_many(gaps.sum(), 'gap')} as one more" if gaps.any() else "")
     )
     for word in named:
         yield np.asarray(words == word, np.float64)

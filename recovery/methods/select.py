@@ -10,6 +10,7 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.files import File
 from recovery.instances.network import PlantedNetwork
+from recovery.instances.recorded import FileColumn
 from recovery.instances.sparse import Sparse
 from recovery.methods.columns import Column, Columns, select
 from recovery.methods.method import Measurement
@@ -18,10 +19,23 @@ from recovery.selection.cutoffs import Cutoff
 from recovery.selection.grid import HyperparameterGrid, Shrinkage
 from recovery.selection.networks import distance
 from recovery.selection.selectors import Selector, SelectorName
-from recovery.types import Array
+from recovery.types import Array, Mask
 
 Positive = Annotated[float, Gt(0)]
 Counts = Annotated[tuple[Annotated[int, Ge(1)], ...], MinLen(1)]
+
+
+def _support(setting: Setting) -> Mask | None:
+    """Which variables matter, shape (d,); None where the user does not say. Raises `ParameterError` without any."""
+    law = setting.planted
+    if isinstance(law, FileColumn):
+        return law.support(law.inputs(setting.ensemble, setting.d))
+    if isinstance(law, Sparse):
+        return law.support(setting.d)
+    raise ParameterError(
+        "method select needs a planted model with a known support (sparse_network, sparse_linear or friedman), "
+        "or labels that are a column of a file"
+    )
 
 
 @dataclass(frozen=True)
@@ -36,7 +50,8 @@ class Select:
     on all rows (`cross`). refit: train again after a `split` too.
     shrinkage: how the penalty enters Adam's steps, `subgradient` or `proximal` (exact zeros).
     standardize: centre X and y and divide them by their standard deviations first.
-    test_rows: rows of the test draw; n where it is null.
+    test_rows: rows of the test draw; n where it is null. Of a file with recorded labels, those of its other rows that
+    test; all where it is null.
     """
 
     selector: SelectorName = "network"
@@ -57,6 +72,8 @@ class Select:
         "true_positives": Column(int, "planted variables that were chosen", "variables"),
         "false_positives": Column(int, "other variables that were chosen", "variables"),
         "test_mse": Column(float, "mean squared error on a fresh draw, against noiseless labels"),
+        "test_rmse": Column(float, "root of the mean squared error on rows of the file that were not drawn"),
+        "chosen": Column(str, "the chosen columns of the file, the most important one first"),
         "validation_mse": Column(float, "mean squared error on the rows that chose the hyperparameters"),
         "penalty": Column(float, "the chosen penalty on ||W||_1"),
         "rate": Column(float, "the chosen rate of Adam"),
@@ -70,41 +87,54 @@ class Select:
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse planted models without a known support, and a missing extra. Raises `ParameterError`."""
-        if not isinstance(setting.planted, Sparse):
-            raise ParameterError(
-                "method select needs a planted model with a known support: sparse_network, sparse_linear or friedman"
-            )
-        planted = int(setting.planted.support(setting.d).sum())
-        if isinstance(setting.ensemble, File) and self.test_rows is not None:
-            raise ParameterError("test_rows: a file has no fresh draw to test on")
+        support = _support(setting)
+        planted = None if support is None else int(support.sum())
+        if isinstance(setting.ensemble, File):
+            self._check_file(setting, planted)
         if isinstance(self.count, int) and self.count > setting.d:
-            raise ParameterError(f"count = {self.count} is more than d = {setting.d} variables ({planted} planted)")
+            known = "" if planted is None else f" ({planted} planted)"
+            raise ParameterError(f"count = {self.count} is more than d = {setting.d} variables{known}")
         self._selector(planted).check()
+
+    def _check_file(self, setting: Setting, planted: int | None) -> None:
+        assert isinstance(setting.ensemble, File)
+        if self.count == "planted" and planted is None:
+            raise ParameterError("count: planted needs to know what matters; name it in planted.relevant")
+        if self.test_rows is None:
+            return
+        if not isinstance(setting.planted, FileColumn):
+            raise ParameterError("test_rows: a file has no fresh draw to test on")
+        rows = setting.ensemble.shape[0]
+        if setting.n + self.test_rows > rows:
+            raise ParameterError(f"n = {setting.n} and test_rows = {self.test_rows}, and the file has {rows} rows")
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         """Select on the instance. Raises `ParameterError` for what `check` refuses, `DataError` for its labels."""
         self.check(instance.setting, architecture)
-        law = instance.setting.planted
-        assert isinstance(law, Sparse)
-        support = law.support(instance.setting.d)
-        found = self._selector(int(support.sum()))(instance.streams.training, instance.X, instance.y)
-        true = int((found.chosen & support).sum())
-        false = int((found.chosen & ~support).sum())
-        row = Measurement(
-            true_positives=true,
-            false_positives=false,
-            support_recovered=bool((found.chosen == support).all()),
-            **found.fitted.hyperparameters,
-        )
+        support = _support(instance.setting)
+        count = None if support is None else int(support.sum())
+        found = self._selector(count)(instance.streams.training, instance.X, instance.y)
+        row = Measurement(**found.fitted.hyperparameters)
+        if support is not None:
+            row["true_positives"] = int((found.chosen & support).sum())
+            row["false_positives"] = int((found.chosen & ~support).sum())
+            row["support_recovered"] = bool((found.chosen == support).all())
         test = self._test(instance)
         if test is not None:
             row["test_mse"] = float(np.mean((found.fitted.predict(test) - instance.planted.labels(test)) ** 2))
+        law = instance.setting.planted
+        if isinstance(law, FileColumn):
+            names = law.inputs(instance.setting.ensemble, instance.setting.d)
+            order = np.argsort(-found.importances, kind="stable")
+            row["chosen"] = ", ".join(names[i] for i in order if found.chosen[i])
+            if test is not None:
+                row["test_rmse"] = float(np.sqrt(row.test_mse))
         planted, network = instance.planted, found.fitted.network
         if isinstance(planted, PlantedNetwork) and network is not None:
             row["weight_error"] = distance(network, planted.network)
         return row
 
-    def _selector(self, planted: int) -> Selector:
+    def _selector(self, planted: int | None) -> Selector:
         return Selector(
             self.selector,
             HyperparameterGrid(self.penalties, self.rates, self.neurons, self.epochs),
@@ -121,7 +151,7 @@ class Select:
         """A fresh draw of the data's law: draws of n rows, for some laws scale with n, and as many as are wanted."""
         setting = instance.setting
         if isinstance(setting.ensemble, File):
-            return None
+            return None if instance.test is None else instance.test[: self.test_rows]
         rng, rows = instance.streams.test, self.test_rows or setting.n
         draws = [setting.ensemble.draw(rng, setting.n, setting.d) for _ in range(-(-rows // setting.n))]
         return np.vstack(draws)[:rows]

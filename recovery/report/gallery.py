@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 from tabulate import tabulate
 
-from recovery.config import Boundary, load
+from recovery.config import Boundary, MissingFileError, load
 from recovery.errors import RecoverError
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
@@ -94,7 +94,12 @@ def write_gallery(names: Sequence[str], place: Path) -> list[Shown]:
 
 
 def _shown(name: str, place: Path) -> Shown:
-    sweep, folder = load(name), place / name
+    folder = place / name
+    try:
+        sweep = load(name)
+    except MissingFileError as error:
+        why = f"its data file is not there; `recover check {name}` says what it must hold"
+        return Shown(name, error.title, error.source, folder, Extent(0, words="needs a file"), why=why)
     head, size = (name, sweep.title, sweep.source, folder), Extent(sweep.size)
     if not folder.is_dir():
         return Shown(*head, size)
@@ -130,7 +135,7 @@ def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
             one.name,
             one.source,
             one.size.words,
-            f"{one.size.stored} of {one.size.full}",
+            f"{one.size.stored} of {one.size.full}" if one.size.full else "",
             duration(one.seconds) if one.size.stored else "",
             *(str(one.verdicts[verdict] or "") for verdict in VERDICTS),
             one.why or (f"failed trials: {failed}" if (failed := one.size.stored - one.size.ok) else ""),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recovery.errors import DataError
+from recovery.errors import DataError, ParameterError
 from recovery.instances.tables import Table, read_table
 from recovery.report.figures import render
 from recovery.report.figures.importances import draw_importances
@@ -135,6 +135,8 @@ def select_variables(
     for selector in selectors:
         selector.check()
     table = read_table(data, target, keep, drop)
+    if count is not None and count > len(table.names):
+        raise ParameterError(f"--count {count} is more than the {len(table.names)} columns that there are")
     rng = np.random.default_rng(seed)
     choices = tuple(study(rng, table.X, table.y, table.groups, selectors, splits, rows))
     return SelectionReport(str(data), target, table, choices, splits)

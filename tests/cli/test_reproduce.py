@@ -122,3 +122,15 @@ def test_another_name_is_refused_with_those_that_there_are(tmp_path: Path, asked
     assert result.exit_code == 2
     assert said in result.output
     assert not list(tmp_path.iterdir())
+
+
+def test_a_figure_without_its_data_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = reproduce("p3-table7", SMALL, "--replicates", 1, "--out", "papers", "-q", "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert "p3-table7: left out, needs a data file; `recover check p3-table7` says which" in result.stderr
+    page = (tmp_path / "papers" / "README.md").read_text()
+    assert "2 figures: " in page
+    assert "1 needs a file" in page
+    assert "its data file is not there; `recover check p3-table7` says what it must hold" in page
+    assert reproduce("p3-table8", "--dry-run").exit_code == 0

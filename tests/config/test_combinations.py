@@ -2,11 +2,13 @@
 
 import pytest
 
-from recovery.config import from_document, load, shipped
+from recovery.config import from_document, load
 from recovery.config.header import FIXED
 
+from .sweeps import COMPLETE
 
-@pytest.mark.parametrize("name", shipped())
+
+@pytest.mark.parametrize("name", COMPLETE)
 def test_combinations_are_those_of_the_composed_cells(name):
     sweep = load(name)
     sizes = {"n", "d"}

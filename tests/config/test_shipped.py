@@ -1,8 +1,11 @@
 """The configs that ship, the schema that describes them, and the commands about them."""
 
 import json
+import pickle
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -11,18 +14,51 @@ from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 from recovery.cli.main import main
-from recovery.config import load, shipped
+from recovery.config import ConfigError, MissingFileError, load, load_shipped, shipped
 from recovery.config.schema import json_schema
+
+from .sweeps import COMPLETE, WITHOUT_DATA
 
 CONFIGS = shipped()
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", COMPLETE)
 def test_a_shipped_config_is_valid_and_named_by_its_file(name: str) -> None:
     sweep = load(name)
     assert sweep.name == name
     assert sweep.title
     assert sweep.source
+
+
+def test_a_config_without_its_data_says_what_the_file_must_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sweeps, missing = load_shipped()
+    assert [sweep.name for sweep in sweeps] == COMPLETE
+    assert tuple(one.name for one in missing) == WITHOUT_DATA
+    assert all(one.title and one.source for one in missing)
+    for command in ("check", "sweep"):
+        result = CliRunner().invoke(main, [command, "p3-table7"])
+        assert result.exit_code == 2
+        assert re.search(r"p3-table7.yaml:\d+:\d+: data.path: no file 'bgsboys.csv'", result.stderr)
+        assert "It must hold: 66 rows" in result.stderr
+        assert "BMI18" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_config_with_more_wrong_than_its_data_is_no_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="replicates: found 0") as caught:
+        load("p3-table7", ["replicates=0"])
+    assert not isinstance(caught.value, MissingFileError)
+    assert "no file" in str(caught.value)
+    assert isinstance(pickle.loads(pickle.dumps(missing())), MissingFileError)
+
+
+def missing() -> MissingFileError:
+    with pytest.raises(MissingFileError) as caught:
+        load("p3-table8")
+    return caught.value
 
 
 @pytest.mark.parametrize(
@@ -84,8 +120,10 @@ def test_check_says_what_would_run() -> None:
 
 def test_configs_lists_every_shipped_config() -> None:
     lines = CliRunner().invoke(main, ["configs"]).stdout.splitlines()
-    assert [line.split()[0] for line in lines] == list(CONFIGS)
-    assert all("trials" in line for line in lines)
+    assert [line.split()[0] for line in lines] == [*COMPLETE, *WITHOUT_DATA]
+    assert all(f"{'needs a file' if line.startswith(WITHOUT_DATA) else 'trials'}  " in line for line in lines)
+    facts = json.loads(CliRunner().invoke(main, ["configs", "--json"]).stdout)
+    assert [one["name"] for one in facts if one["trials"] is None] == list(WITHOUT_DATA)
 
 
 def test_reading_a_config_imports_nothing_heavy() -> None:

@@ -12,6 +12,8 @@ from recovery.report import selected
 from recovery.selection.grid import HyperparameterGrid
 from recovery.selection.selectors import Selector
 
+from .stand_ins import boys
+
 SMALL = HyperparameterGrid((0.1, 0.01), (0.02,), (10,), (200,))
 
 
@@ -68,15 +70,7 @@ def test_nothing_to_find_is_said(data):
 
 def test_a_study_of_the_shape_of_bgsboys(data, tmp_path):
     """P3, Table 7: 66 boys, BMI18 = WT18 / (HT18 / 100)^2 among 10 columns, 44 rows to fit; the body is drawn."""
-    rng = np.random.default_rng(2)
-    build, height = rng.standard_normal((2, 66))
-    frame = pd.DataFrame({"HT18": 179 + 6.5 * height, "WT18": 69 + 9 * (0.8 * build + 0.5 * height)})
-    for name, mean, size in (("WT2", 14, 1.4), ("HT2", 88, 3), ("WT9", 32, 5), ("HT9", 136, 6), ("LG9", 27, 2)):
-        frame[name] = mean + size * (0.6 * (height if name.startswith("HT") else build) + 0.8 * rng.standard_normal(66))
-    frame["ST9"], frame["ST18"] = rng.normal(60, 9, 66), rng.normal(200, 30, 66)
-    frame["LG18"] = 37 + 2 * (0.9 * build + 0.4 * rng.standard_normal(66))
-    frame["BMI18"] = frame.WT18 / (frame.HT18 / 100) ** 2
-    frame.to_csv(tmp_path / "boys.csv", index=False)
+    boys().to_csv(tmp_path / "boys.csv", index=False)
     found = run(tmp_path / "boys.csv", "--target", "BMI18", "--rows", 44, "--splits", 5, "--count", 2, "--json")
     result = json.loads(found.output)
     assert (result["rows"], len(result["columns"]), len(result["rmse"]["network"])) == (66, 10, 5)

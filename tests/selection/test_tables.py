@@ -99,14 +99,20 @@ def test_rows_without_a_target_are_left_out():
     data.loc[[1, 5], "y"] = np.nan
     table = encode(data, "y")
     assert len(table.y) == N - 2
-    assert "2 rows have no 'y'" in said(table)
+    assert "2 rows without 'y' left out" in said(table)
 
 
 def test_what_cannot_be_studied_is_said():
     data = frame(word=["a", "b"] * (N // 2), flat=1)
-    for target, message in [("word", "holds text, e.g. 'a'"), ("flat", "is 1 in every row"), ("z", "no column 'z'")]:
+    for target, message in [
+        ("word", "holds no numbers: a;"),
+        ("flat", "is 1 in every row"),
+        ("z", "no column 'z'"),
+    ]:
         with pytest.raises(DataError, match=message):
             encode(data, target)
+    with pytest.raises(DataError, match="1 row with a 'y'; at least 20"):
+        encode(data[:1], "y")
     with pytest.raises(DataError, match="5 rows with a 'y'; at least 20"):
         encode(data[:5], "y")
     with pytest.raises(DataError, match="no column beside 'y'"):

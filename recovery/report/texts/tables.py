@@ -16,6 +16,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import wilson
 from recovery.report.statistics.means import claimed_tables
+from recovery.report.texts.chosen import chosen_rows
 from recovery.report.texts.mean_tables import mean_rows, title
 
 PIECE = 20_000
@@ -88,6 +89,7 @@ def _tables(analyses: list[Analysis], style: str, before: str) -> str:
             "thresholds": pd.DataFrame(threshold_rows(analysis)),
             "claims": claims,
             **{title(table): pd.DataFrame(mean_rows(table)) for table in claimed_tables(diagram)},
+            "columns chosen": pd.DataFrame(chosen_rows(diagram)),
             f"cells: {diagram.measured_label}": diagram.table[shown],
         }
         for name, table in named.items():

@@ -14,6 +14,7 @@ from rich.text import Text
 from recovery.report.claims import Analysis, in_words, without_curve
 from recovery.report.diagram import Diagram, Panel, Scale, scale_of
 from recovery.report.statistics.means import claimed_tables
+from recovery.report.texts.chosen import chosen_rows
 from recovery.report.texts.mean_tables import mean_rows, title
 from recovery.report.texts.tables import threshold_rows
 from recovery.types import Array
@@ -49,6 +50,8 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     for table in claimed_tables(diagram):
         console.print(Text(f"\n{title(table)}"))
         console.print(_table(mean_rows(table)))
+    if often := chosen_rows(diagram):
+        console.print(_table(often))
     for claim in analysis.claims:
         console.print(Text.assemble((claim.verdict, STYLES[claim.verdict]), f": {claim.stated}: {claim.measured}"))
 

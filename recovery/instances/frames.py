@@ -1,0 +1,94 @@
+"""The user's own table from CSV or Parquet: one reader for matrices and for tables with text."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recovery.errors import DataError
+from recovery.text import did_you_mean, printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = (".csv", ".parquet")
+PEEK = 2**16
+"""Characters of a CSV file that show how it is written."""
+
+
+def read_frame(path: Path) -> tuple["pd.DataFrame", bool]:
+    """The table, every column with a name of its own, and whether the file names them.
+
+    A column without a name is called by its position, from 1. CSV is UTF-8, with or without a header line, and `;` or
+    tabs may stand between entries, with decimal commas beside `;`. Raises `DataError` for a file that cannot be read,
+    and for two columns of one name.
+    """
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
+    kind = path.suffix.lower().removeprefix(".")
+    try:
+        frame, names, named = _read_parquet(path) if kind == "parquet" else _read_csv(path)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: cannot be read as {kind}: it is not UTF-8 text; save it as UTF-8") from error
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise DataError(f"{path}: cannot be read as {kind}: {_plain(error)}") from error
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(f"{path}: {names.count(twice[0])} columns are called {twice[0]!r}; give each its own name")
+    frame.columns = names
+    return frame, named
+
+
+def _plain(error: Exception) -> str:
+    """What a library says, without how it says it."""
+    return str(error).strip().removeprefix("Error tokenizing data. C error: ")
+
+
+def demand(wanted: Iterable[str], names: Sequence[str], source: str | Path) -> None:
+    """Raises `DataError` for a wanted column that the table does not have."""
+    for name in wanted:
+        if name not in names:
+            shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+            raise DataError(f"{source} has no column {name!r}; it has {shown}{did_you_mean(name, names)}")
+
+
+def _read_parquet(path: Path) -> tuple["pd.DataFrame", list[str], bool]:
+    import pandas as pd  # heavy, and only file data need it
+
+    frame = pd.read_parquet(path)
+    return frame, _names(frame.columns), True
+
+
+def _read_csv(path: Path) -> tuple["pd.DataFrame", list[str], bool]:
+    import pandas as pd  # heavy, and only file data need it
+
+    style = _style(path)
+    # read as text first: pandas renames the second of two columns of one name
+    head = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **style).iloc[0]
+    named = not _all_numbers(head, style["decimal"])  # a file without a header: its first row is data
+    frame = pd.read_csv(path, header=0 if named else None, **style)
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise ValueError("its rows have more entries than its header; name every column, also one of row names")
+    return frame, _names(head if named else [""] * len(head)), named
+
+
+def _names(found: Any) -> list[str]:
+    words = ("" if str(name).startswith("Unnamed: ") else printable(str(name)).strip() for name in found)
+    return [word or str(i) for i, word in enumerate(words, start=1)]
+
+
+def _style(path: Path) -> dict[str, Any]:
+    """How a CSV file separates entries, and writes decimals."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        head = file.read(PEEK)
+    first = head.partition("\n")[0]
+    sep = next((mark for mark in (";", "\t") if mark in first), ",")
+    return {"sep": sep, "decimal": "," if sep == ";" and "," in head else "."}
+
+
+def _all_numbers(names: Any, decimal: str) -> bool:
+    try:
+        [float(str(name).replace(decimal, ".")) for name in names]
+    except (TypeError, ValueError):
+        return False
+    return True
