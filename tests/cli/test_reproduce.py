@@ -128,7 +128,7 @@ def test_a_figure_without_its_data_is_left_out_and_said(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     result = reproduce("p3-table7", SMALL, "--replicates", 1, "--out", "papers", "-q", "--jobs", 1)
     assert result.exit_code == 0, result.output
-    assert "p3-table7: left out, needs a data file; `recover check p3-table7` says which" in result.stderr
+    assert "p3-table7: left out; `recover check p3-table7` says which file it needs" in result.stderr
     page = (tmp_path / "papers" / "README.md").read_text()
     assert "2 figures: " in page
     assert "1 needs a file" in page
