@@ -132,9 +132,7 @@ def forecasts(
                 plan = figure.wanted()
             one = forecast(plan, settings)
         except MissingFileError:
-            click.echo(
-                f"{figure.name}: left out, needs a data file; `recover check {figure.name}` says which", err=True
-            )
+            click.echo(f"{figure.name}: left out; `recover check {figure.name}` says which file it needs", err=True)
             continue
         except RecoverError as error:
             click.echo(f"{figure.name}: {error}", err=True)
