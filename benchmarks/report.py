@@ -20,16 +20,18 @@ from typing import Any, NamedTuple
 
 FORMATS = ("terminal", "csv", "json", "png", "svg", "pdf", "html")
 PART = 50_000
+ENSEMBLES = ("gaussian", "haar", "rademacher", "binary")
 ROUNDS = 3
 """Runs of each of two checkouts."""
 
 
 class Shape(NamedTuple):
-    """n and d = 1, 2, ..., size; `replicates` a cell."""
+    """n and d = 1, 2, ..., size; `replicates` a cell; as many ensembles as panels."""
 
     name: str
     size: int
     replicates: int
+    panels: int = 1
 
 
 SHAPES = (Shape("deep", 100, 100), Shape("wide", 500, 4))
@@ -55,7 +57,8 @@ def main() -> None:
     with TemporaryDirectory() as scratch:
         made = grids(shapes, arguments.keep or Path(scratch))
         if arguments.against:
-            lines = compared(shapes, made, arguments.against, arguments.formats, Path(scratch))
+            rounds = 1 if arguments.quick else ROUNDS
+            lines = compared(shapes, made, arguments.against, arguments.formats, Path(scratch), rounds)
         else:
             lines = table(shapes, made, Path(scratch))
     text = "\n".join(lines)
@@ -64,30 +67,44 @@ def main() -> None:
         Path(__file__).with_suffix(".md").write_text(text + "\n")
 
 
-def compared(shapes: tuple[Shape, ...], made: list[Path], other: Path, formats: list[str], scratch: Path) -> list[str]:
-    """Processor seconds of another checkout and of this one, in turns; the ratio of their least ones."""
+def compared(
+    shapes: tuple[Shape, ...], made: list[Path], other: Path, formats: list[str], scratch: Path, rounds: int
+) -> list[str]:
+    """Processor seconds of another checkout and of this one, in turns; the ratio of their least ones. Where a report of
+    the other one fails, as for a format that it has not, the table says so."""
     here = Path(__file__).parents[1]
     lines = ["| format, grid | there | here | here / there |", "|---|---|---|---|"]
     for kind in formats:
         for shape, path in zip(shapes, made, strict=True):
-            found: dict[Path, list[float]] = {other: [], here: []}
-            for _ in range(ROUNDS):
-                for checkout, times in found.items():
-                    out = scratch / f"report.{kind}"
-                    call = f"report([Path({str(path.resolve())!r})], {kind!r}, None, Path({str(out)!r}))"
-                    found_by = "from pathlib import Path; from recovery.report.command import report"
-                    times.append(cost(["-c", f"{found_by}; {call}"], checkout).processor)
-            there, now = found.values()
-            texts = [", ".join(f"{seconds:.1f}" for seconds in times) for times in (there, now)]
-            lines.append(f"| {kind}, {shape.name} | {texts[0]} | {texts[1]} | {min(now) / min(there):.2f} |")
-    return [*lines, "", f"Processor seconds of {ROUNDS} runs each, in turns."]
+            there, now = list[float](), list[float]()
+            for _ in range(rounds):
+                there += reported(path, kind, scratch, other)
+                now += reported(path, kind, scratch, here)
+            if not now:
+                raise SystemExit(f"the report of {path} as {kind} failed")
+            texts = [", ".join(f"{seconds:.1f}" for seconds in times) or "failed" for times in (there, now)]
+            ratio = f"{min(now) / min(there):.2f}" if there else ""
+            line = f"| {kind}, {shape.name} | {texts[0]} | {texts[1]} | {ratio} |"
+            print(line, file=sys.stderr, flush=True)
+            lines.append(line)
+    return [*lines, "", f"Processor seconds of {rounds} runs each, in turns."]
+
+
+def reported(path: Path, kind: str, scratch: Path, checkout: Path) -> list[float]:
+    """Processor seconds of one report by the files of a checkout; nothing if it fails."""
+    call = f"report([Path({str(path.resolve())!r})], {kind!r}, None, Path({str(scratch / f'report.{kind}')!r}))"
+    code = f"from pathlib import Path; from recovery.report.command import report; {call}"
+    try:
+        return [cost(["-c", code], checkout).processor]
+    except SystemExit:
+        return []
 
 
 def grids(shapes: tuple[Shape, ...], folder: Path) -> list[Path]:
     """The folders of the stored grids, made where they are not there yet."""
     made = []
     for shape in shapes:
-        path = folder / f"{shape.name}-{shape.size}-{shape.replicates}"
+        path = folder / "-".join(map(str, shape))
         if not path.exists():
             # in a process of its own: Linux counts this process's memory into the peak of those that it starts
             maker = multiprocessing.get_context("spawn").Process(target=make, args=(shape, path))
@@ -143,7 +160,8 @@ def make(shape: Shape, path: Path) -> None:
 
     rng = np.random.default_rng(0)
     values = range(1, shape.size + 1)
-    cells = pd.MultiIndex.from_product([values, values, range(shape.replicates)], names=["n", "d", "replicate"])
+    levels = {"ensemble": ENSEMBLES[: shape.panels], "n": values, "d": values, "replicate": range(shape.replicates)}
+    cells = pd.MultiIndex.from_product([*levels.values()], names=[*levels])
     rows = cells.to_frame(index=False).sample(frac=1.0, random_state=0, ignore_index=True)  # in no order, as stored
     folder = Folder(path)
     folder.create({"name": "drawn", "digest": "0", "trials": len(rows), "config": config(shape), "provenance": {}})
@@ -163,7 +181,7 @@ def config(shape: Shape) -> dict[str, Any]:
         "planted": {"kind": "linear"},
         "architecture": "relu_skip",
         "method": {"kind": "min_norm"},
-        "axes": {"n": values, "d": values},
+        "axes": {"n": values, "d": values, "data.ensemble": list(ENSEMBLES[: shape.panels])},
         "claims": [{"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.1}],
         "report": {"value": "recovered", "x": "n", "y": "d", "curves": ["wendel", {"ratio": 2.0}]},
     }
@@ -198,7 +216,7 @@ def outcomes(rows: Any, first: int, rng: Any) -> Any:
         "iterations": rng.integers(0, 20, size),
         "redraws": 0,
     }
-    coordinates = {"noise": 0.0, "ensemble": "gaussian", "planted": "linear", "architecture": "relu_skip"}
+    coordinates = {"noise": 0.0, "planted": "linear", "architecture": "relu_skip"}
     frame = rows.assign(**coordinates, method="min_norm", sweep="drawn")
     frame = frame.assign(
         **{
@@ -212,7 +230,7 @@ def outcomes(rows: Any, first: int, rng: Any) -> Any:
         error_type=pd.Series("SolverError", rows.index).where(failed),
         error_message=pd.Series("the solver broke down", rows.index).where(failed),
     )
-    types = {name: pa.array(frame[name]).type for name in ("n", "d", *coordinates, "method")}
+    types = {name: pa.array(frame[name]).type for name in ("n", "d", "ensemble", *coordinates, "method")}
     coordinate_types = {name: pa.string() if pa.types.is_large_string(kind) else kind for name, kind in types.items()}
     schema = row_schema(coordinate_types, COLUMNS)
     absent = {name: [None] * size for name in schema.names if name not in frame}
