@@ -4,14 +4,16 @@ are cut.
     python -m benchmarks.gallery [NAME ...]
 
 Sweeps are thinned to a few values of each axis and three replicates, and stopped after `SECONDS`; what is missing
-stays a hole at its place. Grids, pictures and reports go to results/gallery, where a second run goes on; sheets to
-docs/gallery.
+stays a hole at its place. Grids, pictures and reports go to results/gallery, where a second run goes on with the
+sweeps; sheets to docs/gallery, those of named configs to results/gallery. What fails is named and counted, and the rest
+goes on.
 """
 
 import copy
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
@@ -28,7 +30,6 @@ from PIL import Image
 
 from recovery.config import Sweep, load_shipped
 from recovery.config.values import listed
-from recovery.errors import RecoverError
 from recovery.report.claims import Analysis
 from recovery.report.command import report
 from recovery.report.diagram import Diagram
@@ -36,7 +37,8 @@ from recovery.report.figures import figures_beside, main_figure, render
 from recovery.report.formats import REPORT
 from recovery.store import read
 
-SECONDS = 60
+SECONDS = 15
+"""A sweep's: 61 configs are to take less than half an hour."""
 MOST = {"n": 10, "d": 5}
 """Values of an axis that are kept; of others nine."""
 LARGEST = {"n": 120, "d": 30, "method.epochs": 300}
@@ -148,11 +150,15 @@ def _sweep(sweep: Sweep, out: Path) -> None:
 def drawn(name: str, out: Path) -> tuple[list[Path], int]:
     """Write a stored grid in every format; of its figures the pictures, and how many texts of theirs are wrong."""
     analysis = Analysis(Diagram.of(read(out / "grids" / name)))
-    with redirect_stdout(StringIO()):
-        for one in REPORT:
-            report([out / "grids" / name], one, None, out / "reports" / f"{name}.{one}")
-    kind, main_one = main_figure(analysis)
     pictures, count = list[Path](), 0
+    for one in REPORT:
+        try:
+            with redirect_stdout(StringIO()):
+                report([out / "grids" / name], one, None, out / "reports" / f"{name}.{one}")
+        except Exception as error:
+            print(f"{name}: format {one} failed: {type(error).__name__}: {error}", flush=True)
+            count += 1
+    kind, main_one = main_figure(analysis)
     for suffix, drawing in {"": main_one, **figures_beside(analysis)}.items():
         figure = drawing.draw()
         picture = out / "pictures" / f"{name}{'-' if suffix else ''}{suffix}.png"
@@ -170,6 +176,7 @@ def main(out: Path, place: Path, names: Sequence[str]) -> int:
     count = 0
     for folder in ("grids", "pictures", "reports"):
         (out / folder).mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
     sweeps, missing = load_shipped(names or None)
     for one in missing:
         print(f"{one.name}: left out, its data file is not there")
@@ -178,17 +185,22 @@ def main(out: Path, place: Path, names: Sequence[str]) -> int:
         _sweep(sweep, out / "grids")
         try:
             found, wrong = drawn(name, out)
-        except RecoverError as error:
-            print(f"{name}: {error}")
+        except Exception as error:
+            print(f"{name} cannot be shown: {type(error).__name__}: {error}", flush=True)
             wrong, found = 1, []
         pictures += found
         count += wrong
     place.mkdir(parents=True, exist_ok=True)
     for i, sheet in enumerate(sheets(pictures)):
         sheet.save(place / f"sheet-{i + 1}.png", optimize=True)
-    print(f"{len(pictures)} figures, {count} faults: texts cut or overlapping, configs that cannot be shown")
+    seconds = time.perf_counter() - start
+    print(
+        f"{len(sweeps)} configs, {len(pictures)} figures, {count} faults (texts cut or overlapping, "
+        f"formats that failed, configs that cannot be shown), {seconds:.0f} seconds"
+    )
     return count
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path("results/gallery"), Path("docs/gallery"), sys.argv[1:]) > 0)
+    results = Path("results/gallery")
+    sys.exit(main(results, results if sys.argv[1:] else Path("docs/gallery"), sys.argv[1:]) > 0)
