@@ -9,14 +9,12 @@ active groups only, ||z_g|| > s b:
 Source: the augmented-Lagrangian scheme of Li, Sun and Toh (SIAM J. Optim. 28, 2018), applied to group norms.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from recovery.programs.certificate import certify
-from recovery.programs.groups import Groups
 from recovery.programs.program import GatedProgram
 from recovery.programs.solution import Outcome, Solution
 from recovery.types import Array, Index
@@ -97,14 +95,6 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
     if outcome in (Outcome.ITERATION_LIMIT, Outcome.NUMERICAL_TROUBLE) and best[0] <= 1e-6:
         outcome = Outcome.NEARLY_SOLVED
     return Solution(best[1], best[2], outcome, state.steps, "newton")
-
-
-def solve_path(groups: Groups, y: Array, betas: Iterable[float]) -> Iterator[Solution]:
-    """Solve the regularised program at each beta in turn, each warm-started from the one before."""
-    solution = None
-    for beta in betas:
-        solution = solve_newton(GatedProgram(groups, y, float(beta)), solution)
-        yield solution
 
 
 def _accuracy(program: GatedProgram, gap: float, objective: float, tolerance: float) -> float:

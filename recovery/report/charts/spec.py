@@ -74,7 +74,6 @@ NOTE = {
     "mark": {"type": "text", "fontSize": 14, "$": "ink"},
     "encoding": {"text": {"field": "text"}, "x": {"$": "middle"}, "y": {"$": "centre"}},
 }
-TOOLTIP = {"$": "tooltip"}
 
 CELLS: Json = {
     "data": {"$": "cells"},

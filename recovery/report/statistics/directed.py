@@ -43,10 +43,11 @@ class Directed:
         return sorted(found, key=lambda name: -abs(self.z[name]))
 
     def change(self, level: float = 0.95) -> tuple[float, float, float]:
-        """(estimate, low, high) of the change of r from the least to the largest d, relative to r."""
+        """(estimate, low, high) of the relative change of r from the least to the largest d, r a power of d."""
         span = float(np.log(self.ends[1][0] / self.ends[0][0])) / self.ratio[0]
         far = float(norm.isf((1 - level) / 2)) * self.drift[1]
-        return self.drift[0] * span, (self.drift[0] - far) * span, (self.drift[0] + far) * span
+        estimate, low, high = np.expm1(span * np.array([self.drift[0], self.drift[0] - far, self.drift[0] + far]))
+        return float(estimate), float(low), float(high)
 
 
 UNTESTED = Directed({}, (np.nan, np.nan), 1.0, (np.nan, np.nan), ())

@@ -16,7 +16,7 @@ from recovery.types import Array
 POOR_FIT = 1e-3
 """Below this p-value of the deviance no such curve fits."""
 FLAT = 0.1
-"""A ratio is one number over all d only if the grid shows that it changes by less than 10 %."""
+"""A ratio is one number over all d only if the grid shows that it changes by less than a factor of e^0.1, 10 %."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Pooled:
         if not self.directed.ends:
             return True
         _, low, high = self.directed.change()
-        return low < -FLAT or high > FLAT
+        return bool(low < np.expm1(-FLAT) or high > np.expm1(FLAT))
 
     def width(self, d: float) -> float:
         """n at 90 % less n at 10 %: (q/a) sqrt((q/a)^2 + 4 ratio d), q = 1.28; 0 for separated data."""
