@@ -76,3 +76,14 @@ def test_a_threshold_that_is_no_ratio_is_withdrawn_with_its_reason():
     assert "no one n/d, because the ratio n/d changes by -" in in_words(constant)
     assert "[" in brief(straight)
     assert "no one n/d" not in in_words(straight)
+
+
+def test_a_ratio_that_lies_beyond_all_cells_is_called_so():
+    """A few yes at the last n of one d let the model put the threshold where nothing was measured."""
+    rows = wendel_rows(n=range(10, 41, 10), d=[40, 60, 80], replicates=20, seed=2)
+    few = rows["n"] / 10 - rows["replicate"] >= 2
+    rows["recovered"] = pd.array(few & (rows["d"] == 40), dtype="boolean")
+    found = pooled(Diagram.of(grid(rows)).panels[0])
+    assert found.given.estimate > 1.0  # the largest n/d of the grid
+    assert brief(found) == "50 %: beyond the grid"
+    assert "beyond the n/d of the grid" in in_words(found)

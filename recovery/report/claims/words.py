@@ -115,6 +115,7 @@ def _threshold(found: Pooled, what: str) -> str:
         return f"no one n/d, because {why(found)}: read n50 at each d"
     given = found.given
     words = f"{what} at n/d = {given.estimate:.3f} ({interval(given.low, given.high)})"
+    words += ", beyond the n/d of the grid" if found.beyond else ""
     words += " as a mean over d" if found.is_mean else ""
     words += " without a curve, because " if found.reasons else f"; without a curve {_span(found)}"
     if ratio.separated:
@@ -172,6 +173,8 @@ def brief(found: Pooled) -> str:
     if found.withdrawn:
         return f"no one n/d ({found.reasons[0]})"
     what = "50 %" if found.jump is None else "jump"
+    if found.beyond:
+        return f"{what}: beyond the grid"
     bounded = given.low > 0 and np.isfinite(given.high)
     ends = f"[{given.low:.2f}, {given.high:.2f}]" if bounded else "(interval open)"
     words = f"{what}: n/d = {given.estimate:.2f} {ends}"

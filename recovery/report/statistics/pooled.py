@@ -93,6 +93,12 @@ class Pooled:
         return min(self.ratio.low, *self.bracket), max(self.ratio.high, *self.bracket)
 
     @property
+    def beyond(self) -> bool:
+        """Whether the given ratio lies outside the n/d of all cells, so that the model alone says it."""
+        at = numbers(self.panel.cells, "n") / numbers(self.panel.cells, "d")
+        return not at.min() <= self.given.estimate <= at.max()
+
+    @property
     def is_mean(self) -> bool:
         """Whether the ratio may change with d by more than `FLAT`, so that the pooled one is a mean."""
         if len(self.sizes) < 2:
