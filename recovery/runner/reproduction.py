@@ -1,7 +1,7 @@
 """Figures that ship, each in a results folder of its own: what is asked of one, how long it takes, and running it.
 
 Where time is limited, a figure gets as many whole replicates of every cell as fit: first one, then, by what that took,
-more. So a figure that is not at full size is coarse everywhere, and has no holes.
+more. So a figure that is not at full size is coarse everywhere; it has holes only where not even one replicate fits.
 """
 
 import time
