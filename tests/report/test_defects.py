@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from rich.console import Console
 
+from benchmarks.contact import faults
 from recovery.config import load
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
@@ -34,7 +35,7 @@ from recovery.report.notebook import Results
 from recovery.report.texts import print_diagram
 
 from .grids import grid, wendel_rows
-from .test_pictures import analysed, drawn, gallery
+from .test_pictures import analysed, drawn
 
 STYLE = Style(load("quickstart").report.style)
 
@@ -132,11 +133,11 @@ def test_long_keys_and_colour_bars_are_whole_in_a_short_figure() -> None:
     rows = wendel_rows(n=[60], d=[10], **{"method.optimizer": optimizers, "method.learning_rate": [1e-4, 1e-2, 1.0]})
     report = {"x": "method.learning_rate", "y": "method.optimizer", "style": {"width": "column"}}
     curves = drawn(analysed(rows, "absolute_distance", report=report))
-    assert gallery.faults(curves) == []
+    assert faults(curves) == []
     assert "scaled gradient descent" in key_of(curves)
     maps = analysed(wendel_rows(ensemble=["gaussian", "haar", "rademacher"], replicates=2), "absolute_distance")
     figure = drawn(maps)
-    assert gallery.faults(figure) == []
+    assert faults(figure) == []
     bar = figure.axes[-1]
     assert bar.get_ylabel().replace("\n", " ") == "median absolute distance, log scale"
 

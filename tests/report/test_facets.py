@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from benchmarks.contact import faults
 from recovery.config import ConfigError, load
 from recovery.errors import ReportError
 from recovery.report.diagram import Diagram
@@ -19,7 +20,7 @@ from recovery.report.texts import maps
 
 from .grids import grid, wendel_rows
 from .test_command import run, store
-from .test_pictures import analysed, drawn, gallery
+from .test_pictures import analysed, drawn
 
 REPORT: dict[str, Any] = {"value": "recovered", "x": "n", "y": "d", "curves": [{"ratio": 2.0}]}
 THREE = ["recovered", "absolute_distance", "seconds"]
@@ -48,14 +49,14 @@ def test_rows_and_columns_are_named_once_and_every_panel_has_its_letter() -> Non
     places = np.array([ax.get_position().bounds[:2] for ax in panels]).reshape(3, 2, 2)
     assert np.ptp(places[:, :, 0], axis=0).max() < 1e-9  # a column stands under one x
     assert np.ptp(places[:, :, 1], axis=1).max() < 1e-9  # a row at one height
-    assert gallery.faults(figure) == []
+    assert faults(figure) == []
 
 
 def test_one_column_of_panels_has_room_for_what_stands_above_them() -> None:
     figure = drawn(analysed(small(ensemble=["gaussian", "haar", "rademacher"]), report=REPORT | {"rows": "ensemble"}))
     assert titles(figure, 3) == ["(a)", "(b)", "(c)"]
     assert row_names(figure) == ["Gaussian", "Haar", "Rademacher"]
-    assert gallery.faults(figure) == []
+    assert faults(figure) == []
 
 
 def test_one_of_the_two_takes_the_remaining_axes() -> None:
@@ -77,7 +78,7 @@ def test_a_grid_with_holes_keeps_its_places_and_labels() -> None:
     assert [ax.get_title(loc="left").strip() for ax in shown] == ["(a) Gaussian", "(b) Haar", "(c)"]
     assert [ax.get_xlabel() for ax in shown] == ["", "$n$", "$n$"]
     assert row_names(figure) == [r"$\sigma$ = 0", r"$\sigma$ = 0.1"]
-    assert gallery.faults(figure) == []
+    assert faults(figure) == []
 
 
 def test_a_facet_that_does_not_vary_leaves_one_row() -> None:
@@ -106,7 +107,7 @@ def test_quantities_stand_side_by_side_each_with_its_own_scale(kind: str) -> Non
     figure = drawing.draw()
     assert titles(figure, 6) == ["(a) recovered", "(b) absolute distance", "(c) seconds", "(d)", "(e)", "(f)"]
     assert row_names(figure) == ["Gaussian", "Haar"]
-    assert gallery.faults(figure) == []
+    assert faults(figure) == []
     labels = ["fraction recovered", "median absolute distance, log scale", "median seconds, log scale"]
     if kind == "map":
         bars = figure.axes[6:]

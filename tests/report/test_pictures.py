@@ -1,9 +1,6 @@
 """What figures of every kind look like: nothing cut, nothing over another, axes from the config, names as in papers."""
 
-import importlib.util
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from benchmarks.contact import faults
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Axis, Diagram, log_ticks
 from recovery.report.figures import draw_difference, figures_beside, main_figure
@@ -19,20 +17,6 @@ from recovery.report.figures.names import axis_label, number, value_label, where
 from recovery.report.statistics import compare
 
 from .grids import fail, grid, wendel_rows
-
-
-def load_gallery() -> Any:
-    path = Path(__file__).parents[2] / "benchmarks" / "gallery.py"
-    spec = importlib.util.spec_from_file_location("gallery", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["gallery"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-gallery = load_gallery()
 
 
 def analysed(rows: pd.DataFrame, value: str | None = None, **document: Any) -> Analysis:
@@ -86,14 +70,14 @@ def difference() -> Figure:
 
 @pytest.mark.parametrize("draw", [several_panels, log_axis, one_axis, ragged, slide, paired, difference])
 def test_no_text_is_cut_or_lies_over_another(draw: Callable[[], Figure]) -> None:
-    assert gallery.faults(draw()) == []
+    assert faults(draw()) == []
 
 
 def test_the_measure_of_texts_can_fail() -> None:
     figure = several_panels()
     figure.text(0.99, 0.5, "cut off at the right")
     figure.text(0.3, 0.99, "in the way of the title")
-    found = gallery.faults(figure)
+    found = faults(figure)
     assert any(text.startswith("cut: 'cut off") for text in found)
     assert any(text.startswith("overlap: ") for text in found)
 
@@ -143,7 +127,7 @@ def test_a_half_run_sweep_keeps_its_axes_and_panels_and_says_how_much_there_is()
     figure = drawn(analysis)
     assert figure.axes[0].get_xlim() == pytest.approx((5, 105))
     assert f"({len(half) / len(rows):.0%} of the trials)" in figure.get_suptitle()
-    assert gallery.faults(figure) == []
+    assert faults(figure) == []
 
 
 def test_one_axis_is_a_curve_with_intervals_against_that_axis() -> None:

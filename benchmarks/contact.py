@@ -1,11 +1,11 @@
 """Every config, run small, in every format, with every figure that it has: contact sheets to look at, and which texts
 are cut.
 
-    python -m benchmarks.gallery [NAME ...]
+    python -m benchmarks.contact [NAME ...]
 
 Sweeps are thinned to a few values of each axis and three replicates, and stopped after `SECONDS`; what is missing
-stays a hole at its place. Grids, pictures and reports go to results/gallery, where a second run goes on with the
-sweeps; sheets to docs/gallery, those of named configs to results/gallery. What fails is named and counted, and the rest
+stays a hole at its place. Grids, pictures and reports go to results/contact, where a second run goes on with the
+sweeps; sheets to docs/contact, those of named configs to results/contact. What fails is named and counted, and the rest
 goes on.
 """
 
@@ -202,5 +202,5 @@ def main(out: Path, place: Path, names: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    results = Path("results/gallery")
-    sys.exit(main(results, results if sys.argv[1:] else Path("docs/gallery"), sys.argv[1:]) > 0)
+    results = Path("results/contact")
+    sys.exit(main(results, results if sys.argv[1:] else Path("docs/contact"), sys.argv[1:]) > 0)
