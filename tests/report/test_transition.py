@@ -12,6 +12,8 @@ from recovery.report.statistics.transition import collapse, monotone, slices
 
 from .grids import fail, grid, wendel_rows
 
+CLAIM = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.1}
+
 
 def panel_of(**options: object) -> Panel:
     return Diagram.of(grid(wendel_rows(**options))).panels[0]  # type: ignore[arg-type]
@@ -87,3 +89,21 @@ def test_a_ratio_that_lies_beyond_all_cells_is_called_so():
     assert found.given.estimate > 1.0  # the largest n/d of the grid
     assert brief(found) == "50 %: beyond the grid"
     assert "beyond the n/d of the grid" in in_words(found)
+    (row,) = Analysis(Diagram.of(grid(rows, claims=[CLAIM]))).measured_beside_stated
+    assert (row.measured, row.interval, row.stated) == ("beyond the grid", "", "2 ± 0.1")
+
+
+def test_a_ratio_without_a_curve_that_no_cell_reaches_is_no_number():
+    """The curve's shape fails, and rising fractions never cross one half."""
+    rows = wendel_rows(n=range(10, 51, 10), d=[20, 30], replicates=5)
+    yes = {20: [0, 3, 3, 1, 1], 30: [0, 0, 3, 3, 2]}
+    rows["recovered"] = pd.array([r < yes[d][n // 10 - 1] for n, d, r in rows[["n", "d", "replicate"]].to_numpy()])
+    analysis = Analysis(Diagram.of(grid(rows, claims=[CLAIM])))
+    (found,), (claim,) = analysis.pooled, analysis.claims
+    assert found.reasons == ("exponent",)
+    assert np.isnan(found.given.estimate)
+    assert in_words(found).startswith("50 % at n/d beyond the grid (above 0.667)")
+    assert analysis.measured_beside_stated[0].measured == "beyond the grid"
+    assert claim.verdict == "cannot tell"
+    assert claim.measured.startswith("n/d beyond the grid, 95 % interval above 0.667")
+    assert claim.measured.endswith("n between 1.9 d and 2.1 d would tell more")

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from recovery.config import CurveClaim
 from recovery.errors import ReportError
-from recovery.report.claims.result import Judgement, worst
+from recovery.report.claims.result import Judgement, of_all
 from recovery.report.diagram import Panel
 from recovery.report.statistics import Estimates, poolable, tail
 from recovery.theory import CURVES
@@ -34,10 +34,8 @@ def judge_curve(estimates: Estimates, panels: list[int], claim: CurveClaim) -> t
         raise ReportError(f"{diagram.quantity} is no proportion over n and d")
     if claim.curve not in CURVES or CURVES[claim.curve].axes != ("n", "d"):
         raise ReportError(f"there is no theory curve {claim.curve} over n and d")
-    results = [_judge(diagram.panels[i], claim, len(panels)) for i in panels]
-    titles = [f"{diagram.panels[i].title}: " if len(panels) > 1 else "" for i in panels]
-    texts = [title + text for title, (text, _) in zip(titles, results, strict=True)]
-    return "; ".join(texts), worst([verdict for _, verdict in results])
+    about = [diagram.panels[i] for i in panels]
+    return of_all([panel.title for panel in about], [_judge(panel, claim, len(about)) for panel in about])
 
 
 def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]:
@@ -55,18 +53,13 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
     if found.most < level:
         return text, "contradicted"
     if found.steep < level:
-        return (
-            f"{text}; {'steeper' if found.steeper else 'flatter'} than the curve, p < {found.steep:.2g}",
-            "contradicted",
-        )
+        way = "steeper" if found.steeper else "flatter"
+        return f"{text}; {way} than the curve, p < {found.steep:.2g}", "contradicted"
     if found.least >= level:
-        return (
-            f"{text}; no outcome of so few trials has p < {level:.1g}; more replicates would tell",
-            "cannot tell",
-        )
+        return f"{text}; no outcome of so few trials has p < {level:.1g}; more replicates would tell", "cannot tell"
 
     def deviance(shift: float) -> float:
-        return float(_ratio(yes, yes + no, np.clip(function(n / (1 + shift), d), 1e-300, 1 - 1e-16)))
+        return _ratio(yes, yes + no, np.clip(function(n / (1 + shift), d), 1e-300, 1 - 1e-16))
 
     shift, low, high = _minimum(deviance, float(chi2.ppf(0.95, 1)))
     text += f"; moved by {shift:+.1%} of n, 95 % interval {low:+.1%} to {high:+.1%}"
@@ -89,11 +82,8 @@ def _minimum(deviance: Callable[[float], float], rise: float) -> tuple[float, fl
     return float(best.x), low, high
 
 
-def _ratio(yes: Array, total: Array, expected: Array) -> Array:
-    """2 sum (yes log(yes / (total p)) + no log(no / (total (1 - p)))) over the last axis."""
+def _ratio(yes: Array, total: Array, expected: Array) -> float:
+    """2 sum (yes log(yes / (total p)) + no log(no / (total (1 - p))))."""
     no = total - yes
-    with np.errstate(divide="ignore"):
-        free = xlogy(yes, yes / total) + xlogy(no, no / total)
-        fixed = xlogy(yes, expected) + xlogy(no, 1 - expected)
-    result: Array = 2 * np.sum(free - fixed, axis=-1)
-    return result
+    free = xlogy(yes, yes / total) + xlogy(no, no / total)
+    return 2 * float(np.sum(free - xlogy(yes, expected) - xlogy(no, 1 - expected)))

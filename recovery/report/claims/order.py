@@ -14,6 +14,7 @@ from scipy.stats import binomtest
 from recovery.config import OrderClaim
 from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, worst
+from recovery.report.claims.words import measured, p_value
 from recovery.report.statistics import Estimates, poolable
 
 
@@ -53,7 +54,7 @@ def _judge_pair(rows: pd.DataFrame, level: float) -> tuple[str, Judgement]:
     against = _split(first.fillna(0.0), second.fillna(1.0))
     in_favour = _split(first.fillna(1.0), second.fillna(0.0))
     known = _split(first, second)
-    text = f"{known[0]} pairs for, {known[1]} against, {_p(_tail(*known))}"
+    text = f"{known[0]} pairs for, {known[1]} against, p {p_value(_tail(*known))}"
     sizes: list[tuple[Any, pd.DataFrame]] = list(rows.groupby(rows.columns[0]))
     splits = [(d, _split(part["first"].fillna(1.0), part["second"].fillna(0.0))) for d, part in sizes]
     turned = [f"{d:g}" for d, (a, b) in splits if b > a and _tail(b, a) < level / len(sizes)]
@@ -93,19 +94,11 @@ def _tail(more: int, less: int) -> float:
     return float(binomtest(more, more + less, alternative="greater").pvalue) if more + less else 1.0
 
 
-def _p(p: float) -> str:
-    return f"p = {p:.1g}" if p >= 1e-15 else "p < 1e-15"
-
-
 def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> str:
     """Where each value reaches 50 %, as far as the grid is over n and d."""
     if not poolable(estimates.diagram):
         return ""
-    words = []
-    for i, name in zip(panels, names, strict=True):
-        found = estimates.pooled[i]
-        estimate = "outside the grid" if np.isnan(found.ratio.estimate) else f"{found.ratio.estimate:.3f}"
-        words.append(f"{name} {estimate}{' (withdrawn)' if found.withdrawn else ''}")
+    words = [f"{name} {measured(estimates.pooled[i])[0]}" for i, name in zip(panels, names, strict=True)]
     return f"50 % at n/d: {', '.join(words)}"
 
 

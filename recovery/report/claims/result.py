@@ -1,5 +1,6 @@
 """What became of a claim."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,12 @@ class ClaimResult:
     measured: str
     verdict: Judgement
     source: str
+
+
+def of_all(titles: Sequence[str], found: Sequence[tuple[str, Judgement]]) -> tuple[str, Judgement]:
+    """A claim about all of these panels: what each says, and the worst verdict."""
+    texts = [f"{title}: {text}" if len(found) > 1 else text for title, (text, _) in zip(titles, found, strict=True)]
+    return "; ".join(texts), worst([verdict for _, verdict in found])
 
 
 def worst(verdicts: list[Judgement]) -> Judgement:

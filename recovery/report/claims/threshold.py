@@ -7,8 +7,8 @@ import numpy as np
 
 from recovery.config import ThresholdClaim
 from recovery.errors import ReportError
-from recovery.report.claims.result import Judgement, worst
-from recovery.report.claims.words import interval, way, why
+from recovery.report.claims.result import Judgement, of_all
+from recovery.report.claims.words import at_ratio, interval, measured, way, why
 from recovery.report.statistics import Estimates, Pooled, Size, numbers, over_n_and_d
 from recovery.types import Array
 
@@ -30,10 +30,8 @@ def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdCla
     if not over_n_and_d(estimates.diagram):
         raise ReportError(f"{estimates.diagram.quantity} is not shown over n and d")
     least, most = claim.value - claim.tolerance, claim.value + claim.tolerance
-    results = [judge_panel(estimates.pooled[i], least, most) for i in panels]
-    titles = [f"{estimates.diagram.panels[i].title}: " if len(panels) > 1 else "" for i in panels]
-    texts = [title + text for title, (text, _) in zip(titles, results, strict=True)]
-    return "; ".join(texts), worst([verdict for _, verdict in results])
+    about = [estimates.pooled[i] for i in panels]
+    return of_all([found.panel.title for found in about], [judge_panel(found, least, most) for found in about])
 
 
 @dataclass(frozen=True)
@@ -68,15 +66,11 @@ def measured_beside_stated(estimates: Estimates) -> list[Measured]:
 
 
 def _beside(of: str, found: Pooled, claim: ThresholdClaim | None) -> Measured:
-    given = found.given
-    known = not np.isnan(found.ratio.estimate) and not found.withdrawn
-    measured = f"{given.estimate:.3f}" if known else "no one ratio" if found.withdrawn else "outside the grid"
-    span = interval(given.low, given.high) if known else ""
+    shown = (of, found.panel.title, *measured(found))
     if claim is None:
-        return Measured(of, found.panel.title, measured, span, "", "", "")
+        return Measured(*shown, "", "", "")
     verdict = judge_panel(found, claim.value - claim.tolerance, claim.value + claim.tolerance)[1]
-    stated = f"{claim.value:g} ± {claim.tolerance:g}"
-    return Measured(of, found.panel.title, measured, span, stated, verdict, claim.source)
+    return Measured(*shown, f"{claim.value:g} ± {claim.tolerance:g}", verdict, claim.source)
 
 
 def judge_panel(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
@@ -104,13 +98,13 @@ def _judge(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
         return "no transition in the grid", "cannot tell"
     if found.withdrawn:
         return _by_size(found, least, most)
-    text = f"n/d = {found.given.estimate:.3f}, 95 % interval {interval(found.given.low, found.given.high)}"
+    text = f"{at_ratio(found)}, 95 % interval {interval(found.given)}"
     if found.bracket[0] != found.bracket[1]:
         text += f"; {found.bracket[0]:.3f} or {found.bracket[1]:.3f} if unfinished trials were all yes or all no"
     if found.reasons:
         text += f"; without a curve, because {why(found)}"
     else:
-        text += f"; without a curve {interval(found.common.low, found.common.high)}"
+        text += f"; without a curve {interval(found.common)}"
     verdicts = {_against(*found.widened, least, most), _against(*found.reach, least, most)}
     if verdicts == {"contradicted"}:
         return text, "contradicted"
@@ -153,15 +147,14 @@ def _against(low: float, high: float, least: float, most: float) -> Judgement:
 def _would(found: Pooled, least: float, most: float) -> str:
     """What would decide: finer n where the grid's own steps are wider than the room, else more replicates."""
     estimate = found.given.estimate
-    room = _room(estimate, least, most)
     ends = [*found.widened, *found.reach]
     if least <= estimate <= most:
         ends += [r for _, r, _ in found.directed.ends]
     cells = found.panel.cells
     if not _resolved(numbers(cells, "n") / numbers(cells, "d"), estimate, least, most):
-        low, high = (least, most) if least <= estimate <= most else (estimate - room, estimate + room)
+        low, high = _to_tell(estimate, least, most)
         return f"; n between {low:.3g} d and {high:.3g} d would tell more"
-    times = _times(estimate, ends, room)
+    times = _times(estimate, ends, _room(estimate, least, most))
     if times > MOST:
         return "; the estimate lies so near the end of the tolerance that more replicates do not tell"
     return f"; about {times} times the replicates would tell"
@@ -192,10 +185,15 @@ def _room(estimate: float, least: float, most: float) -> float:
     return min(abs(estimate - least), abs(estimate - most))
 
 
+def _to_tell(estimate: float, least: float, most: float) -> tuple[float, float]:
+    """The n/d among which the grid has to tell: the tolerance, or as far around an estimate outside it."""
+    room = _room(estimate, least, most)
+    return (estimate - room, estimate + room) if estimate < least or estimate > most else (least, most)
+
+
 def _resolved(ratios: Array, estimate: float, least: float, most: float) -> bool:
     """Whether cells lie on both sides of the estimate, nearer than what is to be told from it."""
-    room = _room(estimate, least, most)
-    low, high = (least, most) if least <= estimate <= most else (estimate - room, estimate + room)
+    low, high = _to_tell(estimate, least, most)
     return bool(np.any((low <= ratios) & (ratios <= estimate)) and np.any((estimate <= ratios) & (ratios <= high)))
 
 

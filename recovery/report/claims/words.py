@@ -114,10 +114,10 @@ def _threshold(found: Pooled, what: str) -> str:
     if found.withdrawn:
         return f"no one n/d, because {why(found)}: read n50 at each d"
     given = found.given
-    words = f"{what} at n/d = {given.estimate:.3f} ({interval(given.low, given.high)})"
-    words += ", beyond the n/d of the grid" if found.beyond else ""
+    words = f"{what} at {at_ratio(found)} ({interval(given)})"
+    words += ", beyond the n/d of the grid" if found.beyond and np.isfinite(given.estimate) else ""
     words += " as a mean over d" if found.is_mean else ""
-    words += " without a curve, because " if found.reasons else f"; without a curve {_span(found)}"
+    words += " without a curve, because " if found.reasons else f"; without a curve {interval(found.common)}"
     if ratio.separated:
         words += ", separated"
     if ratio.slope < 0:
@@ -125,17 +125,29 @@ def _threshold(found: Pooled, what: str) -> str:
     return words + (f"{'' if found.reasons else '; '}{why(found)}" if why(found) else "")
 
 
-def _span(found: Pooled) -> str:
-    return interval(found.common.low, found.common.high)
+def at_ratio(found: Pooled) -> str:
+    """`n/d = 1.993`, or that rising fractions cross one half where no cell is."""
+    estimate = found.given.estimate
+    return "n/d beyond the grid" if np.isnan(estimate) else f"n/d = {estimate:.3f}"
 
 
-def interval(low: float, high: float) -> str:
+def measured(found: Pooled) -> tuple[str, str]:
+    """The ratio and its interval, `1.993` and `1.955 to 2.030`; or why there is none, and nothing."""
+    if np.isnan(found.ratio.estimate):
+        return "outside the grid", ""
+    if found.withdrawn or found.beyond:
+        return "no one ratio" if found.withdrawn else "beyond the grid", ""
+    return f"{found.given.estimate:.3f}", interval(found.given)
+
+
+def interval(found: Crossing, form: str = ".3f") -> str:
     """`1.955 to 2.030`, or the end that an open interval has."""
+    low, high = found.low, found.high
     if np.isinf(low) and np.isinf(high):
         return "open at both ends"
     if np.isinf(low):
-        return f"below {high:.3f}"
-    return f"above {low:.3f}" if np.isinf(high) else f"{low:.3f} to {high:.3f}"
+        return f"below {high:{form}}"
+    return f"above {low:{form}}" if np.isinf(high) else f"{low:{form}} to {high:{form}}"
 
 
 def without_curve(found: Pooled) -> str:
@@ -144,7 +156,7 @@ def without_curve(found: Pooled) -> str:
     if not there:
         return ""
     chosen = sorted({round(k) for k in np.linspace(0, len(there) - 1, SHOWN)})
-    parts = [f"d = {there[k].d:g}: {there[k].n50.estimate:.4g} ({_ends(there[k].n50)})" for k in chosen]
+    parts = [f"d = {there[k].d:g}: {there[k].n50.estimate:.4g} ({interval(there[k].n50, 'g')})" for k in chosen]
     return f"n50 without a curve, at {', '.join(parts)}"
 
 
@@ -157,7 +169,7 @@ def rows_in_words(found: Sequence[CrossedRow], x: str, y: str | None) -> str:
 def _crossed(row: CrossedRow, x: str) -> str:
     low, high = row.half.low, row.half.high
     if np.isfinite(row.half.estimate):
-        return f"{x} = {row.half.estimate:.4g} ({_ends(row.half)})"
+        return f"{x} = {row.half.estimate:.4g} ({interval(row.half, 'g')})"
     return f"{x} above {low:g}" if np.isfinite(low) else f"{x} below {high:g}" if np.isfinite(high) else ""
 
 
@@ -179,11 +191,6 @@ def brief(found: Pooled) -> str:
     ends = f"[{given.low:.2f}, {given.high:.2f}]" if bounded else "(interval open)"
     words = f"{what}: n/d = {given.estimate:.2f} {ends}"
     return words + (", no curve" if found.reasons else ", mean over d" if found.is_mean else "")
-
-
-def _ends(found: Crossing) -> str:
-    low, high = found.low, found.high
-    return f"below {high:g}" if low == -np.inf else f"above {low:g}" if high == np.inf else f"{low:g} to {high:g}"
 
 
 def p_value(p: float) -> str:
