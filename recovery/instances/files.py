@@ -66,7 +66,7 @@ def read_columns(path: str | Path, chosen: Sequence[str] = (), excluded: Sequenc
             "remove or impute them first"
         )
     numbering = [name for i, name in enumerate(used) if name not in chosen and _numbers_rows(matrix[:, i])]
-    if "1" in numbering and path.suffix.lower() != ".npy":
+    if path.suffix.lower() != ".npy" and kept[0] == 0 and names[0] == "1" and "1" in numbering:
         raise DataError(
             f"{path}: its first column has no name and numbers the rows: an index that was saved with the data? Write "
             "the file without it (in `recover inspect`, --exclude 1 leaves it out, and --columns keeps what it names)"

@@ -1,5 +1,6 @@
 """The user's own table from CSV or Parquet: one reader for matrices and for tables with text."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 FORMATS = (".csv", ".parquet")
 PEEK = 2**16
 """Characters of a CSV file that show how it is written."""
+DECIMAL_COMMA = re.compile(r'(?:^|;)"?[-+]?\d*,\d+(?:[eE][-+]?\d+)?"?(?=;|$)', re.MULTILINE)
+"""A whole entry that is a number with a decimal comma."""
 
 
 def read_frame(path: Path) -> tuple["pd.DataFrame", bool]:
@@ -31,17 +34,13 @@ def read_frame(path: Path) -> tuple["pd.DataFrame", bool]:
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: cannot be read as {kind}: it is not UTF-8 text; save it as UTF-8") from error
     except (OSError, ValueError, NotImplementedError) as error:
-        raise DataError(f"{path}: cannot be read as {kind}: {_plain(error)}") from error
+        said = str(error).strip().removeprefix("Error tokenizing data. C error: ")
+        raise DataError(f"{path}: cannot be read as {kind}: {said}") from error
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(f"{path}: {names.count(twice[0])} columns are called {twice[0]!r}; give each its own name")
     frame.columns = names
     return frame, named
-
-
-def _plain(error: Exception) -> str:
-    """What a library says, without how it says it."""
-    return str(error).strip().removeprefix("Error tokenizing data. C error: ")
 
 
 def demand(wanted: Iterable[str], names: Sequence[str], source: str | Path) -> None:
@@ -65,7 +64,7 @@ def _read_csv(path: Path) -> tuple["pd.DataFrame", list[str], bool]:
     style = _style(path)
     # read as text first: pandas renames the second of two columns of one name
     head = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **style).iloc[0]
-    named = not _all_numbers(head, style["decimal"])  # a file without a header: its first row is data
+    named = not _are_data(list(head), style["decimal"])
     frame = pd.read_csv(path, header=0 if named else None, **style)
     if not isinstance(frame.index, pd.RangeIndex):
         raise ValueError("its rows have more entries than its header; name every column, also one of row names")
@@ -83,12 +82,13 @@ def _style(path: Path) -> dict[str, Any]:
         head = file.read(PEEK)
     first = head.partition("\n")[0]
     sep = next((mark for mark in (";", "\t") if mark in first), ",")
-    return {"sep": sep, "decimal": "," if sep == ";" and "," in head else "."}
+    return {"sep": sep, "decimal": "," if sep == ";" and DECIMAL_COMMA.search(head) else "."}
 
 
-def _all_numbers(names: Any, decimal: str) -> bool:
+def _are_data(first: Sequence[str], decimal: str) -> bool:
+    """Whether the first row is data: numbers and gaps. A header can begin with a gap, above an index."""
     try:
-        [float(str(name).replace(decimal, ".")) for name in names]
-    except (TypeError, ValueError):
+        [float(entry.replace(decimal, ".")) for i, entry in enumerate(first) if entry or i == 0]
+    except ValueError:
         return False
     return True

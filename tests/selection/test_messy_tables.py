@@ -59,6 +59,30 @@ def test_other_ways_to_write_a_csv_file_are_the_same_table(tmp_path, style):
     np.testing.assert_allclose(np.column_stack([found.X[:, 0], found.y]), table().to_numpy())
 
 
+def test_a_comma_in_a_text_is_no_decimal_comma(tmp_path):
+    notes = table()[["y", "x"]].assign(note=["near, far", "no; not 1,5", "b"] * (N // 3))
+    notes.to_csv(tmp_path / "t.csv", index=False, sep=";")
+    found = read_table(tmp_path / "t.csv", "y")
+    assert found.names == ("x", "note")
+    np.testing.assert_array_equal(found.X[:, 0], notes["x"])
+
+
+def test_a_first_row_with_a_gap_is_data(tmp_path):
+    (tmp_path / "t.csv").write_text("1.5,,2.5\n" + ROWS)
+    found = read_table(tmp_path / "t.csv", "1")
+    assert (found.names, found.y[0], len(found.y)) == (("2", "3"), 1.5, N + 1)
+    assert "'2' has 1 gap" in said(found)
+
+
+def test_only_a_first_column_without_a_name_is_taken_for_an_index(tmp_path):
+    rows = "".join(f"{i * i},{i}\n" for i in range(6))
+    (tmp_path / "t.csv").write_text("a,1\n" + rows)
+    assert read_columns(tmp_path / "t.csv").warnings == ("column '1' numbers the rows; --exclude '1' leaves it out",)
+    (tmp_path / "t.csv").write_text(",a\n" + "".join(f"{i},{i * i}\n" for i in range(6)))
+    with pytest.raises(DataError, match="its first column has no name and numbers the rows"):
+        read_columns(tmp_path / "t.csv")
+
+
 def test_names_that_a_terminal_would_obey_are_made_harmless(tmp_path):
     (tmp_path / "t.csv").write_text('"a\x1b[31m","c\nd",y\n' + ROWS)
     assert read_table(tmp_path / "t.csv", "y").names == ("a?[31m", "c d")
