@@ -1,6 +1,6 @@
 """The long checks of the theory: run `python benchmarks/theory.py` (minutes), one process.
 
-theta* by two methods beside the paper's; where (orth-SNIC-L) is lost on Haar data, by search; the mean time of a
+Where (orth-SNIC-L) is lost on Haar data, by search; the mean time of a
 trial of Figure 10; Figure 17 point by point against its exact law.
 """
 
@@ -14,15 +14,6 @@ from recovery.conditions.search import most_active
 from recovery.config import load
 from recovery.instances.ensembles import Haar
 from recovery.runner.trial import measure
-from recovery.theory.strong import PAPER_RATIO, PAPER_THETA_STAR, residual, theta_star, theta_star_by_chi2
-
-
-def show_theta_star() -> None:
-    print(
-        f"theta*  by s: {theta_star():.13f}  by chi-squared: {theta_star_by_chi2():.13f}  n/d: {1 / theta_star():.10f}"
-    )
-    print(f"printed {PAPER_THETA_STAR} and {PAPER_RATIO}: residuals {residual(PAPER_THETA_STAR):.2e}", end=" ")
-    print(f"and {residual(1 / PAPER_RATIO):.2e}")
 
 
 def show_strong_recovery(draws: int = 40) -> None:
@@ -55,7 +46,6 @@ def show_figure_17() -> None:
 
 
 PARTS: dict[str, Callable[[], None]] = {
-    "theta": show_theta_star,
     "strong": show_strong_recovery,
     "figure10": show_figure_10,
     "figure17": show_figure_17,

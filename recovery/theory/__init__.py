@@ -1,10 +1,12 @@
 """Closed-form theory: one file a result, and `CURVES`, those that a report can draw by name."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from recovery.theory.bounds import proposition6, theorem5, theorem11
-from recovery.theory.curve import Curve
 from recovery.theory.mixture import opposite_split, opposite_split_bound
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
 from recovery.theory.noisy import theorem10_interval
@@ -12,6 +14,23 @@ from recovery.theory.sparse import l1_transition
 from recovery.theory.strong import PAPER_RATIO, strong_margin, strong_width
 from recovery.theory.wendel import wendel
 from recovery.types import Array
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A closed form over coordinates of a sweep, and the level at which its line is drawn on a plane.
+
+    `function` takes one array for each of `axes` (coordinates by their dotted path, in that order), broadcasts, and
+    gives a probability, or a ratio such as n/d. Over a plane of two axes its contour at `level` is the line to draw;
+    over one axis its values are.
+    """
+
+    name: str
+    label: str
+    source: str
+    function: Callable[..., Array]
+    level: float = 0.5
+    axes: tuple[str, ...] = ("n", "d")
 
 
 def _no_all_ones(n: ArrayLike, d: ArrayLike) -> Array:

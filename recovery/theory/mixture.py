@@ -33,11 +33,12 @@ def split_probability(
 def split_bound(
     length1: ArrayLike, length2: ArrayLike, cosine: ArrayLike, sigma: ArrayLike, n1: ArrayLike, n2: ArrayLike
 ) -> Array:
-    """The paper's lower bound 1 - sum_i n_i exp(-(1 - b) ||mu_i||^2 / (4 sigma^2)), clipped at 0.
+    """The paper's lower bound 1 - sum_i n_i exp(-(1 - b) ||mu_i||^2 / (4 sigma^2)), clipped at 0; 1 at sigma = 0.
 
     P1, Proposition 23 prints sigma for sigma^2 in its first exponent; its proof, (194), has the square.
     """
-    spread = (1.0 - np.asarray(cosine, dtype=np.float64)) / (4 * np.asarray(sigma, dtype=np.float64) ** 2)
+    with np.errstate(divide="ignore"):
+        spread = (1.0 - np.asarray(cosine, dtype=np.float64)) / (4 * np.asarray(sigma, dtype=np.float64) ** 2)
     missed1 = np.asarray(n1) * np.exp(-spread * np.asarray(length1, dtype=np.float64) ** 2)
     missed2 = np.asarray(n2) * np.exp(-spread * np.asarray(length2, dtype=np.float64) ** 2)
     return np.maximum(1.0 - missed1 - missed2, 0.0)

@@ -36,3 +36,4 @@ def test_opposite_means_at_figure_17_sizes() -> None:
 
 def test_without_noise_the_split_is_certain_unless_the_means_agree() -> None:
     np.testing.assert_array_equal(split_probability(1.0, 1.0, [-1.0, 0.5, 1.0], 0.0, 3, 3), [1, 1, 0])
+    np.testing.assert_array_equal(split_bound(1.0, 1.0, [-1.0, 0.5], 0.0, 3, 3), [1, 1])

@@ -1,22 +1,20 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.optimize import brentq
+from scipy.stats import chi2, norm
 
 from recovery.theory import CURVES
-from recovery.theory.strong import (
-    PAPER_RATIO,
-    PAPER_THETA_STAR,
-    residual,
-    strong_width,
-    strong_width_by_chi2,
-    theta_star,
-    theta_star_by_chi2,
-)
+from recovery.theory.strong import PAPER_RATIO, PAPER_THETA_STAR, strong_width, theta_star
+
+
+def width_by_chi2(theta):
+    """g(theta) by the chi-squared tails of its definition: r dF_1(r) = dF_3(r), so the integral is 1 - F_3(q)."""
+    return 0.5 + theta + 0.5 * chi2.sf(chi2.isf(2 * theta, 1), 3)
 
 
 def test_two_methods_agree_to_ten_digits() -> None:
-    assert theta_star() == pytest.approx(theta_star_by_chi2(), rel=1e-11)
+    assert theta_star() == pytest.approx(brentq(lambda t: width_by_chi2(t) - 1.0, 1e-6, 0.5, xtol=1e-16), rel=1e-11)
     assert f"{theta_star():.10f}" == "0.1307583538"
     assert 1 / theta_star() == pytest.approx(7.6476949354, abs=1e-9)
 
@@ -29,14 +27,14 @@ def test_root_of_the_equation_as_the_paper_writes_it_by_quadrature() -> None:
 
 
 def test_the_papers_rounding_is_no_root() -> None:
-    assert residual(theta_star()) == pytest.approx(0, abs=1e-14)
-    assert residual(PAPER_THETA_STAR) == pytest.approx(1.4e-3, abs=1e-4)
-    assert residual(1 / PAPER_RATIO) == pytest.approx(1.3e-3, abs=1e-4)
+    assert strong_width(theta_star()) == pytest.approx(1, abs=1e-14)
+    assert strong_width(PAPER_THETA_STAR) == pytest.approx(1.0014, abs=1e-4)
+    assert strong_width(1 / PAPER_RATIO) == pytest.approx(1.0013, abs=1e-4)
 
 
 def test_width_by_two_formulas_and_at_its_ends() -> None:
     theta = np.linspace(1e-6, 0.5, 200)
-    np.testing.assert_allclose(strong_width(theta), strong_width_by_chi2(theta), rtol=1e-9)
+    np.testing.assert_allclose(strong_width(theta), width_by_chi2(theta), rtol=1e-9)
     assert (np.diff(strong_width(theta)) > 0).all()
     np.testing.assert_allclose(strong_width([0.0, 0.5]), [0.5, 1.5])
 

@@ -10,8 +10,7 @@ from scipy.interpolate import PchipInterpolator
 
 from recovery.config import NamedCurve, RatioCurve
 from recovery.report.diagram.diagram import Diagram, Panel
-from recovery.theory import CURVES
-from recovery.theory.curve import Curve
+from recovery.theory import CURVES, Curve
 from recovery.types import Array
 
 MESH = 400
