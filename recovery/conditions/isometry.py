@@ -1,4 +1,4 @@
-"""The neural isometry conditions: one dual point, one product over all patterns.
+"""The neural isometry conditions: one dual point, one product over all patterns; and the search for the worst one.
 
 Let S be the planted groups, u the stack of their unit weights, and
     lam = pinv(A_S^T) u.
@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recovery.conditions.search import BestPattern, most_active, search_pattern
 from recovery.errors import ParameterError
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.programs.groups import Groups
 from recovery.programs.uniqueness import planted_candidate
-from recovery.types import Array, Mask
+from recovery.types import Array, Mask, Rng
 
 ROUNDING = 1e-9
 """Above the error of the projections; genuine margins of 1e-8 occur next to the planted pattern."""
@@ -57,9 +58,7 @@ def neural_isometry(
     `ParameterError` for a linear neuron without a skip connection. Source: P1, Definitions 2 to 6.
     """
     name = architecture.condition(len(signs), linear=linear)
-    own = planted_groups(architecture, X, directions, linear=linear)
-    F, neurons = architecture.features(X), architecture.lift(directions, X)
-    lam = planted_dual(own, F, neurons, signs, linear=linear)
+    own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
     if lam is None:
         return Condition(name, np.inf, False, identified=False)
     others = np.flatnonzero(~among(patterns, own.patterns[:, int(own.linear) :]))
@@ -75,25 +74,56 @@ def neural_isometry(
     return Condition(name, value, value < 1 - ROUNDING, attained_by)
 
 
-def planted_groups(architecture: Architecture, X: Array, directions: Array, *, linear: bool) -> Groups:
-    """The architecture's groups over the patterns of planted neurons (d, k) alone. Raises `ParameterError`."""
+def search_isometry(
+    architecture: Architecture, X: Array, directions: Array, signs: Array, rng: Rng, *, linear: bool, starts: int = 4
+) -> BestPattern | None:
+    """The pattern of largest ||A_j^T lam|| that a local search finds, the planted ones left out.
+
+    Starts: the planted directions (whose neighbours are the worst for one normalised neuron and n < 2d), the best
+    `starts` of 50 random patterns, and as many patterns with nearly all rows active (where a condition next to a skip
+    connection is tight). The value found bounds the condition's from below: above 1, it fails. None where the planted
+    weights are not identified.
+    """
+    own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
+    if lam is None:
+        return None
+    X, directions = architecture.features(X), architecture.lift(directions, X)
+    known = own.patterns[:, int(own.linear) :]
+
+    def score(patterns: Mask) -> Array:
+        values = own.over(patterns).dual_norms(lam)
+        values[among(patterns, known)] = 0.0
+        return values
+
+    def gain(pattern: Mask) -> Array:
+        return own.row_gains(pattern, lam)
+
+    H = rng.standard_normal((X.shape[1], 50))
+    chosen = np.argsort(score(X @ H >= 0))[-starts:]
+    points = [h / np.linalg.norm(h) for h in H[:, chosen].T]
+    points += [w / np.linalg.norm(w) for w in directions.T]
+    for _ in range(starts):
+        points.append(most_active(X * rng.uniform(0.3, 1.0, (X.shape[0], 1)), rng, restarts=1).point)
+    return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda found: found.value)
+
+
+def planted_dual(
+    architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool
+) -> tuple[Groups, Array | None]:
+    """The groups of planted neurons' patterns alone, and lam (n,), the least-norm solution of A_S^T lam = u.
+
+    Neurons as in `neural_isometry`. lam is None where they are not identified: where there is none (too few rows),
+    where two neurons share a pattern, or where the images of the unit weights are dependent. u_g = r_i w_i/||w_i|| in
+    the coordinates of the base; for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises `ParameterError`.
+    """
     architecture.require("isometry")
     if linear and not architecture.skip:
         raise ParameterError(
             f"architecture {architecture.name!r} has no skip connection, so no linear neuron to recover a planted "
             f"linear model with; those that have one are {', '.join(a.name for a in ARCHITECTURES.values() if a.skip)}"
         )
-    return architecture.groups(X, X @ directions[:, : 0 if linear else None] >= 0)
-
-
-def planted_dual(own: Groups, F: Array, neurons: Array, signs: Array, *, linear: bool) -> Array | None:
-    """lam, the least-norm solution of A_S^T lam = u for planted neurons; None where they are not identified.
-
-    own: the groups of their patterns, from `planted_groups`. neurons (d', k): on the features F (n, d'). They are
-    not identified where no such lam exists (too few rows), where two neurons share a pattern, or where the images of
-    the unit weights are dependent. u_g = r_i w_i/||w_i|| in the coordinates of the base; for a normalised network
-    r_i S V^T w_i / ||S V^T w_i||.
-    """
+    F, neurons = architecture.features(X), architecture.lift(directions, X)
+    own = architecture.groups(X, F @ neurons[:, : 0 if linear else None] >= 0)
     W = np.zeros((own.count, own.rank))
     if linear:
         W[0] = own.coordinates @ neurons[:, 0] * signs[0]
@@ -103,9 +133,9 @@ def planted_dual(own: Groups, F: Array, neurons: Array, signs: Array, *, linear:
         for i, sign in enumerate(signs):
             W[first + i] = sign * own.neuron(first + i, neurons[:, i], F)
         if not patterns.any(axis=0).all() or len(np.unique(patterns, axis=1).T) < len(signs):
-            return None
+            return own, None
     candidate = planted_candidate(own, W)
-    return candidate.lam if candidate.distinct else None
+    return own, candidate.lam if candidate.distinct else None
 
 
 def among(patterns: Mask, own: Mask) -> Mask:

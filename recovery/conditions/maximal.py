@@ -9,7 +9,9 @@ from scipy.optimize import linprog
 from recovery.types import Array, Mask
 
 STRICT = 1e-9
+"""Coefficients of unit rows below this are zero up to the tolerance of the linear programs."""
 EIGEN_TOLERANCE = 1e-8
+"""An eigenvector is known to the root of rounding."""
 
 
 def contained_in(pattern: Mask, patterns: Mask) -> int | None:
@@ -27,30 +29,24 @@ def is_maximal(X: Array, pattern: Mask) -> bool:
 
     With K+ the cone of the active rows and K- of the others, D is maximal if and only if -K- without 0 lies in the
     interior of K+; that is, if the active rows span R^d and each inactive row is -X_+^T c for some c > 0. One linear
-    program an inactive row: max t s.t. X_+^T c = -x, c >= t, t <= 1.
+    program an inactive row. A row of zeros is in no operator and decides nothing.
     """
+    live = X.any(axis=1)
+    pattern, X = pattern[live], X[live] / np.linalg.norm(X[live], axis=1, keepdims=True)
     active, rest = X[pattern], X[~pattern]
-    if rest.shape[0] == 0:
-        return True
-    if np.linalg.matrix_rank(active) < X.shape[1]:
+    if len(rest) and np.linalg.matrix_rank(active) < X.shape[1]:
         return False
-    active = active / np.linalg.norm(active, axis=1, keepdims=True).clip(min=np.finfo(float).tiny)
-    sizes = np.linalg.norm(rest, axis=1)
-    if (sizes == 0).any():
-        return False
-    return all(_inside(active, -x / size) for x, size in zip(rest, sizes, strict=True))
+    return all(_inside(active, -x) for x in rest)
 
 
 def _inside(active: Array, x: Array) -> bool:
-    m, d = active.shape
+    """Whether x (d,) is active^T c for some c > 0: max t s.t. active^T (s + t 1) = x, s >= 0, t <= 1 is above 0."""
+    m = len(active)
     result: Any = linprog(
         np.append(np.zeros(m), -1.0),
-        A_ub=np.hstack([-np.eye(m), np.ones((m, 1))]),
-        b_ub=np.zeros(m),
-        A_eq=np.hstack([active.T, np.zeros((d, 1))]),
+        A_eq=np.column_stack([active.T, active.sum(axis=0)]),
         b_eq=x,
-        bounds=[(None, None)] * m + [(None, 1.0)],
-        method="highs",
+        bounds=[(0.0, None)] * m + [(None, 1.0)],
     )
     return bool(result.status == 0 and -result.fun > STRICT)
 
@@ -74,7 +70,7 @@ class SufficientCondition:
 
 def sufficient_condition(X: Array, w: Array) -> SufficientCondition:
     """Proposition 22 for the planted ReLU neuron w, over all patterns of X. Source: P1, Appendix J."""
-    w = w / np.linalg.norm(w)
+    X, w = X[X.any(axis=1)], w / np.linalg.norm(w)
     pattern: Mask = X @ w >= 0
     rows = X[pattern]
     if rows.shape[0] == 0:

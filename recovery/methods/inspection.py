@@ -5,8 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from recovery.conditions.adversary import search_isometry
-from recovery.conditions.isometry import Condition, neural_isometry
+from recovery.conditions.isometry import Condition, neural_isometry, search_isometry
 from recovery.conditions.maximal import sufficient_condition
 from recovery.conditions.search import most_active
 from recovery.conditions.uniform import orthogonal_uniform_isometry, uniform_isometry

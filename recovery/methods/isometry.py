@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge
 
-from recovery.conditions.adversary import search_isometry
-from recovery.conditions.isometry import Condition, neural_isometry
+from recovery.conditions.isometry import Condition, neural_isometry, search_isometry
 from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
 from recovery.conditions.search import BestPattern, most_active
 from recovery.conditions.uniform import orthogonal_uniform_isometry, uniform_isometry

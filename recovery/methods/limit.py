@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from annotated_types import Interval
 
-from recovery.conditions.isometry import planted_dual, planted_groups
+from recovery.conditions.isometry import planted_dual
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance
 from recovery.methods.columns import Columns, select
@@ -44,8 +44,7 @@ class Limit:
         if self.tilt:
             out = _orthogonal(rng.standard_normal((W.shape[0], 1))[:, 0], W)
             h = np.cos(np.deg2rad(self.tilt)) * h + np.sin(np.deg2rad(self.tilt)) * out
-        own = planted_groups(architecture, X, W, linear=False)
-        lam = planted_dual(own, X, W, planted.signs, linear=False)
+        own, lam = planted_dual(architecture, X, W, planted.signs, linear=False)
         value = None if lam is None else float(own.over((X @ h >= 0)[:, None]).dual_norms(lam)[0])
         return Measurement(isometry_value=value, predicted=predicted, redraws=planted.redraws)
 

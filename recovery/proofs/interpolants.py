@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from flint import arb, arb_mat
-from scipy.optimize import linprog
 
+from recovery.conditions.ties import reaching_weights
 from recovery.proofs.balls import (
     Unproved,
     at_rising_precision,
@@ -24,7 +24,7 @@ from recovery.proofs.balls import (
     solve,
 )
 from recovery.proofs.model import Balls, Model
-from recovery.types import Array
+from recovery.types import Array, Mask
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
     model = balls.model
     live = model.X.any(axis=1)
     reason = "no group is known to have the image of a planted neuron at the same norm"
-    for w, sign, own in zip(model.neurons.T.tolist(), model.signs.tolist(), model.owner, strict=True):
-        neuron = [arb(a) * arb(sign) for a in w]
+    for w, own in zip(model.neurons.T.tolist(), model.owner, strict=True):
+        neuron = [arb(a) for a in w]
         images = balls.images(neuron)
         alone = model.owner.count(own) == 1  # else the group's weight is a sum, and not zero where one neuron is
         zero = np.array([alone and z.is_zero() for z in images])
@@ -145,44 +145,34 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
                 return 1.0
             except Unproved as why:
                 reason = str(why)
-        if alone and model.normalization == "after" and _is_reached(balls, own, neuron, sign, exact):
+        if alone and model.normalization == "after" and _is_reached(balls, own, images, exact):
             return 1.0
     raise Unproved(reason)
 
 
-def _is_reached(balls: Balls, own: int, neuron: list[arb], sign: float, exact: bool) -> bool:
-    """Whether a group with more rows than `own`, all independent, has the neuron's image, which then costs as much.
+def _is_reached(balls: Balls, own: int, images: list[arb], exact: bool) -> bool:
+    """Whether a group with more rows than `own`, all independent, has the image of the neuron w, at the same cost then.
 
-    Its weights v solve D_g X v = D X w; the exact program asks X v <= 0 on the rows beside too.
+    images: X w. Its weights v solve D_g X v = D X w; the exact program asks X v <= 0 on the rows beside too.
     """
-    model = balls.model
-    images = balls.images([a * arb(sign) for a in neuron])
-    wanted = balls.gated(own, images)
+    model, wanted = balls.model, balls.gated(own, images)
     inside = np.flatnonzero(~np.any(model.patterns[:, own, None] & ~model.patterns, axis=0))
     for g in np.setdiff1d(inside, [own]):
-        rows = [int(i) for i in balls.active(int(g))]
-        if len(rows) <= model.X.shape[1] and _has_weights(balls, rows, wanted, exact):
+        rows = model.patterns[:, g] & model.X.any(axis=1)
+        if rows.sum() <= model.X.shape[1] and _has_weights(balls, rows, wanted, exact):
             return True
     return False
 
 
-def _has_weights(balls: Balls, rows: list[int], wanted: list[arb], exact: bool) -> bool:
-    """Whether some v has X v = wanted on independent `rows`, and with `exact` X v < 0 on all others but zero rows."""
-    X, d = balls.model.X, balls.model.X.shape[1]
-    others = np.setdiff1d(np.flatnonzero(X.any(axis=1)), rows)
-    start: Array = np.zeros(d)
-    if exact and others.size:
-        found = linprog(
-            np.append(np.zeros(d), -1.0),
-            A_ub=np.column_stack([X[others], np.linalg.norm(X[others], axis=1)]),
-            b_ub=np.zeros(len(others)),
-            A_eq=np.column_stack([X[rows], np.zeros(len(rows))]),
-            b_eq=np.array([float(wanted[i].mid()) for i in rows]),
-            bounds=[(None, None)] * d + [(None, 1.0)],
-        )
-        if found.x is None:
-            return False
-        start = found.x[:d]
+def _has_weights(balls: Balls, seen: Mask, wanted: list[arb], exact: bool) -> bool:
+    """Whether some v has X v = wanted on the independent rows `seen`, and with `exact` X v < 0 on the others."""
+    X = balls.model.X
+    rows, beside = np.flatnonzero(seen), X.any(axis=1) & ~seen
+    start: Array | None = np.zeros(X.shape[1])
+    if exact:
+        start = reaching_weights(X, seen, beside, np.array([float(a.mid()) for a in wanted]))
+    if start is None:
+        return False
     B = arb_mat([balls.rows[i] for i in rows])
     begin = column(arb(a) for a in start.tolist())
     missing = column(wanted[i] for i in rows) - B * begin
@@ -190,7 +180,7 @@ def _has_weights(balls: Balls, rows: list[int], wanted: list[arb], exact: bool) 
         v = begin + B.transpose() * solve(B * B.transpose(), missing, "the rows of a pattern")
     except Unproved:
         return False
-    return not exact or all(dot(balls.rows[i], v.entries()) < 0 for i in others)
+    return not exact or all(dot(balls.rows[i], v.entries()) < 0 for i in np.flatnonzero(beside))
 
 
 def _check_either_cone(balls: Balls, g: int, w: list[arb]) -> None:

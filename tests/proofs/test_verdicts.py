@@ -168,6 +168,22 @@ def test_a_duplicate_on_zero_rows_and_on_zero_activations():
                 prove_duplicate(model, exact=False)
 
 
+def test_a_normalised_neuron_that_more_independent_rows_reach():
+    """v = (1, 0, a) has the image of w on the first two rows; the cone asks a < 0, and the last row more."""
+    patterns = np.array([[1, 1], [0, 1], [0, 0], [0, 0]], dtype=bool)
+    w = np.array([[1.0], [-1.0], [-1.0]])
+    for last, inside in (([-1.0, -1.0, -1.0], True), ([1.0, 3.0, -1.0], False)):  # a > -1, and a > 1
+        X = np.vstack([np.eye(3), last])
+        for sign in (1.0, -1.0):
+            model = Model(ARCHITECTURES["relu_norm"], X, patterns, w, np.array([sign]), (0,))
+            assert prove_duplicate(model, exact=False) == 1.0
+            if inside:
+                assert prove_duplicate(model, exact=True) == 1.0
+            else:
+                with pytest.raises(Unproved, match="no group"):
+                    prove_duplicate(model, exact=True)
+
+
 def test_the_planted_weights_are_not_cheaper_than_themselves():
     instance = instance_of(5, 12, 3, Linear())
     model = model_of(instance, SKIP)

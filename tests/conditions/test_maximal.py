@@ -65,3 +65,14 @@ def test_each_assumption_of_proposition_22_is_reported() -> None:
     assert good.smallest_activation == pytest.approx(1.0)
     assert sufficient_condition(X, np.array([1.0, 5.0])).eigen_gap > 0.01
     assert not sufficient_condition(np.vstack([X, [0.0, 1.0]]), np.array([1.0, 0.0])).holds  # a row on the boundary
+
+
+def test_zero_rows_and_the_sizes_of_rows_decide_nothing() -> None:
+    X = np.array([[1.0, 0.1], [1.0, -0.1], [-1.0, 0.0]])
+    w = np.array([1.0, 0.0])
+    plain, zero = sufficient_condition(X, w), sufficient_condition(np.vstack([X, [0.0, 0.0]]), w)
+    assert plain.holds
+    assert zero == plain
+    assert is_maximal(np.vstack([X, [0.0, 0.0]]), np.array([True, True, False, False]))
+    assert is_maximal(X * [[1.0], [1e-20], [1e20]], X @ w >= 0)
+    assert not is_maximal(X, np.zeros(3, dtype=bool))
