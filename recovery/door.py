@@ -8,7 +8,7 @@ from typing import Any
 from joblib import cpu_count
 
 from recovery.config import Sweep, load
-from recovery.errors import RecoverError
+from recovery.errors import ParameterError, RecoverError
 from recovery.report.notebook import Results
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress, display
@@ -38,22 +38,24 @@ def run(
     """Run what is missing of a sweep, store a row for each trial, and read the grid: `recover sweep` from Python.
 
     config: what `load` takes, or what it gave. out: the results folder, `results/NAME` by default; the same folder as
-    the command's, with the same guarantees. jobs: processes, all cores by default. trial_timeout: seconds.
-    Raises `ConfigError`, `StoreError`, and `IncompleteError` where it was stopped early.
+    the command's, with the same guarantees. overrides: `PATH=VALUE` each, of a config that is loaded here. jobs:
+    processes, all cores by default. trial_timeout: seconds. Call it in the main thread.
+    Raises `ConfigError`, `ParameterError`, `StoreError`, and `IncompleteError` where it was stopped early.
     """
+    if isinstance(config, Sweep) and overrides:
+        raise ParameterError("overrides are for a config that is loaded here; give them to `load`, which made this one")
     sweep = config if isinstance(config, Sweep) else load(config, overrides)
     planned = plan(sweep, Path(out) if out is not None else Path("results") / sweep.name)
-    engine = Engine(jobs or cpu_count(), backend or sweep.backend, Limits(trial_timeout, None))
+    engine = Engine(cpu_count() if jobs is None else jobs, backend or sweep.backend, Limits(trial_timeout, None))
     options = Options(engine, shard=slurm_shard(os.environ) or (1, 1))
     with Stop() as stop:
         summary = run_plan(planned, options, Progress(display(sweep.name, quiet=quiet)), stop)
-    if summary.stopped or summary.gave_up:
+    folder = planned.folder.path
+    if why := summary.gave_up or summary.stopped:
+        then = f"`recover status {folder}` says why" if summary.gave_up else "call it again to go on"
         stored = sum(summary.stored.values())
-        why = summary.stopped or summary.gave_up
-        raise IncompleteError(
-            f"{planned.folder.path}: {stored} of {summary.planned} trials stored: {why}; call it again"
-        )
-    return read(planned.folder.path)
+        raise IncompleteError(f"{folder}: {stored} of {summary.planned} trials stored: {why}; {then}")
+    return read(folder)
 
 
 def read(path: str | Path) -> Results:

@@ -42,9 +42,9 @@ def shipped() -> dict[str, Path]:
 def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Sweep:
     """The sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
 
-    overrides: `PATH=VALUE` each. Every cell is composed and validated. Raises `ConfigError` with every problem of the
-    config and the overrides, as `MissingFileError` where only the data file is missing. Relative paths start in the
-    config's folder, or in the current one.
+    overrides: `PATH=VALUE`, one or several. Every cell is composed and validated. Raises `ConfigError` with every
+    problem of the config and the overrides, as `MissingFileError` where only the data file is missing. Relative paths
+    start in the config's folder, or in the current one.
     """
     folder = Path.cwd()
     if isinstance(config, Mapping):
@@ -55,7 +55,7 @@ def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) 
         path = find(config)
         tree, problems = read(path)
         folder = path.parent.resolve()
-    for rank, text in enumerate(overrides, start=1):
+    for rank, text in enumerate([overrides] if isinstance(overrides, str) else overrides, start=1):
         problems += override(tree, text, rank)
     sweep, found = _sweep(tree, Context(folder, needs=str(tree.value.get("needs", ""))))
     problems += found
@@ -82,7 +82,7 @@ def _as_text(config: Mapping[str, Any]) -> str:
     """A mapping as JSON, which is YAML. Raises `ConfigError` for what is no plain data."""
     try:
         return json.dumps(dict(config), indent=1, allow_nan=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         text = f"cannot be a config: {error}; use plain text, numbers, lists and mappings"
         raise ConfigError([Problem(Place(0, 0, 0, "config"), "", text)]) from error
 

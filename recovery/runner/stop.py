@@ -5,9 +5,11 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import main_thread
+from threading import current_thread, main_thread
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
+
+from recovery.errors import RecoverError
 
 RESUMABLE = 75
 """Exit status of a run that stopped early and goes on when called again (EX_TEMPFAIL)."""
@@ -24,7 +26,7 @@ class Stop:
 
     Until the first `wait` for rows, and in every later one, that raises `StopRequested` on the spot; in between, when
     rows are at stake, at the next `wait`, and while `held`, at its end. A second SIGINT ends the process at once;
-    parts are whole or absent at every moment. Enter in the main thread.
+    parts are whole or absent at every moment. Raises `RecoverError` in another thread than the main one.
     """
 
     def __init__(self, max_time: float | None = None) -> None:
@@ -34,6 +36,8 @@ class Stop:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Stop":
+        if current_thread() is not main_thread():
+            raise RecoverError("a sweep runs in the main thread, the only one that a signal can stop; call it there")
         reasons = {number: number.name for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
             reasons[signal.SIGHUP] = "SIGHUP: the terminal was closed"
@@ -63,11 +67,8 @@ class Stop:
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
         """In this block, the end of so many seconds asks to stop, too; after it, that is no reason any more."""
-        left, reason, began = (
-            signal.getitimer(signal.ITIMER_REAL)[0],
-            f"its time of {seconds:g} s is over",
-            time.monotonic(),
-        )
+        reason = f"its time of {seconds:g} s is over"
+        left, began = signal.getitimer(signal.ITIMER_REAL)[0], time.monotonic()
         if 0 < left <= seconds:
             yield
             return
@@ -92,8 +93,10 @@ class Stop:
     def held(self) -> Iterator[None]:
         """Let nothing interrupt imports: compiled modules make other errors of it."""
         self._interruptible = False
-        yield
-        self._interruptible = True
+        try:
+            yield
+        finally:
+            self._interruptible = True
         if self.reason is not None:
             raise StopRequested(self.reason)
 

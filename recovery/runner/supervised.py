@@ -6,6 +6,7 @@ limit of memory and starts Python anew for each lost worker.
 """
 
 import atexit
+import math
 import os
 import pickle
 import signal
@@ -23,7 +24,7 @@ from queue import Empty, Queue
 from threading import Thread
 
 from recovery.config import Trial
-from recovery.errors import RecoverError
+from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches, Done
 from recovery.runner.frames import receive, send
 from recovery.runner.keeper import Answer, Task
@@ -51,10 +52,18 @@ class Closed(RecoverError):  # noqa: N818
 
 @dataclass(frozen=True)
 class Limits:
-    """What one trial may take: `seconds` of wall time, and `memory` in MiB beyond the idle process (on Linux)."""
+    """What one trial may take: `seconds` of wall time, and `memory` in MiB beyond the idle process (on Linux).
+
+    Raises `ParameterError`.
+    """
 
     seconds: float | None = None
     memory: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, limit in (("seconds", self.seconds), ("memory", self.memory)):
+            if limit is not None and not 0 < limit < math.inf:
+                raise ParameterError(f"the limit of a trial's {name}: found {limit!r}; allowed: a number > 0")
 
     def __bool__(self) -> bool:
         return self.seconds is not None or self.memory is not None

@@ -10,7 +10,8 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from recovery.config import Trial
-from recovery.errors import RecoverError
+from recovery.config.describe import choices
+from recovery.errors import ParameterError, RecoverError
 from recovery.runner.backends import BACKENDS, Service
 from recovery.runner.batches import BATCH_LIMIT, Batches, Done
 from recovery.runner.supervised import UNLIMITED, Limits, end_runners, measure_supervised, pool
@@ -28,11 +29,17 @@ WAVE = 8
 
 @dataclass(frozen=True)
 class Engine:
-    """Where trials run: so many `jobs` of a `backend`, each trial within `limits`."""
+    """Where trials run: so many `jobs` of a `backend`, each trial within `limits`. Raises `ParameterError`."""
 
     jobs: int
     backend: str = PROCESSES
     limits: Limits = UNLIMITED
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.jobs, int) or self.jobs < 1:
+            raise ParameterError(f"jobs: found {self.jobs!r}; allowed: an integer >= 1")
+        if self.backend not in (PROCESSES, *BACKENDS):
+            raise ParameterError(f"backend: found {self.backend!r}; allowed: {choices([PROCESSES, *BACKENDS])}")
 
     def run(self, trials: Iterable[Trial]) -> Generator[list[Row], None, None]:
         """The rows of all trials, in batches, in the order in which they are done.

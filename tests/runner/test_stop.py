@@ -35,6 +35,14 @@ def test_a_signal_while_held_stops_at_the_end() -> None:
     assert reached
 
 
+def test_a_fault_while_held_leaves_it_interruptible() -> None:
+    with Stop() as stop:
+        with pytest.raises(ValueError, match="no config"), stop.held():
+            raise ValueError("no config")
+        with pytest.raises(StopRequested, match="SIGTERM"):
+            signal.raise_signal(signal.SIGTERM)
+
+
 @pytest.mark.parametrize("milliseconds", [1, 150, 300, 600, 1000])
 def test_a_time_budget_that_ends_while_modules_load_is_75(tmp_path: Path, milliseconds: int) -> None:
     config = write_config(tmp_path, method={"seconds": 1.0})
