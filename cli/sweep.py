@@ -154,7 +154,7 @@ def command(
         click.echo(f"Error: {error}", err=True)
         end(2, error=str(error))
     for path, reason in summary.damaged:
-        click.echo(f"{path}: set aside, {reason}; its trials run again", err=True)
+        click.echo(f"{path}: set aside: {reason}", err=True)
     with suppress(OSError):  # the terminal may be gone
         _report(planned, summary, options, quiet, as_json)
     failed = sum(summary.stored.values()) > summary.stored["ok"]

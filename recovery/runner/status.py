@@ -7,8 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.config import own_code
-from recovery.config.sampling import build_sampling
+from recovery.config import from_document, own_code
 from recovery.runner.rounds import next_round
 from recovery.store import Grid, read
 from recovery.store.schema import FAILURES
@@ -48,7 +47,7 @@ class Standing:
 
 
 def standing(path: Path) -> Standing:
-    """Count what is stored of what is planned, without composing the trials. Raises `StoreError`."""
+    """Count what is stored of what is planned, without composing the trials. Raises `StoreError` and `ConfigError`."""
     grid = read(path, COLUMNS)
     planned, coming = _planned(grid)
     total = grid.sweep["trials"] if coming or not grid.rounds else planned
@@ -80,13 +79,11 @@ def standing(path: Path) -> Standing:
 def _planned(grid: Grid) -> tuple[int, tuple[int, int] | None]:
     """The trials that are planned so far, and the number and size of the round after them."""
     config = grid.sweep["config"]
-    if grid.rounds:
-        planned = grid.rounds[-1]["trials"]
-    elif "cells" in grid.sweep and "sampling" in config:
-        planned = grid.sweep["cells"] * config["replicates"]
-    else:
+    if "sampling" not in config or not (grid.rounds or "cells" in grid.sweep):
         return grid.sweep["trials"], None
-    return planned, next_round(build_sampling(config["sampling"]), grid.rounds, planned)
+    sweep = from_document(config)
+    planned = grid.rounds[-1]["trials"] if grid.rounds else grid.sweep["cells"] * sweep.replicates
+    return planned, next_round(sweep.sampling, grid.rounds, planned)
 
 
 def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:

@@ -2,7 +2,7 @@
 continues it, or refuses."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,8 +74,9 @@ class Folder:
         try:
             with self.sweep_file.open("rb") as file:
                 return decode(file.read(LARGEST_BYTES)), None
-        except FileNotFoundError as error:
-            what = "holds no sweep" if self.path.is_dir() else "no such results folder"
+        except (FileNotFoundError, NotADirectoryError) as error:
+            what = "is a file, not a results folder" if self.path.is_file() else "no such results folder"
+            what = "holds no sweep" if self.path.is_dir() else what
             raise StoreError(f"{self.path}: {what} (no {SWEEP_FILE}); run `recover sweep` first") from error
         except OSError as error:
             raise StoreError(f"{self.sweep_file}: cannot be read: {error.strerror or error}") from error
@@ -91,7 +92,7 @@ class Folder:
         try:
             self.trials.mkdir(parents=True, exist_ok=True)
             if self.sweep_file.exists() and not self.exists():
-                self._set_aside(Damaged(self.sweep_file, ""))
+                self._set_aside(self.sweep_file, "")
             if list_parts(self.trials):
                 raise StoreError(f"{self.path}: holds rows but no {SWEEP_FILE}; move it away, or give another --out")
             return write_atomically(self.sweep_file, encode(content), replace=False)
@@ -119,37 +120,35 @@ class Folder:
             probe.unlink(missing_ok=True)
         except OSError as error:
             raise self._unwritable(error) from error
-        return self.set_damaged_aside()
+        return self._set_damaged_aside()
 
-    def set_damaged_aside(self) -> list[Damaged]:
-        """Move damaged parts to damaged/, so that their trials count as missing; returns them at their new place.
-
-        A damaged round goes there, too: it is planned again, or a later one says all that it said.
-        """
+    def _set_damaged_aside(self) -> list[Damaged]:
+        """Move damaged files to damaged/; returns them at their new place, each with what comes of it."""
         moved = []
         if fault := self.damage():
             content = self.load()
-            moved += self._set_aside(Damaged(self.sweep_file, f"{fault}; rebuilt from the parts"))
+            moved += self._set_aside(self.sweep_file, f"{fault}; rebuilt from the parts")
             self.update(content)
         for directory in (self.trials, self.trajectories, self.rounds):
             rounds = directory == self.rounds
-            _, damaged = read_rounds(directory) if rounds else read_parts(directory, columns=["trial_id"])
-            for found in damaged:
-                moved += self._set_aside(found)
+            _, damaged = read_rounds(directory) if rounds else read_parts(directory, ["trial_id"])
+            then = "a later round says all that it said, or it is planned again" if rounds else "its trials run again"
+            for path, reason in damaged:
+                moved += self._set_aside(path, f"{reason}; {then}")
             if damaged:
                 sync_folder(directory)
         return moved
 
-    def _set_aside(self, found: Damaged) -> list[Damaged]:
-        aside = self.path / DAMAGED / found.path.name
+    def _set_aside(self, path: Path, reason: str) -> list[Damaged]:
+        aside = self.path / DAMAGED / path.name
         try:
             aside.parent.mkdir(exist_ok=True)
-            found.path.replace(aside)
+            path.replace(aside)
         except FileNotFoundError:  # another process was first
             return []
         except OSError as error:
             raise self._unwritable(error) from error
-        return [Damaged(aside, found.reason)]
+        return [Damaged(aside, reason)]
 
     def write(self, rows: pa.Table, dataset: str = TRIALS) -> Path:
         """Add one part. Raises `StoreError` (disk full, folder gone), with nothing half-written."""
@@ -193,11 +192,8 @@ class Folder:
 
     def listing(self) -> frozenset[str]:
         """The names of the files that hold rows, records and rounds; none of them ever changes."""
-        return frozenset(f"{path.parent.name}/{path.name}" for path in self._files())
-
-    def _files(self) -> Iterator[Path]:
-        for folder in (self.trials, self.trajectories, self.rounds):
-            yield from folder.glob("[!.]*")
+        folders = (self.trials, self.trajectories, self.rounds)
+        return frozenset(f"{folder.name}/{path.name}" for folder in folders for path in folder.glob("[!.]*"))
 
     def _with_record(self) -> set[str]:
         parts, _ = read_parts(self.trajectories, columns=["trial_id"])

@@ -53,7 +53,7 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
     """
     folder = Folder(Path(path))
     content = folder.load()
-    parts, damaged = read_parts(folder.trials, columns=None if columns is None else list(columns))
+    parts, damaged = read_parts(folder.trials, columns)
     rounds, more = read_rounds(folder.rounds)
     damaged += more
     if damaged:

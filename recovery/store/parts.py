@@ -1,15 +1,17 @@
 """Immutable Parquet part files. A part's name carries a checksum of its bytes, so no two writers can collide
 and damage is seen. A part is written beside under a temporary name, fsynced, and renamed."""
 
+import json
 import os
 import re
 import socket
 import stat
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,13 +25,12 @@ _TEMPORARY = re.compile(r"\.(?P<host>.+)\.(?P<pid>\d+)\.[0-9a-f]{32}\.tmp")
 ABANDONED_AFTER = 86_400.0
 """Seconds after which a temporary file of another host's is taken for abandoned; writing one takes milliseconds."""
 
-
 PROVENANCE = b"recover"
 """The key of a part's metadata: a JSON list of what produced its rows."""
 
 
 class Damaged(NamedTuple):
-    """A part whose bytes are not those that were written."""
+    """A file whose bytes are not those that were written."""
 
     path: Path
     reason: str
@@ -37,6 +38,11 @@ class Damaged(NamedTuple):
 
 def checksum(data: bytes | memoryview | pa.Buffer) -> str:
     return blake2b(data, digest_size=16).hexdigest()
+
+
+def document_checksum(document: Mapping[str, Any]) -> str:
+    """That of a JSON document, however it is laid out."""
+    return checksum(json.dumps(document, sort_keys=True).encode())
 
 
 def write_part(folder: Path, table: pa.Table) -> Path:
@@ -82,7 +88,7 @@ def list_parts(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob(f"*{SUFFIX}") if not path.name.startswith("."))
 
 
-def read_part(path: Path, columns: list[str] | None = None) -> pa.Table | Damaged:
+def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Damaged:
     """The part's table, or what is wrong with it. Raises FileNotFoundError if a compaction has replaced it."""
     name = _NAME.fullmatch(path.name)
     if name is None or not stat.S_ISREG(path.stat().st_mode):  # a pipe would wait for ever
@@ -101,7 +107,7 @@ def read_part(path: Path, columns: list[str] | None = None) -> pa.Table | Damage
         return Damaged(path, f"is no Parquet file: {printable(str(error))}")
 
 
-def read_parts(folder: Path, columns: list[str] | None = None) -> tuple[list[tuple[Path, pa.Table]], list[Damaged]]:
+def read_parts(folder: Path, columns: Sequence[str] | None = None) -> tuple[list[tuple[Path, pa.Table]], list[Damaged]]:
     """Every finished part with its table, and the damaged ones; consistent while others write and compact."""
     for _ in range(100):
         try:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from recovery.errors import StoreError
-from recovery.store.parts import PROVENANCE, Damaged, checksum, list_parts, read_part
+from recovery.errors import ParameterError
+from recovery.store.parts import PROVENANCE, Damaged, document_checksum, list_parts, read_part
 from recovery.store.schema import stored_columns
 from recovery.text import is_plain
 
@@ -16,16 +16,20 @@ FORMAT = 2
 WITHOUT_CHECKSUM = 1
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What a sweep may be called: a name for a folder, below the one that is meant."""
-FIELDS = {"name": str, "digest": str, "trials": int, "config": dict, "columns": dict, "provenance": dict}
+FIELDS = {"name": str, "digest": str, "trials": int, "config": dict, "provenance": dict}
+LATER = {"cells": int, "columns": dict}
+"""Fields that files of earlier versions do not have."""
+PLACES = {"folder": str, "files": dict}
+"""Fields of `config` where something of it is a file."""
 
 Content = dict[str, Any]
-"""format, name, digest (of the config), trials, config, columns, provenance."""
+"""format, name, digest (of the config), trials, cells, config, columns, provenance."""
 
 
 def encode(content: Mapping[str, Any]) -> bytes:
     """The bytes of the file, checksum included."""
     plain = {**content, "format": FORMAT}
-    return (json.dumps({**plain, "checksum": _checksum(plain)}, indent=2) + "\n").encode()
+    return (json.dumps({**plain, "checksum": document_checksum(plain)}, indent=2) + "\n").encode()
 
 
 def decode(data: bytes) -> Content:
@@ -36,7 +40,7 @@ def decode(data: bytes) -> Content:
     claimed = content.pop("checksum", None)
     if content.get("format") != (WITHOUT_CHECKSUM if claimed is None else FORMAT):
         raise ValueError("is not a sweep that this version of the program can read")
-    if claimed is not None and claimed != _checksum(content):
+    if claimed is not None and claimed != document_checksum(content):
         raise ValueError("does not match its checksum")
     check(content)
     return content
@@ -45,10 +49,12 @@ def decode(data: bytes) -> Content:
 def check(content: Mapping[str, Any]) -> None:
     """Raises ValueError where a field is missing or is not what it must be."""
     for field, kind in FIELDS.items():
-        if field not in content and field == "columns":  # written before methods declared theirs
-            continue
         if not isinstance(content.get(field), kind):
             raise ValueError(f"its field {field!r} is missing or wrong")
+    for part, kinds in ((content, LATER), (content["config"], PLACES)):
+        for field, kind in kinds.items():
+            if field in part and not isinstance(part[field], kind):
+                raise ValueError(f"its field {field!r} is wrong")
     for name in (content["name"], content["config"].get("name")):
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise ValueError(f"{name!a:.60} is no name of a sweep")
@@ -57,7 +63,7 @@ def check(content: Mapping[str, Any]) -> None:
             raise ValueError(f"holds the control characters {text!a:.60}")
     try:
         stored_columns(content.get("columns"))
-    except (KeyError, TypeError, AttributeError, StoreError) as error:
+    except (KeyError, TypeError, AttributeError, ParameterError) as error:
         raise ValueError("its columns are wrong") from error
 
 
@@ -76,10 +82,6 @@ def rebuilt(trials: Path) -> Content | None:
             continue
         return content
     return None
-
-
-def _checksum(content: Mapping[str, Any]) -> str:
-    return checksum(json.dumps(content, sort_keys=True).encode())
 
 
 def _texts(value: object) -> Iterator[str]:

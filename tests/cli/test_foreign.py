@@ -162,6 +162,21 @@ def test_parts_of_another_sweep_are_a_message(out: Path) -> None:
     assert json.loads((out / "sweep.json").read_text())["checksum"]
 
 
+def test_a_config_of_another_shape_is_a_message(out: Path) -> None:
+    edit(out, sampling={"kind": "everywhere"})
+    result = recover("status", out)
+    assert result.exit_code == 2
+    assert "found 'everywhere'; allowed: kind uniform or boundary" in result.stderr
+
+
+@pytest.mark.parametrize("field", ["folder", "files"])
+def test_a_place_that_is_none_is_mended_from_the_parts(out: Path, field: str) -> None:
+    edit(out, **{field: 5})
+    result = recover("verify", out, "--sample", 1)
+    assert f"sweep.json: its field '{field}' is wrong" in result.stdout
+    assert "1 the same" in result.stdout
+
+
 def test_the_grid_in_the_repository_verifies() -> None:
     """Its rows are older than some columns, which is no difference."""
     result = recover(

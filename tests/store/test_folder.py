@@ -59,6 +59,22 @@ def test_a_damaged_part_is_set_aside(tmp_path: Path) -> None:
     assert len(stored.statuses()) == 1
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"round": 2}', "[" * 100_000, "\xff"])
+def test_a_round_that_is_none_is_set_aside(tmp_path: Path, text: str) -> None:
+    stored = folder(tmp_path, rows("a"))
+    stored.rounds.mkdir()
+    (stored.rounds / "02.json").write_text(text, encoding="latin-1")
+    (damaged,) = stored.prepare()
+    assert damaged.path == tmp_path / "damaged" / "02.json"
+    assert "planned again" in damaged.reason
+
+
+def test_a_file_is_no_results_folder(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").touch()
+    with pytest.raises(StoreError, match="is a file, not a results folder"):
+        Folder(tmp_path / "config.yaml").load()
+
+
 def test_differences_name_every_leaf() -> None:
     old = {"data": {"ensemble": "haar"}, "axes": {"n": [1, 2]}, "title": "x"}
     new = {"data": {"ensemble": "gaussian"}, "axes": {"n": [1, 2], "d": [3]}, "title": "x"}
