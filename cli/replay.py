@@ -22,7 +22,7 @@ def command(results: Path, trial_id: str, save: Path | None, show_traceback: boo
     With --save, also write what was drawn: X, y, noise, patterns, planted neurons and X_test. Exit status: 0 if the
     rows agree up to rounding, 1 if they differ.
     """
-    from recovery.runner.replay import differences, find_trial, save_instance, stored_row
+    from recovery.runner.replay import differences, find_trial, save_instance, stored_rows
     from recovery.runner.trial import TRACEBACK, TRAJECTORY
     from recovery.runner.workers import Engine
     from recovery.store import read
@@ -30,28 +30,24 @@ def command(results: Path, trial_id: str, save: Path | None, show_traceback: boo
     grid = read(results)
     trial = find_trial(grid, trial_id, trust=trust)
     ((again,),) = Engine(1).run([trial])
-    stored, where = stored_row(grid, trial), again.pop(TRACEBACK, "")
+    stored, where = stored_rows(grid, [trial]).get(trial.id), again.pop(TRACEBACK, "")
+    found = [] if stored is None else differences(stored, again, grid.columns)
     if as_json:
         rows = {"trial_id": trial.id, "stored": stored, "again": {**again, TRAJECTORY: None, TRACEBACK: where}}
-        found = differences(stored, again, grid.columns) if stored else []
         click.echo(json.dumps({**rows, "differences": [str(difference) for difference in found]}, default=str))
-        sys.exit(0 if all(difference.rounding for difference in found) else 1)
-    places = ", ".join(f"{name} = {value}" for name, value in trial.cell.coordinates.items())
-    click.echo(f"{trial.id}: replicate {trial.replicate} of {places}")
-    for name, value in again.items():
-        if value is not None and name not in ("trial_id", TRAJECTORY):
-            click.echo(f"  {name:<18} {value}")
-    if show_traceback and where:
-        click.echo(where)
+    else:
+        places = ", ".join(f"{name} = {value}" for name, value in trial.cell.coordinates.items())
+        click.echo(f"{trial.id}: replicate {trial.replicate} of {places}")
+        for name, value in again.items():
+            if value is not None and name not in ("trial_id", TRAJECTORY):
+                click.echo(f"  {name:<18} {value}")
+        if show_traceback and where:
+            click.echo(where)
+        for difference in found:
+            click.echo(f"differs in {difference}")
+        if not found:
+            click.echo("it has no stored row yet" if stored is None else "the same as its stored row")
     if save is not None:
         save_instance(trial, save)
-        click.echo(f"instance saved: {save}")
-    if stored is None:
-        click.echo("it has no stored row yet")
-        return
-    found = differences(stored, again, grid.columns)
-    for difference in found:
-        click.echo(f"differs in {difference}")
-    if not found:
-        click.echo("the same as its stored row")
+        click.echo(f"instance saved: {save}", err=as_json)
     sys.exit(0 if all(difference.rounding for difference in found) else 1)

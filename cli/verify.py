@@ -42,14 +42,14 @@ def command(
     Exit status: 0 if all agree up to rounding (are proved); 1 if some do not, sweep.json is damaged, rows belong to no
     trial of the sweep, or nothing is stored that could be verified.
     """
-    from recovery.runner.replay import planned_trials, stored_rows
+    from recovery.runner.replay import planned_trials
     from recovery.store import read
     from recovery.store.folder import Folder
 
     if out is not None and not rigorous:
         raise click.UsageError("--out is for --rigorous")
     grid = read(results)
-    stored = stored_rows(grid)
+    stored = set(grid.table["trial_id"].to_pylist())
     trials = [trial for trial in planned_trials(grid, trust=trust) if trial.id in stored]
     faults = []
     if damage := Folder(results).damage():
@@ -74,7 +74,7 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> int:
     from recovery.runner.replay import differences, stored_rows
     from recovery.runner.workers import Engine
 
-    stored = stored_rows(grid)
+    stored = stored_rows(grid, chosen)
     same = rounding = 0
     for rows in Engine(jobs).run(chosen):
         for row in rows:
@@ -86,7 +86,7 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> int:
                     say(f"{row['trial_id']} differs in {difference}")
     different = len(chosen) - same - rounding
     close = f", {rounding} up to rounding" if rounding else ""
-    say(f"{grid.path}: {len(chosen)} of {len(stored)} rows replayed, {same} the same{close}, {different} different")
+    say(f"{grid.path}: {len(chosen)} of {len(grid.table)} rows replayed, {same} the same{close}, {different} different")
     return different
 
 
@@ -101,7 +101,7 @@ def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> i
             raise
         raise click.ClickException("--rigorous needs python-flint: pip install 'recover[rigorous]'") from error
 
-    stored = stored_rows(grid)
+    stored = stored_rows(grid, chosen)
     checked = []
     for trial in chosen:
         found = check(trial, stored[trial.id])
@@ -109,7 +109,7 @@ def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> i
         if found.outcome == "not proved":
             say(f"{trial.id} {found.verdict}: not proved: {found.result.reason}")
     first, *rest = summary(checked)
-    say("\n".join([f"{grid.path}: {len(chosen)} of {len(stored)} rows, {first}", *rest]))
+    say("\n".join([f"{grid.path}: {len(chosen)} of {len(grid.table)} rows, {first}", *rest]))
     if out is not None:
         write(out, checked)
     return sum(found.outcome == "not proved" for found in checked)

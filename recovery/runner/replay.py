@@ -1,12 +1,13 @@
 """Stored trials run again: does the same row come out, and what was the instance?"""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.config import Trial, from_document
@@ -57,15 +58,11 @@ def find_trial(grid: Grid, prefix: str, *, trust: bool) -> Trial:
     return found[0]
 
 
-def stored_rows(grid: Grid) -> dict[str, Row]:
-    """trial id -> its stored row."""
-    return {row["trial_id"]: row for row in grid.table.to_pylist()}
-
-
-def stored_row(grid: Grid, trial: Trial) -> Row | None:
-    """The trial's stored row; None if it is missing."""
-    rows = grid.table.filter(pc.equal(grid.table["trial_id"], trial.id)).to_pylist()
-    return rows[0] if rows else None
+def stored_rows(grid: Grid, trials: Iterable[Trial]) -> dict[str, Row]:
+    """trial id -> its stored row, for those of these trials that have one."""
+    ids = grid.table["trial_id"]
+    chosen = pa.array([trial.id for trial in trials], ids.type)
+    return {row["trial_id"]: row for row in grid.table.filter(pc.is_in(ids, chosen)).to_pylist()}
 
 
 def differences(stored: Row, again: Row, columns: Columns) -> list[Difference]:
@@ -83,7 +80,10 @@ def save_instance(trial: Trial, path: Path) -> None:
 
     `config` is the JSON of the trial's resolved fields. Loads without pickle. Raises `StoreError`.
     """
-    instance = draw_instance(trial)
+    try:
+        instance = draw_instance(trial)
+    except Exception as error:  # whatever the user's own ensemble raises
+        raise StoreError(f"{trial.id}: its instance cannot be drawn: {type(error).__name__}: {error}") from error
     arrays: dict[str, Any] = {
         "X": instance.X,
         "y": instance.y,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recovery.config import Trial
-from recovery.errors import RecoverError, StoreError
+from recovery.errors import StoreError
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.rigorous import Verified, verify_rigorously
 from recovery.runner.trial import Row, draw_instance
@@ -40,7 +40,7 @@ def check(trial: Trial, row: Row) -> Checked:
     else:
         try:
             result = verify_rigorously(draw_instance(trial), trial.cell.architecture, method, verdict)
-        except RecoverError as error:  # a row that fails is a row
+        except Exception as error:  # also the user's own: a row that fails is a row
             result = Verified(False, f"{type(error).__name__}: {error}")
     return Checked(trial.id, verdict, result, time.perf_counter() - clock)
 

@@ -1,5 +1,6 @@
 """The commands that work on what is stored: replay, verify, compact; and submit."""
 
+import json
 import re
 import subprocess
 import sys
@@ -68,7 +69,9 @@ def test_rounding_is_no_difference(out: Path) -> None:
 
 def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) -> None:
     trial = next(from_document(read(out).sweep["config"], trust=True).trials())
-    assert recover("replay", "--trust", out, trial.id, "--save", tmp_path / "trial.npz").exit_code == 0
+    result = recover("replay", "--trust", out, trial.id, "--json", "--save", tmp_path / "trial.npz")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["differences"] == []
     instance = draw_instance(trial)
     with np.load(tmp_path / "trial.npz", allow_pickle=False) as saved:
         np.testing.assert_array_equal(saved["X"], instance.X)
@@ -77,6 +80,15 @@ def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) ->
         assert saved["X_test"].shape == saved["X"].shape
         assert not saved["noise"].any()
         assert str(saved["trial_id"]) == trial.id
+
+
+def test_an_instance_that_cannot_be_drawn_is_a_message(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recovery.runner.replay.draw_instance", lambda trial: 1 / 0)
+    result = recover("replay", "--trust", out, rows(out).index[0], "--save", tmp_path / "trial.npz")
+    assert result.exit_code == 2
+    assert "its instance cannot be drawn: ZeroDivisionError" in result.stderr
 
 
 def test_an_unknown_trial_is_a_message(out: Path) -> None:

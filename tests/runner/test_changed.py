@@ -5,7 +5,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from recovery.runner.replay import stored_rows
 from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder
@@ -62,7 +61,7 @@ def test_an_edited_helper_is_said_and_its_trials_run_again(tmp_path: Path, confi
     pd.testing.assert_frame_equal(after[~own], before[~own])
     moved = pd.read_parquet(out / "changed-trials").set_index("trial_id").sort_index()
     assert (moved["gap"] == moved["n"] + 1).all()
-    assert len(stored_rows(read(out))) == 16
+    assert len(read(out).table) == 16
     assert "(0 run now)" in recover("sweep", config, "--out", out, "--rerun-changed").stdout
 
 
