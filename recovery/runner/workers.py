@@ -36,7 +36,7 @@ class Engine:
     limits: Limits = UNLIMITED
 
     def __post_init__(self) -> None:
-        if not isinstance(self.jobs, int) or self.jobs < 1:
+        if self.jobs < 1 or self.jobs % 1:
             raise ParameterError(f"jobs: found {self.jobs!r}; allowed: an integer >= 1")
         if self.backend not in (PROCESSES, *BACKENDS):
             raise ParameterError(f"backend: found {self.backend!r}; allowed: {choices([PROCESSES, *BACKENDS])}")
