@@ -56,10 +56,6 @@ class LeakyNeuron(Relu):
 
     slope: ClassVar[float] = 0.2
 
-    def draw(self, rng, X):
-        drawn = super().draw(rng, X)
-        return Neurons(drawn.form, drawn.directions, drawn.signs, drawn.redraws, slope=self.slope)
-
 
 @dataclass(frozen=True)
 class Shifted:

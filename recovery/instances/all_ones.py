@@ -35,10 +35,13 @@ class AllOnes:
     of t* for no data.
     """
 
-    exists: bool
     bound: float
     direction: Array | None = None
     weights: Array | None = None
+
+    @property
+    def exists(self) -> bool:
+        return self.direction is not None
 
 
 def decide_all_ones(X: Array) -> AllOnes:
@@ -51,7 +54,7 @@ def decide_all_ones(X: Array) -> AllOnes:
     """
     live = X.any(axis=1)
     if not live.any():
-        return AllOnes(False, 0.0, weights=np.full(X.shape[0], 1 / X.shape[0]))
+        return AllOnes(0.0, weights=np.full(X.shape[0], 1 / X.shape[0]))
     Z, rows, columns = _balanced(X if live.all() else X[live])
     decision = _minimise(Z) or _decide_in_basis(Z)
     if decision is None:
@@ -158,11 +161,11 @@ def _decide(Z: Array, rows: Array, w: Array, image: Array, u: Array, pull: Array
     if length > 0:
         lower = float((image / np.maximum(rows, np.finfo(float).tiny)).min()) / length
         if lower > ROUNDING:
-            return AllOnes(True, lower, direction=w / length)
+            return AllOnes(lower, direction=w / length)
     total = float(u @ rows)
     # zero up to what rounding leaves of each column's sum: scaling rows or columns changes nothing of that
     if total > 0 and np.abs(pull).max() <= ROUNDING * total and (np.abs(pull) <= ROUNDING * (np.abs(Z).T @ u)).all():
-        return AllOnes(False, float(np.linalg.norm(pull)) / total, weights=u / u.sum())
+        return AllOnes(float(np.linalg.norm(pull)) / total, weights=u / u.sum())
     return None
 
 

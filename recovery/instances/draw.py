@@ -149,7 +149,8 @@ def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = 
 
     @cache
     def draw_patterns() -> Mask:
-        return _patterns(setting, streams.patterns, X, architecture.features(X), planted, decide())
+        planes = architecture.lift(planted.hyperplanes, X)
+        return _patterns(setting, streams.patterns, architecture.features(X), planes, decide())
 
     return Instance(setting, X, y, signal, planted, draw_patterns, decide, streams)
 
@@ -168,9 +169,9 @@ def _labels(setting: Setting, planted: Target, X: Array) -> Array:
     return signal
 
 
-def _patterns(setting: Setting, rng: Rng, X: Array, F: Array, planted: Target, all_ones: AllOnes | None) -> Mask:
-    """Patterns of the features F of X: those of planted neurons first, the all-ones pattern last if it is known."""
-    blocks = [patterns_of(X, planted.hyperplanes)]
+def _patterns(setting: Setting, rng: Rng, F: Array, planes: Array, all_ones: AllOnes | None) -> Mask:
+    """Patterns of the features F: those of the planted hyperplanes first, the all-ones pattern last if it is known."""
+    blocks = [patterns_of(F, planes)]
     if setting.patterns.kind == "exhaustive":
         cells, _ = enumerate_cells(F)
         blocks.append(cells[:, ~cells.all(axis=0)])

@@ -133,25 +133,27 @@ class Linear:
 
 def _last_right_singular_vector(X: Array) -> Array:
     """The unit v that minimises ||X v||; its sign makes the largest entry positive."""
-    w: Array = (
-        np.linalg.svd(X, full_matrices=True)[2][-1]
-        if X.shape[0] < X.shape[1]
-        else (np.linalg.svd(X, full_matrices=False)[2][-1])
-    )
+    w: Array = np.linalg.svd(X, full_matrices=X.shape[0] < X.shape[1])[2][-1]
     return w * np.sign(w[np.argmax(np.abs(w))])
 
 
 def _nonnegative_direction(X: Array) -> Array:
-    decision = decide_all_ones(X)
-    if not decision.exists or decision.direction is None:
+    w = decide_all_ones(X).direction
+    if w is None:
         raise ParameterError(
-            "planted.direction: nonnegative needs some w with X w > 0, and this X has none (more likely for n < 2d)"
+            "planted.direction: nonnegative needs some w with X w > 0, and this X has none; most have one for n < 2d"
         )
-    return decision.direction
+    return w
 
 
 @dataclass(frozen=True)
-class _Directions:
+class Relu:
+    """y = sum_i r_i (X w_i)_+, ||w_i|| = 1.
+
+    Geometry: `random` (uniform on the sphere), `opposite` (w, -w), `basis` (e_1..e_k), `angle` (two directions
+    at `angle` degrees). Signs r_i: all `positive`, `alternating` from +1, or `random`.
+    """
+
     k: Annotated[int, Ge(1)] = 1
     geometry: Literal["random", "opposite", "basis", "angle"] = "random"
     angle: Annotated[float, Interval(ge=0, le=180)] | None = None
@@ -179,7 +181,7 @@ class _Directions:
         for redraws in range(MOST_REDRAWS):
             W = self._place(rng, d)
             if np.linalg.norm(np.maximum(X @ W, 0.0), axis=0).min() >= SMALLEST_ACTIVATION:
-                return Neurons(self.form, W, self._signs(rng), redraws)
+                return Neurons(self.form, W, self._signs(rng), redraws, self.slope)
             if self.geometry == "basis":
                 break
         raise ParameterError(
@@ -210,16 +212,7 @@ class _Directions:
 
 
 @dataclass(frozen=True)
-class Relu(_Directions):
-    """y = sum_i r_i (X w_i)_+, ||w_i|| = 1.
-
-    Geometry: `random` (uniform on the sphere), `opposite` (w, -w), `basis` (e_1..e_k), `angle` (two directions
-    at `angle` degrees). Signs r_i: all `positive`, `alternating` from +1, or `random`.
-    """
-
-
-@dataclass(frozen=True)
-class NormalizedRelu(_Directions):
+class NormalizedRelu(Relu):
     """y = sum_i r_i (X w_i)_+ / ||(X w_i)_+||, with the geometries and signs of `Relu`."""
 
     form: ClassVar[Form] = "normalized_relu"

@@ -198,7 +198,7 @@ def _categories(series: "pd.Series[Any]", notes: list[str]) -> Iterator[Array]:
     words = series.astype(object).where(series.notna(), None).map(lambda word: None if word is None else str(word))
     gaps = words.isna()
     counts = words.value_counts()
-    named = counts.index[:MOST_CATEGORIES] if len(counts) > MOST_CATEGORIES else counts.index
+    named = counts.index[:MOST_CATEGORIES]
     rest = len(counts) - len(named)
     notes.append(
         f"{series.name!r} is text: {len(counts)} categories"
