@@ -25,7 +25,7 @@ from recovery.training.batches import Minibatches
 from recovery.training.descent import Budget, descend
 from recovery.training.initialization import Initialization, Outer, initialize, paired_outer, sign_halves
 from recovery.training.models import Empirical, Parameters
-from recovery.training.optimizers import SGD, Adam, AdamW, GradientDescent, Optimizer
+from recovery.training.optimizers import Adam, AdamW, GradientDescent, Optimizer
 from recovery.training.population import Population
 from recovery.training.schedules import SCHEDULES
 from recovery.types import Array, Rng
@@ -166,16 +166,14 @@ class Train:
         return Minibatches(rng, X, Y, k, self._factor(len(X)), self.batch, self._dtype)
 
     def _rule(self, parameters: Parameters) -> Optimizer:
-        if self.optimizer == "sgd":
-            return SGD(self.momentum, self.weight_decay)
         if self.optimizer in ("adam", "adamw"):
             return (AdamW if self.optimizer == "adamw" else Adam)(self.weight_decay)
-        if self.optimizer == "gd":
-            return GradientDescent()
+        if self.optimizer != "scaled_gd":
+            return GradientDescent(self.momentum, self.weight_decay)
         scaling = parameters.like()
         scaling.flat[...] = 1.0
         scaling["W"][...] = 1.0 / np.sum(parameters["V"] ** 2, axis=1, keepdims=True)
-        return GradientDescent(scaling.trainable(outer=False))
+        return GradientDescent(scaling=scaling.trainable(outer=False))
 
     def cost(self, n: int, d: int) -> float:
         """Seconds: two products of n, d and the neurons an epoch, and a floor for the calls."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from recovery.selection.extra import require
 from recovery.types import Array, Rng
 
 FOLDS = 5
@@ -51,11 +50,7 @@ BASELINES: dict[str, Callable[[int], Any]] = {
 
 
 def fit_baseline(name: str, rng: Rng, X: Array, y: Array) -> tuple[Callable[[Array], Array], Array]:
-    """The prediction X (n, p) -> (n,) and the importances (p,) of one of `BASELINES`, fitted.
-
-    Raises `ParameterError` where scikit-learn is missing.
-    """
-    require(f"selector: {name}")
+    """The prediction X (n, p) -> (n,) and the importances (p,) of one of `BASELINES`, fitted."""
     model = BASELINES[name](int(rng.integers(2**31)))
     with warnings.catch_warnings():
         # noiseless labels are fitted exactly along the path: coordinate descent and OMP warn of it, and are right

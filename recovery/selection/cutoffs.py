@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.selection.extra import require
 from recovery.types import Array, Mask, Rng
 
 Cutoff = Literal["mixture", "kmeans", "gap", "count", "none"]
@@ -17,30 +16,28 @@ SMALLEST = 1e-2
 """Importances below this share of the largest are as good as zero to `gap`, and as large as each other."""
 
 
-def mixture(importances: Array, rng: Rng) -> Mask:
+def mixture(importances: Array, seed: int) -> Mask:
     """Those that a two-component Gaussian mixture gives to its component of larger mean.
 
     A wide upper component can also claim what lies below the mean of the lower one; that is never chosen.
     """
-    require("mixture")
     from sklearn.mixture import GaussianMixture
 
     values = importances[:, None]
-    model = GaussianMixture(2, max_iter=1000, random_state=_seed(rng)).fit(values)
+    model = GaussianMixture(2, max_iter=1000, random_state=seed).fit(values)
     low, high = np.argsort(model.means_[:, 0])
     return (model.predict(values) == high) & (importances > model.means_[low, 0])
 
 
-def kmeans(importances: Array, rng: Rng) -> Mask:
+def kmeans(importances: Array, seed: int) -> Mask:
     """Those of the cluster of larger mean of two (k-means)."""
-    require("kmeans")
     from sklearn.cluster import KMeans
 
-    model = KMeans(2, n_init=10, random_state=_seed(rng)).fit(importances[:, None])
+    model = KMeans(2, n_init=10, random_state=seed).fit(importances[:, None])
     return model.labels_ == np.argmax(model.cluster_centers_[:, 0])
 
 
-CLUSTERINGS: dict[str, Callable[[Array, Rng], Mask]] = {"mixture": mixture, "kmeans": kmeans}
+CLUSTERINGS: dict[str, Callable[[Array, int], Mask]] = {"mixture": mixture, "kmeans": kmeans}
 
 
 def gap(importances: Array) -> Mask:
@@ -75,9 +72,4 @@ def cut(importances: Array, cutoff: Cutoff, rng: Rng, count: int | None = None) 
         return positive
     if cutoff == "gap":
         return gap(importances) & positive
-    return CLUSTERINGS[cutoff](importances / importances.max(), rng) & positive
-
-
-def _seed(rng: Rng) -> int:
-    """A seed of the kind that scikit-learn takes."""
-    return int(rng.integers(2**31))
+    return CLUSTERINGS[cutoff](importances / importances.max(), int(rng.integers(2**31))) & positive

@@ -12,11 +12,6 @@ from recovery.programs.relu_network import ReluNetwork
 from recovery.types import Array, Rng
 
 
-def importances(network: ReluNetwork) -> Array:
-    """||W_.i||_2 of each variable i, shape (p,) (P3, section 3.4)."""
-    return np.linalg.norm(network.W, axis=0)
-
-
 def distance(first: ReluNetwork, second: ReluNetwork) -> float:
     """D_2 of P3, equations (25) and (26): the distance of (W, b) at outer weights +-1, neurons permuted at best.
 

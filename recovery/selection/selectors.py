@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Literal
 
 import numpy as np
 
-from recovery.errors import DataError
+from recovery.errors import DataError, ParameterError
 from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.baselines import fit_baseline
 from recovery.selection.cutoffs import CLUSTERINGS, Cutoff, cut
-from recovery.selection.extra import require
 from recovery.selection.grid import HyperparameterGrid, Shrinkage, choose
-from recovery.selection.networks import importances
 from recovery.types import Array, Index, Mask, Rng
 
 SelectorName = Literal["network", "lasso", "omp", "forest", "boosting"]
@@ -84,10 +83,14 @@ class Selector:
 
     def check(self) -> None:
         """Raises `ParameterError` where scikit-learn is needed and missing."""
-        if self.name != "network":
-            require(f"selector: {self.name}")
-        if self.cutoff in CLUSTERINGS:
-            require(f"cutoff: {self.cutoff}")
+        for purpose, needed in (
+            (f"selector: {self.name}", self.name != "network"),
+            (f"cutoff: {self.cutoff}", self.cutoff in CLUSTERINGS),
+        ):
+            if needed and find_spec("sklearn") is None:
+                raise ParameterError(
+                    f"{purpose} needs scikit-learn, which is not installed: pip install 'recover[selection]'"
+                )
 
     def __call__(self, rng: Rng, X: Array, y: Array, groups: Index | None = None) -> Selection:
         """Select among the columns of X (n, p) by y (n,). Raises `DataError` for what cannot be fitted.
@@ -119,6 +122,7 @@ class Selector:
         return replace(self, grid=HyperparameterGrid(**values), cross=False)  # type: ignore[arg-type]  # neurons are integers
 
     def _network(self, rng: Rng, inputs: Standardization, labels: Standardization, X: Array, y: Array) -> Fitted:
+        """The importance of variable i is ||W_.i||_2, of the network on standardized data (P3, section 3.4)."""
         fit = choose(
             rng,
             inputs(X),
@@ -133,7 +137,8 @@ class Selector:
         W = scaled.W / inputs.size
         network = ReluNetwork(W, scaled.b - W @ inputs.mean, scaled.a * labels.size)
         chosen = {**vars(fit.point), "validation_mse": fit.error * float(labels.size) ** 2}
-        return Fitted(importances(scaled), lambda rows: np.asarray(labels.mean + network(rows)), chosen, network)
+        importances = np.linalg.norm(scaled.W, axis=0)
+        return Fitted(importances, lambda rows: np.asarray(labels.mean + network(rows)), chosen, network)
 
 
 def _unscaled(values: Array) -> Standardization:

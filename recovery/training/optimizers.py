@@ -24,29 +24,14 @@ class Optimizer(Protocol):
 
 
 class GradientDescent:
-    """theta <- theta - rate * s * g, with an entrywise scaling s or none.
+    """b <- m b + g + w theta; theta <- theta - rate * s * b, with heavy-ball momentum m, an l2 term w, scaling s.
 
-    P2, Theorems 1 and 2, scale the rows of W by diag(v)^{-2}.
+    Plain by default. Momentum: Polyak 1964, in the form of Sutskever et al. 2013 that deep-learning libraries use: b
+    starts at the first gradient. Scaling: entrywise; P2, Theorems 1 and 2, scale the rows of W by diag(v)^{-2}.
     """
 
-    def __init__(self, scaling: Array | None = None) -> None:
-        self.scaling = scaling
-
-    def step(self, theta: Array, gradient: Array, rate: float) -> None:
-        theta -= rate * (gradient if self.scaling is None else self.scaling * gradient)
-
-    def reset(self) -> None:
-        return
-
-
-class SGD:
-    """b <- m b + g + w theta; theta <- theta - rate * b. Heavy-ball momentum m and an l2 term w, both 0 by default.
-
-    Polyak 1964, in the form of Sutskever et al. 2013 that deep-learning libraries use: b starts at the first gradient.
-    """
-
-    def __init__(self, momentum: float = 0.0, weight_decay: float = 0.0) -> None:
-        self.momentum, self.weight_decay = momentum, weight_decay
+    def __init__(self, momentum: float = 0.0, weight_decay: float = 0.0, scaling: Array | None = None) -> None:
+        self.momentum, self.weight_decay, self.scaling = momentum, weight_decay, scaling
         self.velocity: Array | None = None
 
     def step(self, theta: Array, gradient: Array, rate: float) -> None:
@@ -59,7 +44,7 @@ class SGD:
                 self.velocity *= self.momentum
                 self.velocity += gradient
             gradient = self.velocity
-        theta -= rate * gradient
+        theta -= rate * (gradient if self.scaling is None else self.scaling * gradient)
 
     def reset(self) -> None:
         self.velocity = None

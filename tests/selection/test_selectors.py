@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recovery.errors import DataError, ParameterError
-from recovery.selection import extra
+from recovery.selection import selectors
 from recovery.selection.cutoffs import cut
 from recovery.selection.grid import HyperparameterGrid, choose
 from recovery.selection.selectors import Selector
@@ -174,7 +174,7 @@ def test_equal_importances_cannot_be_separated(cutoff):
 
 
 def test_a_missing_extra_is_said_before_anything_runs(monkeypatch):
-    monkeypatch.setattr(extra, "find_spec", lambda name: None)
+    monkeypatch.setattr(selectors, "find_spec", lambda name: None)
     for selector in (Selector("lasso", cutoff="none"), Selector("network"), Selector("forest", cutoff="none")):
         with pytest.raises(ParameterError, match=r"pip install 'recover\[selection\]'"):
             selector.check()

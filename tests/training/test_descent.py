@@ -6,7 +6,7 @@ import pytest
 from recovery.training.descent import DIVERGED, Budget, Ending, descend
 from recovery.training.initialization import initialize, paired_outer, sign_halves
 from recovery.training.models import Empirical, Parameters
-from recovery.training.optimizers import SGD, AdamW, GradientDescent
+from recovery.training.optimizers import AdamW, GradientDescent
 
 from .architectures import TRAINED
 
@@ -78,7 +78,7 @@ def test_the_record_holds_every_chosen_epoch_powers_of_two_before_and_the_last()
     descent = descend(
         loss,
         parameters,
-        SGD(),
+        GradientDescent(),
         steady(0.1),
         Budget(10),
         record_every=4,
@@ -111,7 +111,7 @@ def test_mini_batches_take_one_step_each():
         for half in halves:
             half(by_hand, gradient)
             by_hand.flat[...] -= 0.05 * gradient.flat
-    descend(loss, parameters, SGD(), steady(0.05), Budget(3), batches=lambda: halves)
+    descend(loss, parameters, GradientDescent(), steady(0.05), Budget(3), batches=lambda: halves)
     np.testing.assert_allclose(parameters.flat, by_hand.flat, rtol=1e-13)
 
 

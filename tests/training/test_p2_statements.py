@@ -25,7 +25,7 @@ def start(seed: int, k: int, d: int, r: int = 1, scale: float = 1.0, outer=None)
 
 def descent(parameters: Parameters, rate: float, limits: Budget, *, fixed: bool, scaling=None, record=0) -> Descent:
     A = np.eye(parameters["V"].shape[1], parameters["W"].shape[1])
-    rule = GradientDescent(scaling)
+    rule = GradientDescent(scaling=scaling)
     return descend(
         Population(A),
         parameters,
