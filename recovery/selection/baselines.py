@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from recovery.errors import DataError
 from recovery.types import Array, Rng
 
 FOLDS = 5
@@ -50,11 +51,21 @@ BASELINES: dict[str, Callable[[int], Any]] = {
 
 
 def fit_baseline(name: str, rng: Rng, X: Array, y: Array) -> tuple[Callable[[Array], Array], Array]:
-    """The prediction X (n, p) -> (n,) and the importances (p,) of one of `BASELINES`, fitted."""
+    """The prediction X (n, p) -> (n,) and the importances (p,) of one of `BASELINES`, fitted.
+
+    Raises `DataError` for what scikit-learn refuses, say fewer rows than folds.
+    """
+    from sklearn.linear_model import LinearRegression
+
     model = BASELINES[name](int(rng.integers(2**31)))
+    if name == "omp" and X.shape[1] == 1:  # scikit-learn's wants two columns; of one it is least squares
+        model = LinearRegression()
     with warnings.catch_warnings():
         # noiseless labels are fitted exactly along the path: coordinate descent and OMP warn of it, and are right
         warnings.simplefilter("ignore")
-        model.fit(X, y)
+        try:
+            model.fit(X, y)
+        except ValueError as error:
+            raise DataError(f"{name} cannot be fitted: {error}") from error
     importances = np.abs(model.coef_) if hasattr(model, "coef_") else model.feature_importances_
     return model.predict, np.asarray(importances, np.float64)

@@ -20,6 +20,7 @@ from scipy.special import eval_hermitenorm, ndtr
 from recovery.errors import ParameterError
 from recovery.programs.relu_network import ReluNetwork
 from recovery.tensors.quadratic import Quadratic, explaining, nothing
+from recovery.theory.normal import density
 from recovery.types import Array, Index
 
 BLOCK = 1024
@@ -183,10 +184,9 @@ def exact(network: ReluNetwork, order: int, directions: Array) -> Estimate:
 def coefficients(unit: ReluNetwork, k: int) -> Array:
     """zeta_k(i) of a network with unit weights: a [b Phi(b) + phi(b)], a Phi(b), (-1)^k a He_{k-2}(b) phi(b)."""
     a, b = unit.a, unit.b
-    phi = np.exp(-0.5 * b * b) / np.sqrt(2.0 * np.pi)
     if k < 2:
-        return a * ndtr(b) if k else a * (b * ndtr(b) + phi)
-    return (-1) ** k * a * eval_hermitenorm(k - 2, b) * phi
+        return a * ndtr(b) if k else a * (b * ndtr(b) + density(b))
+    return (-1) ** k * a * eval_hermitenorm(k - 2, b) * density(b)
 
 
 def powers(W: Array, k: int) -> Array:

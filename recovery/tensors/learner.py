@@ -10,10 +10,10 @@ from math import factorial
 import numpy as np
 from scipy.optimize import lsq_linear
 from scipy.spatial import KDTree
-from scipy.special import eval_hermitenorm, ndtr
+from scipy.special import eval_hermitenorm
 
 from recovery.programs.relu_network import ReluNetwork, affine
-from recovery.tensors.hermite import Estimate, Moments, exact, powers
+from recovery.tensors.hermite import Estimate, Moments, coefficients, exact, powers
 from recovery.tensors.jennrich import Terms, decompose, fit, rank_above, singular_values
 from recovery.types import Array, Mask, Rng
 
@@ -236,8 +236,8 @@ def zeta(moments: Moments, W: Array, j: int) -> Array:
 
 def linear_rest(moments: Moments, W: Array, b: Array, a: Array) -> tuple[Array, float]:
     """v (d,) and c of the linear function that T_1 and T_0 have beyond the units."""
-    phi = np.exp(-0.5 * b * b) / np.sqrt(2.0 * np.pi)
-    return moments.whole[1] - (a * ndtr(b)) @ W, float(moments.whole[0] - a @ (b * ndtr(b) + phi))
+    units = ReluNetwork(W, b, a)
+    return moments.whole[1] - coefficients(units, 1) @ W, float(moments.whole[0] - coefficients(units, 0).sum())
 
 
 def regress(X: Array, y: Array, W: Array, b: Array) -> tuple[Array, Array, float]:

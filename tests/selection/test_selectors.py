@@ -90,10 +90,18 @@ def test_the_chosen_point_can_be_fitted_again_alone():
     assert Selector("lasso").only({}) == Selector("lasso")
 
 
-def test_one_variable_is_enough():
+@pytest.mark.parametrize("name", NAMES)
+def test_one_variable_is_enough(name):
     X, _ = table(p=6)
-    found = Selector("lasso")(rng(), X[:, :1], X[:, 0])
+    found = Selector(name, SMALL)(rng(), X[:, :1], 3 * X[:, 0])
     assert found.chosen.tolist() == [True]
+    assert np.mean((found.fitted.predict(X[:, :1]) - 3 * X[:, 0]) ** 2) < 0.1 * 9
+
+
+def test_what_scikit_learn_refuses_is_said():
+    X, y = table(p=6)
+    with pytest.raises(DataError, match="lasso cannot be fitted"):
+        Selector("lasso")(rng(), X[:3], y[:3])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
