@@ -42,7 +42,7 @@ def measured(path: Path) -> Iterator[str]:
     diagram = Diagram.of(read(path))
     (panel,) = diagram.panels
     errors = []
-    for d, found in slices(panel, "n", "d"):
+    for d, found in slices(panel):
         cells = panel.cells[panel.cells["d"] == d]
         trials = (cells["yes"] + cells["no"]).to_numpy(dtype=float)
         errors.append(relative_error(cells["n"].to_numpy(dtype=float), trials, found))

@@ -93,7 +93,7 @@ def judged(truth: str, grid: str, replicates: int, seed: int) -> dict[str, float
     sure = held(*np.array([s.exact for s in found.sizes]).T)
     row = {"cover": free[0], "length": free[1], "exact": sure[0], "exact_length": sure[1]}
     if truth == "wendel" and seed % EVERY == 0:
-        fits = [one for _, one in slices(panel, "n", "d")]
+        fits = [one for _, one in slices(panel)]
         own = held(np.array([f.low for f in fits]), np.array([f.high for f in fits]))
         row |= {"model": own[0], "model_length": own[1]}
     mean = float(np.exp(np.mean(np.log(_drift(SIZES))))) if truth == "drifting" else 2.0

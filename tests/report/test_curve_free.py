@@ -6,7 +6,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 from scipy.stats import binom, binomtest
 
-from recovery.report.statistics.curve_free import RISE, common, crossing, exact
+from recovery.report.statistics.curve_free import RISE_OF_RISING, common, crossing, exact
 from recovery.types import Array
 
 
@@ -28,7 +28,7 @@ def kept_by_definition(x: Array, yes: Array, no: Array) -> tuple[float, float]:
     for k in range(len(x) + 1):
         left, right = np.minimum(rising(yes[:k], no[:k]), 0.5), np.maximum(rising(yes[k:], no[k:]), 0.5)
         bound = log_likelihood(yes[:k], no[:k], left) + log_likelihood(yes[k:], no[k:], right)
-        if 2 * (free - bound) <= RISE[0.95]:
+        if 2 * (free - bound) <= RISE_OF_RISING:
             gaps.append(k)
     ends = [-np.inf, *x, np.inf]
     return ends[gaps[0]], ends[gaps[-1] + 1]

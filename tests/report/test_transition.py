@@ -34,12 +34,10 @@ def test_wendel_grids_have_ratio_two_slope_one_and_exponent_one_half() -> None:
     assert 0.8 < found.width(d) / (2 * 1.2816 * np.sqrt(2 * d)) < 1.25
 
 
-@pytest.mark.parametrize(("scale", "within"), [("root", 0.0), ("probit", 0.03), ("logit", 0.03)])
-def test_slices_lie_at_twice_their_size(scale: str, within: float) -> None:
-    """Fits of constant slope in n are biased by up to 3 % at small d; the default is not."""
+def test_slices_lie_at_twice_their_size() -> None:
     panel = panel_of(n=range(10, 201, 5), d=[20, 40, 60], replicates=40, seed=5)
-    for d, found in slices(panel, "n", "d", scale):
-        assert found.low * (1 - within) <= 2 * d <= found.high * (1 + within)
+    for d, found in slices(panel):
+        assert found.low <= 2 * d <= found.high
 
 
 def test_failed_trials_bracket_the_threshold() -> None:
@@ -52,9 +50,9 @@ def test_failed_trials_bracket_the_threshold() -> None:
 
 def test_monotonicity_is_kept_by_the_law_and_broken_by_a_dip() -> None:
     rows = wendel_rows(n=range(10, 201, 10), d=[20, 40], replicates=20, seed=7)
-    assert monotone(Diagram.of(grid(rows)).panels[0], "n", "d") > 0.01
+    assert monotone(Diagram.of(grid(rows)).panels[0]) > 0.01
     rows.loc[(rows["n"] == 150) & (rows["d"] == 20), "recovered"] = False
-    assert monotone(Diagram.of(grid(rows)).panels[0], "n", "d") < 0.01
+    assert monotone(Diagram.of(grid(rows)).panels[0]) < 0.01
 
 
 def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> None:

@@ -12,6 +12,7 @@ from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, of_all
 from recovery.report.diagram import Panel
 from recovery.report.statistics import Estimates, poolable, tail
+from recovery.report.statistics.likelihood import RISE
 from recovery.theory import CURVES
 from recovery.types import Array
 
@@ -61,7 +62,7 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
     def deviance(shift: float) -> float:
         return _ratio(yes, yes + no, np.clip(function(n / (1 + shift), d), 1e-300, 1 - 1e-16))
 
-    shift, low, high = _minimum(deviance, float(chi2.ppf(0.95, 1)))
+    shift, low, high = _minimum(deviance, RISE)
     text += f"; moved by {shift:+.1%} of n, 95 % interval {low:+.1%} to {high:+.1%}"
     if deviance(0.0) - deviance(shift) > chi2.ppf(1 - level, 1):
         return text, "contradicted"

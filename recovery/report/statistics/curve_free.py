@@ -9,12 +9,12 @@ from math import log
 
 import numpy as np
 from scipy.special import bdtr
-from scipy.stats import chi2
 
+from recovery.report.statistics.likelihood import RISE
 from recovery.types import Array, Mask
 
-RISE = {0.9: 1.6025, 0.95: 2.2692}
-"""Level -> quantile of the likelihood ratio at a point of a rising curve, in the limit (Banerjee and Wellner 2001)."""
+RISE_OF_RISING = 2.2692
+"""The 95 % quantile of the likelihood ratio at a point of a rising curve, in the limit (Banerjee and Wellner 2001)."""
 FIRST = 6
 """Fewer trials cannot reject one half at one-sided 2.5 %."""
 GROWTH = 2**0.5
@@ -30,23 +30,23 @@ class Crossing:
     high: float
 
 
-def crossing(x: Array, yes: Array, no: Array, level: float = 0.95) -> Crossing:
-    """Isotonic estimate of n50, and the x that a likelihood ratio under monotonicity does not reject.
+def crossing(x: Array, yes: Array, no: Array) -> Crossing:
+    """Isotonic estimate of n50, and the x that a likelihood ratio under monotonicity does not reject at 5 %.
 
     The estimate joins the last fitted fraction below one half with the first above. The set holds x if
-    2 (log L of the best rising fractions - log L of the best that rise and cross one half at x) <= `RISE[level]`.
+    2 (log L of the best rising fractions - log L of the best that rise and cross one half at x) <= `RISE_OF_RISING`.
     Its ends are cells, or infinite. Falling counts: exchange yes and no.
     """
     x, yes, no = _tied(x, yes, no)
     if not len(x):
         return Crossing(np.nan, -np.inf, np.inf)
     ratio, fitted = _ratios(yes, no)
-    kept = np.flatnonzero(ratio <= RISE[level])
+    kept = np.flatnonzero(ratio <= RISE_OF_RISING)
     ends = np.concatenate([[-np.inf], x, [np.inf]])
     return Crossing(_crossed(x, fitted), float(ends[kept[0]]), float(ends[kept[-1] + 1]))
 
 
-def common(slices: Iterable[tuple[Array, Array, Array]], level: float = 0.95) -> Crossing:
+def common(slices: Iterable[tuple[Array, Array, Array]]) -> Crossing:
     """One x at which several slices (x, yes, no) cross one half, each on a rising curve of its own.
 
     The likelihood ratios of the slices are summed; the set holds what lies within the chi-squared quantile of the least
@@ -60,7 +60,7 @@ def common(slices: Iterable[tuple[Array, Array, Array]], level: float = 0.95) ->
         total += _ratios(yes, no)[0][np.searchsorted(x, ends, side="right")]
     ends = np.append(ends, np.inf)
     best = np.flatnonzero(total <= total.min() + 1e-9)
-    kept = np.flatnonzero(total <= total.min() + float(chi2.ppf(level, 1)))
+    kept = np.flatnonzero(total <= total.min() + RISE)
     between = ends[[best[0], best[-1] + 1]]
     middle = float(between.mean()) if np.isfinite(between).all() else np.nan
     return Crossing(middle, float(ends[kept[0]]), float(ends[kept[-1] + 1]))

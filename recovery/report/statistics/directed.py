@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from recovery.report.statistics.likelihood import LINKS
+from recovery.report.statistics.likelihood import mills
 from recovery.types import Array
 
 REACH = 3.0
@@ -42,10 +42,10 @@ class Directed:
         found = [name for name, z in self.z.items() if 2 * norm.sf(abs(z)) < LEVELS[name]]
         return sorted(found, key=lambda name: -abs(self.z[name]))
 
-    def change(self, level: float = 0.95) -> tuple[float, float, float]:
-        """(estimate, low, high) of the relative change of r from the least to the largest d, r a power of d."""
+    def change(self) -> tuple[float, float, float]:
+        """(estimate, low, high) of the relative change of r from the least to the largest d, r a power of d; 95 %."""
         span = float(np.log(self.ends[1][0] / self.ends[0][0])) / self.ratio[0]
-        far = float(norm.isf((1 - level) / 2)) * self.drift[1]
+        far = float(norm.isf(0.025)) * self.drift[1]
         estimate, low, high = np.expm1(span * np.array([self.drift[0], self.drift[0] - far, self.drift[0] + far]))
         return float(estimate), float(low), float(high)
 
@@ -63,8 +63,7 @@ def directed(n: Array, d: Array, yes: Array, no: Array, ratio: float, slope: flo
     """
     v = d / np.sqrt(n)
     eta = slope * (n - ratio * d) / np.sqrt(n)
-    link = LINKS["probit"]
-    above, below = link.hazard(eta), link.hazard(-eta)
+    above, below = mills(eta), mills(-eta)
     residual, weight = yes * above - no * below, (yes + no) * above * below
     near = np.clip(eta, -REACH, REACH)
     base = np.column_stack([-slope * v, (n - ratio * d) / np.sqrt(n)])

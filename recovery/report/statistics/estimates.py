@@ -53,7 +53,7 @@ class Estimates:
     @cached_property
     def slices(self) -> list[list[tuple[float, Threshold]]]:
         """For each panel, n50 at every d, or at `transition.SIZES` of them."""
-        return [slices(at_sizes(panel), "n", "d") for panel in self._panels]
+        return [slices(at_sizes(panel)) for panel in self._panels]
 
     @cached_property
     def collapses(self) -> list[Collapse | None]:
@@ -63,7 +63,7 @@ class Estimates:
     @cached_property
     def monotone(self) -> list[float]:
         """For each panel, the p-value of success never becoming rarer with n."""
-        return [monotone(thinned(panel), "n", "d") for panel in self._panels]
+        return [monotone(thinned(panel)) for panel in self._panels]
 
     @cached_property
     def rows(self) -> list[list[CrossedRow]]:

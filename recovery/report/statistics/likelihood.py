@@ -1,41 +1,28 @@
 """Binomial counts along two covariates, and the one-parameter fits from which profiles are made."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import statsmodels.api as sm
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import erfcx, expit, log_expit, log_ndtr, xlogy
+from scipy.special import erfcx, log_ndtr, xlogy
+from scipy.stats import chi2
 
 from recovery.types import Array, Mask
 
-
-@dataclass(frozen=True)
-class Link:
-    """A symmetric inverse link F: log F, F'/F, and the link's name in statsmodels."""
-
-    log: Callable[[Array], Array]
-    hazard: Callable[[Array], Array]
-    family: Callable[[], object]
+RISE = float(chi2.ppf(0.95, 1))
+"""A 95 % profile interval ends where the deviance has risen by so much (Wilks)."""
 
 
-def _mills(x: Array) -> Array:
+def mills(x: Array) -> Array:
     """phi(x) / Phi(x); the scaled error function keeps it exact in both tails, where Phi is 0 or phi is."""
     ratio: Array = np.sqrt(2 / np.pi) / erfcx(x / -np.sqrt(2))
     return ratio
 
 
-LINKS: dict[str, Link] = {
-    "probit": Link(log_ndtr, _mills, sm.families.links.Probit),
-    "logit": Link(log_expit, lambda x: expit(-x), sm.families.links.Logit),
-}
-
-
 @dataclass(frozen=True)
 class Counts:
-    """Binomial counts with P(yes) = F(slope (u - theta v)), v > 0, so that u / v = theta is even odds.
+    """Binomial counts with P(yes) = Phi(slope (u - theta v)), v > 0, so that u / v = theta is even odds.
 
     All arrays have one entry a cell; cells without an answer are dropped.
     """
@@ -44,26 +31,24 @@ class Counts:
     v: Array
     yes: Array
     no: Array
-    link: str = "probit"
 
     @classmethod
-    def of(cls, u: ArrayLike, v: ArrayLike, yes: ArrayLike, no: ArrayLike, link: str = "probit") -> "Counts":
+    def of(cls, u: ArrayLike, v: ArrayLike, yes: ArrayLike, no: ArrayLike) -> "Counts":
         """Counts with the empty cells dropped and scalars spread."""
         arrays: list[Array] = list(np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (u, v, yes, no))))
         kept = arrays[2] + arrays[3] > 0
-        u, v, yes, no = (a[kept] for a in arrays)
-        return cls(u, v, yes, no, link)
+        return cls(*(a[kept] for a in arrays))
 
     def __len__(self) -> int:
         return len(self.u)
 
     def flipped(self) -> "Counts":
         """Yes and no exchanged."""
-        return Counts(self.u, self.v, self.no, self.yes, self.link)
+        return Counts(self.u, self.v, self.no, self.yes)
 
     def at(self, which: Mask) -> "Counts":
         """The cells of a mask."""
-        return Counts(self.u[which], self.v[which], self.yes[which], self.no[which], self.link)
+        return Counts(self.u[which], self.v[which], self.yes[which], self.no[which])
 
     def between(self) -> tuple[float, float]:
         """The largest u/v with a no and the smallest with a yes: in this order exactly when a line separates them."""
@@ -74,36 +59,35 @@ class Counts:
         )
 
     def deviance(self, eta: Array) -> float:
-        """Twice the log likelihood that the saturated model has more than P(yes) = F(eta)."""
-        return float(cell_deviance(self.yes, self.no, eta, LINKS[self.link]).sum())
+        """Twice the log likelihood that the saturated model has more than P(yes) = Phi(eta)."""
+        return float(cell_deviance(self.yes, self.no, eta).sum())
 
 
-def cell_deviance(yes: Array, no: Array, eta: Array, link: Link) -> Array:
-    """The deviance of each cell."""
+def cell_deviance(yes: Array, no: Array, eta: Array) -> Array:
+    """The deviance of each cell from P(yes) = Phi(eta)."""
     yes, no, eta = np.broadcast_arrays(yes, no, eta)
     total = yes + no
     best = xlogy(yes, yes / total) + xlogy(no, no / total)
     fitted = np.zeros(eta.shape)
     for count, side in ((yes, eta), (no, -eta)):
         some = count > 0
-        fitted[some] += count[some] * link.log(side[some])
+        fitted[some] += count[some] * log_ndtr(side[some])
     return 2 * (best - fitted)
 
 
 def least_deviance(counts: Counts, z: Array, offset: Array | None = None) -> tuple[float, float]:
-    """(deviance, c) minimised over c >= 0 in P(yes) = F(offset + c z).
+    """(deviance, c) minimised over c >= 0 in P(yes) = Phi(offset + c z).
 
     The likelihood is concave in c, so its score has one root. Without offset it may rise for ever: then c is infinite
     and the deviance its limit, in which only cells with z = 0 are left to chance.
     """
-    link = LINKS[counts.link]
     base = np.zeros_like(z) if offset is None else offset
 
     won, lost = counts.yes > 0, counts.no > 0  # most cells are pure, and need one hazard only
     sides = [(z[won], base[won], counts.yes[won]), (-z[lost], -base[lost], counts.no[lost])]
 
     def score(c: float) -> float:
-        return sum(float(np.sum(s * k * link.hazard(b + c * s))) for s, b, k in sides)
+        return sum(float(np.sum(s * k * mills(b + c * s))) for s, b, k in sides)
 
     if score(0.0) <= 0:
         return counts.deviance(base), 0.0
@@ -118,5 +102,5 @@ def least_deviance(counts: Counts, z: Array, offset: Array | None = None) -> tup
 
 
 def least_deviance_any(counts: Counts, z: Array, offset: Array | None = None) -> float:
-    """Least deviance over c of either sign in P(yes) = F(offset + c z)."""
+    """Least deviance over c of either sign in P(yes) = Phi(offset + c z)."""
     return min(least_deviance(counts, z, offset)[0], least_deviance(counts, -z, offset)[0])

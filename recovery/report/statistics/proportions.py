@@ -12,12 +12,12 @@ from recovery.report.diagram import as_numbers, finished
 from recovery.types import Array
 
 
-def wilson(yes: ArrayLike, no: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
-    """Wilson score interval of a proportion from counts of either outcome; NaN where both are 0. Wilson 1927."""
+def wilson(yes: ArrayLike, no: ArrayLike) -> tuple[Array, Array]:
+    """95 % Wilson score interval of a proportion from counts of either outcome; NaN where both are 0. Wilson 1927."""
     yes, no = np.asarray(yes, dtype=float), np.asarray(no, dtype=float)
     total = yes + no
     with np.errstate(invalid="ignore", divide="ignore"):
-        low, high = proportion_confint(yes, total, alpha=1 - level, method="wilson")
+        low, high = proportion_confint(yes, total, alpha=0.05, method="wilson")
     none = total == 0
     return np.where(none, np.nan, np.clip(low, 0, 1)), np.where(none, np.nan, np.clip(high, 0, 1))
 

@@ -33,7 +33,7 @@ class Tail:
     steeper: bool
 
 
-def tail(yes: Array, total: Array, chance: Array, seed: int = 0) -> Tail:
+def tail(yes: Array, total: Array, chance: Array) -> Tail:
     """P(G >= observed | yes ~ Binomial(total, chance)), G = 2 sum (yes log(yes / (total p)) + no log(no / (total q))),
     and T = sum yes z, p = Phi(z): the efficient score against Phi(a z), to first order. G hardly sees a step, whose
     cells lie nearer to 0 and 1 than chance has them; T does.
@@ -52,12 +52,12 @@ def tail(yes: Array, total: Array, chance: Array, seed: int = 0) -> Tail:
     observed = float(values[np.arange(len(yes)), yes.astype(int)].sum())
     farthest = values.max(axis=1, keepdims=True)
     least = float(np.exp(logsumexp(np.where(values >= farthest - 1e-9, law, -np.inf), axis=1).sum()))
-    p, error = beyond(observed, values, law, seed)
+    p, error = beyond(observed, values, law)
     scores = steepness(values.shape[1], chance)
     score = float(scores[np.arange(len(yes)), yes.astype(int)].sum())
     steeper = score > float(total @ (chance * ndtri(chance)))
     sign = 1.0 if steeper else -1.0
-    beside, doubt = beyond(sign * score, sign * scores, law, seed)
+    beside, doubt = beyond(sign * score, sign * scores, law)
     return Tail(observed, p, min(p + 3 * error, 1.0), least, min(2 * (beside + 3 * doubt), 1.0), steeper)
 
 
@@ -67,12 +67,12 @@ def steepness(outcomes: int, chance: Array) -> Array:
     return scores
 
 
-def beyond(observed: float, values: Array, law: Array, seed: int = 0) -> tuple[float, float]:
+def beyond(observed: float, values: Array, law: Array) -> tuple[float, float]:
     """(P(G >= observed), its standard error) for cells with these `outcomes`."""
     t = _tilt(values, law, observed)
     cumulant = float(logsumexp(law + t * values, axis=1).sum())
     steps = np.cumsum(softmax(law + t * values, axis=1), axis=1)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     drawn = np.zeros(int(np.clip(MOST / len(values), 400, DRAWS)))
     for value, step in zip(values, steps, strict=True):
         drawn += value[np.searchsorted(step[:-1], rng.random(len(drawn)), side="right")]

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import statsmodels.api as sm
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import gammaln
-from scipy.stats import chi2, gamma
+from scipy.special import gammaln, log_ndtr
+from scipy.stats import gamma
 from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
-from recovery.report.statistics.likelihood import LINKS, Counts, cell_deviance, least_deviance, least_deviance_any
+from recovery.report.statistics.likelihood import RISE, Counts, cell_deviance, least_deviance, least_deviance_any
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """theta with its profile-likelihood interval, the slope, and the deviance on df degrees of freedom.
+    """theta with its 95 % profile-likelihood interval, the slope, and the deviance on df degrees of freedom.
 
     `separated`: every no lies on one side of every yes. Then the likelihood only says that theta lies in `between`,
     the estimate is the middle of that and the slope infinite; if all trials ended alike, `between` is open at one end
@@ -33,9 +33,7 @@ class Threshold:
     df: int
 
 
-def fit(
-    counts: Counts, level: float = 0.95, intervals: bool = True, near: tuple[float, float] | None = None
-) -> Threshold:
+def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None = None) -> Threshold:
     """Maximum likelihood and profile interval of theta, whether or not the data are separated. `near`: a guess of
     (theta, slope), which saves steps.
 
@@ -46,14 +44,14 @@ def fit(
         return Threshold(np.nan, -np.inf, np.inf, np.nan, False, (-np.inf, np.inf), np.nan, 0)
     rising, falling = counts.between(), counts.flipped().between()
     if rising[0] <= rising[1]:
-        return _separated(counts, rising, 1.0, level)
+        return _separated(counts, rising, 1.0)
     if falling[0] <= falling[1]:
-        return _separated(counts.flipped(), falling, -1.0, level)
+        return _separated(counts.flipped(), falling, -1.0)
     estimate, slope, deviance = _maximum(counts, near)
     low = high = np.nan
     if intervals:
         way = counts if slope >= 0 else counts.flipped()
-        low, high = _interval(way, (estimate, estimate), deviance, level)
+        low, high = _interval(way, (estimate, estimate), deviance)
     return Threshold(estimate, low, high, slope, False, (np.nan, np.nan), deviance, len(counts) - 2)
 
 
@@ -76,7 +74,7 @@ def theta_deviance(counts: Counts, theta: float) -> tuple[float, float]:
 
 def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, float, float]:
     """(theta, slope, deviance) of overlapping data, for which they exist and are unique (Silvapulle 1981)."""
-    family = sm.families.Binomial(link=LINKS[counts.link].family())
+    family = sm.families.Binomial(link=sm.families.links.Probit())
     scale = float(np.abs(counts.v).max())
     exog = np.column_stack([counts.u, -counts.v]) / scale
     start = None
@@ -101,7 +99,7 @@ def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, f
     return theta, slope, deviance
 
 
-def _separated(way: Counts, between: tuple[float, float], sign: float, level: float) -> Threshold:
+def _separated(way: Counts, between: tuple[float, float], sign: float) -> Threshold:
     low, high = between
     least = 0.0
     if low == high:  # one ratio holds both outcomes, and only the cells there are left to chance
@@ -116,19 +114,18 @@ def _separated(way: Counts, between: tuple[float, float], sign: float, level: fl
     between = (low, high)
     two_sided = bool(np.isfinite(low) and np.isfinite(high))
     start = (low, high) if two_sided else (high, high) if np.isfinite(high) else (low, low)
-    ends = _interval(way, start, least, level)
+    ends = _interval(way, start, least)
     if not two_sided:
         ends = (-np.inf, ends[1]) if np.isfinite(high) else (ends[0], np.inf)
     estimate = (low + high) / 2 if two_sided else np.nan
     return Threshold(estimate, *ends, sign * np.inf, True, between, least, len(way) - 2)
 
 
-def _interval(way: Counts, start: tuple[float, float], least: float, level: float) -> tuple[float, float]:
-    """Walk outwards from `start` until the profile deviance has risen by the chi-squared quantile."""
-    rise = float(chi2.ppf(level, 1))
+def _interval(way: Counts, start: tuple[float, float], least: float) -> tuple[float, float]:
+    """Walk outwards from `start` until the profile deviance has risen by `RISE`."""
 
     def excess(theta: float) -> float:
-        return theta_deviance(way, theta)[0] - least - rise
+        return theta_deviance(way, theta)[0] - least - RISE
 
     step = max(float(np.ptp(way.u / way.v)) / 50, abs(start[0]) * 1e-3, 1e-9)
     return _outwards(excess, start[0], -step), _outwards(excess, start[1], step)
@@ -151,15 +148,14 @@ def _outwards(excess: Callable[[float], float], start: float, step: float) -> fl
     return float(np.sign(step)) * np.inf
 
 
-def slope_interval(counts: Counts, found: Threshold, level: float = 0.95) -> tuple[float, float]:
-    """Profile-likelihood interval of the slope: for each slope, the best theta. Open above for separated data."""
+def slope_interval(counts: Counts, found: Threshold) -> tuple[float, float]:
+    """95 % profile-likelihood interval of the slope: for each slope, the best theta. Open above for separated data."""
     if np.isnan(found.slope):
         return -np.inf, np.inf
     way = counts if found.slope >= 0 else counts.flipped()
-    rise = float(chi2.ppf(level, 1))
 
     def excess(log_slope: float) -> float:
-        return least_deviance_any(way, -way.v, np.exp(log_slope) * way.u) - found.deviance - rise
+        return least_deviance_any(way, -way.v, np.exp(log_slope) * way.u) - found.deviance - RISE
 
     if found.separated:
         start = float(np.log(30 / (np.median(way.v) * (np.ptp(way.u / way.v) or 1.0))))
@@ -182,16 +178,15 @@ def goodness(counts: Counts, found: Threshold) -> float:
     """
     if found.separated or not np.isfinite(found.estimate):
         return np.nan
-    link = LINKS[counts.link]
     eta = found.slope * (counts.u - found.estimate * counts.v)
     trials = counts.yes + counts.no
     mean, variance = -2.0, 0.0
     for total in np.unique(trials):
         yes = np.arange(total + 1)[:, None]
         chance = eta[None, trials == total]
-        values = cell_deviance(yes, total - yes, chance, link)
+        values = cell_deviance(yes, total - yes, chance)
         ways = gammaln(total + 1) - gammaln(yes + 1) - gammaln(total - yes + 1)  # comb overflows beyond 1029
-        weight = np.exp(ways + yes * link.log(chance) + (total - yes) * link.log(-chance))
+        weight = np.exp(ways + yes * log_ndtr(chance) + (total - yes) * log_ndtr(-chance))
         first = np.sum(weight * np.where(weight > 0, values, 0.0), axis=0)
         second = np.sum(weight * np.where(weight > 0, values, 0.0) ** 2, axis=0)
         mean += float(first.sum())

@@ -1,6 +1,5 @@
 """The transition of a panel, slice by slice: where it is, how it scales, and whether success rises."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,10 +7,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq, isotonic_regression, minimize_scalar
 from scipy.special import xlogy
-from scipy.stats import chi2
 
 from recovery.report.diagram import Diagram, Panel
-from recovery.report.statistics.likelihood import Counts
+from recovery.report.statistics.likelihood import RISE, Counts
 from recovery.report.statistics.threshold import Threshold, fit, of_rows
 from recovery.types import Array
 
@@ -19,13 +17,8 @@ SIZES = 40
 """Of more sizes d than this, so many are fitted one by one: evenly spaced, with both ends."""
 FINE = 20_000
 """Beyond so many cells a panel's exponent and course are estimated at those sizes only, and no slope interval."""
-
-SCALES: dict[str, tuple[str, Callable[[Array], Array], Callable[[Array], Array]]] = {
-    "root": ("probit", np.sqrt, lambda n: 1 / np.sqrt(n)),
-    "probit": ("probit", lambda n: n, np.ones_like),
-    "logit": ("logit", lambda n: n, np.ones_like),
-}
-"""Fits of one slice: link, u(n), v(n) with P(yes) = F(a (u - n50 v)). `root` has the width sqrt n of Wendel's law."""
+DRAWS = 400
+"""Bootstrap samples of the test that success only rises."""
 
 
 def over_n_and_d(diagram: Diagram) -> bool:
@@ -73,17 +66,14 @@ def ratio_counts(cells: pd.DataFrame) -> Counts:
     return over_both(cells, numbers(cells, "yes"), numbers(cells, "no"))
 
 
-def slices(panel: Panel, along: str, across: str | None, scale: str = "root") -> list[tuple[float, Threshold]]:
-    """(value of `across`, threshold of `along`) for each slice of a panel."""
-    link, u, v = SCALES[scale]
-    groups: list[tuple[Any, pd.DataFrame]] = [(np.nan, panel.cells)]
-    if across is not None:
-        groups = list(panel.cells.groupby(across))
+def slices(panel: Panel) -> list[tuple[float, Threshold]]:
+    """(d, n50) at each d of a panel, by P(yes) = Phi(a (n - n50) / sqrt n): the width of Wendel's law."""
+    groups: list[tuple[Any, pd.DataFrame]] = list(panel.cells.groupby("d"))
     found = []
-    for value, cells in groups:
-        x = numbers(cells, along)
-        counts = Counts.of(u(x), v(x), numbers(cells, "yes"), numbers(cells, "no"), link)
-        found.append((float(value), of_rows(fit(counts))))
+    for d, cells in groups:
+        root = np.sqrt(numbers(cells, "n"))
+        counts = Counts.of(root, 1 / root, numbers(cells, "yes"), numbers(cells, "no"))
+        found.append((float(d), of_rows(fit(counts))))
     return found
 
 
@@ -127,12 +117,11 @@ def collapse(panel: Panel) -> Collapse | None:
         return fit(over_both(cells, yes, no, exponent), intervals=False).deviance
 
     best = minimize_scalar(deviance, bounds=(-0.5, 1.5), method="bounded", options={"xatol": 1e-3})
-    rise = float(chi2.ppf(0.95, 1))
     if not best.fun > 1e-9:
         return None
 
     def excess(exponent: float) -> float:
-        return deviance(exponent) - float(best.fun) - rise
+        return deviance(exponent) - float(best.fun) - RISE
 
     ends = []
     for end in (-0.5, 1.5):
@@ -140,28 +129,27 @@ def collapse(panel: Panel) -> Collapse | None:
     return Collapse(float(best.x), ends[0], ends[1])
 
 
-def monotone(panel: Panel, along: str, across: str | None, draws: int = 400, seed: int = 0) -> float:
-    """p-value of "success never becomes rarer as `along` grows", slice by slice together.
+def monotone(panel: Panel) -> float:
+    """p-value of "success never becomes rarer as n grows", all d together.
 
-    The likelihood ratio of free cells against isotonic ones (pool adjacent violators), referred to `draws` parametric
+    The likelihood ratio of free cells against isotonic ones (pool adjacent violators), referred to `DRAWS` parametric
     bootstrap samples from the isotonic fit. Small: some slice falls where it should rise. NaN without two cells.
     """
-    rng = np.random.default_rng(seed)
-    groups = [panel.cells] if across is None else [cells for _, cells in panel.cells.groupby(across)]
-    observed, drawn, compared = 0.0, np.zeros(draws), False
-    for cells in groups:
-        cells = cells[cells["yes"] + cells["no"] > 0].sort_values(along)
+    rng = np.random.default_rng(0)
+    observed, drawn, compared = 0.0, np.zeros(DRAWS), False
+    for _, there in panel.cells.groupby("d"):
+        cells = there[there["yes"] + there["no"] > 0].sort_values("n")
         total = numbers(cells, "yes") + numbers(cells, "no")
         if len(cells) < 2:
             continue
         value, fitted = _isotonic_ratio(numbers(cells, "yes"), total)
         observed += value
         compared = True
-        samples = rng.binomial(total.astype(int), fitted, size=(draws, len(total)))
+        samples = rng.binomial(total.astype(int), fitted, size=(DRAWS, len(total)))
         drawn += [_isotonic_ratio(sample, total)[0] for sample in samples]
     if not compared:
         return float("nan")
-    return float((1 + np.sum(drawn >= observed - 1e-9)) / (1 + draws))
+    return float((1 + np.sum(drawn >= observed - 1e-9)) / (1 + DRAWS))
 
 
 def _isotonic_ratio(yes: Array, total: Array) -> tuple[float, Array]:
