@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from recovery.report.claims import Analysis
-from recovery.report.figures import figures_beside, main_figure, render
-from recovery.report.pages.page import as_html
+from recovery.report.figures import drawings, render
+from recovery.report.pages import report_page
 from recovery.report.texts import as_csv, as_json
 from recovery.store.parts import write_part
 from recovery.store.rounds import ROUNDS, encode_round
@@ -26,15 +26,14 @@ def bundle(analysis: Analysis) -> bytes:
     with TemporaryDirectory() as folder:
         part = write_part(Path(folder), diagram.grid.table)
         rows = part.read_bytes()
-    drawn = {"figure": main_figure(analysis)[1].draw()}
-    drawn |= {name: figure.draw() for name, figure in figures_beside(analysis).items()}
+    drawn = {name or "figure": drawing.draw() for name, drawing in drawings(analysis).items()}
     document = json.dumps(diagram.sweep.document, indent=2, ensure_ascii=False, default=str)
     contents: dict[str, bytes] = {
         "sweep.json": encode(diagram.grid.sweep),
         f"trials/{part.name}": rows,
         **{f"{ROUNDS}/{name}": data for name, data in map(encode_round, diagram.grid.rounds)},
         "config.json": document.encode(),
-        "report/report.html": as_html([analysis]).encode(),
+        "report/report.html": report_page([analysis]).encode(),
         "report/cells.csv": as_csv([analysis]).encode(),
         "report/report.json": as_json([analysis]).encode(),
         **{f"report/{name}.{kind}": render(drawn[name], kind) for name in drawn for kind in ("png", "svg", "pdf")},

@@ -15,10 +15,10 @@ from recovery.errors import ReportError
 from recovery.report.bundle import bundle
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.figures import draw_difference, figures_beside, main_figure, render
-from recovery.report.formats import BUNDLE, COMPARISON, PICTURES, REPORT, format_of
+from recovery.report.figures import draw_difference, drawings, render
+from recovery.report.formats import BUNDLE, COMPARISON, PICTURES, REPORT, format_of, write
 from recovery.report.pages import comparison_page, report_page
-from recovery.report.statistics import compare, in_words
+from recovery.report.statistics import compare, differences_in_words
 from recovery.report.texts import as_csv, as_json, as_latex, as_markdown, print_diagram
 from recovery.store import read
 
@@ -50,8 +50,7 @@ def report(
     if kind in TEXTS:
         _print_or_write(TEXTS[kind](analyses), out)
     elif kind == "html":
-        place = _place(analyses[0].diagram, "html", out, 1)
-        sys.stdout.write(f"{write(place, report_page(analyses).encode())}\n")
+        _written(_place(analyses[0].diagram, "html", out, 1), report_page(analyses).encode())
     elif kind == "terminal" and out is not None:
         write(out, _as_text(analyses).encode())
     else:
@@ -70,7 +69,7 @@ def compare_results(first: Path, second: Path, value: str | None, most: int, out
     if out is not None and kind is None:
         raise ReportError(f"{out}: the ending says how a comparison is written: .{', .'.join(COMPARISON)}")
     found = compare(Diagram.of(read(first), value), Diagram.of(read(second), value))
-    sys.stdout.write("\n".join(in_words(found, most)) + "\n")
+    sys.stdout.write("\n".join(differences_in_words(found, most)) + "\n")
     if out is None or kind is None:
         return
     writers: dict[str, Callable[[], bytes]] = {
@@ -78,15 +77,14 @@ def compare_results(first: Path, second: Path, value: str | None, most: int, out
         "html": lambda: comparison_page(found).encode(),
         **dict.fromkeys(PICTURES, lambda: render(draw_difference(found), kind)),
     }
-    sys.stdout.write(f"{write(out, writers[kind]())}\n")
+    _written(out, writers[kind]())
 
 
 def bundle_results(results: Path, out: Path | None) -> None:
     """Write the archive of a results folder, and print its path."""
     format_of(out, "zip", BUNDLE)
     analysis = Analysis(Diagram.of(read(results)))
-    place = write(Path(f"{analysis.diagram.name}.zip") if out is None else out, bundle(analysis))
-    sys.stdout.write(f"{place}\n")
+    _written(Path(f"{analysis.diagram.name}.zip") if out is None else out, bundle(analysis))
 
 
 def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
@@ -101,10 +99,9 @@ def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
 def _draw(analysis: Analysis, kind: str, out: Path | None, count: int) -> None:
     """Write the figure of a report and those beside it, and print their paths."""
     place = _place(analysis.diagram, kind, out, count)
-    sys.stdout.write(f"{write(place, render(main_figure(analysis)[1].draw(), kind))}\n")
-    for name, figure in figures_beside(analysis).items():
+    for name, drawing in drawings(analysis).items():
         beside = place.with_name(f"{analysis.diagram.name}-{name}{place.suffix}")
-        sys.stdout.write(f"{write(beside, render(figure.draw(), kind))}\n")
+        _written(beside if name else place, render(drawing.draw(), kind))
 
 
 def _print_or_write(text: str, out: Path | None) -> Any:
@@ -127,12 +124,6 @@ def _place(diagram: Diagram, suffix: str, out: Path | None, count: int) -> Path:
     return (out if out is not None else diagram.grid.path / "report") / f"{name}.{suffix}"
 
 
-def write(path: Path, data: bytes) -> Path:
-    """Write a file and the folders above it; a `ReportError` says what stands in the way."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    except OSError as error:
-        message = f"cannot write {path}: {error.strerror or error}; give another place with --out"
-        raise ReportError(message) from error
-    return path
+def _written(path: Path, data: bytes) -> None:
+    """Write a file, and print its path."""
+    sys.stdout.write(f"{write(path, data)}\n")

@@ -1,4 +1,5 @@
-"""The formats of reports, comparisons and bundles, by the names of files. One list for all commands."""
+"""The formats of reports, comparisons and bundles, by the names of files, and how a file is written. One list for all
+commands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +11,9 @@ TABLES = ("csv", "json", "latex", "markdown")
 REPORT = ("terminal", "html", *PICTURES, *TABLES)
 COMPARISON = ("html", *PICTURES, "csv")
 BUNDLE = ("zip",)
-SUFFIXES = {"txt": "terminal", "htm": "html", "tex": "latex", "md": "markdown"}
-"""Endings of files that are not the format's own name."""
+ENDINGS = {"txt": "terminal", "html": "html", "htm": "html", "tex": "latex", "md": "markdown"}
+ENDINGS |= {kind: kind for kind in (*PICTURES, "csv", "json", *BUNDLE)}
+"""Ending of a file -> its format. A format's own name is one too, but is not advised."""
 
 
 def format_of(out: Path | None, asked: str | None, allowed: Sequence[str]) -> str | None:
@@ -22,15 +24,21 @@ def format_of(out: Path | None, asked: str | None, allowed: Sequence[str]) -> st
     if out is None or out.is_dir() or not out.suffix:
         return asked
     ending = out.suffix.lstrip(".").lower()
-    named = SUFFIXES.get(ending, ending)
-    endings = ", ".join(sorted({*allowed, *(end for end, kind in SUFFIXES.items() if kind in allowed)} & _written()))
+    named = ENDINGS.get(ending, ending)
     if named not in allowed:
+        endings = ", ".join(sorted(end for end, kind in ENDINGS.items() if kind in allowed))
         raise ReportError(f"{out}: no format ends in .{ending}; allowed: {endings}")
     if asked is not None and asked != named:
         raise ReportError(f"{out} ends as {named}, and --format asks for {asked}; give one of them")
     return named
 
 
-def _written() -> set[str]:
-    """Endings that files have: a format's own name, or the usual short form of it."""
-    return {*(set(REPORT) - set(SUFFIXES.values())), "html", *SUFFIXES, *BUNDLE}
+def write(path: Path, data: bytes) -> Path:
+    """Write a file and the folders above it; a `ReportError` says what stands in the way."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        message = f"cannot write {path}: {error.strerror or error}; give another place with --out"
+        raise ReportError(message) from error
+    return path

@@ -15,7 +15,7 @@ from recovery.errors import RecoverError
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
-from recovery.report.figures import figures_beside, main_figure, render
+from recovery.report.figures import drawings, render
 from recovery.runner.plan import Plan
 from recovery.runner.progress import duration
 from recovery.runner.reproduction import Figure
@@ -110,10 +110,9 @@ def _shown(name: str, place: Path) -> Shown:
         analysis = Analysis(Diagram.of(read(folder)))
         planned, seconds = analysis.diagram.sweep.replicates, float(analysis.diagram.frame["seconds"].sum())
         command = f"recover sweep {name}" + ("" if planned == sweep.replicates else f" --set replicates={planned}")
-        drawings = {"": main_figure(analysis)[1], **figures_beside(analysis)}
         pictures = []
-        for suffix, drawing in drawings.items():
-            file = f"{PICTURES}/{name}{'-' if suffix else ''}{suffix}.png"
+        for suffix, drawing in drawings(analysis).items():
+            file = f"{PICTURES}/{'-'.join(filter(None, [name, suffix]))}.png"
             (place / file).write_bytes(_with_few_colours(render(drawing.draw(), "png", DOTS)))
             pictures.append((file, drawing.words))
         return Shown(*head, size, seconds, command, tuple(pictures), tuple(analysis.claims))

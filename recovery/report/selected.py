@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from recovery.errors import DataError, ParameterError
+from recovery.errors import ParameterError
 from recovery.instances.tables import Table, read_table
 from recovery.report.figures import render
 from recovery.report.figures.importances import draw_importances
+from recovery.report.formats import write
 from recovery.selection.cutoffs import Cutoff
 from recovery.selection.selectors import Selector, SelectorName
 from recovery.selection.study import SelectorChoice, study
@@ -144,14 +145,8 @@ def select_variables(
 
 def write_selection(found: SelectionReport, folder: Path) -> list[Path]:
     """Write selection.json and selection.png into a folder."""
-    files = {
-        "selection.json": found.as_json().encode() + b"\n",
-        "selection.png": render(draw_importances(found.table.names, found.choices[0], found.target), "png"),
-    }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-    except OSError as error:
-        raise DataError(f"cannot write to {folder}: {error.strerror or error}") from error
-    return [folder / name for name in files]
+    picture = render(draw_importances(found.table.names, found.choices[0], found.target), "png")
+    return [
+        write(folder / "selection.json", found.as_json().encode() + b"\n"),
+        write(folder / "selection.png", picture),
+    ]

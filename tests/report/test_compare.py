@@ -9,7 +9,7 @@ from recovery.errors import ReportError
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import render
 from recovery.report.figures.difference import draw_difference
-from recovery.report.statistics.compare import Comparison, compare, in_words
+from recovery.report.statistics.compare import Comparison, compare, differences_in_words
 
 from .grids import fail, grid, wendel_rows
 from .test_command import run_command, store
@@ -107,4 +107,4 @@ def test_words_list_at_most_as_many_cells_as_asked() -> None:
     first = wendel_rows(n=[60, 120], d=[30, 60], replicates=30)
     second = first.assign(recovered=pd.array(np.ones(len(first), dtype=bool), dtype="boolean"))
     found = both(first, second)
-    assert len(in_words(found, 1)) == len(in_words(found, 0)) + 1
+    assert len(differences_in_words(found, 1)) == len(differences_in_words(found, 0)) + 1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recovery.report.diagram.diagram import Diagram
-from recovery.report.pages.difference_page import as_html
+from recovery.report.pages import comparison_page
 from recovery.report.statistics.compare import Comparison, compare
 
 from .conftest import visit
@@ -36,11 +36,11 @@ def found() -> Comparison:
 
 @pytest.fixture
 def opened(browser: Any, found: Comparison, tmp_path: Path) -> Iterator[Any]:
-    yield from visit(browser, as_html(found), tmp_path / "comparison.html")
+    yield from visit(browser, comparison_page(found), tmp_path / "comparison.html")
 
 
 def test_the_page_is_small_names_no_address_and_takes_names_for_text(found: Comparison) -> None:
-    text = as_html(found)
+    text = comparison_page(found)
     assert len(text) < 600_000
     assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", text)
     assert fetched(text) == []
@@ -51,7 +51,7 @@ def test_the_page_is_small_names_no_address_and_takes_names_for_text(found: Comp
 
 
 def test_the_table_holds_the_tests_of_every_cell_without_scripts(found: Comparison) -> None:
-    text = as_html(found)
+    text = comparison_page(found)
     assert text.count("<tr>") == 1 + len(found.cells) + 3
     least = found.cells.sort_values("q").iloc[0]
     assert f"{least['p']:.4g}" in text

@@ -8,7 +8,7 @@ from recovery.report.claims import Analysis, brief, in_words
 from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
-from recovery.report.pages.page import as_html
+from recovery.report.pages import report_page
 from recovery.report.statistics import Estimates, Pooled
 from recovery.report.statistics.jump import split
 from recovery.report.texts.tables import as_csv, as_json, as_markdown
@@ -117,4 +117,4 @@ def test_a_jump_stands_in_every_format() -> None:
     assert '"three_quarters"' in as_json([analysis])
     assert "n50_no_curve_low" in as_csv([analysis]).splitlines()[0]
     assert f"{record['n/d']:.3f}" in as_markdown([analysis])
-    assert "half way at n/d" in as_html([analysis])
+    assert "half way at n/d" in report_page([analysis])

@@ -12,7 +12,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts import as_latex, as_markdown, print_diagram
-from recovery.report.texts.mean_tables import mean_rows, title
+from recovery.report.texts.rows import mean_rows, mean_title
 
 from ..config.sweeps import load_fields
 from .grids import fail, grid, wendel_rows
@@ -90,7 +90,7 @@ def test_text_markdown_and_latex_say_the_same():
         "noise = 0": "1.00 +- 0.07 (1, +0.0)",
         "noise = 0.5": "2.00 +- 0.07 (2, +0.0)",
     }
-    assert title(table) == (
+    assert mean_title(table) == (
         "max deviation: mean and standard error of 5 trials (stated by P0 Table 1, z-score; ! beyond 3)"
     )
     markdown, latex = as_markdown([found]), as_latex([found])

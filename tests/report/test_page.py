@@ -18,8 +18,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
+from recovery.report.pages import report_page
 from recovery.report.pages.html import pictures
-from recovery.report.pages.page import as_html
 from recovery.report.statistics.proportions import wilson
 
 from .conftest import visit
@@ -37,7 +37,7 @@ def make_page() -> tuple[str, Diagram]:
     stored = grid(rows, "results/it's drawn", title=HOSTILE, source=HOSTILE, claims=CLAIMS)
     stored.sweep["provenance"] = {"cpu": HOSTILE, "program": {"version": "1"}}
     diagram = Diagram.of(stored)
-    return as_html([Analysis(diagram)]), diagram
+    return report_page([Analysis(diagram)]), diagram
 
 
 @pytest.fixture(scope="module")
@@ -379,7 +379,7 @@ def test_dark_and_light_differ_and_are_legible(opened: Any) -> None:
 def test_what_was_drawn_beside_the_map_is_on_the_page_with_words_for_it(browser: Any, tmp_path: Path) -> None:
     rows = wendel_rows()
     rows["convex_recovered"] = rows["recovered"].where(rows["n"] < 60, other=True)
-    text = as_html([Analysis(Diagram.of(grid(rows, title=HOSTILE)))])
+    text = report_page([Analysis(Diagram.of(grid(rows, title=HOSTILE)))])
     assert len(text) < 3_000_000
     for opened in visit(browser, text, tmp_path / "pictures.html"):
         (picture,) = opened.find_elements("css selector", ".picture img")

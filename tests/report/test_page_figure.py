@@ -11,7 +11,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.axis import Axis
 from recovery.report.diagram.diagram import Diagram
-from recovery.report.pages.page import as_html
+from recovery.report.pages import report_page
 
 from .conftest import visit
 from .grids import fail, grid, wendel_rows
@@ -36,7 +36,7 @@ BETAS = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
 
 
 def page_of(rows: Any, value: str | None = None, **document: Any) -> str:
-    return as_html([Analysis(Diagram.of(grid(rows, **document), value))])
+    return report_page([Analysis(Diagram.of(grid(rows, **document), value))])
 
 
 def log_page() -> str:

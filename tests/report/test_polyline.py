@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recovery.report.charts.polyline import TOLERANCE, thinned
+from recovery.report.charts.polyline import TOLERANCE, simplified
 
 
 def far(points: np.ndarray, kept: np.ndarray) -> float:
@@ -25,7 +25,7 @@ def far(points: np.ndarray, kept: np.ndarray) -> float:
 def test_a_line_keeps_its_ends_and_its_shape_in_few_points(bend: object) -> None:
     x = np.linspace(1, 200, 800)
     points = np.stack([x, bend(x)], 1)  # type: ignore[operator]
-    kept = thinned(points)
+    kept = simplified(points)
     assert len(kept) < 120
     assert kept[[0, -1]].tolist() == points[[0, -1]].tolist()
     assert far(points, kept) <= TOLERANCE * (1 + 1e-9)
@@ -33,10 +33,10 @@ def test_a_line_keeps_its_ends_and_its_shape_in_few_points(bend: object) -> None
 
 def test_straight_lines_closed_lines_and_single_points_are_kept() -> None:
     x = np.linspace(-1, 1, 100)
-    assert thinned(np.stack([x, 3 * x + 1], 1)).tolist() == [[-1.0, -2.0], [1.0, 4.0]]
+    assert simplified(np.stack([x, 3 * x + 1], 1)).tolist() == [[-1.0, -2.0], [1.0, 4.0]]
     turn = np.linspace(0, 2 * np.pi, 200)
     ring = np.stack([np.cos(turn), np.sin(turn)], 1)
     ring[-1] = ring[0]
-    assert 20 < len(thinned(ring)) < 100
-    assert thinned(np.array([[3.0, 7.0]])).tolist() == [[3.0, 7.0]]
-    assert thinned(np.array([[3.0, 7.0], [3.0, 9.0]])).tolist() == [[3.0, 7.0], [3.0, 9.0]]
+    assert 20 < len(simplified(ring)) < 100
+    assert simplified(np.array([[3.0, 7.0]])).tolist() == [[3.0, 7.0]]
+    assert simplified(np.array([[3.0, 7.0], [3.0, 9.0]])).tolist() == [[3.0, 7.0], [3.0, 9.0]]

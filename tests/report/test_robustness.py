@@ -11,7 +11,7 @@ from recovery.report.charts.fits import sensitivity_fit
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import draw_map, render
-from recovery.report.pages.page import as_html
+from recovery.report.pages import report_page
 from recovery.report.texts.tables import as_csv, as_json
 
 from .grids import fail, grid, wendel_rows
@@ -58,7 +58,7 @@ def test_every_format_renders(case: str) -> None:
     assert render(draw_map(analysis), "svg").startswith(b"<?xml")
     assert as_csv([analysis]).count("\n") == len(analysis.diagram.table) + 1
     assert as_json([analysis]).startswith("[{")
-    assert "</html>" in as_html([analysis])
+    assert "</html>" in report_page([analysis])
 
 
 def test_all_failed_shows_no_value_anywhere() -> None:
@@ -73,7 +73,7 @@ def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     rows = wendel_rows(n=range(1, size + 1), d=range(1, size + 1), replicates=1)
     analysis = Analysis(Diagram.of(grid(rows)))
     assert len(analysis.diagram.table) == size * size
-    page = as_html([analysis])
+    page = report_page([analysis])
     assert len(page) < 3_000_000
     assert "fitted at 40 of 500 sizes d, evenly spaced" in page
     assert len(analysis.slices[0]) == 40
@@ -87,6 +87,6 @@ def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
 def test_grids_of_different_configs_share_a_page() -> None:
     first = Diagram.of(grid(wendel_rows(), name="first"))
     second = Diagram.of(grid(wendel_rows(noise=[0.0, 0.1]), name="second"), "absolute_distance")
-    page = as_html([Analysis(first), Analysis(second)])
+    page = report_page([Analysis(first), Analysis(second)])
     assert page.count("<h1>") == 2
     assert len(as_csv([Analysis(first), Analysis(second)]).splitlines()) == 1 + len(first.table) + len(second.table)

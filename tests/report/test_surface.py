@@ -16,9 +16,8 @@ def test_the_recorded_network_fits_its_labels(n: int, seed: int) -> None:
     instance = draw(Setting(n, 2, patterns=Patterns(kind="exhaustive")), np.random.default_rng(seed))
     row = MinNorm(program="exact", distances=True)(instance, ARCHITECTURES["relu_skip"])
     assert row.trajectory is not None
-    assert row.trajectory is not None
     assert fitted_surface(row.trajectory, instance.X) == pytest.approx(instance.y, abs=1e-6)
     ax = Figure().subplots()
-    draw_surface(ax, row.trajectory)
+    draw_surface(ax, row.trajectory, float(np.abs(instance.y).max()))
     assert len(ax.lines) == row.trajectory["neurons"].reshape(-1, 2).shape[0]
     assert np.allclose(np.asarray(ax.collections[-1].get_offsets()), instance.X)

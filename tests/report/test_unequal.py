@@ -13,7 +13,7 @@ from recovery.report.bundle import bundle
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import draw_map, render
-from recovery.report.pages.page import as_html
+from recovery.report.pages import report_page
 from recovery.report.statistics.proportions import wilson
 from recovery.report.texts.tables import cell_table
 from recovery.store import Grid, read
@@ -57,7 +57,7 @@ def test_every_renderer_takes_them_and_says_how_they_were_placed(unequal: Grid) 
     analysis = Analysis(Diagram.of(unequal))
     words = "placed by outcome in 2 rounds: 4 to 2000 a cell, most where recovered is in doubt along n"
     assert words in analysis.diagram.summary()
-    assert words in as_html([analysis])
+    assert words in report_page([analysis])
     assert render(draw_map(analysis), "svg")
 
 

@@ -7,11 +7,22 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from recovery.report.charts.words import axis_words
 from recovery.report.diagram import Axis, Diagram, describe, levels
+from recovery.report.figures.names import LETTERS
 from recovery.types import Array
 
 Json = dict[str, Any]
+PLAIN = {"$": "", r"\sigma": "σ", r"\beta": "β", r"\eta": "η", r"\tau": "τ"}  # noqa: RUF001
+"""The papers' letters without mathematics markup."""
+
+
+def axis_words(name: str) -> str:
+    """A coordinate for an axis: the paper's letter, or the last part of its path in words."""
+    last = name.split(".")[-1]
+    words = LETTERS.get(last, "")
+    for markup, letter in PLAIN.items():
+        words = words.replace(markup, letter)
+    return words or last.replace("_", " ")
 
 
 def coordinate(name: str, values: Any) -> Json:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.report.charts.axes import Json, coordinate, coordinates
-from recovery.report.charts.polyline import thinned
+from recovery.report.charts.polyline import simplified
 from recovery.report.charts.values import Gathered, choices, rounded
 from recovery.report.claims import Analysis, brief
 from recovery.report.diagram import Axis, Cells, Diagram, lines, theory_along
@@ -74,7 +74,7 @@ def _panel(analysis: Analysis, i: int) -> Json:
 
 def _along(diagram: Diagram) -> str:
     """The coordinate along which a panel crosses one half."""
-    return "n" if {diagram.layout.x, diagram.layout.y} == {"n", "d"} else diagram.layout.x
+    return "n" if diagram.layout.over_n_and_d else diagram.layout.x
 
 
 def _half_label(analysis: Analysis) -> str:
@@ -115,7 +115,7 @@ def _finite(rows: list[list[Any]]) -> list[list[float]]:
 def _lines(diagram: Diagram) -> list[Json]:
     """Theory in the plane of n and d: label, whether it brackets a main line, and points (across, up)."""
     return [
-        {"label": line.label, "secondary": line.secondary, "points": np.round(thinned(line.points), 3).tolist()}
+        {"label": line.label, "secondary": line.secondary, "points": np.round(simplified(line.points), 3).tolist()}
         for line in lines(diagram)
     ]
 
@@ -130,7 +130,7 @@ def _theory(diagram: Diagram) -> list[Json]:
                 continue
             lines_ = theory_along(diagram, panel, y, axis.at[there], axis.kind == "log")
             for line in lines_:
-                kept = thinned(line.points) if np.isfinite(line.points).all() else line.points
+                kept = simplified(line.points) if np.isfinite(line.points).all() else line.points
                 points = [[float(f"{at:.6g}"), *rounded(np.array([value]), 5)] for at, value in kept]
                 found.append({"panel": i, "label": line.label, "points": points})
     return found

@@ -8,7 +8,7 @@ TOLERANCE = 1 / 1000
 """Of the line's extent each way: a third of a pixel of a usual panel."""
 
 
-def thinned(points: Array, tolerance: float = TOLERANCE) -> Array:
+def simplified(points: Array) -> Array:
     """The points, shape (k, 2), without those that are as good as on the line between kept neighbours (Douglas and
     Peucker 1973). Near is measured on linear and, of positive coordinates, on logarithmic axes at once."""
     unit = _unit(points)
@@ -21,7 +21,7 @@ def thinned(points: Array, tolerance: float = TOLERANCE) -> Array:
             continue
         far = _distances(unit[first + 1 : last], unit[first], unit[last])
         most = int(np.argmax(far))
-        if far[most] > tolerance:
+        if far[most] > TOLERANCE:
             middle = first + 1 + most
             kept[middle] = True
             pieces += [(first, middle), (middle, last)]

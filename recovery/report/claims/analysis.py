@@ -32,7 +32,7 @@ class Analysis(Estimates):
         """One plain record a panel, for tables; numbers that do not exist are NaN."""
         records = []
         for i, found in enumerate(self.pooled):
-            model, scaling = found.model, self.collapses[i] if self.collapses else None
+            model, scaling = found.model, self.collapses[i]
             given, z = Crossing(np.nan, np.nan, np.nan) if found.withdrawn else found.given, found.directed.z
             change = found.directed.change() if found.directed.ends else (np.nan,) * 3
             records.append(
@@ -66,7 +66,7 @@ class Analysis(Estimates):
                     "exponent": scaling.exponent if scaling else np.nan,
                     "exponent_low": scaling.low if scaling else np.nan,
                     "exponent_high": scaling.high if scaling else np.nan,
-                    "monotone_p": self.monotone[i] if self.monotone else np.nan,
+                    "monotone_p": self.monotone[i],
                 }
             )
         return records

@@ -5,10 +5,7 @@ import numpy as np
 from recovery.config import TableClaim
 from recovery.report.claims.result import Judgement
 from recovery.report.statistics import Estimates
-from recovery.report.statistics.means import claimed_table
-
-MOST = 3.0
-"""Standard errors by which a number may differ; of 40 right numbers, one differs so much in 10 % of tables."""
+from recovery.report.statistics.means import FAR, claimed_table
 
 
 def state_table(claim: TableClaim) -> str:
@@ -16,11 +13,11 @@ def state_table(claim: TableClaim) -> str:
 
 
 def judge_table(estimates: Estimates, panels: list[int], claim: TableClaim) -> tuple[str, Judgement]:
-    """Holds if no number differs by more than `MOST` standard errors; open if some have fewer than two trials."""
+    """Holds if no number differs by more than `FAR` standard errors; open if some have fewer than two trials."""
     table = claimed_table(estimates.diagram, claim)
     z, known = table.z, np.isfinite(table.z)
-    far = [(i, j) for i, j in zip(*np.nonzero(np.abs(np.where(known, z, 0.0)) > MOST), strict=True)]
-    text = f"{int(known.sum()) - len(far)} of {z.size} numbers within {MOST:g} standard errors"
+    far = [(i, j) for i, j in zip(*np.nonzero(np.abs(np.where(known, z, 0.0)) > FAR), strict=True)]
+    text = f"{int(known.sum()) - len(far)} of {z.size} numbers within {FAR:g} standard errors"
     if far:
         words = (
             f"{table.rows[i]} at {table.across} {table.columns[j]}: {table.mean[i, j]:.3g} for "

@@ -9,7 +9,7 @@ from recovery.config import ThresholdClaim
 from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, of_all
 from recovery.report.claims.words import at_ratio, interval, measured, way, why
-from recovery.report.statistics import Estimates, Pooled, Size, numbers, over_n_and_d
+from recovery.report.statistics import Estimates, Pooled, Size, numbers
 from recovery.types import Array
 
 STRAY = 0.2
@@ -27,7 +27,7 @@ def state_threshold(claim: ThresholdClaim) -> str:
 
 def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdClaim) -> tuple[str, Judgement]:
     """Each panel on its own; the claim is about all of them."""
-    if not over_n_and_d(estimates.diagram):
+    if not estimates.diagram.layout.over_n_and_d:
         raise ReportError(f"{estimates.diagram.quantity} is not shown over n and d")
     least, most = claim.value - claim.tolerance, claim.value + claim.tolerance
     about = [estimates.pooled[i] for i in panels]

@@ -4,7 +4,7 @@ from recovery.report.diagram.along import Along, named_curves, theory_along
 from recovery.report.diagram.axis import MOST_TICKS, Axis, log_ticks
 from recovery.report.diagram.cells import Cells
 from recovery.report.diagram.curves import Line, lines
-from recovery.report.diagram.diagram import Diagram, Panel, describe
+from recovery.report.diagram.diagram import Diagram, Panel, describe, has
 from recovery.report.diagram.layout import Layout, coordinates, is_number, levels, taken
 from recovery.report.diagram.quantity import Quantity, as_numbers, default_quantity, finished, is_measured
 from recovery.report.diagram.scale import Scale, scale_of
@@ -25,6 +25,7 @@ __all__ = [
     "default_quantity",
     "describe",
     "finished",
+    "has",
     "is_measured",
     "is_number",
     "levels",

@@ -9,12 +9,11 @@ import pandas as pd
 from scipy.interpolate import PchipInterpolator
 
 from recovery.config import NamedCurve, RatioCurve
+from recovery.report.diagram.curves import MESH, ratio_label
 from recovery.report.diagram.diagram import Diagram, Panel
 from recovery.theory import CURVES, Curve
 from recovery.types import Array
 
-MESH = 400
-"""Points of a curve."""
 OWN = ("predicted", "bound")
 """Columns of the rows that are theory themselves."""
 RISING = {"wendel": "no_all_ones"}
@@ -79,8 +78,7 @@ def _ratios(diagram: Diagram, rows: pd.DataFrame) -> list[Along]:
     for rank, spec in enumerate(diagram.sweep.report.lines):
         if isinstance(spec, RatioCurve):
             at = size * spec.ratio if diagram.layout.x == "n" else size / spec.ratio
-            label = f"n = {spec.ratio:g}d" if spec.ratio != 1 else "n = d"
-            found.append(Along(label, np.array([[at, np.nan]]), "ratio", rank))
+            found.append(Along(ratio_label(spec), np.array([[at, np.nan]]), "ratio", rank))
     return found
 
 

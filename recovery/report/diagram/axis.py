@@ -17,7 +17,7 @@ STEPS = 4
 """So many values whose ratios are all alike stand on one whatever they span: they were chosen by their ratios."""
 FEWEST_TICKS, MOST_TICKS = 3, 7
 
-Kind = Literal["linear", "log", "even"]
+AxisKind = Literal["linear", "log", "even"]
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Axis:
     """The values that a coordinate takes, in order; [None] where there is no coordinate. `asked`: one of `kinds`."""
 
     values: Sequence[Any]
-    asked: Kind | None = None
+    asked: AxisKind | None = None
 
     @cached_property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[AxisKind, ...]:
         """How the values can stand, the best way first. `even`, one step apart: words, and numbers that would be
         log-spaced but for zero or negative ones."""
         try:
@@ -42,7 +42,7 @@ class Axis:
         return ("even", "linear") if _log_spaced(numbers[numbers > 0]) else ("linear",)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> AxisKind:
         """How they stand: as asked for, or the best way."""
         return self.asked or self.kinds[0]
 

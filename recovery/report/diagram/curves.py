@@ -13,7 +13,7 @@ from recovery.theory import CURVES
 from recovery.types import Array
 
 MESH = 400
-"""Points each way on which a curve's level is traced."""
+"""Points of a curve, and each way of the mesh on which its level is traced."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Line:
 def lines(diagram: Diagram) -> list[Line]:
     """The lines that the config's `report.curves` asks for; none unless the diagram is over n and d."""
     layout = diagram.layout
-    if {layout.x, layout.y} != {"n", "d"}:
+    if not layout.over_n_and_d:
         return []
     panel = diagram.panels[0]
     n, d = (panel.x, panel.y) if layout.x == "n" else (panel.y, panel.x)
@@ -38,6 +38,11 @@ def lines(diagram: Diagram) -> list[Line]:
     if layout.x == "d":
         result = [Line(line.label, line.points[:, ::-1], line.secondary) for line in result]
     return result
+
+
+def ratio_label(spec: RatioCurve) -> str:
+    """`n = 2d`."""
+    return "n = d" if spec.ratio == 1 else f"n = {spec.ratio:g}d"
 
 
 def _reach(values: Any) -> tuple[float, float]:
@@ -50,7 +55,7 @@ def _reach(values: Any) -> tuple[float, float]:
 def _traced(spec: NamedCurve | RatioCurve, n: tuple[float, float], d: tuple[float, float]) -> list[Line]:
     if isinstance(spec, RatioCurve):
         ends = np.array([[spec.ratio * d[0], d[0]], [spec.ratio * d[1], d[1]]])
-        return [Line("n = d" if spec.ratio == 1 else f"n = {spec.ratio:g}d", ends)]
+        return [Line(ratio_label(spec), ends)]
     if spec.name not in CURVES:
         raise ReportError(f"report.curves names {spec.name!r}; there are {', '.join(CURVES)}, or {{ratio: NUMBER}}")
     curve = CURVES[spec.name]

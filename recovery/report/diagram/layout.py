@@ -29,6 +29,11 @@ class Layout:
         """The columns that identify a cell."""
         return [*self.panels, *([] if self.y is None else [self.y]), self.x]
 
+    @property
+    def over_n_and_d(self) -> bool:
+        """Whether n and d are the two axes, so that there may be a threshold n/d."""
+        return {self.x, self.y} == {"n", "d"}
+
 
 def coordinates(frame: pd.DataFrame, columns: Columns) -> list[str]:
     """The coordinate columns of the rows, in their order: those that are not the methods' `columns`."""

@@ -12,16 +12,12 @@ from recovery.methods.columns import Columns
 from recovery.types import Array, Mask
 
 LABELS = {
-    "recovered": "recovered",
     "holds": "condition holds",
     "all_ones": "all-ones pattern exists",
     "max_deviation": "largest deviation",
-    "absolute_distance": "absolute distance",
-    "test_distance": "test distance",
     "test_mse": "test MSE",
-    "isometry_value": "isometry value",
-    "seconds": "seconds",
 }
+"""Columns whose words are not their names."""
 LOGARITHMIC = ("max_deviation", "distance", "gap", "residual", "violation", "seconds", "loss", "error")
 """Columns with one of these in their name span decades."""
 DECIDED = {"recovered": -np.inf, "not_unique": np.inf, "not_optimal": np.inf}

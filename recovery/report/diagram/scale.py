@@ -15,8 +15,8 @@ DECADES = 1e8
 
 @dataclass(frozen=True)
 class Scale:
-    """Limits, whether they are logarithmic, a label, at which ends values lie beyond, and the
-    name of a colour map on which bright is good: a high frequency and a small distance alike."""
+    """Limits, whether they are logarithmic, a label, at which ends values lie beyond, and the name of a colour
+    map on which bright is good: a high frequency and a small distance alike."""
 
     limits: tuple[float, float]
     logarithmic: bool
@@ -42,7 +42,7 @@ def scale_of(diagram: Diagram) -> Scale:
     spec = diagram.sweep.report
     colours = spec.style.colours + ("_r" if diagram.quantity.small_is_good else "")
     if diagram.proportion:
-        return Scale((0.0, 1.0), False, f"fraction {diagram.quantity.label}", colours=colours)
+        return Scale((0.0, 1.0), False, diagram.measured_label, colours=colours)
     values = diagram.table["value"].to_numpy(dtype=float)
     values = values[np.isfinite(values)]
     own = str(diagram.quantity) == next(iter(spec.values), str(diagram.quantity))

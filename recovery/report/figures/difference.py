@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -20,10 +19,8 @@ RING: dict[str, Any] = {"marker": "o", "ms": 3, "mfc": "none", "mec": "black", "
 
 def draw_difference(found: Comparison) -> Figure:
     """One panel a combination of the axes other than x and y; a scale symmetric about 0, blue for less."""
-    layout, panels = found.first.layout, found.panels
-    reach = float(np.abs(found.cells["difference"]).max()) or 1.0
-    title = f"{found.second.name} less {found.first.name}"
-    with panel_sheet(found.first, panels, title) as page:
+    layout, panels, reach = found.first.layout, found.panels, found.reach
+    with panel_sheet(found.first, panels, found.title) as page:
         for i, (panel, ax) in enumerate(zip(panels, page.axes, strict=True)):
             mesh = draw_cells(ax, panel, panel.matrix("difference"), Normalize(-reach, reach), DIFFERENCES)
             ring = panel.cells[panel.cells["q"] <= FDR]

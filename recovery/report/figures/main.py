@@ -51,6 +51,11 @@ def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
     return {name: _drawing(kind, subject) for name, kind in fitting.items()}
 
 
+def drawings(analysis: Analysis) -> dict[str, Drawing]:
+    """Name -> figure, of all that a report has; the main one has no name."""
+    return {"": main_figure(analysis)[1], **figures_beside(analysis)}
+
+
 def _drawing(kind: Kind, subject: Subject) -> Drawing:
     diagram = subject.diagram
     x, y = diagram.layout.x, diagram.layout.y

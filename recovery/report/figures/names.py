@@ -21,7 +21,6 @@ LETTERS = {
     "scale": "scale of the start",
     "center": "centre of the start",
     "ratio": "ratio of the norms",
-    "neurons": "neurons",
     "tau": r"$\tau$",
 }
 """The last part of a coordinate's path -> how an axis names it."""

@@ -10,31 +10,30 @@ from matplotlib.lines import Line2D
 
 from recovery.report.diagram import Axis, Diagram
 from recovery.report.figures.map import draw_cells
-from recovery.report.figures.names import axis_label, plain, where_label
+from recovery.report.figures.names import axis_label, where_label
 from recovery.report.figures.sheet import panel_sheet
 from recovery.report.statistics import Pairs, pair_cells
 
 DIFFERENCES = "PuOr_r"
 """A diverging scale that colour-blind readers can tell apart."""
 LEVEL = 0.05
-WORDS = {"convex_recovered": "convex", "recovered": "training"}
-"""What the outcomes are called on the figure."""
+OUTCOMES = ["convex_recovered", "recovered"]
+"""Of the convex program and of training."""
 
 
-def can_pair(diagram: Diagram, first: str = "convex_recovered", second: str = "recovered") -> bool:
+def can_pair(diagram: Diagram) -> bool:
     """Whether some trial measured both outcomes."""
     frame = diagram.frame
-    return first in frame and second in frame and bool((frame[first].notna() & frame[second].notna()).any())
+    return set(OUTCOMES) <= set(frame) and bool(frame[OUTCOMES].notna().all(axis=1).any())
 
 
-def draw_paired(diagram: Diagram, first: str = "convex_recovered", second: str = "recovered") -> Figure:
-    """A panel a combination of the axes: orange where only the first recovers, purple where only the second does.
+def draw_paired(diagram: Diagram) -> Figure:
+    """A panel a combination of the axes: orange where only the program recovers, purple where only training does.
 
     A dot marks a cell whose own exact test is below 5 %; titles have the discordant pairs of the panel and their test.
     """
     cells = diagram.cells
-    table = pair_cells(diagram.frame, cells.code, len(cells.keys), first, second)
-    one, other = (WORDS.get(name, plain(name)) for name in (first, second))
+    table = pair_cells(diagram.frame, cells.code, len(cells.keys), *OUTCOMES)
     marked = False
     with panel_sheet(diagram, diagram.panels, aspect=0.8) as page:
         for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
@@ -44,10 +43,10 @@ def draw_paired(diagram: Diagram, first: str = "convex_recovered", second: str =
             marked = marked or len(at) > 0
             ax.plot(Axis(panel.x).at[at["ix"]], Axis(panel.y).at[at["iy"]], "o", color="black", markersize=1.6)
             whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
-            counts = f"{one} {whole.only_first}, {other} {whole.only_second}, p = {whole.p_value:.2g}"
+            counts = f"convex {whole.only_first}, training {whole.only_second}, p = {whole.p_value:.2g}"
             page.name(i, where_label(panel.where), counts)
         page.label(axis_label(diagram.layout.x), axis_label(diagram.layout.y))
-        page.bar(mesh, f"fraction recovered: {one} less {other}")
+        page.bar(mesh, "fraction recovered: convex less training")
         page.add([Line2D([], [], linestyle="none", label="in titles: trials that one alone recovers")])
         if marked:
             page.add([Line2D([], [], color="black", linestyle="none", marker="o", ms=3, label="exact test below 5 %")])

@@ -50,7 +50,9 @@ class Sheet:
     across: int
     style: Style
     aspect: float
-    strips: Strips | None = None
+    places: Sequence[tuple[int, int]]
+    """Row and column of each panel."""
+    strips: Strips | None
     key: dict[str, Any] = field(default_factory=dict)
     titles: dict[int, tuple[str, str]] = field(default_factory=dict)
 
@@ -58,13 +60,6 @@ class Sheet:
     def room(self) -> float:
         """Inches that a panel has, its labels included."""
         return float(self.figure.get_figwidth()) / self.across
-
-    @property
-    def places(self) -> list[tuple[int, int]]:
-        """Row and column of each panel."""
-        if self.strips is not None:
-            return list(self.strips.places)
-        return [divmod(i, self.across) for i in range(len(self.axes))]
 
     def outer(self, i: int, side: Literal["top", "left", "right", "bottom"]) -> bool:
         """Whether a panel is the first of its row or column from that side."""
@@ -166,18 +161,16 @@ def sheet(
     """A figure of so many panels, each `aspect` times as high as wide; what is drawn inside the block has its style.
     strips: for panels in a grid of named rows and columns."""
     across = columns or (1 if count == 1 else 2 if count in (2, 4) else 3 if count <= 9 else 4)
-    up = ceil(count / across)
+    up, places = ceil(count / across), [divmod(i, across) for i in range(count)]
     if strips is not None:
-        up, across = len(strips.rows), len(strips.columns)
+        up, across, places = len(strips.rows), len(strips.columns), list(strips.places)
     with matplotlib.rc_context(style.rc):
         wide = style.width(across)
         figure = Figure(figsize=(wide, wide / across * aspect * up + 0.35), layout="constrained")
         FigureCanvasAgg(figure)
         sharex, sharey = SHARED[share]
         grid = figure.subplots(up, across, sharex=sharex, sharey=sharey, squeeze=False)
-        found = Sheet(figure, [], across, style, aspect, strips)
-        places = strips.places if strips is not None else [divmod(i, across) for i in range(count)]
-        found.axes += [grid[place] for place in places]
+        found = Sheet(figure, [grid[place] for place in places], across, style, aspect, places, strips)
         for ax in set(grid.flat) - set(found.axes):
             ax.set_axis_off()
         yield found

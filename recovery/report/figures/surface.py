@@ -24,23 +24,20 @@ def fitted_surface(record: Mapping[str, Array], points: Array) -> Array:
     return values + np.maximum(points @ neurons.T, 0.0) @ record["sizes"][-1].reshape(-1)
 
 
-def draw_surface(ax: Axes, record: Mapping[str, Array], most: float | None = None) -> None:
-    """Draw one record on `ax`, with colours from -most to most, or over the range of its values."""
+def draw_surface(ax: Axes, record: Mapping[str, Array], most: float) -> None:
+    """Draw one record on `ax`, with colours from -most to most."""
     X, y = record["data"][-1], record["labels"][-1]
     reach = MARGIN * float(np.abs(X).max())
     axis = np.linspace(-reach, reach, POINTS)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     values = fitted_surface(record, grid).reshape(POINTS, POINTS)
-    low, high = float(min(values.min(), y.min())), float(max(values.max(), y.max()))
-    if most is not None:
-        low, high = -most, most
-    levels = np.linspace(low, max(high, low + 1e-12), 15)
+    levels = np.linspace(-most, max(most, 1e-12), 15)
     ax.contourf(axis, axis, values, levels=levels, cmap=COLOURS, extend="both")
     for w in record["neurons"][-1].reshape(-1, 2):
         along = np.array([-w[1], w[0]]) / np.linalg.norm(w) * 2 * reach
         ax.plot([-along[0], along[0]], [-along[1], along[1]], color="white", linewidth=0.9, linestyle=DASHES[1])
     ax.scatter(
-        X[:, 0], X[:, 1], c=y, cmap=COLOURS, vmin=low, vmax=high, edgecolors="black", linewidths=0.8, s=26, zorder=3
+        X[:, 0], X[:, 1], c=y, cmap=COLOURS, vmin=-most, vmax=most, edgecolors="black", linewidths=0.8, s=26, zorder=3
     )
     ax.set_xlim(-reach, reach)
     ax.set_ylim(-reach, reach)

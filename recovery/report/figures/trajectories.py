@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from recovery.report.diagram import coordinates
 from recovery.report.figures.names import number, where_label
-from recovery.report.figures.sheet import Sheet, label_log, sheet
+from recovery.report.figures.sheet import label_log, sheet
 from recovery.report.figures.style import CURVES, DASHES, LINES, Style, line_style
 from recovery.report.figures.surface import draw_surface
 from recovery.store import Grid
@@ -140,7 +140,7 @@ def draw_paths(runs: Sequence[Run], title: str, style: Style) -> Figure:
         ),
         Line2D([], [], color="black", linestyle="none", marker="x", markersize=5, label="planted"),
     ]
-    return _panels(runs, title, style, panel, "along $a$", "orthogonal to $a$", key).figure
+    return _panels(runs, title, style, panel, "along $a$", "orthogonal to $a$", key)
 
 
 def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
@@ -201,7 +201,7 @@ def draw_landscape(runs: Sequence[Run], title: str, style: Style) -> Figure:
     ]
     shades = ScalarMappable(LogNorm(1e-3, float(loss.max())), SHADES)
     names = (r"$\alpha_1$", r"$\alpha_2$")
-    return _panels(runs, title, style, panel, *names, key, (shades, "population loss, log scale")).figure
+    return _panels(runs, title, style, panel, *names, key, (shades, "population loss, log scale"))
 
 
 def draw_networks(runs: Sequence[Run], title: str, style: Style) -> Figure:
@@ -216,7 +216,7 @@ def draw_networks(runs: Sequence[Run], title: str, style: Style) -> Figure:
     def panel(ax: Axes, run: Run) -> None:
         draw_surface(ax, run.record, high)
 
-    return _panels(runs, title, style, panel, "$x_1$", "$x_2$", key, (shades, "value of the network")).figure
+    return _panels(runs, title, style, panel, "$x_1$", "$x_2$", key, (shades, "value of the network"))
 
 
 def _panels(
@@ -228,7 +228,7 @@ def _panels(
     up: str,
     key: Sequence[Line2D],
     bar: tuple[Any, str] | None = None,
-) -> Sheet:
+) -> Figure:
     """A panel for the first run of each cell."""
     chosen = firsts(runs)
     with sheet(len(chosen), title, style, aspect=0.9, columns=min(len(chosen), 3), share="none") as page:
@@ -239,7 +239,7 @@ def _panels(
         page.add(key)
         if bar is not None:
             page.bar(*bar, extend="both")
-    return page
+    return page.figure
 
 
 def trained(run: Run) -> bool:

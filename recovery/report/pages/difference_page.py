@@ -11,23 +11,22 @@ from recovery.report.charts import Json, colour, coordinate, rounded
 from recovery.report.figures import DIFFERENCES, letters
 from recovery.report.pages.html import document, table
 from recovery.report.pages.page import MAPS
-from recovery.report.statistics import FDR, Comparison, in_words
+from recovery.report.statistics import FDR, Comparison, differences_in_words
 
 MOST_ROWS = 1000
 """Cells in the page's table; the CSV has all."""
 COLUMNS = ("first", "second", "difference", "trials", "gained", "lost", "p", "q")
 
 
-def as_html(found: Comparison) -> str:
+def comparison_page(found: Comparison) -> str:
     """The whole page."""
-    title = f"{found.second.name} less {found.first.name}"
     tested = "McNemar's exact test on pairs of trials with the same draws" if found.paired else "Fisher's exact test"
     if not found.first.proportion:
         tested = "Wilcoxon's signed ranks, exact up to 50 pairs" if found.paired else "not tested, for want of pairs"
     body = [
         '<a class="skip" href="#cells-differ">Skip the maps</a>',
-        f"<h1>{escape(title)}</h1>",
-        *[f"<p>{escape(line)}</p>" for line in in_words(found, 0)],
+        f"<h1>{escape(found.title)}</h1>",
+        *[f"<p>{escape(line)}</p>" for line in differences_in_words(found, 0)],
         f'<p class="soft">Each cell: {tested}. A ring marks a cell that differs at a false-discovery rate of '
         f"{FDR:.0%} over all cells (Benjamini and Yekutieli, under any dependence).</p>",
         MAPS,
@@ -36,14 +35,13 @@ def as_html(found: Comparison) -> str:
         "<h2>The two grids</h2>",
         _grids(found),
     ]
-    return document(title, body, {"grids": [_grid(found)], "charts": []})
+    return document(found.title, body, {"grids": [_grid(found)], "charts": []})
 
 
 def _grid(found: Comparison) -> Json:
     """The cells as the page's script wants them (`charts.payload`)."""
     panels, layout = found.panels, found.first.layout
     cells = pd.concat([panel.cells for panel in panels])
-    reach = float(np.abs(cells["difference"]).max()) or 1.0
     keys = [coordinate(layout.x, panels[0].x)]
     places = {layout.x: cells["ix"].tolist()}
     if layout.y is not None and panels[0].y != [None]:
@@ -55,11 +53,11 @@ def _grid(found: Comparison) -> Json:
         places[name] = [values.index(panel.where[name]) for panel in panels for _ in range(len(panel.cells))]
     title = f"difference in {found.first.quantity.label}"
     look: Json = {"of": "difference", "label": title}
-    look |= {"ways": {"linear": colour(title, (-reach, reach), "linear", DIFFERENCES)}}
+    look |= {"ways": {"linear": colour(title, (-found.reach, found.reach), "linear", DIFFERENCES)}}
     several = len(panels) > 1
     return {
-        "name": f"{found.second.name} less {found.first.name}",
-        "title": f"{found.second.name} less {found.first.name}",
+        "name": found.title,
+        "title": found.title,
         "path": "",
         "keys": keys,
         "plane": [layout.x, layout.y],

@@ -17,7 +17,7 @@ from recovery.report.statistics import DIRECTIONS, FINE, sizes_in_words
 MOST_FAILURES = 200
 
 
-def as_html(analyses: list[Analysis]) -> str:
+def report_page(analyses: list[Analysis]) -> str:
     """The whole page."""
     places, charts = _fits(analyses)
     body = [
@@ -117,7 +117,6 @@ def _thresholds(analyses: list[Analysis]) -> str:
     rows = []
     for analysis in analyses:
         for found, record in zip(analysis.pooled, analysis.thresholds(), strict=True):
-            name = " · ".join(filter(None, [analysis.diagram.name if len(analyses) > 1 else "", found.panel.title]))
             shown = [
                 _span(record["no_curve"], record["no_curve_low"], record["no_curve_high"]),
                 ", ".join(f"{name} {_number(record[f'{name}_p'])}" for name in DIRECTIONS),
@@ -129,7 +128,7 @@ def _thresholds(analyses: list[Analysis]) -> str:
                 f"{_number(record['unfinished_as_yes'])}, {_number(record['unfinished_as_no'])}",
             ]
             words = f'<td class="long">{escape(in_words(found))}</td>'
-            rows.append([escape(name or "all"), words, *map(escape, shown)])
+            rows.append([_name(analyses, analysis, found.panel.title), words, *map(escape, shown)])
     if not rows:
         return "<p>No threshold in n/d: the value shown is no proportion over n and d.</p>"
     head = [
@@ -153,18 +152,23 @@ def _thresholds(analyses: list[Analysis]) -> str:
     return note + "".join(map(_left_out, analyses)) + table(head, rows) + _sizes(analyses)
 
 
+def _name(analyses: list[Analysis], analysis: Analysis, panel: str) -> str:
+    """Which grid, where there are several, and which panel."""
+    grid = analysis.diagram.name if len(analyses) > 1 else ""
+    return escape(" · ".join(filter(None, [grid, panel])) or "all")
+
+
 def _sizes(analyses: list[Analysis]) -> str:
     """n50 at each d: the model's, the one without a curve, and the exact interval."""
     rows = []
     for analysis in analyses:
         for record in analysis.sizes():
-            name = " · ".join(filter(None, [analysis.diagram.name if len(analyses) > 1 else "", record["panel"]]))
             spans = [
                 _span(record["n"], record["low"], record["high"]),
                 _span(record["no_curve"], record["no_curve_low"], record["no_curve_high"]),
                 f"{_number(record['exact_low'])} to {_number(record['exact_high'])}",
             ]
-            rows.append([escape(name or "all"), f"{record['d']:g}", *spans])
+            rows.append([_name(analyses, analysis, record["panel"]), f"{record['d']:g}", *spans])
     head = ["panel", "d", "n50 by the model", "n50 without a curve", "exact for every rising curve, at all d at once"]
     return f"<details><summary>n50 at each d</summary>{table(head, rows)}</details>"
 

@@ -1,20 +1,18 @@
 """What is estimated from a diagram: thresholds, intervals, scaling, sensitivity, comparisons of two grids."""
 
-from recovery.report.statistics.compare import FDR, Comparison, compare, in_words
+from recovery.report.statistics.compare import FDR, Comparison, compare, differences_in_words
 from recovery.report.statistics.crossings import CrossedRow
 from recovery.report.statistics.curve_free import Crossing
 from recovery.report.statistics.directed import DIRECTIONS
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
 from recovery.report.statistics.likelihood import Counts
-from recovery.report.statistics.pooled import Jump, Pooled, Size, pooled
+from recovery.report.statistics.pooled import Pooled, Size, pooled
 from recovery.report.statistics.proportions import Pairs, mcnemar, pair_cells, wilson
-from recovery.report.statistics.tail import Tail, tail
+from recovery.report.statistics.tail import tail
 from recovery.report.statistics.threshold import Threshold, fit
 from recovery.report.statistics.transition import (
     FINE,
-    Collapse,
     numbers,
-    over_n_and_d,
     poolable,
     sizes_in_words,
     slices,
@@ -26,24 +24,20 @@ __all__ = [
     "FDR",
     "FINE",
     "TOLERANCES",
-    "Collapse",
     "Comparison",
     "Counts",
     "CrossedRow",
     "Crossing",
     "Estimates",
-    "Jump",
     "Pairs",
     "Pooled",
     "Size",
-    "Tail",
     "Threshold",
     "compare",
+    "differences_in_words",
     "fit",
-    "in_words",
     "mcnemar",
     "numbers",
-    "over_n_and_d",
     "pair_cells",
     "poolable",
     "pooled",

@@ -35,6 +35,16 @@ class Comparison:
     unmatched: int
 
     @property
+    def title(self) -> str:
+        """`second less first`, by the sweeps' names."""
+        return f"{self.second.name} less {self.first.name}"
+
+    @property
+    def reach(self) -> float:
+        """The largest difference either way, or 1: where a scale symmetric about 0 ends."""
+        return float(np.abs(self.cells["difference"]).max()) or 1.0
+
+    @property
     def sign_test(self) -> tuple[int, int, float] | None:
         """(pairs in which the second is larger, the first is larger, exact p); None for grids that do not pair."""
         if not self.paired:
@@ -155,7 +165,7 @@ def _signed_ranks(differences: "pd.Series[float]") -> float:
     return float(wilcoxon(moved, method="exact" if len(moved) <= 50 else "approx").pvalue) if len(moved) else 1.0
 
 
-def in_words(found: Comparison, most: int = 20) -> list[str]:
+def differences_in_words(found: Comparison, most: int) -> list[str]:
     """What differs, in lines of text."""
     value = found.first.quantity.label
     how = "paired: the same draws" if found.paired else "not paired: the seeds or the data differ"

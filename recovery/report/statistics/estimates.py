@@ -14,7 +14,6 @@ from recovery.report.statistics.transition import (
     at_sizes,
     collapse,
     monotone,
-    over_n_and_d,
     poolable,
     ratio_counts,
     slices,
@@ -46,7 +45,7 @@ class Estimates:
     @cached_property
     def pooled(self) -> list[Pooled]:
         """One threshold n/d a panel: of a frequency its 50 %, of a number where it jumps."""
-        if not over_n_and_d(self.diagram):
+        if not self.diagram.layout.over_n_and_d:
             return []
         return [pooled(panel) for panel in self.diagram.panels] if self.diagram.proportion else jumps(self.diagram)
 
@@ -82,7 +81,7 @@ def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Threshold
     asked = diagram.quantity.column
     names = [asked] if asked in COLUMNS else [name for name in COLUMNS if name in diagram.frame]
     names = [name for name in names if is_measured(diagram.frame, name, diagram.grid.columns)]
-    if not names or not over_n_and_d(diagram):
+    if not names or not diagram.layout.over_n_and_d:
         return "", []
     tallies = diagram.cells.tallies(names[0], TOLERANCES)
     found: list[list[tuple[float, Threshold]]] = []

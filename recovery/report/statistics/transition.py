@@ -21,14 +21,9 @@ DRAWS = 400
 """Bootstrap samples of the test that success only rises."""
 
 
-def over_n_and_d(diagram: Diagram) -> bool:
-    """Whether n and d are the two axes, so that there may be a threshold n/d."""
-    return {diagram.layout.x, diagram.layout.y} == {"n", "d"}
-
-
 def poolable(diagram: Diagram) -> bool:
     """Whether the diagram is a proportion over n and d, so that a ratio n/d can be fitted."""
-    return diagram.proportion and over_n_and_d(diagram)
+    return diagram.proportion and diagram.layout.over_n_and_d
 
 
 def sizes(panel: Panel) -> list[Any]:

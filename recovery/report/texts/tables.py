@@ -1,4 +1,4 @@
-"""Cells as CSV and JSON: every measured column of the grid, not only the one that a diagram shows."""
+"""Cells as CSV and JSON, every measured column of the grid; what a report says as LaTeX and Markdown."""
 
 import json
 from dataclasses import asdict
@@ -16,8 +16,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import wilson
 from recovery.report.statistics.means import claimed_tables
-from recovery.report.texts.chosen import chosen_rows
-from recovery.report.texts.mean_tables import mean_rows, title
+from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, threshold_rows
 
 PIECE = 20_000
 """Entries of a column that are joined to JSON at once; Python's own encoder is several times slower."""
@@ -88,7 +87,7 @@ def _tables(analyses: list[Analysis], style: str, before: str) -> str:
         named = {
             "thresholds": pd.DataFrame(threshold_rows(analysis)),
             "claims": claims,
-            **{title(table): pd.DataFrame(mean_rows(table)) for table in claimed_tables(diagram)},
+            **{mean_title(table): pd.DataFrame(mean_rows(table)) for table in claimed_tables(diagram)},
             "columns chosen": pd.DataFrame(chosen_rows(diagram)),
             f"cells: {diagram.measured_label}": diagram.table[shown],
         }
@@ -106,22 +105,6 @@ def _shown(value: Any) -> str:
     if value is None or value is pd.NA or value != value:
         return ""
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value).replace("\n", " ")
-
-
-def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
-    """Each panel's threshold beside the one that a claim states for it, in words, as the paper's Table I has them."""
-    return [
-        {
-            "value": row.of,
-            "panel": row.panel,
-            "n/d at 50 %": row.measured,
-            "95 % interval": row.interval,
-            "stated": row.stated,
-            "verdict": row.verdict,
-            "source": row.source,
-        }
-        for row in analysis.measured_beside_stated
-    ]
 
 
 def as_json(analyses: list[Analysis]) -> str:

@@ -14,9 +14,7 @@ from rich.text import Text
 from recovery.report.claims import Analysis, in_words, without_curve
 from recovery.report.diagram import Diagram, Panel, Scale, scale_of
 from recovery.report.statistics.means import claimed_tables
-from recovery.report.texts.chosen import chosen_rows
-from recovery.report.texts.mean_tables import mean_rows, title
-from recovery.report.texts.tables import threshold_rows
+from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, threshold_rows
 from recovery.types import Array
 
 ROWS = 40
@@ -48,7 +46,7 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
         if words := analysis.panel_words(i):
             console.print(Text(f"{analysis.diagram.panels[i].title}: {words}".removeprefix(": ")))
     for table in claimed_tables(diagram):
-        console.print(Text(f"\n{title(table)}"))
+        console.print(Text(f"\n{mean_title(table)}"))
         console.print(_table(mean_rows(table)))
     if often := chosen_rows(diagram):
         console.print(_table(often))
