@@ -12,10 +12,11 @@ import click
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
 @click.option(
     "--cutoff",
-    type=click.Choice(["gap", "kmeans", "mixture"]),
-    default="gap",
+    type=click.Choice(["shadow", "gap", "kmeans", "mixture"]),
+    default="shadow",
     show_default=True,
-    help="How importances are divided in two: at the largest ratio of neighbours, or by P3's clusters.",
+    help="What is chosen: what matters more than shuffled copies of all columns (shadow); what is above the largest "
+    "ratio of neighbours (gap); or the upper one of two clusters, as in P3.",
 )
 @click.option("--count", type=click.IntRange(min=1), help="Choose so many columns instead.")
 @click.option("--splits", type=click.IntRange(min=2), default=10, show_default=True, help="Random parts of the rows.")
@@ -45,7 +46,8 @@ def command(
     """Which columns of DATA matter for COLUMN?
 
     DATA: a table as .csv or .parquet, a row an observation. A ReLU network with an l1 penalty on its input weights is
-    fitted (P3); the norm of a column's weights is its importance, and a cutoff divides large from small.
+    fitted (P3); the norm of a column's weights is its importance. Beside the columns stand shuffled copies of all of
+    them, which explain nothing; chosen is what matters more than every copy.
 
     \b
     What it means: the chosen columns are those that this network uses to predict the
@@ -53,8 +55,7 @@ def command(
     a column was chosen again: trust what is chosen nearly always.
     What it does not mean: that a column causes the target; that a column that is left
     out carries nothing (two columns that say the same need only one of them); that
-    anything is predicted well: look at R2, which is near 0 where nothing is. A ratio near
-    1 at the cutoff says that importances fall into no two groups.
+    anything is predicted well: look at R2, which is near 0 where nothing is.
     """
     from recovery.report.selected import select_variables, write_selection
 

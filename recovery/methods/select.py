@@ -43,8 +43,8 @@ class Select:
     """Fit a selector, cut its importances, and compare with the planted support.
 
     selector: `network` (l1-penalised ReLU networks), or scikit-learn's `lasso`, `omp`, `forest`, `boosting`.
-    cutoff: `mixture` (two Gaussians), `kmeans`, `gap` (the largest ratio of neighbours in size), `count` with `count` a
-    number or `planted`, or `none` (all but zeros).
+    cutoff: `mixture` (two Gaussians), `kmeans`, `gap` (the largest ratio of neighbours in size), `shadow` (above all
+    columns of the same table in shuffled order), `count` with `count` a number or `planted`, or `none` (all but zeros).
     penalties, rates, neurons, epochs: the grid of the network; the defaults are P3's.
     validation: the network is chosen on one random part of `folds` (`split`), or by cross-validation and trained again
     on all rows (`cross`). refit: train again after a `split` too.

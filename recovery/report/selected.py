@@ -20,6 +20,8 @@ from recovery.types import Index
 BASELINES: tuple[SelectorName, ...] = ("lasso", "omp", "forest", "boosting")
 MOST_LINES = 30
 """The most columns that the text lists; JSON has all."""
+MOST_NOTES = 12
+"""The most notes on the table that the text lists; its warnings are all there."""
 STABLE = 0.9
 """A column that is chosen in this share of the splits is called stable."""
 
@@ -74,14 +76,16 @@ class SelectionReport:
         table, first = self.table, self.choices[0]
         lines = [f"{self.source}: {len(table.y)} rows, {len(table.names)} columns that could explain {self.target!r}"]
         lines += [f"  warning: {text}" for text in table.warnings]
-        lines += [f"  {text}" for text in table.notes]
+        lines += [f"  {text}" for text in table.notes[:MOST_NOTES]]
+        if len(table.notes) > MOST_NOTES:
+            lines.append(f"  ... {len(table.notes) - MOST_NOTES} more notes, all in --json")
         lines += ["", *self._ranking(), ""]
         lines.append("R2 on rows left out, and the root of the mean squared error, means over the splits:")
         for choice in self.choices:
             r2, rmse = (f"{v.mean():.3g} +- {v.std(ddof=1) / np.sqrt(len(v)):.2g}" for v in (choice.r2, choice.rmse))
             lines.append(f"  {choice.selector:<9} {r2:<18} {rmse}")
         chosen = [table.names[i] for i in self.order if first.chosen[i]]
-        stable = [table.names[i] for i in self.order if first.chosen[i] and first.frequency[i] >= STABLE]
+        stable = [table.names[i] for i in self.order if first.frequency[i] >= STABLE]
         lines += ["", f"chosen: {', '.join(chosen) or 'none'}", *_division(first)]
         lines.append(f"stable (chosen in {STABLE:.0%} of {self.splits} splits): {', '.join(stable) or 'none'}")
         if first.r2.mean() < 2 * first.r2.std(ddof=1) / np.sqrt(len(first.r2)):
@@ -120,7 +124,7 @@ def select_variables(
     *,
     keep: Sequence[str] = (),
     drop: Sequence[str] = (),
-    cutoff: Cutoff = "gap",
+    cutoff: Cutoff = "shadow",
     count: int | None = None,
     splits: int = 10,
     rows: int | None = None,

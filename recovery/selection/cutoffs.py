@@ -11,7 +11,7 @@ import numpy as np
 from recovery.errors import ParameterError
 from recovery.types import Array, Mask, Rng
 
-Cutoff = Literal["mixture", "kmeans", "gap", "count", "none"]
+Cutoff = Literal["mixture", "kmeans", "gap", "shadow", "count", "none"]
 SMALLEST = 1e-2
 """Importances below this share of the largest are as good as zero to `gap`, and as large as each other."""
 

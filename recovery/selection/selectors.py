@@ -66,7 +66,9 @@ class Selector:
     """One way to select variables, as a value.
 
     grid, folds, cross, refit, shrinkage: how the network is trained and chosen, see `choose`.
-    cutoff, count: see `cut`.
+    cutoff, count: see `cut`; `shadow` is the selector's own. Beside the table it fits shadows, the same table with its
+    rows in another order, and chooses what is more important than every shadow (Kursa and Rudnicki, Journal of
+    Statistical Software 36(11), 2010).
     standardize: X and y are centred and divided by their standard deviations first, so that importances and penalties
     have no units. P3 does not say whether its code does; at large noise its errors need it.
     """
@@ -97,6 +99,8 @@ class Selector:
 
         groups (p,): the variable 0..g-1 of each column; its importance is the norm of those of its columns.
         """
+        if self.cutoff == "shadow":
+            return self._among_shadows(rng, X, y, np.arange(X.shape[1]) if groups is None else groups)
         self.check()
         if not (np.isfinite(X).all() and np.isfinite(y).all()):
             raise DataError("X or y contains NaN or infinity; selection needs finite numbers")
@@ -113,6 +117,24 @@ class Selector:
             found = Fitted(shares, lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))))
         shares = found.importances if groups is None else np.sqrt(np.bincount(groups, found.importances**2))
         return Selection(found, shares, cut(shares, self.cutoff, cutting, self.count))
+
+    def _among_shadows(self, rng: Rng, X: Array, y: Array, groups: Index) -> Selection:
+        fitting, shuffling = rng.spawn(2)
+        p, variables = X.shape[1], int(groups.max()) + 1
+        both = np.hstack([X, X[shuffling.permutation(len(X))]])
+        found = replace(self, cutoff="none")(fitting, both, y, np.concatenate([groups, variables + groups]))
+        own, shadows = np.split(found.importances, [variables])
+        mean, fitted = X.mean(axis=0), found.fitted
+        network = fitted.network
+        if network is not None:  # a shadow at its mean
+            network = ReluNetwork(network.W[:, :p], network.b + network.W[:, p:] @ mean, network.a)
+        alone = replace(
+            fitted,
+            importances=fitted.importances[:p],
+            predict=lambda rows: fitted.predict(np.hstack([rows, np.broadcast_to(mean, rows.shape)])),
+            network=network,
+        )
+        return Selection(alone, own, own > shadows.max())
 
     def only(self, hyperparameters: Mapping[str, float]) -> "Selector":
         """The same with one point of the grid, the one that was chosen before; unchanged for a baseline."""

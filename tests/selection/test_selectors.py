@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from recovery.errors import DataError, ParameterError
 from recovery.selection import selectors
@@ -187,3 +188,32 @@ def test_a_missing_extra_is_said_before_anything_runs(monkeypatch):
         with pytest.raises(ParameterError, match=r"pip install 'recover\[selection\]'"):
             selector.check()
     Selector("network", cutoff="none").check()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shadows_divide_what_matters_from_what_does_not(name):
+    X, y = table()
+    groups = np.array([0, 1, 2, 3, 4, 5, 6, 6, 6, 6, 7, 7])
+    found = Selector(name, SMALL, cutoff="shadow")(rng(), X, y, groups)
+    assert found.importances.shape == found.chosen.shape == (8,)
+    assert found.chosen[[0, 3, 5]].all()
+    assert not found.chosen.all()
+    assert found.fitted.importances.shape == (12,)
+    assert np.mean((found.fitted.predict(X) - y) ** 2) < 0.3 * y.var()
+
+
+def test_a_network_fitted_among_shadows_is_given_without_them():
+    X, y = table()
+    found = Selector("network", SMALL, cutoff="shadow")(rng(), 10 * X + 5, y)
+    assert found.fitted.network is not None
+    np.testing.assert_allclose(found.fitted.network(10 * X + 5) + y.mean(), found.fitted.predict(10 * X + 5))
+
+
+def test_noise_is_above_every_shadow_in_half_of_all_draws():
+    """Columns and shadows of rows that say nothing of y are exchangeable: P(the largest is a column) = 1/2 exactly."""
+    tiny = Selector("network", HyperparameterGrid((0.01,), (0.02,), (4,), (20,)), cutoff="shadow")
+    count, draws = 0, 200
+    for seed in range(draws):
+        noise = rng(seed).standard_normal((30, 5))
+        count += tiny(rng(1000 + seed), noise[:, 1:], noise[:, 0]).chosen.any()
+    assert binomtest(count, draws).pvalue > 1e-6

@@ -1,0 +1,76 @@
+"""`recover select` on tables whose answer is known, or can be argued with: 300 columns of every kind, of which five
+matter, and the data sets that scikit-learn ships.
+
+    python -m benchmarks.chosen [FOLDER]
+
+Tables and answers go to the folder (results/chosen); a table of them is printed.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn import datasets
+
+SHIPPED = {"diabetes": "target", "iris": "petal width (cm)", "wine": "flavanoids", "breast_cancer": "target"}
+"""Data sets, and the column that is explained."""
+
+
+def wide(n: int = 1000, seed: int = 0) -> pd.DataFrame:
+    """300 columns beside y: numbers, whole numbers, text, gaps, constants, copies of one value, an id and a name.
+
+    y = 3 area + 2 |age| - 2 (town is Oslo) + 2 rate, where rate has gaps, - 1.5 (member), and noise of deviation 1;
+    all numbers but `rooms` have deviation 1.
+    """
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.standard_normal((n, 240)), columns=[f"number{i}" for i in range(240)])
+    more = {
+        "id": np.arange(n),
+        "name": [f"person {i}" for i in rng.permutation(n)],
+        "area": rng.standard_normal(n),
+        "age": rng.standard_normal(n),
+        "town": rng.choice(["Oslo", "Rome", "Lima"], n),
+        "rate": rng.standard_normal(n),
+        "member": rng.choice(["yes", "no"], n),
+        "rooms": rng.integers(1, 9, n),
+        **{f"text{i}": rng.choice(list("abcd"), n) for i in range(20)},
+        **{f"gaps{i}": np.where(rng.random(n) < 0.2, np.nan, rng.standard_normal(n)) for i in range(20)},
+        **{f"constant{i}": np.full(n, float(i)) for i in range(10)},
+        "empty": np.full(n, np.nan),
+        "unit": "EUR",
+    }
+    table = pd.concat([table, pd.DataFrame(more)], axis=1)
+    noise = rng.standard_normal(n)
+    table["y"] = 3 * table.area + 2 * table.age.abs() - 2.0 * (table.town == "Oslo") + 2 * table.rate
+    table["y"] += noise - 1.5 * (table.member == "yes")
+    table.loc[rng.random(n) < 0.05, "rate"] = np.nan
+    return table[[*rng.permutation(table.columns.drop("y")), "y"]]
+
+
+def main(out: Path) -> None:
+    """Write the tables, ask for their columns, and print the answers."""
+    out.mkdir(parents=True, exist_ok=True)
+    tables = {"wide": (wide(), "y")}
+    for name, target in SHIPPED.items():
+        tables[name] = (getattr(datasets, f"load_{name}")(as_frame=True).frame, target)
+    print(
+        "| table | rows | columns | chosen, in how many splits | network's R2 | forest's |\n|---|---|---|---|---|---|"
+    )
+    for name, (table, target) in tables.items():
+        path = out / f"{name}.csv"
+        table.to_csv(path, index=False)
+        command = [sys.executable, "-m", "cli", "select", str(path), "--target", target, "--out", str(out / name)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        (out / f"{name}.txt").write_text(done.stdout)
+        found = json.loads((out / name / "selection.json").read_text())
+        network = [(one["column"], one["network"]) for one in found["columns"]]
+        chosen = ", ".join(f"{column} {one['frequency']:.0%}" for column, one in network if one["chosen"])
+        r2 = (f"{np.mean(found['r2'][one]):.2f}" for one in ("network", "forest"))
+        print(f"| {name} | {len(table)} | {len(network)} | {chosen} | {' | '.join(r2)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "results/chosen"))
