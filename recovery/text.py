@@ -24,3 +24,8 @@ def did_you_mean(word: object, allowed: Iterable[str]) -> str:
     """`; did you mean 'gaussian'?`, or nothing when no allowed word is near."""
     near = difflib.get_close_matches(str(word), list(allowed), n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def many(count: int, thing: str) -> str:
+    """`1 trial`, `2 trials`."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"

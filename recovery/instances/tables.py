@@ -21,6 +21,7 @@ import pandas as pd
 
 from recovery.errors import DataError
 from recovery.instances.frames import FORMATS, demand, read_frame
+from recovery.text import many
 from recovery.types import Array, Index
 
 FEWEST_ROWS = 20
@@ -91,7 +92,7 @@ def encode(
     there = np.isfinite(y)
     notes, warnings = [], list[str]()
     if not there.all():
-        notes.append(f"{_many((~there).sum(), 'row')} without {target!r} left out")
+        notes.append(f"{many((~there).sum(), 'row')} without {target!r} left out")
     useless = {name: reason for name in frame if (reason := _without_values(frame[name]))}
     named = {
         name: f"{reason}; --keep {name!r} keeps it"
@@ -100,7 +101,7 @@ def encode(
     }
     frame, y = frame[there], y[there]
     if len(y) < FEWEST_ROWS:
-        raise DataError(f"{source} has {_many(len(y), 'row')} with a {target!r}; at least {FEWEST_ROWS} are needed")
+        raise DataError(f"{source} has {many(len(y), 'row')} with a {target!r}; at least {FEWEST_ROWS} are needed")
     if np.ptp(y) == 0:
         raise DataError(f"{target!r} is {y[0]:g} in every row: nothing can explain what does not vary")
     columns: dict[str, list[Array]] = {}
@@ -124,10 +125,6 @@ def encode(
     if copies := int(pd.DataFrame(X).assign(y=y).duplicated().sum()):
         notes.append(f"copies of other rows: {copies}; where they are many, predictions of rows left out look too good")
     return Table(tuple(columns), X, y, groups, tuple(notes), tuple(warnings))
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def _target(series: "pd.Series[Any]", name: str, source: str) -> Array:
@@ -189,7 +186,7 @@ def _filled(series: "pd.Series[Any]", notes: list[str]) -> Iterator[Array]:
     gaps = ~np.isfinite(values)
     if gaps.any():
         values[gaps] = np.median(values[~gaps])
-        notes.append(f"{series.name!r} has {_many(gaps.sum(), 'gap')}: filled with the median {values[gaps][0]:g}")
+        notes.append(f"{series.name!r} has {many(gaps.sum(), 'gap')}: filled with the median {values[gaps][0]:g}")
         yield gaps.astype(np.float64)
     yield values
 
@@ -203,7 +200,7 @@ def _categories(series: "pd.Series[Any]", notes: list[str]) -> Iterator[Array]:
     notes.append(
         f"{series.name!r} is text: {len(counts)} categories"
         + (f", of which the {rest} rarest are one" if rest else "")
-        + (f", and {_many(gaps.sum(), 'gap')} as one more" if gaps.any() else "")
+        + (f", and {many(gaps.sum(), 'gap')} as one more" if gaps.any() else "")
     )
     for word in named:
         yield np.asarray(words == word, np.float64)

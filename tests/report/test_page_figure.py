@@ -32,6 +32,8 @@ const canvas = document.querySelector("#maps canvas");
 return [found, canvas.clientWidth, canvas.clientHeight, document.getElementById("maps").clientWidth];
 """
 """Every text of the figure with its box and the length at which it is shortened; how large canvas and place are."""
+CHARTS = "return [...document.querySelectorAll('[data-chart]')].every((holder) => holder.querySelector('canvas'))"
+"""Whether what stands below the figure is drawn."""
 BETAS = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
 
 
@@ -56,7 +58,13 @@ def wordy_page() -> str:
     return page_of(rows, report={"x": "n", "y": "architecture"})
 
 
-@pytest.mark.parametrize("make", [log_page, marked_page, wordy_page])
+def crowded_page() -> str:
+    """Panels of long names, with their curves of fit below."""
+    names = [f"a_planted_model_of_a_long_name geometry={end}" for end in ("opposite", "random", "basis", "nothing")]
+    return page_of(wendel_rows(n=range(10, 101, 10), d=[10, 20, 30], ensemble=names))
+
+
+@pytest.mark.parametrize("make", [log_page, marked_page, wordy_page, crowded_page])
 def test_no_text_is_cut_and_none_overlaps_another(browser: Any, tmp_path: Path, make: Any) -> None:
     for opened in visit(browser, make(), tmp_path / "page.html"):
         try:
@@ -64,6 +72,8 @@ def test_no_text_is_cut_and_none_overlaps_another(browser: Any, tmp_path: Path, 
                 size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
                 opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
                 wait(opened)
+                WebDriverWait(opened, 60).until(lambda d: d.execute_script(CHARTS))
+                assert opened.execute_script("return document.documentElement.scrollWidth") <= width
                 texts, wide, tall, room = opened.execute_script(TEXTS)
                 assert len(texts) > 5
                 assert wide <= room

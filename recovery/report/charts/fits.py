@@ -112,7 +112,7 @@ def sensitivity_fit(analysis: Analysis, grid: str) -> FitChart | None:
 
 def _intervals(x: Json, y: Json, series: list[str], joined: bool = False) -> list[Json]:
     """Points with the interval from low to high, a colour a series."""
-    legend = {"title": None, "orient": "top", "symbolType": "circle"} if len(series) > 1 else None
+    legend = {"title": None, "orient": "top", "symbolType": "circle", "$": "key"} if len(series) > 1 else None
     colour = {"field": "series", "type": "nominal", "scale": {"domain": series, "$": "colours"}, "legend": legend}
     ends = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}
     lines = [{"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {"x": x, "y": y, "color": colour}}]

@@ -15,6 +15,7 @@ from recovery.report.diagram.cells import Cells
 from recovery.report.diagram.layout import Layout, lay_out, levels, taken
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
 from recovery.store import Grid
+from recovery.text import many
 from recovery.types import Array, Mask
 
 RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
@@ -169,7 +170,7 @@ class Diagram:
     def summary(self) -> str:
         """The counts in one line: what finished, what failed, what is missing, what stayed undecided."""
         totals = self.totals
-        parts = [f"{totals['trials']} trials in {len(self.table)} cells", f"{totals['ok']} finished"]
+        parts = [f"{many(totals['trials'], 'trial')} in {many(len(self.table), 'cell')}", f"{totals['ok']} finished"]
         parts += [f"{totals[name]} {name}" for name in ("failed", "missing", "undecided") if totals[name]]
         if self.proportion:
             yes, no = int(self.table["yes"].sum()), int(self.table["no"].sum())

@@ -72,7 +72,7 @@ def draw_cells(ax: Axes, panel: Panel, values: Array, norm: Any, cmap: str) -> A
     mesh = ax.pcolormesh(x.edges, y.edges, np.ma.masked_invalid(values), cmap=cmap, norm=norm, rasterized=large)
     if not large:
         mesh.set_edgecolor("face")
-        mesh.set_linewidth(0.15)
+        mesh.set_linewidth(0.4)
     ax.set_facecolor("white")
     set_axis(ax, "x", x)
     set_axis(ax, "y", y)

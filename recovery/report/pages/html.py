@@ -61,11 +61,15 @@ def table(head: list[str], rows: list[list[str]], numbers: tuple[int, ...] = ())
     """An HTML table from cells that are markup already; `numbers` are the columns to align at the right."""
     mark = [' class="number"' if i in numbers else "" for i in range(len(head))]
     top = "".join(f'<th scope="col"{mark[i]}>{escape(name)}</th>' for i, name in enumerate(head))
+    named = [f'data-name="{escape(name)}"' for name in head]  # where a phone shows a row as a list
     body = "\n".join(
-        "<tr>" + "".join(c if c.startswith("<td") else f"<td{mark[i]}>{c}</td>" for i, c in enumerate(row)) + "</tr>"
+        "<tr>"
+        + "".join(f"<td {named[i]}{c[3:] if c.startswith('<td') else f'{mark[i]}>{c}</td>'}" for i, c in enumerate(row))
+        + "</tr>"
         for row in rows
     )
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
+    whole = f"<thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody>"
+    return f'<div class="scroll"><table class="rows">{whole}</table></div>'
 
 
 def pictures(drawn: Sequence[tuple[str, bytes]]) -> str:

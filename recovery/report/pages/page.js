@@ -289,8 +289,10 @@
   async function charts() {
     while (embedded.length) embedded.pop().finalize();
     for (const holder of document.querySelectorAll("[data-chart]")) {
-      const look = theme(dark.matches ? "dark" : "light"), chart = fill(content.charts[Number(holder.dataset.chart)], { colours: { range: look.lines }, ink: { stroke: look.ink } });
-      embedded.push(await embed(holder, { ...chart, config: configured(look, holder.clientWidth < 400 ? 0 : 640), width: Math.max(180, holder.clientWidth - 70), height: 210 }));
+      const look = theme(dark.matches ? "dark" : "light"), chart = content.charts[Number(holder.dataset.chart)], room = holder.clientWidth;
+      const words = chart.layer.flatMap((layer) => layer.encoding.color?.scale?.domain ?? []), key = { columns: columnsOf(words, room), labelLimit: room - 100 };
+      const filled = fill(chart, { colours: { range: look.lines }, ink: { stroke: look.ink }, key });
+      embedded.push(await embed(holder, { ...filled, config: configured(look, room < 400 ? 0 : 640), width: Math.max(180, room - 70), height: 210 }));
     }
   }
 

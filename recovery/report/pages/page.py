@@ -119,13 +119,13 @@ def _thresholds(analyses: list[Analysis]) -> str:
         for found, record in zip(analysis.pooled, analysis.thresholds(), strict=True):
             shown = [
                 _span(record["no_curve"], record["no_curve_low"], record["no_curve_high"]),
-                ", ".join(f"{name} {_number(record[f'{name}_p'])}" for name in DIRECTIONS),
+                ", ".join(filter(None, (_named(name, record[f"{name}_p"]) for name in DIRECTIONS))),
                 _span(record["slope"], record["slope_low"], record["slope_high"]),
                 _number(found.width(float(max(found.panel.y if analysis.diagram.layout.y == "d" else found.panel.x)))),
                 _span(record["exponent"], record["exponent_low"], record["exponent_high"]),
-                f"{_number(record['deviance'])} on {record['df']}, p = {_number(record['goodness_p'])}",
-                f"p = {_number(record['monotone_p'])}",
-                f"{_number(record['unfinished_as_yes'])}, {_number(record['unfinished_as_no'])}",
+                _named(f"{_number(record['deviance'])} on {record['df']}, p =", record["goodness_p"]),
+                _named("p =", record["monotone_p"]),
+                ", ".join(filter(None, (_number(record[f"unfinished_as_{all_}"]) for all_ in ("yes", "no")))),
             ]
             words = f'<td class="long">{escape(in_words(found))}</td>'
             rows.append([_name(analyses, analysis, found.panel.title), words, *map(escape, shown)])
@@ -188,13 +188,21 @@ def _left_out(analysis: Analysis) -> str:
 
 
 def _number(value: Any) -> str:
+    """Three digits; nothing for what is not known."""
     if value is None or (isinstance(value, float) and np.isnan(value)):
-        return "none"
+        return ""
     return f"{value:.3g}" if np.isfinite(value) else ("∞" if value > 0 else "-∞")
 
 
+def _named(name: str, value: float) -> str:
+    return f"{name} {_number(value)}" if _number(value) else ""
+
+
 def _span(value: float, low: float, high: float) -> str:
-    return f"{_number(value)} ({_number(low)} to {_number(high)})"
+    """An estimate with its interval, or what of them is known: an interval that says nothing is left out."""
+    known = bool(_number(low)) and bool(_number(high)) and bool(np.isfinite(low) or np.isfinite(high))
+    ends = f"{_number(low)} to {_number(high)}" if known else ""
+    return f"{_number(value)} ({ends})" if ends and _number(value) else _number(value) or ends
 
 
 def _fits(analyses: list[Analysis]) -> tuple[str, list[Json]]:

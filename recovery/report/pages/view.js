@@ -19,6 +19,19 @@ const configured = (theme, width) => {
   return width >= 640 ? config : { ...config, legend: { ...config.legend, columns: 1, gradientLength: 110, layout: { top: { direction: "vertical", anchor: "start" } } } };
 };
 
+const LETTER = 7; // pixels, the bold ones of titles among them
+const columnsOf = (words, room) => Math.max(1, Math.floor(room / (40 + LETTER * Math.max(...words.map((word) => word.length)))));
+// a title as one text, or as the lines that it needs
+const lines = (text, room) => {
+  const found = [];
+  for (const word of text.split(" ")) {
+    const last = found[found.length - 1];
+    if (last !== undefined && LETTER * (last.length + 1 + word.length) <= room) found[found.length - 1] = `${last} ${word}`;
+    else found.push(word);
+  }
+  return found.length > 1 ? found : text;
+};
+
 // where cells end, in pixels along an axis of that length, and back as values that fall on whole pixels: no seams
 const pixels = (way, length) => {
   const log = way.encoding.scale.type === "log" ? Math.log : (v) => v, [a, b] = [log(way.edges[0]), log(way.edges[way.edges.length - 1])];
@@ -145,7 +158,7 @@ class View {
       $schema: spec.schema, config: { ...configured(theme, width), concat: { columns } },
       ...(title ? { title: { text: title, fontSize: 15 }, background: "#ffffff" } : {}),
       concat: this.shown.map((panel, k) => {
-        const filled = fill(curves ? spec.curves : spec.map, { ...common, ...parts[k], title: { text: panel.title, ...(panel.brief && this.first ? { subtitle: panel.brief } : {}) } });
+        const filled = fill(curves ? spec.curves : spec.map, { ...common, ...parts[k], title: { text: lines(panel.title, whole), ...(panel.brief && this.first ? { subtitle: panel.brief } : {}) } });
         if (this.large) filled.layer[0] = fill(spec.picture, { ...common, ...parts[k] });
         filled.layer = filled.layer.filter((layer, i) => i === 0 || layer.data.values.length); // each layer takes its time
         return filled;
@@ -194,7 +207,7 @@ class View {
       cells: { values: cells }, lines: { values: theory }, main: { values: [] }, note: { values: this.note(panel) }, here: here(this.shown.indexOf(panel)),
       free: { values: [] }, points: { values: [] }, x: across.encoding,
       y: { scale: { type: scale.type, domain: fraction ? [-0.03, 1.03] : all, nice: !fraction, ...(scale.type === "log" ? { clamp: true } : { zero: false }) }, axis: { title: this.look.label, ...(fraction ? { values: [0, 0.2, 0.4, 0.6, 0.8, 1] } : { tickCount: 6 }), grid: true } },
-      series: { scale: { domain, range: domain.map((word) => pick(words.indexOf(word))) }, legend: domain.length > 1 ? { title: null, orient: "top", columns: Math.max(1, Math.floor((width - 60) / (40 + 7 * Math.max(...domain.map((word) => word.length))))), symbolLimit: 24, labelLimit: width - 90 } : null },
+      series: { scale: { domain, range: domain.map((word) => pick(words.indexOf(word))) }, legend: domain.length > 1 ? { title: null, orient: "top", columns: columnsOf(domain, width - 60), symbolLimit: 24, labelLimit: width - 90 } : null },
       joined: { opacity: typeof this.x.values[0] === "string" ? 0 : 1 },
     };
   }
