@@ -109,14 +109,19 @@ class Groups:
         groups = Groups(self.base, self.patterns[:, kept], self.coordinates, self.linear, self.orthonormal, self.slope)
         if "transforms" in self.__dict__ and self.transforms is not None:
             groups.__dict__["transforms"] = self.transforms[kept]
+            groups.__dict__["_projections"] = self._projections.among(np.flatnonzero(kept))
         return groups
 
     def forward(self, W: Array) -> Array:
         """sum_g A_g w_g for W (p, r); shape (n,). Costs 2 n r p flops, over non-zero rows only."""
         active = np.flatnonzero(W.any(axis=1))
-        images = self.base @ self.base_weights(W[active], active).T
-        images *= self._diagonals(self.patterns[:, active])
-        return images.sum(axis=1)
+        return self.images(W[active], active).sum(axis=1)
+
+    def images(self, W: Array, chosen: Index) -> Array:
+        """A_g w_g of the chosen groups as columns, (n, len(chosen)), for W (len(chosen), r)."""
+        images = self.base @ self.base_weights(W, chosen).T
+        images *= self._diagonals(self.patterns[:, chosen])
+        return images
 
     def _diagonals(self, patterns: Mask) -> Array:
         D = patterns.astype(np.float64)

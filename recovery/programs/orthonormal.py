@@ -6,7 +6,7 @@ singular value decomposition of D_j U: D_j U = P S V^T gives T_j = V S^{-1} on t
 """
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from recovery.types import Array, Mask
 
@@ -83,11 +83,8 @@ def _fill(T: Array, U: Array, patterns: Mask) -> None:
 
 
 def _from_cholesky(T: Array, rows: Array) -> bool:
-    try:
-        L = np.linalg.cholesky(rows.T @ rows)
-    except np.linalg.LinAlgError:
+    factor, failed = dpotrf(rows.T @ rows)
+    if failed or np.diagonal(factor).min(initial=1.0) < CHOLESKY_PIVOT:
         return False
-    if np.diagonal(L).min(initial=1.0) < CHOLESKY_PIVOT:
-        return False
-    T[:] = solve_triangular(L, np.eye(L.shape[0]), lower=True, check_finite=False).T
+    T[:] = dtrtri(factor)[0]
     return True

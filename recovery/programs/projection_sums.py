@@ -4,12 +4,15 @@ Newton's method asks for such a sum at every step, and mostly over the same grou
 its pattern, so its lower triangle there is an eighth of n^2, and adding it costs little more than reading it.
 """
 
+import copy
+
 import numpy as np
+from scipy.sparse._sparsetools import csc_matvec
 
 from recovery.types import Array, Index, Mask
 
 KEPT = 2**24
-"""Entries kept at most, 16 bytes each; projections beyond are computed whenever they are asked for."""
+"""Entries kept at most, 12 bytes each; projections beyond are computed whenever they are asked for."""
 
 
 class ProjectionSums:
@@ -18,31 +21,40 @@ class ProjectionSums:
     def __init__(self, base: Array, patterns: Mask, transforms: Array) -> None:
         self._base, self._patterns, self._transforms = base, patterns, transforms
         self._kept: dict[int, tuple[Index, Array]] = {}
-        self._room = KEPT
+        self._names = np.arange(patterns.shape[1])
+
+    def among(self, some: Index) -> "ProjectionSums":
+        """The sums over some of these groups, numbered anew; what either computes, both have."""
+        part = copy.copy(self)
+        part._names = self._names[some]
+        return part
 
     def weighted(self, chosen: Index, c: Array) -> Array:
         """sum_g c_g A_g A_g^T over the chosen groups; shape (n, n)."""
         n = self._base.shape[0]
-        h = np.zeros(n * n)
-        for g, weight in zip(chosen.tolist(), c, strict=True):
-            places, values = self._kept.get(g) or self._projection(g)
-            np.add.at(h, places, weight * values)
+        h, ends = np.zeros(n * n), np.zeros(2, dtype=np.int32)
+        for i, g in enumerate(self._names[chosen].tolist()):
+            places, values = self._kept.get(g) or self._half(g)
+            ends[1] = len(values)
+            csc_matvec(
+                n * n, 1, ends, places, values, c[i : i + 1], h
+            )  # h[places] += c_i values, twice as fast as np.add.at
         H = h.reshape(n, n)
-        H += np.tril(H, -1).T
-        return H
+        return H + H.T
 
-    def _projection(self, g: int) -> tuple[Index, Array]:
-        """Flat positions and values of the lower triangle of A_g A_g^T."""
+    def _half(self, g: int) -> tuple[Index, Array]:
+        """Flat places and values of the lower triangle of A_g A_g^T, its diagonal halved: the mirror adds the rest."""
         n = self._base.shape[0]
-        rows = np.flatnonzero(self._patterns[:, g])
+        rows = np.flatnonzero(self._patterns[:, g]).astype(np.int32)
         k = len(rows)
         Q = self._base[rows] @ self._transforms[g]
         if k <= Q.shape[1] and np.any(self._transforms[g], axis=0).sum() == k:  # the whole space of its rows
-            found = rows * (n + 1), np.ones(k)
+            found = rows * (n + 1), np.full(k, 0.5)
         else:
             lower = np.tri(k, dtype=np.bool_)
-            found = np.add.outer(rows * n, rows)[lower], (Q @ Q.T)[lower]
-        if len(found[0]) <= self._room:
-            self._room -= len(found[0])
+            P = Q @ Q.T
+            P[np.arange(k), np.arange(k)] *= 0.5
+            found = np.add.outer(rows * n, rows)[lower], P[lower]
+        if sum(len(values) for _, values in self._kept.values()) + len(found[0]) <= KEPT:
             self._kept[g] = found
         return found

@@ -68,9 +68,11 @@ def stored_rows(grid: Grid, trials: Iterable[Trial]) -> dict[str, Row]:
 def differences(stored: Row, again: Row, columns: Columns) -> list[Difference]:
     """The columns in which two rows of one trial disagree; times and messages of errors do not count.
 
-    Nor does a column that is younger than the grid, which its files do not have.
+    Nor do a solver's steps, which another version of it or another rounding takes more or fewer of, nor a column that
+    is younger than the grid, which its files do not have.
     """
-    names = ["status", "error_type", *(name for name in columns if name in stored)]
+    ignored = {"iterations"} if stored.get("solver") is not None else set()
+    names = ["status", "error_type", *(name for name in columns if name in stored and name not in ignored)]
     pairs = [(name, stored.get(name), again.get(name)) for name in names]
     return [Difference(name, was, now) for name, was, now in pairs if was != now]
 

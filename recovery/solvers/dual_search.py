@@ -91,7 +91,7 @@ def _direction(
     pull = threshold / norms
     H = groups.weighted_gram(active, 1.0 - pull)
     directions = At[active] / norms[:, None]
-    images = groups.D[:, active] * (groups.base @ groups.base_weights(directions, active).T)
+    images = groups.images(directions, active)
     H += (images * pull) @ images.T
     HQ = H @ frame
     H -= HQ @ frame.T + frame @ HQ.T - frame @ (frame.T @ HQ) @ frame.T

@@ -9,7 +9,7 @@ active groups only, ||z_g|| > s b:
 Source: the augmented-Lagrangian scheme of Li, Sun and Toh (SIAM J. Optim. 28, 2018), applied to group norms.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -17,13 +17,19 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from recovery.programs.certificate import certify
 from recovery.programs.program import GatedProgram
 from recovery.programs.solution import Outcome, Solution
-from recovery.types import Array, Index
+from recovery.types import Array, Index, Mask
 
 TOLERANCE = 1e-10
 STEP_GROWTH = 3.0
 """Growth of s a step: 5 saves no Newton steps, 10 makes some inner problems fail (measured)."""
-INEXACTNESS = 1e-2
-"""An inner problem is solved to this fraction of the relative gap."""
+INEXACTNESS = 0.2
+"""An inner problem is solved to this fraction of the relative gap: 0.01 takes a fifth more steps; from 0.5 on some
+problems take many (measured)."""
+RISEN, ROUGHLY, SHORTEST = 0.9, 0.02, 1e-9
+"""A step is cut to where phi is least, roughly, if phi rises at its end by this share of its slope at the start."""
+REACH, LEAST_REACH, FEW = 0.5, 1e-3, 0.7
+"""Groups are left out of a proximal-point step that lie further below the bound than this share of the largest rise of
+a norm in the step before, and than LEAST_REACH of the bound, if at most the share FEW remains."""
 LONGEST_STEP = 1e5
 PULL = 1e-2
 PULL_DECAY = 5.0
@@ -47,14 +53,14 @@ class _State:
 
 @dataclass(frozen=True)
 class _Point:
-    """phi at one lam: value, gradient (n,), active groups, their norms ||z_g|| and directions, the new weights."""
+    """phi at one lam: value, gradient (n,), new weights; active groups, their ||z_g||, the images A_g z^_g (n, k)."""
 
     value: float
     gradient: Array
+    W: Array
     active: Index
     norms: Array
-    directions: Array
-    W: Array
+    images: Array
 
 
 def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance: float = TOLERANCE) -> Solution:
@@ -71,14 +77,20 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
     longest, weakest = LONGEST_STEP * state.s, WEAKEST_PULL * state.pull
     best: tuple[float, Array, Array] = (np.inf, state.W, state.lam)
     outcome, gap, scale = Outcome.ITERATION_LIMIT, 1.0, np.inf
+    reach = np.inf
     for outer in range(OUTER_LIMIT):
+        norms = np.linalg.norm(state.At, axis=1)
+        near = state.W.any(axis=1) | (norms > (1 - reach) * program.penalty)
         with np.errstate(all="ignore"):
-            point = _inner(program, state, _accuracy(program, gap, scale, tolerance))
-        if not (np.isfinite(point.W).all() and np.isfinite(state.lam).all()):
+            W = _near(program, state, near, _accuracy(program, gap, scale, tolerance))
+        if not (np.isfinite(W).all() and np.isfinite(state.lam).all()):
             outcome = Outcome.NUMERICAL_TROUBLE
             break
-        state.W = point.W
+        state.W = W
         certificate = certify(program, Solution(state.W, state.lam))
+        state.At = groups.adjoint(state.lam)  # the product that the certificate asked for
+        rise = float((np.linalg.norm(state.At, axis=1) - norms).max()) / program.penalty
+        reach = max(REACH * rise, LEAST_REACH)
         error = certificate.error
         if error < best[0]:
             best = (error, state.W, state.lam)
@@ -98,7 +110,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
 
 
 def _accuracy(program: GatedProgram, gap: float, objective: float, tolerance: float) -> float:
-    """The ||grad phi|| / ||y|| to reach: a hundredth of the gap, also in what its square adds to the objective."""
+    """The ||grad phi|| / ||y|| to reach: a part of the gap, also in what its square adds to the objective."""
     wanted = INEXACTNESS * max(gap, tolerance)
     if not program.interpolates:
         wanted = min(wanted, float(np.sqrt(2 * wanted * objective) / np.linalg.norm(program.y)))
@@ -127,8 +139,23 @@ def _start(program: GatedProgram, start: Solution | None) -> _State:
     return _State(np.zeros((groups.count, groups.rank)), y * scale, At * scale, s, PULL * s * column**2, y * scale)
 
 
+def _near(program: GatedProgram, state: _State, near: Mask, tolerance: float) -> Array:
+    """The new weights (p, r) of a proximal-point step in which only the groups `near` (p,) take part.
+
+    What is left out has no weight. If the step takes its norm above the bound, it is near in the next one.
+    """
+    groups = program.groups
+    near[: int(groups.linear)] = True
+    if near.mean() > FEW:
+        return _inner(program, state, tolerance).W
+    state.W, state.At = state.W[near], state.At[near]
+    W = np.zeros((groups.count, groups.rank))
+    W[near] = _inner(replace(program, groups=groups.keep(near)), state, tolerance).W
+    return W
+
+
 def _inner(program: GatedProgram, state: _State, tolerance: float) -> _Point:
-    """Newton's method with backtracking on phi, until ||grad phi|| <= tolerance ||y|| or no step descends."""
+    """Newton's method on phi, steps cut where it rises, until ||grad phi|| <= tolerance ||y|| or no step descends."""
     size = float(np.linalg.norm(program.y))
     point = _evaluate(program, state, state.lam, state.At)
     for _ in range(INNER_LIMIT):
@@ -141,19 +168,43 @@ def _inner(program: GatedProgram, state: _State, tolerance: float) -> _Point:
         state.steps += 1
         image = program.groups.adjoint(step)
         slope = float(point.gradient @ step)
-        length = 1.0
-        while length > 1e-9:
+        for length in _lengths(program, state, step, image, slope):
             lam, At = state.lam + length * step, state.At + length * image
             trial = _evaluate(program, state, lam, At)
             if trial.value <= point.value + 1e-4 * length * slope or (
                 float(np.linalg.norm(trial.gradient)) <= 0.9 * error * size
             ):
                 break
-            length /= 2
         else:
             break
         state.lam, state.At, point = lam, At, trial
     return point
+
+
+def _lengths(program: GatedProgram, state: _State, step: Array, image: Array, slope: float) -> tuple[float, ...]:
+    """The lengths of the step to try: 1, and first where phi is least if it has risen again by then.
+
+    Along the step the norms ||z_g|| are roots of quadratics, so phi' at another length costs no product.
+    """
+    s, threshold = state.s, state.s * program.penalty
+    Z = state.W + s * state.At
+    squares = np.einsum("gr,gr->g", Z, Z)
+    rates = s * np.einsum("gr,gr->g", Z, image)
+    turns = s * s * np.einsum("gr,gr->g", image, image)
+    bend = (state.pull + (0.0 if program.interpolates else 1.0)) * float(step @ step)
+
+    def change(length: float) -> float:
+        norms = np.sqrt(np.maximum(squares + length * (2 * rates + length * turns), threshold**2))
+        return length * bend + float((1 - threshold / norms) @ (rates + length * turns)) / s
+
+    flat = change(0.0) - slope
+    if change(1.0) - flat <= RISEN * abs(slope):
+        return (1.0,)
+    low, high = 0.0, 1.0
+    while high - low > ROUGHLY * high and high > SHORTEST:
+        middle = (low + high) / 2
+        low, high = (low, middle) if change(middle) > flat else (middle, high)
+    return high, 1.0
 
 
 def _evaluate(program: GatedProgram, state: _State, lam: Array, At: Array) -> _Point:
@@ -163,17 +214,18 @@ def _evaluate(program: GatedProgram, state: _State, lam: Array, At: Array) -> _P
     active = np.flatnonzero(norms > threshold)
     norms = norms[active]
     directions = Z[active] / norms[:, None]
-    W = np.zeros_like(Z)
-    W[active] = directions * (norms - threshold)[:, None]
     excess = norms - threshold
+    W = np.zeros_like(Z)
+    W[active] = directions * excess[:, None]
     value = float(excess @ excess) / (2 * s) - float(program.y @ lam)
     move = lam - state.anchor
     value += 0.5 * state.pull * float(move @ move)
-    gradient = program.groups.forward(W) - program.y + state.pull * move
+    images = program.groups.images(directions, active)
+    gradient = images @ excess - program.y + state.pull * move
     if not program.interpolates:
         value += 0.5 * float(lam @ lam)
         gradient = gradient + lam
-    return _Point(value, gradient, active, norms, directions, W)
+    return _Point(value, gradient, W, active, norms, images)
 
 
 def _newton_direction(program: GatedProgram, state: _State, point: _Point, error: float) -> Array | None:
@@ -181,8 +233,8 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, error
     groups, s = program.groups, state.s
     pull = s * program.penalty / point.norms
     H = groups.weighted_gram(point.active, s * (1.0 - pull))
-    images = groups.D[:, point.active] * (groups.base @ groups.base_weights(point.directions, point.active).T)
-    H += (images * (s * pull)) @ images.T
+    images = point.images * np.sqrt(s * pull)
+    H += images @ images.T  # of a matrix and itself: BLAS does half the work
     mean = float(np.trace(H)) / groups.n
     shift = state.pull + (0.0 if program.interpolates else 1.0) + 1e-15 * mean
     for _ in range(6):

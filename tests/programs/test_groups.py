@@ -37,6 +37,17 @@ def test_sums_of_projections_do_not_depend_on_what_is_kept(room, monkeypatch):
         assert np.allclose(groups.weighted_gram(np.arange(groups.count), weights), expected, atol=1e-13)
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_groups_kept_have_the_projections_of_all(known):
+    _, groups = some_groups("relu_norm", 3, n=12, d=7)
+    if known:
+        groups.weighted_gram(np.arange(groups.count), np.ones(groups.count))
+    kept = np.arange(groups.count) % 3 == 1
+    some, c = groups.keep(kept), np.arange(1.0, kept.sum() + 1)
+    expected = np.einsum("g,gnm->nm", c, [A @ A.T for A in map(groups.block, np.flatnonzero(kept))])
+    assert np.allclose(some.weighted_gram(np.arange(some.count), c), expected, atol=1e-13)
+
+
 @pytest.mark.parametrize("architecture", ["relu", "relu_skip"])
 def test_plain_blocks_are_masked_data(architecture):
     X, groups = some_groups(architecture, 1)

@@ -120,3 +120,19 @@ def test_labels_that_no_weights_fit_are_proved_infeasible():
     X = np.array([[1.0], [2.0], [3.0]])
     program = GatedProgram(RELU.groups(X, np.ones((3, 1), dtype=bool)), np.array([1.0, 0.0, 0.0]))
     assert solve_newton(program).outcome is Outcome.INFEASIBLE
+
+
+@pytest.mark.parametrize("architecture", ["relu_norm", "relu_skip"])
+@pytest.mark.parametrize("beta", [None, 1e-3])
+def test_leaving_groups_out_of_a_step_loses_none_of_them(architecture, beta, monkeypatch):
+    instance = draw(Setting(60, 12, planted=Linear(), noise=0.3), np.random.default_rng(3))
+    groups = ARCHITECTURES[architecture].groups(instance.X, instance.patterns)
+    program = GatedProgram(groups, instance.y, beta)
+    objectives = []
+    for few, reach in ((0.0, 1.0), (1.0, 0.0)):  # none is left out; every one below the bound is
+        monkeypatch.setattr("recovery.solvers.newton.FEW", few)
+        monkeypatch.setattr("recovery.solvers.newton.REACH", reach)
+        certificate = certify(program, solve_newton(program))
+        assert certificate.proves_optimal
+        objectives.append(certificate.objective)
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-9)
