@@ -1,6 +1,5 @@
 """From YAML to a validated sweep to trials."""
 
-from recovery.config import seeds
 from recovery.config.header import (
     Claim,
     CurveClaim,
@@ -14,7 +13,7 @@ from recovery.config.header import (
     build_style,
 )
 from recovery.config.load import find, from_document, load, load_shipped, own_code, shipped
-from recovery.config.problems import ConfigError, MissingFileError, Problem
+from recovery.config.problems import ConfigError, MissingFileError
 from recovery.config.sampling import Boundary
 from recovery.config.sweep import Cell, Sweep, Trial
 
@@ -27,7 +26,6 @@ __all__ = [
     "MissingFileError",
     "NamedCurve",
     "OrderClaim",
-    "Problem",
     "RatioCurve",
     "Statement",
     "StyleSpec",
@@ -41,6 +39,5 @@ __all__ = [
     "load",
     "load_shipped",
     "own_code",
-    "seeds",
     "shipped",
 ]

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
-from recovery.config.describe import describe, is_fielded, keys_of, step_into, words
+from recovery.config.describe import choices, describe, is_fielded, keys_of, step_into, words
 from recovery.config.problems import Path, found
 from recovery.errors import DataError, RecoverError, SolverError
 from recovery.text import did_you_mean
@@ -95,6 +95,16 @@ def build(
         raise Invalid([Fault((field,) if field in value else (), str(error))]) from error
     except RecoverError as error:
         raise Invalid([Fault((), str(error))]) from error
+
+
+def build_kind(table: Mapping[str, type], value: object) -> Any:
+    """An instance of the class of `table` that a mapping names by its key `kind`. Raises `Invalid`."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or kind not in table:
+        path: Path = () if kind is None else ("kind",)
+        shown = found(value if kind is None else kind)
+        raise Invalid([Fault(path, f"found {shown}; allowed: kind {choices(table)}{did_you_mean(kind, table)}")])
+    return build(table[kind], value, tag="kind", name=kind)
 
 
 def _keys(model: type[BaseModel]) -> str:

@@ -8,7 +8,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -30,7 +30,7 @@ from recovery.user import is_user_name, resolve, user_names
 
 
 @dataclass(frozen=True)
-class Scalar:
+class Single:
     """A component that is one value."""
 
     annotation: Any
@@ -80,13 +80,13 @@ def _accept_planted(name: str, target: Any) -> None:
         raise ParameterError(f"{name}.form is {target.form!r}; allowed: {choices(get_args(Form))}")
 
 
-COMPONENTS: dict[str, Scalar | Named | Choice | Record] = {
-    "n": Scalar(Annotated[int, Ge(1)]),
-    "d": Scalar(Annotated[int, Ge(1)]),
+COMPONENTS: dict[str, Single | Named | Choice | Record] = {
+    "n": Single(Annotated[int, Ge(1)]),
+    "d": Single(Annotated[int, Ge(1)]),
     "data": Choice("ensemble", ENSEMBLES, user="function"),
     "planted": Choice("kind", PLANTED, user="class", accept=_accept_planted),
-    "noise": Scalar(Annotated[float, Ge(0)]),
-    "noise_scale": Scalar(NoiseScale),
+    "noise": Single(Annotated[float, Ge(0)]),
+    "noise_scale": Single(NoiseScale),
     "architecture": Named(ARCHITECTURES),
     "patterns": Record(Patterns),
     "method": Choice("kind", METHODS, user="class", accept=_accept_method),
@@ -154,7 +154,7 @@ def canonical_json(value: object) -> str:
 def component(name: str, value: object, context: Context) -> Built:
     """Validate the component `name`. Raises `Invalid`."""
     kind = COMPONENTS[name]
-    if isinstance(kind, Scalar):
+    if isinstance(kind, Single):
         scalar = build_scalar(kind.annotation, value)
         return Built(scalar, None, scalar, scalar, canonical_json(scalar))
     if isinstance(kind, Named):
@@ -248,16 +248,3 @@ def _built(value: Any, tag: str | None, head: dict[str, Any]) -> Built:
     # a file is known by its content: where it lies is no part of a trial's identity
     identity = {key: item for key, item in resolved.items() if key != "path"} if _is_file(type(value)) else resolved
     return Built(value, tag, resolved, identity, canonical_json(identity))
-
-
-@lru_cache
-def known_paths() -> dict[str, tuple[str, ...]]:
-    """Component -> the keys that any of its classes has."""
-    paths: dict[str, tuple[str, ...]] = {}
-    for name, kind in COMPONENTS.items():
-        if isinstance(kind, Choice):
-            keys = [key for cls in kind.table.values() for key in model_of(cls).model_fields]
-            paths[name] = (kind.tag, *dict.fromkeys(keys))
-        else:
-            paths[name] = tuple(model_of(kind.cls).model_fields) if isinstance(kind, Record) else ()
-    return paths

@@ -16,7 +16,7 @@ _NAMES: dict[Any, str] = {
     type(None): "null",
     Any: "any value",
 }
-_SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+_SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "min_length": "of length >="}
 
 
 def describe(annotation: Any) -> str:

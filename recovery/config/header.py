@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Gt, Interval, MinLen
 from pydantic import Field
 
-from recovery.config.build import Fault, Invalid, build
-from recovery.config.describe import choices
+from recovery.config.build import Fault, Invalid, build, build_kind
+from recovery.config.describe import choices, keys_of
 from recovery.config.problems import ConfigError, Path, Place, Problem, found
 from recovery.errors import ParameterError
 from recovery.methods.columns import Columns
 from recovery.text import did_you_mean
+from recovery.types import Scalar
 
-Coordinate = bool | int | float | str | None
-Where = Annotated[Mapping[str, Coordinate], Field(description="a mapping of coordinates to values")]
+Where = Annotated[Mapping[str, Scalar], Field(description="a mapping of coordinates to values")]
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class Header:
     replicates: Annotated[int, Ge(1)] = 1
     backend: Literal["processes", "threading", "dask", "ray"] = "processes"
     needs: str = ""
+
+
+HEADER = (*keys_of(Header), "sampling", "claims", "report", "axes")
+"""The keys of a config that are no science fields."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class OrderClaim:
 
     of: str
     axis: str
-    values: Annotated[tuple[Coordinate | tuple[Coordinate, ...], ...], MinLen(2)]
+    values: Annotated[tuple[Scalar | tuple[Scalar, ...], ...], MinLen(2)]
     level: Annotated[float, Interval(gt=0, lt=1)] = 1e-3
     where: Where = field(default_factory=dict)
     source: str = ""
@@ -88,7 +92,7 @@ class TableClaim:
     of: str
     axis: str
     across: str
-    at: Annotated[tuple[Coordinate, ...], MinLen(1)]
+    at: Annotated[tuple[Scalar, ...], MinLen(1)]
     values: Mapping[str, tuple[float, ...]]
     error: Annotated[float, Gt(0)] | tuple[Annotated[float, Gt(0)], ...]
     errors: Mapping[str, Annotated[float, Gt(0)]] = field(default_factory=dict)
@@ -234,22 +238,12 @@ def build_claims(value: object) -> tuple[Claim, ...]:
     claims, faults = [], list[Fault]()
     for i, item in enumerate(value):
         try:
-            claims.append(_claim(item))
+            claims.append(build_kind(CLAIMS, item))
         except Invalid as error:
             faults += [Fault((i, *fault.path), fault.text, fault.key) for fault in error.faults]
     if faults:
         raise Invalid(faults)
     return tuple(claims)
-
-
-def _claim(item: object) -> Claim:
-    kind = item.get("kind") if isinstance(item, dict) else None
-    if not isinstance(kind, str) or kind not in CLAIMS:
-        path: Path = ("kind",) if kind is not None else ()
-        shown, hint = found(item if kind is None else kind), did_you_mean(kind, CLAIMS)
-        raise Invalid([Fault(path, f"found {shown}; allowed: kind {choices(CLAIMS)}{hint}")])
-    claim: Claim = build(CLAIMS[kind], item, tag="kind", name=kind)
-    return claim
 
 
 def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str], columns: Columns) -> Iterator[Fault]:

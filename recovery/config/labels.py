@@ -6,9 +6,9 @@ from itertools import accumulate
 from typing import Any
 
 from recovery.config.components import COMPONENTS, Built, Choice
-from recovery.config.points import Block, Point
-from recovery.config.sweep import Scalar
+from recovery.config.points import Block, Point, axes_of
 from recovery.config.values import same_as
+from recovery.types import Scalar
 
 
 class Labels:
@@ -19,7 +19,7 @@ class Labels:
     """
 
     def __init__(self, blocks: Sequence[Block]) -> None:
-        self.axes = tuple(dict.fromkeys(path for block in blocks for path in block.paths))
+        self.axes = axes_of(blocks)
         self.text = {path: _mapping_labels(path, blocks) for path in self.axes}
 
     def coordinates(self, block: Block, point: Point, parts: dict[str, Built]) -> dict[str, Scalar]:

@@ -2,25 +2,25 @@
 
 import copy
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recovery.config.axes import parse
-from recovery.config.build import Fault, Invalid, build
+from recovery.config.build import Fault, Invalid, build, build_kind
 from recovery.config.components import COMPONENTS, DEFAULTS, Context, silent
 from recovery.config.compose import Composer
-from recovery.config.describe import choices
-from recovery.config.header import Header, ReportSpec, build_claims, name_faults
+from recovery.config.describe import choices, keys_of
+from recovery.config.header import HEADER, Claim, Header, ReportSpec, build_claims, name_faults
 from recovery.config.labels import combinations
-from recovery.config.overrides import HEADER, override
-from recovery.config.points import Block
+from recovery.config.overrides import override
+from recovery.config.points import Block, axes_of
 from recovery.config.problems import ConfigError, MissingFileError, Place, Problem, found
 from recovery.config.reader import read, read_text
-from recovery.config.sampling import Boundary, Sampling, build_sampling, sampling_faults, size_faults
+from recovery.config.sampling import SAMPLINGS, Boundary, Sampling, sampling_faults, size_faults
 from recovery.config.sweep import Cell, Sweep
 from recovery.config.tree import Tree
 from recovery.errors import ParameterError
@@ -95,26 +95,23 @@ def from_document(document: dict[str, Any], *, trust: bool = False) -> Sweep:
     """
     tree = Tree({key: value for key, value in document.items() if key not in STORED}, "document")
     context = Context(Path(document.get("folder", ".")), document.get("files", {}))
-    header, problems = _header(tree)
+    parts, problems = _parts(tree)
     blocks, more = parse(tree)
-    if problems or more or header is None:
+    if problems or more or parts is None:
         raise ConfigError([*problems, *more])
 
     def compose() -> tuple[Cell, ...]:
         if not trust and (own := own_code(document)):
             text = f"runs code of {document.get('folder', 'its author')}: {', '.join(sorted(own))}; --trust allows it"
             raise ConfigError([Problem(Place(0, 0, 0, "the stored sweep"), "", text)])
-        return _cells(tree, header[0].seed, blocks, context, trust)
+        return _cells(tree, parts.header.seed, blocks, context, trust)
 
-    return _assemble(header, blocks, document, compose)
+    return _assemble(parts, blocks, document, compose)
 
 
 def own_code(document: Mapping[str, Any]) -> set[str]:
     """The names `module:attribute` of the user's code in a document."""
     return {name for field in (*COMPONENTS, "axes") for name in user_names(document.get(field))}
-
-
-Parts = tuple[Header, tuple[Any, ...], ReportSpec, Sampling]
 
 
 def find(path_or_name: str | Path) -> Path:
@@ -146,11 +143,21 @@ def _cells(tree: Tree, seed: int, blocks: list[Block], context: Context, trust: 
     return cells
 
 
+class _Parts(NamedTuple):
+    """What a config says beside its science fields and axes."""
+
+    header: Header
+    claims: tuple[Claim, ...]
+    report: ReportSpec
+    sampling: Sampling
+
+
 def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
-    header, problems = _header(tree)
+    parts, problems = _parts(tree)
     blocks, more = parse(tree)
+    axes = axes_of(blocks)
     add_folders([context.folder, Path.cwd()])
-    composer = Composer(tree, header[0].seed if header else 0, context)
+    composer = Composer(tree, parts.header.seed if parts else 0, context)
     cells = composer.cells(blocks)
     problems += more + composer.problems
     columns: Columns = COLUMNS
@@ -159,23 +166,24 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
         columns = union(columns_of(method) for method in dict.fromkeys(methods)) or COLUMNS
     except ParameterError as error:
         problems.append(tree.problem(("method",), str(error)))
-    if header is not None:
-        problems += [_placed(tree, (), fault) for fault in name_faults(header[1], header[2], _axes(blocks), columns)]
-        if not problems:
-            head, _, report, sampling = header
+    if parts is not None:
+        head, claims, report, sampling = parts
+        faults = list(name_faults(claims, report, axes, columns))
+        if not problems and not faults:
             sizes = [cell.setting.n for cell in cells]
-            faults = size_faults(sampling, head.replicates, len(cells))
-            problems += [_placed(tree, (), fault) for fault in faults]
-            faults = sampling_faults(sampling, head, report, _axes(blocks), sizes, columns)
-            problems += [_placed(tree, (), fault) for fault in faults]
-    if problems or header is None:
+            faults += size_faults(sampling, head.replicates, len(cells))
+            faults += sampling_faults(sampling, head, report, axes, sizes, columns)
+        problems += [_placed(tree, (), fault) for fault in faults]
+    if problems or parts is None:
         return None, problems
-    document = _document(tree, header, composer, cells, blocks)
-    return _assemble(header, blocks, document, lambda: cells), []
+    document = _document(tree, parts, composer, cells, axes)
+    return _assemble(parts, blocks, document, lambda: cells), []
 
 
-def _assemble(header: Parts, blocks: list[Block], document: dict[str, Any], compose: Any) -> Sweep:
-    head, claims, report, sampling = header
+def _assemble(
+    parts: _Parts, blocks: list[Block], document: dict[str, Any], compose: Callable[[], tuple[Cell, ...]]
+) -> Sweep:
+    head, claims, report, sampling = parts
     return Sweep(
         head.name,
         head.title,
@@ -186,38 +194,34 @@ def _assemble(header: Parts, blocks: list[Block], document: dict[str, Any], comp
         sampling,
         claims,
         report,
-        _axes(blocks),
+        axes_of(blocks),
         document,
         partial(combinations, tuple(blocks), document),
         compose,
     )
 
 
-def _axes(blocks: list[Block]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(path for block in blocks for path in block.paths))
-
-
-def _header(tree: Tree) -> tuple[Parts | None, list[Problem]]:
-    """The header, claims and report specification, and what is wrong with them or with the top-level keys."""
+def _parts(tree: Tree) -> tuple[_Parts | None, list[Problem]]:
+    """The parts, and what is wrong with them or with the top-level keys."""
     problems = []
     allowed = (*HEADER, *COMPONENTS)
     for key in tree.value:
         if key not in allowed:
             text = f"unknown key; allowed: {', '.join(allowed)}{did_you_mean(key, allowed)}"
             problems.append(tree.problem((key,), text, key=True))
-    names = [field.name for field in fields(Header)]
-    parts: list[Any] = []
-    for at, make in (
-        ((), lambda: build(Header, {key: tree.value[key] for key in names if key in tree.value})),
-        (("claims",), lambda: build_claims(tree.value.get("claims", []))),
-        (("report",), lambda: build(ReportSpec, tree.value.get("report", {}))),
-        (("sampling",), lambda: build_sampling(tree.value.get("sampling", {"kind": "uniform"}))),
+    parts: dict[str, Any] = {}
+    for name, make in (
+        ("header", lambda: build(Header, {key: tree.value[key] for key in keys_of(Header) if key in tree.value})),
+        ("claims", lambda: build_claims(tree.value.get("claims", []))),
+        ("report", lambda: build(ReportSpec, tree.value.get("report", {}))),
+        ("sampling", lambda: build_kind(SAMPLINGS, tree.value.get("sampling", {"kind": "uniform"}))),
     ):
         try:
-            parts.append(make())
+            parts[name] = make()
         except Invalid as error:
+            at = () if name == "header" else (name,)
             problems += [_placed(tree, at, fault) for fault in error.faults]
-    return (parts[0], parts[1], parts[2], parts[3]) if len(parts) == 4 else None, problems
+    return _Parts(**parts) if len(parts) == 4 else None, problems
 
 
 def _placed(tree: Tree, at: tuple[str, ...], fault: Fault) -> Problem:
@@ -225,16 +229,13 @@ def _placed(tree: Tree, at: tuple[str, ...], fault: Fault) -> Problem:
 
 
 def _document(
-    tree: Tree, header: Parts, composer: Composer, cells: tuple[Cell, ...], blocks: list[Block]
+    tree: Tree, parts: _Parts, composer: Composer, cells: tuple[Cell, ...], axes: tuple[str, ...]
 ) -> dict[str, Any]:
     """The config as plain data, with defaults filled in wherever no axis reaches; without where its trials run."""
-    head, _, _, sampling = header
-    document: dict[str, Any] = {
-        field.name: getattr(head, field.name) for field in fields(head) if field.name not in ("backend", "needs")
-    }
-    if isinstance(sampling, Boundary):
-        document["sampling"] = {"kind": "boundary", **asdict(sampling)}
-    reached = {path.split(".")[0] for block in blocks for path in block.paths}
+    document = {name: value for name, value in asdict(parts.header).items() if name not in ("backend", "needs")}
+    if isinstance(parts.sampling, Boundary):
+        document["sampling"] = {"kind": "boundary", **asdict(parts.sampling)}
+    reached = {path.split(".")[0] for path in axes}
     for name in COMPONENTS:
         part = composer.built.get((name,))
         if name not in reached and part is not None:

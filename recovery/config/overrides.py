@@ -4,15 +4,15 @@ from typing import Any
 
 from recovery.config.axes import RESERVED
 from recovery.config.components import COMPONENTS
+from recovery.config.header import HEADER
 from recovery.config.paths import all_paths, path_fault
 from recovery.config.problems import ConfigError, Place, Problem
 from recovery.config.reader import read_value
 from recovery.config.tree import Tree
 from recovery.text import did_you_mean
 
-SHAPES = {"start", "stop", "step", "logspace", "times"}
+AXIS_KEYS = {"start", "stop", "step", "logspace", "times"}
 """Keys of which only an axis has values."""
-HEADER = ("name", "title", "source", "seed", "replicates", "backend", "needs", "sampling", "claims", "report", "axes")
 
 
 def override(tree: Tree, text: str, rank: int) -> list[Problem]:
@@ -30,7 +30,7 @@ def override(tree: Tree, text: str, rank: int) -> list[Problem]:
     except ConfigError as error:
         return [Problem(place, path, f"{problem.text} (column {problem.place.column})") for problem in error.problems]
     root = path.split(".")[0]
-    if root in COMPONENTS and isinstance(value, dict) and SHAPES & set(value):
+    if root in COMPONENTS and isinstance(value, dict) and AXIS_KEYS & set(value):
         return [Problem(place, path, f"found values of an axis; write `--set 'axes.{path}={value_text}'`")]
     if root not in HEADER:
         fault = path_fault(path, tree)

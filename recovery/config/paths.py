@@ -1,40 +1,47 @@
 """Dotted paths: which fields can be an axis or be overridden."""
 
-from recovery.config.components import COMPONENTS, Choice, known_paths
+from functools import lru_cache
+
+from recovery.config.build import model_of
+from recovery.config.components import COMPONENTS, Choice, Record
 from recovery.config.tree import Tree
 from recovery.text import did_you_mean
-from recovery.user import is_user_name
+from recovery.user import user_names
 
 
-def path_fault(path: str, tree: Tree) -> str | None:
-    """Why `path` cannot be an axis, or None if it can."""
-    root, _, rest = path.partition(".")
-    known = known_paths()
-    everything = all_paths()
-    if root not in known:
-        allowed = f"{', '.join(known)} and what is in them"
-        return f"is no field that can be an axis; allowed: {allowed}{did_you_mean(path, everything)}"
-    if rest and rest.split(".")[0] not in known[root] and not _is_open(root, tree):
-        allowed = ", ".join(f"{root}.{key}" for key in known[root]) or f"{root} alone, which is one value"
-        return f"is no field of {root}; allowed: {allowed}{did_you_mean(path, everything)}"
-    return None
-
-
-def _is_open(root: str, tree: Tree) -> bool:
-    """Whether the component may be a user's own, whose parameters only its cells can tell."""
-    kind = COMPONENTS[root]
-    return isinstance(kind, Choice) and kind.user is not None and _names_user(tree.value)
-
-
-def _names_user(value: object) -> bool:
-    if isinstance(value, dict):
-        return any(_names_user(item) for item in value.values())
-    if isinstance(value, list):
-        return any(_names_user(item) for item in value)
-    return is_user_name(value)
+@lru_cache
+def known_paths() -> dict[str, tuple[str, ...]]:
+    """Component -> the keys that any of its classes has."""
+    paths: dict[str, tuple[str, ...]] = {}
+    for name, kind in COMPONENTS.items():
+        if isinstance(kind, Choice):
+            keys = [key for cls in kind.table.values() for key in model_of(cls).model_fields]
+            paths[name] = (kind.tag, *dict.fromkeys(keys))
+        else:
+            paths[name] = tuple(model_of(kind.cls).model_fields) if isinstance(kind, Record) else ()
+    return paths
 
 
 def all_paths() -> list[str]:
     """Every path that some config may have below its science fields."""
     known = known_paths()
     return [*known, *(f"{name}.{key}" for name, keys in known.items() for key in keys)]
+
+
+def path_fault(path: str, tree: Tree) -> str | None:
+    """Why `path` cannot be an axis, or None if it can."""
+    root, _, rest = path.partition(".")
+    known = known_paths()
+    if root not in known:
+        allowed = f"{', '.join(known)} and what is in them"
+        return f"is no field that can be an axis; allowed: {allowed}{did_you_mean(path, all_paths())}"
+    if rest and rest.split(".")[0] not in known[root] and not _is_open(root, tree):
+        allowed = ", ".join(f"{root}.{key}" for key in known[root]) or f"{root} alone, which is one value"
+        return f"is no field of {root}; allowed: {allowed}{did_you_mean(path, all_paths())}"
+    return None
+
+
+def _is_open(root: str, tree: Tree) -> bool:
+    """Whether the component may be a user's own, whose parameters only its cells can tell."""
+    kind = COMPONENTS[root]
+    return isinstance(kind, Choice) and kind.user is not None and any(user_names(tree.value))

@@ -1,7 +1,7 @@
 """The points of a block of axes: every combination of their values, with multiples worked out and filters applied."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,11 @@ class Block:
         if self.include and not any(_agrees(point, condition) for condition in self.include):
             return False
         return not any(_agrees(point, condition) for condition in self.exclude)
+
+
+def axes_of(blocks: Iterable[Block]) -> tuple[str, ...]:
+    """The paths of all blocks, each once."""
+    return tuple(dict.fromkeys(path for block in blocks for path in block.paths))
 
 
 def _agrees(point: Point, condition: Agreement) -> bool:

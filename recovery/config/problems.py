@@ -78,7 +78,8 @@ def found(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        text = "{" + ", ".join(f"{key}: {found(item)}" for key, item in list(value.items())[:4]) + "}"
+        text = "{" + ", ".join(f"{key}: {found(item)}" for key, item in list(value.items())[:4])
+        text += ", ...}" if len(value) > 4 else "}"
     elif isinstance(value, list):
         text = "[" + ", ".join(found(item) for item in value[:6]) + (", ...]" if len(value) > 6 else "]")
     else:

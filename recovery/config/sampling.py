@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from annotated_types import Ge
 
-from recovery.config.build import Fault, Invalid, build
+from recovery.config.build import Fault
 from recovery.config.describe import choices
 from recovery.config.header import Header, ReportSpec
-from recovery.config.problems import Path, found
+from recovery.config.problems import Path
 from recovery.methods.columns import Columns
 from recovery.text import did_you_mean
 
@@ -36,17 +36,6 @@ MOST_TRIALS = 10_000_000
 """Of one sweep: each is planned in memory."""
 
 SAMPLINGS: dict[str, type[Any]] = {"uniform": Even, "boundary": Boundary}
-
-
-def build_sampling(value: object) -> Sampling:
-    """Raises `Invalid`."""
-    kind = value.get("kind") if isinstance(value, dict) else None
-    if not isinstance(kind, str) or kind not in SAMPLINGS:
-        shown, hint = found(value if kind is None else kind), did_you_mean(kind, SAMPLINGS)
-        path = ("kind",) if kind is not None else ()
-        raise Invalid([Fault(path, f"found {shown}; allowed: kind {choices(SAMPLINGS)}{hint}")])
-    sampling: Sampling = build(SAMPLINGS[kind], value, tag="kind", name=kind)
-    return sampling
 
 
 def size_faults(sampling: Sampling, replicates: int, cells: int) -> Iterator[Fault]:

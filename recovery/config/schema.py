@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from recovery.config.build import STRICT, model_of
-from recovery.config.components import COMPONENTS, DEFAULTS, Choice, Named, Record, Scalar
+from recovery.config.components import COMPONENTS, DEFAULTS, Choice, Named, Record, Single
 from recovery.config.describe import keys_of
 from recovery.config.header import CLAIMS, Header, ReportSpec
 from recovery.config.sampling import SAMPLINGS
@@ -50,8 +50,8 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
-def _annotation(kind: Scalar | Named | Choice | Record) -> Any:
-    if isinstance(kind, Scalar):
+def _annotation(kind: Single | Named | Choice | Record) -> Any:
+    if isinstance(kind, Single):
         return kind.annotation
     if isinstance(kind, Named):
         return Literal[tuple(kind.table)] | Annotated[str, Field(pattern=USER_NAME)]

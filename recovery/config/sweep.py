@@ -13,10 +13,9 @@ from recovery.instances.draw import Setting
 from recovery.methods.columns import Columns, columns_of, union
 from recovery.methods.method import Method
 from recovery.programs.architecture import Architecture
+from recovery.types import Scalar
 
 ID_BYTES = 8
-
-Scalar = int | float | str | bool | None
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from recovery.errors import ParameterError, RecoverError
-from recovery.types import Array
-
-Value = bool | int | float | str | None
+from recovery.types import Array, Scalar
 
 LARGEST_INTEGER = 2**63 - 1
 """Stored integers have 64 bits."""
@@ -159,7 +157,7 @@ def union(declared: Iterable[Columns]) -> dict[str, Column]:
     return found
 
 
-def checked(measured: object, columns: Columns) -> dict[str, Value]:
+def checked(measured: object, columns: Columns) -> dict[str, Scalar]:
     """What a method measured, each value as the plain type of its column; None for a column that is left out.
 
     Raises `ColumnError` for anything but a mapping, an undeclared column, or a value of another type, and
@@ -209,12 +207,12 @@ def _is_infinite(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and not math.isfinite(value)
 
 
-def _plain(name: str, kind: type, value: Any) -> Value:
+def _plain(name: str, kind: type, value: Any) -> Scalar:
     if value is None:
         return None
     if not isinstance(value, KINDS[kind]) or (isinstance(value, (bool, np.bool_)) and kind is not bool):
         raise ColumnError(f"column {name!r} holds {kind.__name__}, found {type(value).__name__}: {value!r:.60}")
-    plain: Value = kind(value)
+    plain: Scalar = kind(value)
     if isinstance(plain, int) and not -LARGEST_INTEGER - 1 <= plain <= LARGEST_INTEGER:
         raise ColumnError(f"column {name!r} holds integers of 64 bits, found {plain}")
     if isinstance(plain, str) and not plain.isprintable() and "\\ud" in ascii(plain):

@@ -11,7 +11,6 @@ import numpy as np
 from recovery.conditions.ties import reaches, twins
 from recovery.instances.draw import Instance
 from recovery.instances.patterns import patterns_of
-from recovery.methods.columns import Value
 from recovery.methods.ladder import NOT_PLANTED, Decision, Ladder
 from recovery.methods.method import Measurement
 from recovery.methods.representation import (
@@ -28,7 +27,7 @@ from recovery.programs.orthonormal import ranks_are_sure
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Solution
 from recovery.solvers.table import find_solver
-from recovery.types import Array, Mask
+from recovery.types import Array, Mask, Scalar
 
 ProgramKind = Literal["gated", "exact"]
 PROGRAMS: dict[str, type[Program]] = {program.kind: program for program in (GatedProgram, ExactProgram)}
@@ -171,9 +170,9 @@ class PlantedProgram:
             **self.certified(certificate),
         )
 
-    def certified(self, certificate: Certificate) -> dict[str, Value]:
+    def certified(self, certificate: Certificate) -> dict[str, Scalar]:
         """A certificate's columns."""
-        columns: dict[str, Value] = {
+        columns: dict[str, Scalar] = {
             "objective": certificate.objective,
             "dual_objective": certificate.dual_objective,
             "gap": certificate.gap,

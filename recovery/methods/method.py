@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Protocol
 
 from recovery.instances.draw import Instance
-from recovery.methods.columns import COLUMNS, Columns, Value
+from recovery.methods.columns import COLUMNS, Columns
 from recovery.programs.architecture import Architecture
-from recovery.types import Array
+from recovery.types import Array, Scalar
 
 Verdict = Literal["recovered", "not_unique", "not_optimal", "undecided"]
 """The planted weights are the unique optimum; are at best one of several; are no optimum; or none was proved."""
 CertificateKind = Literal["isometry", "dual", "duplicate", "gap", "none"]
 
 
-class Measurement(dict[str, Value]):
+class Measurement(dict[str, Scalar]):
     """The measured columns of one trial; a column left out is null. `measured.recovered` reads a column.
 
     trajectory: a record of the way, named arrays whose first axis is time, stored beside the rows.
@@ -27,7 +27,7 @@ class Measurement(dict[str, Value]):
             return self.get(name)
         raise AttributeError(f"no column {name!r}")
 
-    def having(self, **columns: Value) -> "Measurement":
+    def having(self, **columns: Scalar) -> "Measurement":
         """A copy with these columns set."""
         copy = Measurement(self, **columns)
         copy.trajectory = self.trajectory
@@ -49,7 +49,7 @@ class Method(Protocol):
 
     columns: ClassVar[Columns]
 
-    def __call__(self, instance: Instance, architecture: Architecture) -> Mapping[str, Value]:
+    def __call__(self, instance: Instance, architecture: Architecture) -> Mapping[str, Scalar]:
         """The measured columns, those that it declares; one left out is null."""
         ...
 

@@ -12,13 +12,13 @@ from recovery.errors import DataError, ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Standard
 from recovery.instances.network import PlantedNetwork
-from recovery.methods.columns import Column, Columns, Value, select
+from recovery.methods.columns import Column, Columns, select
 from recovery.programs.architecture import Architecture
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import count_operations, exact, from_samples
 from recovery.tensors.learner import Learned, learn
 from recovery.tensors.polish import random_starts, search
-from recovery.types import Array, Rng
+from recovery.types import Array, Rng, Scalar
 
 MOST_DIRECTIONS = 10
 """`auto` contracts with so many directions: all of them up to d = 10; the pairs cost their square."""
@@ -101,7 +101,7 @@ class Tensor:
         steps = self.evaluations if self.polish == "lm" else 0
         return 1e-2 + moments + 2e-10 * p**2 * (min(n, 50 * p) * steps + n * min(steps, 10))
 
-    def __call__(self, instance: Instance, architecture: Architecture) -> dict[str, Value]:
+    def __call__(self, instance: Instance, architecture: Architecture) -> dict[str, Scalar]:
         """Learn from the instance. Raises `ParameterError` for what `check` refuses, `DataError` for another target."""
         self.check(instance.setting, architecture)
         target = instance.planted
@@ -109,7 +109,7 @@ class Tensor:
             raise DataError("method tensor compares with a planted network, and this model planted another thing")
         planted, rng = target.network.unit(), instance.streams.training
         learned = self._learn(instance, planted, rng)
-        row: dict[str, Value] = {
+        row: dict[str, Scalar] = {
             "units_found": learned.rank,
             "outcome": learned.status.label,
             "reason": learned.status.meaning,

@@ -16,8 +16,9 @@ from recovery.methods.columns import Columns
 from recovery.store.folder import TRIALS, Folder
 from recovery.store.grid import merge
 from recovery.store.parts import PROVENANCE, list_parts, read_parts
-from recovery.store.schema import Coordinate, row_schema
+from recovery.store.schema import row_schema
 from recovery.store.trajectories import TRAJECTORIES, merge_records, split_records
+from recovery.types import Scalar
 
 ROWS_A_PART = 500_000
 BYTES_A_PART = 64 * 2**20
@@ -67,7 +68,7 @@ def add_columns(
     folder: Folder,
     types: Mapping[str, pa.DataType],
     columns: Columns,
-    coordinates: Mapping[str, Mapping[str, Coordinate]],
+    coordinates: Mapping[str, Mapping[str, Scalar]],
 ) -> None:
     """Give the rows of parts written under a smaller plan the columns of the grown one.
 

@@ -6,11 +6,10 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from recovery.methods.columns import COLUMNS, Column, Columns
+from recovery.types import Scalar
 
 Status = Literal["ok", "failed", "timeout", "killed"]
 FAILURES: tuple[Status, ...] = ("failed", "timeout", "killed")
-
-Coordinate = int | float | str | bool | None
 
 IDENTITY: dict[str, pa.DataType] = {"trial_id": pa.string(), "sweep": pa.string(), "replicate": pa.int64()}
 CIRCUMSTANCE: dict[str, pa.DataType] = {
@@ -35,7 +34,7 @@ def arrow_type(column: Column) -> pa.DataType:
     return _ARROW[column.kind]
 
 
-def coordinate_types(cells: Iterable[Mapping[str, Coordinate]]) -> dict[str, pa.DataType]:
+def coordinate_types(cells: Iterable[Mapping[str, Scalar]]) -> dict[str, pa.DataType]:
     """Column -> Arrow type, from the values that it takes: numbers of both kinds are float64, mixtures text."""
     seen: dict[str, set[type]] = {}
     for coordinates in cells:

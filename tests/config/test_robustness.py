@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recovery.config import ConfigError, load
-from recovery.config.components import COMPONENTS, known_paths
-from recovery.config.header import CLAIMS
-from recovery.config.overrides import HEADER
+from recovery.config.components import COMPONENTS
+from recovery.config.header import CLAIMS, HEADER
+from recovery.config.paths import all_paths
 
 from .sweeps import load_fields
 
-PATHS = [*COMPONENTS, *(f"{name}.{key}" for name, keys in known_paths().items() for key in keys)]
+PATHS = all_paths()
 WORDS = st.sampled_from(["gaussian", "file", "relu", "linear", "min_norm", "auto", "n", "d", "", "x", *CLAIMS])
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-3, 9), st.floats(), WORDS)
 KEYS = st.sampled_from(
