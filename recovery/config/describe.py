@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from recovery.types import Scalar
+
 _NAMES: dict[Any, str] = {
     int: "an integer",
     float: "a number",
@@ -16,6 +18,7 @@ _NAMES: dict[Any, str] = {
     type(None): "null",
     Any: "any value",
 }
+_PLAIN = frozenset(get_args(Scalar))
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "min_length": "of length >="}
 
 
@@ -31,7 +34,9 @@ def describe(annotation: Any) -> str:
     if origin is Literal:
         return choices(get_args(annotation))
     if origin in (Union, types.UnionType):
-        return " or ".join(describe(member) for member in get_args(annotation))
+        members = get_args(annotation)
+        plain = [] if _PLAIN - set(members) else ["a plain value"]
+        return " or ".join([*plain, *(describe(member) for member in members if not plain or member not in _PLAIN)])
     if origin in (list, tuple):
         members = [member for member in get_args(annotation) if member is not Ellipsis]
         if origin is tuple and Ellipsis not in get_args(annotation):

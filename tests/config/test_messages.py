@@ -123,6 +123,18 @@ def changed(old: str, new: str) -> str:
         pytest.param("a: &a [*a]\n", "1:4", ["alias to something around itself"], id="alias-of-itself"),
         pytest.param("[" * 2_000, "1:1", ["nested deeper"], id="deep-nesting"),
         pytest.param(
+            changed("axes:", "claims: [{kind: order, of: recovered, axis: n, values: [4]}]\naxes:"),
+            "8:56: claims[0].values",
+            ["found [4]; allowed: a list (each a plain value or a list (each a plain value)) of length >= 2"],
+            id="short-list",
+        ),
+        pytest.param(
+            changed("noise: 0", "noise: {a: 1, b: 2, c: 3, d: 4, e: 5}"),
+            "5:8: noise",
+            ["found {a: 1, b: 2, c: 3, d: 4, ...}"],
+            id="long-mapping",
+        ),
+        pytest.param(
             changed("axes:", "claims: [{kind: treshold}]\naxes:"),
             "8:17: claims[0].kind",
             ["did you mean 'threshold'?"],
