@@ -5,11 +5,17 @@ import re
 from collections.abc import Iterable
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def is_plain(text: str) -> bool:
     """Whether text has no control characters but line breaks and tabs, and no half of a character."""
     return _CONTROL.search(text) is None
+
+
+def has_half_a_character(text: str) -> bool:
+    """Whether text has a lone surrogate, which no file can hold."""
+    return _HALF.search(text) is not None
 
 
 def printable(text: str) -> str:

@@ -188,7 +188,7 @@ class PlantedProgram:
         """Where nothing can be recovered: whether the gap proves the optimum."""
         if certificate.proves_optimal:
             return row.having(certificate="gap")
-        return row.having(verdict="undecided", certificate="none", reason=f"a solve: {solution.outcome.value}")
+        return row.undecided(f"a solve: {solution.outcome.value}")
 
     def settle(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
         """What a solution proves of planted weights that the ladder left open, or why it proves nothing.
@@ -197,9 +197,8 @@ class PlantedProgram:
         interpolant of the same cost proves nothing that rounding could not undo, unless the tie has a reason.
         """
         if not self.ladder.feasible:
-            return row.having(verdict="undecided", certificate="none")
-        planted = float(self.program.norms(self.planted).sum())
-        if certificate.feasible and certificate.objective + certificate.doubt < planted * (1.0 - LOWER):
+            return row.undecided(row.reason)
+        if certificate.feasible and self.is_cheaper(certificate):
             return row.having(recovered=False, verdict="not_optimal", certificate="gap")
         if row.verdict == "not_unique":
             return row
@@ -207,20 +206,24 @@ class PlantedProgram:
         if elsewhere and self.shares_its_cost():
             return row.having(recovered=False, verdict="not_unique", certificate="gap")
         reason = OPEN_TIE if elsewhere else f"{row.reason}; a solve: {solution.outcome.value}"
-        return row.having(verdict="undecided", certificate="none", reason=reason)
+        return row.undecided(reason)
 
     def judge(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
         """P1's rule on a certified solution: recovered when no entry deviates by more than DEVIATION_TOLERANCE."""
         if not certificate.proves_optimal and certificate.error > DEVIATION_TOLERANCE:
-            return row.having(verdict="undecided", certificate="none", reason=f"a solve: {solution.outcome.value}")
+            return row.undecided(f"a solve: {solution.outcome.value}")
         if not self.ladder.feasible:
-            return row.having(verdict="undecided", certificate="none", reason=NOT_PLANTED)
+            return row.undecided(NOT_PLANTED)
         row = row.having(certificate="gap" if certificate.proves_optimal else "none")
         if row.max_deviation <= DEVIATION_TOLERANCE:
             return row.having(recovered=True, verdict="recovered")
-        planted = float(self.program.norms(self.planted).sum())
-        lower = certificate.proves_optimal and certificate.objective + certificate.doubt < planted * (1.0 - LOWER)
+        lower = certificate.proves_optimal and self.is_cheaper(certificate)
         return row.having(recovered=False, verdict="not_optimal" if lower else "not_unique")
+
+    def is_cheaper(self, certificate: Certificate) -> bool:
+        """Whether weights cost less than the planted ones, by more than their residual can be worth."""
+        planted = float(self.program.norms(self.planted).sum())
+        return certificate.objective + certificate.doubt < planted * (1.0 - LOWER)
 
 
 def convex_prediction(instance: Instance, architecture: Architecture) -> Array | None:

@@ -12,6 +12,7 @@ from recovery.methods.convex import DEVIATION_TOLERANCE
 from recovery.methods.method import Measurement
 from recovery.methods.representation import planted_neurons
 from recovery.programs.architecture import Architecture
+from recovery.programs.certificate import relative
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class LeastSquares:
             test_distance=None
             if instance.test is None
             else float(np.linalg.norm(instance.test @ w - instance.planted.labels(instance.test))),
-            primal_residual=float(np.linalg.norm(instance.X @ w - instance.y) / np.linalg.norm(instance.y)),
+            primal_residual=relative(
+                float(np.linalg.norm(instance.X @ w - instance.y)), float(np.linalg.norm(instance.y))
+            ),
             pattern_count=0,
             solver="lstsq",
         )

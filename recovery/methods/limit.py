@@ -8,13 +8,18 @@ from annotated_types import Interval
 
 from recovery.conditions.isometry import planted_dual
 from recovery.errors import ParameterError
-from recovery.instances.draw import Instance
+from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import Columns, select
 from recovery.methods.method import Measurement
 from recovery.methods.representation import planted_neurons
 from recovery.programs.architecture import Architecture
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
 from recovery.types import Array
+
+KNOWN = (
+    "a limit is known for one ReLU neuron under relu, and for two opposite or two orthogonal ones under relu_norm "
+    "(tilt for the orthogonal ones only)"
+)
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,21 @@ class Limit:
     degrees: Annotated[float, Interval(ge=-180, le=180)] = 90.0
     tilt: Annotated[float, Interval(ge=0, le=90)] = 0.0
 
+    def check(self, setting: Setting, architecture: Architecture) -> None:
+        """Refuse, before anything runs, what has no known limit. Raises `ParameterError`."""
+        one = architecture.plain and not self.tilt
+        two = architecture.normalization == "after" and not architecture.skip
+        k, form = setting.planted.neurons, setting.planted.form
+        if form not in ("relu", "normalized_relu") or not ((one and k == 1) or (two and k == 2)):
+            raise ParameterError(f"{KNOWN}; found planted {form}, k = {k}, {architecture.name}, tilt {self.tilt:g}")
+
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
+        self.check(instance.setting, architecture)
         planted, X = planted_neurons(instance), instance.X
         t = np.deg2rad(self.degrees)
         W = planted.directions
         rng = instance.streams.hyperplane
-        predicted, second = self._prediction(architecture, W, t)
+        predicted, second = self._prediction(W, t)
         if second is None:
             second = _orthogonal(rng.standard_normal((W.shape[0], 1))[:, 0], W[:, :1])
         h = np.cos(t) * W[:, 0] + np.sin(t) * second
@@ -48,22 +62,17 @@ class Limit:
         value = None if lam is None else float(own.over((X @ h >= 0)[:, None]).dual_norms(lam)[0])
         return Measurement(isometry_value=value, predicted=predicted, redraws=planted.redraws)
 
-    def _prediction(self, architecture: Architecture, W: Array, t: float) -> tuple[float, Array | None]:
+    def _prediction(self, W: Array, t: float) -> tuple[float, Array | None]:
         """The limit, and the direction towards which h turns, None if any orthogonal one will do."""
-        k = W.shape[1]
-        if architecture.plain and k == 1 and not self.tilt:
+        if W.shape[1] == 1:
             return float(relu_limit(np.cos(t))), None
-        if architecture.normalization == "after" and not architecture.skip and k == 2:
-            cosine = float(W[:, 0] @ W[:, 1])
-            if abs(cosine + 1) < 1e-12 and not self.tilt:
-                return float(opposite_limit(np.cos(t))), None
-            if abs(cosine) < 1e-12:
-                flat = np.cos(np.deg2rad(self.tilt))
-                return float(orthogonal_limit(flat * np.cos(t), flat * np.sin(t))), W[:, 1]
-        raise ParameterError(
-            "a limit is known for one neuron under relu, and for two opposite or two orthogonal ones under relu_norm "
-            f"(tilt for the orthogonal ones only); found {k} under {architecture}, tilt {self.tilt:g}"
-        )
+        cosine = float(W[:, 0] @ W[:, 1])
+        if abs(cosine + 1) < 1e-12 and not self.tilt:
+            return float(opposite_limit(np.cos(t))), None
+        if abs(cosine) < 1e-12:
+            flat = np.cos(np.deg2rad(self.tilt))
+            return float(orthogonal_limit(flat * np.cos(t), flat * np.sin(t))), W[:, 1]
+        raise ParameterError(f"{KNOWN}; found two with cosine {cosine:.3g}, tilt {self.tilt:g}")
 
     def cost(self, n: int, d: int) -> float:
         return 1e-4 + n * d * d * 1e-9

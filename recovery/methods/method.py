@@ -33,6 +33,10 @@ class Measurement(dict[str, Scalar]):
         copy.trajectory = self.trajectory
         return copy
 
+    def undecided(self, reason: str | None) -> "Measurement":
+        """A copy without a verdict, and why there is none."""
+        return self.having(verdict="undecided", certificate="none", reason=reason)
+
     def recording(self, trajectory: Mapping[str, Array] | None) -> "Measurement":
         """A copy with this record of the way."""
         copy = Measurement(self)

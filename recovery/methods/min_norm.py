@@ -4,18 +4,21 @@ Under `solver: auto` a noiseless trial is decided before it is solved (`recovery
 rung decided.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
+
+import numpy as np
 
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
 from recovery.methods.convex import PlantedProgram, ProgramKind
-from recovery.methods.fitted import fitted_network
 from recovery.methods.ladder import Decision
 from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable
 from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
+from recovery.programs.networks import merge, network_of
 from recovery.solvers.table import find_solver
 from recovery.types import Array
 
@@ -57,14 +60,14 @@ class MinNorm:
         instance = with_searched_patterns(instance, architecture, self.program, None)
         problem = PlantedProgram.of(instance, architecture, self.program)
         row, weights = self._measure(problem)
-        return row.recording(fitted_network(problem, weights)) if self.distances else row
+        return row.recording(_network(problem, weights)) if self.distances else row
 
     def _measure(self, problem: PlantedProgram) -> tuple[Measurement, Array]:
         """The measurement, and the weights that it is of."""
         row = problem.drawn()
         if problem.noiseless and (problem.blank or not problem.sure):
             reason = BLANK if problem.blank else UNSURE
-            return row.having(verdict="undecided", certificate="none", reason=reason), problem.planted
+            return row.undecided(reason), problem.planted
         if not problem.noiseless or self.solver != "auto":
             solution, certificate = problem.solve(self.solver)
             row = problem.measure(row, solution, certificate)
@@ -86,3 +89,24 @@ class MinNorm:
             proved = measured.having(recovered=True, verdict="recovered", certificate="dual")
             return problem.recovered(proved, optimum), solution.W
         return problem.settle(measured, solution, certificate), solution.W
+
+
+def _network(problem: PlantedProgram, V: Array) -> Mapping[str, Array] | None:
+    """The network of weights V, f(x) = linear.x + sum_i sizes_i (neurons_i.x)_+, as a record for its drawing.
+
+    `data` (1, n, 2), `labels` (1, n), `neurons` (1, m, 2), `sizes` (1, m), `linear` (1, 2), as
+    `recovery.report.figures.surface` draws them; None but for an exact program of plain neurons with two inputs.
+    """
+    architecture, instance = problem.architecture, problem.instance
+    plain = architecture.normalization == "none" and architecture.slope == 0.0
+    if not problem.program.has_cones or not plain or instance.X.shape[1] != 2 or problem.program.groups.rank != 2:
+        return None
+    small = merge(network_of(problem.program, V, architecture))
+    unit = small.inner / np.linalg.norm(small.inner, axis=1, keepdims=True)
+    return {
+        "data": instance.X[None],
+        "labels": instance.y[None],
+        "neurons": unit[None],
+        "sizes": small.sizes()[None],
+        "linear": np.zeros((1, 2)) if small.skip is None else small.skip[None],
+    }

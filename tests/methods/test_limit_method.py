@@ -4,7 +4,7 @@ import pytest
 from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
-from recovery.instances.planted import NormalizedRelu, Planted, Relu
+from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.methods.limit import Limit
 from recovery.programs.architecture import ARCHITECTURES
 
@@ -39,6 +39,21 @@ def test_at_the_planted_neuron_itself_both_are_one() -> None:
     np.testing.assert_allclose(measure(Relu(k=1), "relu", 50, 0.0), 1)
 
 
-def test_other_settings_have_no_known_limit() -> None:
-    with pytest.raises(ParameterError, match="found 2 under relu"):
-        measure(Relu(k=2), "relu", 50, 10.0)
+@pytest.mark.parametrize(
+    ("planted", "architecture", "tilt"),
+    [
+        (Relu(k=2), "relu", 0.0),
+        (Relu(k=1), "relu", 5.0),
+        (Relu(k=1), "relu_norm", 0.0),
+        (Linear(), "relu", 0.0),
+        (NormalizedRelu(k=2, geometry="basis"), "relu", 0.0),
+    ],
+)
+def test_other_settings_are_refused_before_anything_is_drawn(planted: Planted, architecture: str, tilt: float) -> None:
+    with pytest.raises(ParameterError, match="a limit is known for one ReLU neuron"):
+        Limit(10.0, tilt).check(Setting(50, 4, planted=planted), ARCHITECTURES[architecture])
+
+
+def test_neurons_at_another_angle_have_no_known_limit() -> None:
+    with pytest.raises(ParameterError, match="found two with cosine 0"):
+        measure(NormalizedRelu(k=2, geometry="angle", angle=60.0), "relu_norm", 50, 10.0)

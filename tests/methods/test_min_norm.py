@@ -7,7 +7,7 @@ import pytest
 
 from recovery.errors import ParameterError, SolverError
 from recovery.instances.draw import Setting, draw
-from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar
+from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar, UserEnsemble
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.least_squares import LeastSquares
@@ -147,6 +147,12 @@ def test_least_squares_recovers_from_n_equal_d():
         assert (measured.absolute_distance < 1e-8) == recovers
     with pytest.raises(ParameterError, match="linear"):
         LeastSquares().check(Setting(5, 5, planted=Relu()), "relu")
+
+
+def test_least_squares_of_rows_of_zeros_is_not_unique():
+    instance = draw(Setting(5, 3, ensemble=UserEnsemble(lambda rng, n, d: np.zeros((n, d)))), np.random.default_rng(0))
+    measured = LeastSquares()(instance, SKIP)
+    assert (measured.verdict, measured.primal_residual) == ("not_unique", 0.0)
 
 
 def test_a_linear_model_needs_a_skip_connection():

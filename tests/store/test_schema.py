@@ -59,6 +59,7 @@ def test_two_methods_that_disagree_about_a_column_are_refused() -> None:
         ({"active_groups": 2.0}, ColumnError, "'active_groups' holds int, found float"),
         ({"active_groups": 2**63}, ColumnError, "64 bits"),
         ({"solver": "\ud800"}, ColumnError, "half a character"),
+        ({"solver": "a\n\\ud\ud800"}, ColumnError, "half a character"),
         ({"recoverd": True}, ColumnError, "'recoverd' is not declared"),
         ({"gap": float("nan")}, NotFiniteError, "gap = nan"),
         ({"gap": np.float64("inf")}, NotFiniteError, "gap = inf"),
@@ -73,6 +74,7 @@ def test_a_value_that_its_column_cannot_hold_is_named(measured: object, error: t
 
 def test_values_of_numpy_become_plain_ones() -> None:
     columns = select("recovered", "gap", "active_groups", "solver")
+    assert checked({"solver": "two\nlines of \\ud"}, select("solver")) == {"solver": "two\nlines of \\ud"}
     plain = checked({"recovered": np.True_, "gap": np.float32(0.5), "active_groups": np.int32(3)}, columns)
     assert plain == {"recovered": True, "gap": 0.5, "active_groups": 3, "solver": None}
     assert [type(value) for value in plain.values()] == [bool, float, int, type(None)]
