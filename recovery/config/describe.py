@@ -34,9 +34,9 @@ def describe(annotation: Any) -> str:
     if origin is Literal:
         return choices(get_args(annotation))
     if origin in (Union, types.UnionType):
-        members = get_args(annotation)
-        plain = [] if _PLAIN - set(members) else ["a plain value"]
-        return " or ".join([*plain, *(describe(member) for member in members if not plain or member not in _PLAIN)])
+        branches = get_args(annotation)
+        plain = [] if _PLAIN - set(branches) else ["a plain value"]
+        return " or ".join([*plain, *(describe(branch) for branch in branches if not plain or branch not in _PLAIN)])
     if origin in (list, tuple):
         members = [member for member in get_args(annotation) if member is not Ellipsis]
         if origin is tuple and Ellipsis not in get_args(annotation):
