@@ -31,7 +31,7 @@ def command(forecast: bool, as_json: bool) -> None:
         return
     width = max(len(name) for name in shipped())
     if forecast:
-        _forecast(sweeps)
+        _forecast(sweeps, width)
     else:
         for sweep in sweeps:
             click.echo(_line(sweep.name, f"{sweep.size:>7} trials", sweep.title, sweep.source, width))
@@ -43,11 +43,12 @@ def _line(name: str, size: str, title: str, source: str, width: int) -> str:
     return f"{name:{width}}  {size}  {title}{f'  ({source})' if source else ''}"
 
 
-def _forecast(sweeps: Iterable["Sweep"]) -> None:
+def _forecast(sweeps: Iterable["Sweep"], width: int) -> None:
     """A line a config, as each is known."""
     from recovery.runner.forecast import time_sweep
     from recovery.runner.progress import duration
 
     for sweep in sweeps:
         timing = time_sweep(sweep)
-        click.echo(f"{sweep.name:20}{sweep.size:>7} trials  {duration(timing.seconds):>14} of one core, by {timing}")
+        took = f"{duration(timing.seconds):>14} of one core, by {timing}"
+        click.echo(_line(sweep.name, f"{sweep.size:>7} trials", took, "", width))

@@ -1,6 +1,5 @@
 """The `recover` command: a table of commands, each imported only when it is called."""
 
-import difflib
 import importlib
 import os
 import signal
@@ -10,27 +9,28 @@ from pathlib import Path
 import click
 
 from recovery.errors import RecoverError
+from recovery.text import did_you_mean
 
 from . import INTERRUPTED, MESSAGE, leave
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "bundle": ("bundle", "Pack a grid and its report into one archive."),
-    "check": ("check", "Validate a config and say what it would run."),
-    "compact": ("compact", "Rewrite the part files of a grid as few."),
-    "compare": ("compare", "Compare two grids cell by cell, on the same draws."),
-    "configs": ("configs", "List the configs that ship with the program."),
-    "inspect": ("inspect", "Check the isometry conditions on your own matrix."),
-    "replay": ("replay", "Run one stored trial again, and save what was drawn."),
-    "reproduce": ("reproduce", "Run the figures of the papers, and write their gallery."),
-    "report": ("report", "Draw and tabulate stored grids."),
-    "schema": ("schema", "Print the JSON schema of a config, for editors."),
-    "select": ("select", "Choose the columns of your own table that matter."),
-    "status": ("status", "Count what is stored, and estimate what is left."),
-    "submit": ("submit", "Write a script that runs a sweep on a SLURM cluster."),
-    "sweep": ("sweep", "Run the trials of a config that are not stored yet."),
-    "verify": ("verify", "Replay a random sample of the stored trials."),
+COMMANDS = {
+    "bundle": "Pack a grid and its report into one archive.",
+    "check": "Validate a config and say what it would run.",
+    "compact": "Rewrite the part files of a grid as few.",
+    "compare": "Compare two grids cell by cell, on the same draws.",
+    "configs": "List the configs that ship with the program.",
+    "inspect": "Check the isometry conditions on your own matrix.",
+    "replay": "Run one stored trial again, and save what was drawn.",
+    "reproduce": "Run the figures of the papers, and write their gallery.",
+    "report": "Draw and tabulate stored grids.",
+    "schema": "Print the JSON schema of a config, for editors.",
+    "select": "Choose the columns of your own table that matter.",
+    "status": "Count what is stored, and estimate what is left.",
+    "submit": "Write a script that runs a sweep on a SLURM cluster.",
+    "sweep": "Run the trials of a config that are not stored yet.",
+    "verify": "Replay a random sample of the stored trials.",
 }
-"""Command name -> (module of this package, one line of help). The module's attribute `command` is the command."""
+"""Module of this package, and the name of the command that is its attribute `command` -> one line of help."""
 
 
 class Failure(click.ClickException):
@@ -48,7 +48,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f".{COMMANDS[cmd_name][0]}", __package__).command
+        command = importlib.import_module(f".{cmd_name}", __package__).command
         if signal.getsignal(signal.SIGINT) is leave:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         assert isinstance(command, click.Command)
@@ -57,14 +57,14 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-        if args[0] not in COMMANDS and near:
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        hint = did_you_mean(args[0], COMMANDS)
+        if hint and args[0] not in COMMANDS:
+            ctx.fail(f"no such command {args[0]!r}{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> object:
         """The one place where the library's errors become messages; they exit with 2."""

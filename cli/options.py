@@ -1,6 +1,7 @@
 """Options and kinds of values that several commands have."""
 
 import math
+import os
 import re
 from pathlib import Path
 
@@ -11,6 +12,12 @@ from recovery.text import is_plain
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 LONGEST = 366 * 86_400.0
 """Seconds; a timer takes no more than some hundred years, and no sweep is meant to."""
+
+
+def hold_blas() -> None:
+    """One BLAS thread a process, unless the user says otherwise: trials fill the cores. Call it before NumPy loads."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 
 class FolderPath(click.Path):

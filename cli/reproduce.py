@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 
 PAPERS = ("P1", "P2", "P3", "P4")
 
-for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
+options.hold_blas()
 
 
 @click.command()

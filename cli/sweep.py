@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from recovery.runner.progress import Display
     from recovery.runner.sweep import Options, Summary
 
-for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
+options.hold_blas()
 
 LEAST_MEMORY = 32
 """MiB: below, not even a small trial runs, and every one would be stored as `killed`."""

@@ -21,7 +21,7 @@ USER_NAME = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 
 def is_user_name(name: object) -> bool:
     """Whether a name is of the form `module:NAME`."""
-    return isinstance(name, str) and re.match(USER_NAME, name) is not None
+    return isinstance(name, str) and re.fullmatch(USER_NAME, name) is not None
 
 
 def user_names(value: object) -> Iterator[str]:

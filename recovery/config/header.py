@@ -12,7 +12,7 @@ from recovery.config.build import Fault, Invalid, build, build_kind
 from recovery.config.describe import choices, keys_of
 from recovery.config.problems import ConfigError, Path, Place, Problem, found
 from recovery.errors import ParameterError
-from recovery.methods.columns import Columns
+from recovery.methods.columns import FIXED, Columns
 from recovery.text import did_you_mean
 from recovery.types import Scalar
 
@@ -126,9 +126,6 @@ class Statement:
 
 
 Claim = ThresholdClaim | CurveClaim | OrderClaim | TableClaim | Statement
-
-FIXED = ("n", "d", "noise", "ensemble", "planted", "architecture", "method")
-"""The coordinates that every row has; the axes follow."""
 
 CLAIMS: dict[str, type[Any]] = {
     "threshold": ThresholdClaim,

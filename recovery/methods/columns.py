@@ -100,8 +100,11 @@ COLUMNS: dict[str, Column] = {
 }
 """The vocabulary that the program's own methods share."""
 
+FIXED = ("n", "d", "noise", "ensemble", "planted", "architecture", "method")
+"""The coordinates that every row has; the axes follow."""
+
 RESERVED = (
-    *("trial_id", "sweep", "replicate", "n", "d", "noise", "ensemble", "planted", "architecture", "method"),
+    *("trial_id", "sweep", "replicate", *FIXED),
     *("status", "seconds", "started_at", "error_type", "error_message", "recorded", "own_code"),
 )
 """Names of a row's other columns."""

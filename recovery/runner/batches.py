@@ -1,8 +1,9 @@
 """Which trials go together: the dearest first, in batches of a fraction of a second."""
 
 import threading
+import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from recovery.config import Trial
@@ -24,6 +25,17 @@ class Done(NamedTuple):
     number: int
     rows: list[Row]
     seconds: float
+
+
+def run_batch(number: int, batch: Sequence[Trial], measure: Callable[[Sequence[Trial]], list[Row]]) -> Done:
+    """Run trials until the batch is done or its time is up; at least one is run.
+
+    measure: rows of the first of some trials, of one at least.
+    """
+    clock, rows = time.perf_counter(), list[Row]()
+    while len(rows) < len(batch) and time.perf_counter() - clock < BATCH_LIMIT:
+        rows += measure(batch[len(rows) :])
+    return Done(number, rows, time.perf_counter() - clock)
 
 
 def cost(trial: Trial) -> float:
@@ -79,12 +91,12 @@ class Batches:
             self._out[self._handed_out] = batch
             return self._handed_out, [trial for _, trial in batch]
 
-    def returned(self, number: int, done: int, seconds: float) -> None:
-        """The first `done` trials of a batch took so many seconds; the others wait again, ahead of the rest."""
+    def returned(self, done: Done) -> None:
+        """A worker handed back the first trials of a batch; the others wait again, ahead of the rest."""
         with self._lock:
-            batch = self._out.pop(number)
-            self._put_back(batch[done:])
-            rate = max(seconds, 1e-6) / sum(cost for cost, _ in batch[:done])
+            batch, count = self._out.pop(done.number), len(done.rows)
+            self._put_back(batch[count:])
+            rate = max(done.seconds, 1e-6) / sum(cost for cost, _ in batch[:count])
             self._rate = rate if self._rate is None else (self._rate + rate) / 2
 
     def lost(self) -> None:

@@ -104,7 +104,7 @@ def goes_on(plan: Plan) -> bool:
         here = {key: plan.sweep.document[key] for key in ("folder",) if key in plan.sweep.document}
         before = from_document({**content["config"], **here}, trust=True).trials(counts(plan.rounds))
         lost = {trial.id for trial in before} - {trial.id for trial in plan.trials}
-    check_continuation(plan.folder, content, content_of(plan.sweep, plan.sweep.size), lost)
+    check_continuation(plan.folder, content, content_of(plan.sweep), lost)
     if len(plan.trials) > plan.sweep.size:
         raise StoreError(
             f"{plan.folder.path}: the rounds so far, with {plan.sweep.replicates} replicates of every cell, are "
@@ -113,12 +113,12 @@ def goes_on(plan: Plan) -> bool:
     return False
 
 
-def content_of(sweep: Sweep, trials: int) -> dict[str, Any]:
-    """What `sweep.json` holds of a plan of so many trials."""
+def content_of(sweep: Sweep) -> dict[str, Any]:
+    """What `sweep.json` holds of a sweep."""
     return {
         "name": sweep.name,
         "digest": sweep.digest,
-        "trials": trials,
+        "trials": sweep.size,
         "cells": len(sweep.cells),
         "config": sweep.document,
         "columns": columns_document(sweep.columns),

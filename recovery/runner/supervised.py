@@ -25,7 +25,7 @@ from threading import Thread
 
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
-from recovery.runner.batches import BATCH_LIMIT, Batches, Done
+from recovery.runner.batches import BATCH_LIMIT, Batches, Done, run_batch
 from recovery.runner.frames import receive, send
 from recovery.runner.keeper import Answer, Task
 from recovery.runner.trial import Row, failure
@@ -269,11 +269,8 @@ def pool(batches: Batches, jobs: int, limits: Limits) -> Generator[Done, None, N
 def _work(worker: Worker, batches: Batches, limits: Limits, done: Queue[Done | BaseException | None]) -> None:
     try:
         for number, batch in batches:
-            clock, rows = time.perf_counter(), list[Row]()
-            while len(rows) < len(batch) and time.perf_counter() - clock < BATCH_LIMIT:
-                rows += worker.measure(batch[len(rows) :], limits)
-            found = Done(number, rows, time.perf_counter() - clock)
-            batches.returned(number, len(rows), found.seconds)
+            found = run_batch(number, batch, lambda trials: worker.measure(trials, limits))
+            batches.returned(found)
             done.put(found)
         worker.end_runner(0)
         done.put(None)

@@ -126,7 +126,7 @@ def _run_trials(
     plan: Plan, trials: list[Trial], options: Options, progress: Progress, stop: Stop, summary: Summary
 ) -> None:
     by_id = {trial.id: trial for trial in trials}
-    recorder = Recorder(plan.folder, plan.sweep, content_of(plan.sweep, plan.sweep.size), stop.request)
+    recorder = Recorder(plan.folder, plan.sweep, content_of(plan.sweep), stop.request)
     results = options.engine.run(trials)
     failures = Failures(options.max_equal_failures)
     try:
@@ -180,7 +180,7 @@ def _settle(plan: Plan) -> None:
 
 def _open(plan: Plan) -> list[Damaged]:
     """Create the folder, or record that its plan has grown; clear away what earlier runs left."""
-    content = content_of(plan.sweep, plan.sweep.size)
+    content = content_of(plan.sweep)
     if not plan.folder.exists():
         plan.folder.create(content)
     same = goes_on(plan)  # another process may have been first

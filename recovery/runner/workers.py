@@ -1,6 +1,5 @@
 """Trials fanned out over workers, each with one BLAS thread; rows come back as they are done."""
 
-import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +12,7 @@ from recovery.config import Trial
 from recovery.config.describe import choices
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.backends import BACKENDS, Service
-from recovery.runner.batches import BATCH_LIMIT, Batches, Done
+from recovery.runner.batches import Batches, Done, run_batch
 from recovery.runner.supervised import UNLIMITED, Limits, end_runners, measure_supervised, pool
 from recovery.runner.trial import Row, measure
 
@@ -66,7 +65,7 @@ class Engine:
             while batches:
                 try:
                     for done in _one_pass(batches, service, self.limits if supervise else None):
-                        batches.returned(done.number, len(done.rows), done.seconds)
+                        batches.returned(done)
                         deaths = 0
                         yield done
                 except service.broken as error:
@@ -77,7 +76,7 @@ class Engine:
 
 
 def _one_pass(batches: Batches, service: Service, limits: Limits | None) -> Iterator[Done]:
-    tasks = (delayed(run_batch)(number, batch, limits) for number, batch in batches)
+    tasks = (delayed(_run)(number, batch, limits) for number, batch in batches)
     if service.streams:
         yield from Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)(tasks)
         return
@@ -92,13 +91,9 @@ def one_blas_thread() -> None:
     threadpool_limits(limits=1)
 
 
-def run_batch(number: int, batch: Sequence[Trial], limits: Limits | None) -> Done:
-    """Run trials one after another until the batch is done or its time is up; at least one is run.
-
-    Given limits, even empty ones, the trials run in a supervised process.
-    """
+def _run(number: int, batch: Sequence[Trial], limits: Limits | None) -> Done:
+    """A batch, in this process; given limits, even empty ones, in a supervised one."""
     one_blas_thread()
-    clock, rows = time.perf_counter(), list[Row]()
-    while len(rows) < len(batch) and time.perf_counter() - clock < BATCH_LIMIT:
-        rows += [measure(batch[len(rows)])] if limits is None else measure_supervised(batch[len(rows) :], limits)
-    return Done(number, rows, time.perf_counter() - clock)
+    if limits is None:
+        return run_batch(number, batch, lambda trials: [measure(trials[0])])
+    return run_batch(number, batch, lambda trials: measure_supervised(trials, limits))

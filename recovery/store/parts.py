@@ -85,7 +85,7 @@ def sync_folder(folder: Path) -> None:
 
 def list_parts(folder: Path) -> list[Path]:
     """The finished parts, in the order of their names."""
-    return sorted(path for path in folder.glob(f"*{SUFFIX}") if not path.name.startswith("."))
+    return sorted(folder.glob(f"[!.]*{SUFFIX}"))
 
 
 def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Damaged:
@@ -121,9 +121,8 @@ def read_parts(folder: Path, columns: Sequence[str] | None = None) -> tuple[list
     raise StoreError(f"{folder}: parts keep disappearing while they are read; is another program deleting them?")
 
 
-def clean_temporaries(folder: Path) -> list[Path]:
-    """Remove temporary files whose writer is gone; returns what was removed."""
-    removed = []
+def clean_temporaries(folder: Path) -> None:
+    """Remove temporary files whose writer is gone."""
     for path in folder.glob(".*.tmp"):
         name = _TEMPORARY.fullmatch(path.name)
         if name is None:
@@ -132,10 +131,8 @@ def clean_temporaries(folder: Path) -> list[Path]:
             gone = not _alive(int(name["pid"])) if name["host"] == socket.gethostname() else _old(path)
             if gone:
                 path.unlink()
-                removed.append(path)
         except OSError:  # removed by another, or not ours to remove: readers ignore it in any case
             continue
-    return removed
 
 
 def _alive(pid: int) -> bool:

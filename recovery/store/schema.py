@@ -23,15 +23,7 @@ CIRCUMSTANCE: dict[str, pa.DataType] = {
 }
 """`recorded`: how many moments of its way the trial left in the trajectories; null for none. `own_code`: a hash of the
 user's code that it ran; null for the program's own."""
-TIMES = ("seconds", "started_at")
-"""The columns in which two runs of one trial differ."""
-
 _ARROW: dict[Any, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
-
-
-def arrow_type(column: Column) -> pa.DataType:
-    """The type in which a measured column is stored."""
-    return _ARROW[column.kind]
 
 
 def coordinate_types(cells: Iterable[Mapping[str, Scalar]]) -> dict[str, pa.DataType]:
@@ -51,7 +43,7 @@ def _common_type(found: set[type]) -> pa.DataType:
 
 def row_schema(coordinates: Mapping[str, pa.DataType], columns: Columns) -> pa.Schema:
     """The schema of a part: identity, coordinates, circumstances, and the columns that the methods declare."""
-    measured = {name: arrow_type(column) for name, column in columns.items()}
+    measured = {name: _ARROW[column.kind] for name, column in columns.items()}
     return pa.schema([*IDENTITY.items(), *coordinates.items(), *CIRCUMSTANCE.items(), *measured.items()])
 
 

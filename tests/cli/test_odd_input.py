@@ -66,7 +66,7 @@ def test_odd_configs(tmp_path: Path, text: str, message: str) -> None:
     [
         (["check", "x" * 5000], "File name too long"),
         (["check", "fig06"], "p2-fig06"),
-        (["swep", "p1-fig06"], "Did you mean 'sweep'?"),
+        (["swep", "p1-fig06"], "did you mean 'sweep'?"),
         (["sweep", "p1-fig06", "--max-time", "inf"], "is no time"),
         (["sweep", "p1-fig06", "--max-time", "1e300"], "not between 0 and 366 days"),
         (["sweep", "p1-fig06", "--trial-memory", "1"], "not in the range x>=32"),

@@ -3,7 +3,7 @@
 import pytest
 
 from recovery.config import from_document, load
-from recovery.config.header import FIXED
+from recovery.methods.columns import FIXED
 
 from .sweeps import COMPLETE
 

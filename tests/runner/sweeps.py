@@ -18,9 +18,10 @@ from recovery.runner.supervised import UNLIMITED, Limits
 from recovery.runner.sweep import Options, Summary, run
 from recovery.runner.workers import Engine
 from recovery.store import read
-from recovery.store.schema import TIMES
 
 HERE = Path(__file__).parent
+TIMES = ("seconds", "started_at")
+"""The columns in which two runs of one trial differ."""
 
 
 def write_config(folder: Path, *, method: dict[str, Any] | None = None, **fields: Any) -> Path:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from recovery.config import Trial, load
-from recovery.runner.batches import BATCH_SECONDS, Batches, cost
+from recovery.runner.batches import BATCH_SECONDS, Batches, Done, cost
 
 from .sweeps import write_config
 
@@ -29,16 +29,16 @@ def test_batches_follow_the_times_that_trials_really_take(trials: list[Trial]) -
     cheap = [trial for trial in trials if trial.cell.coordinates["method.seconds"] == 0.001]
     batches = Batches(cheap, jobs=1)
     number, first = next(batches)
-    batches.returned(number, len(first), seconds=100 * sum(map(cost, first)))
+    batches.returned(Done(number, [{}] * len(first), seconds=100 * sum(map(cost, first))))
     _, second = next(batches)
     assert len(second) <= len(first) / 50
 
 
 def test_what_a_batch_did_not_reach_waits_again(trials: list[Trial]) -> None:
     batches = Batches(trials[:10], jobs=1)
-    (number, batch), *others = list(batches)
-    assert not others or not batches
-    batches.returned(number, 1, seconds=1.0)
+    (number, batch), *_ = list(batches)
+    assert not batches
+    batches.returned(Done(number, [{}], seconds=1.0))
     again = [trial for _, later in batches for trial in later]
     assert again == batch[1:]
 

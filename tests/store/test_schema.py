@@ -3,9 +3,20 @@ import pyarrow as pa
 import pytest
 
 from recovery.errors import ParameterError
-from recovery.methods.columns import COLUMNS, Column, ColumnError, NotFiniteError, checked, columns_of, select, union
+from recovery.methods.columns import (
+    COLUMNS,
+    FIXED,
+    RESERVED,
+    Column,
+    ColumnError,
+    NotFiniteError,
+    checked,
+    columns_of,
+    select,
+    union,
+)
 from recovery.methods.table import METHODS
-from recovery.store.schema import arrow_type, columns_document, coordinate_types, row_schema, stored_columns
+from recovery.store.schema import CIRCUMSTANCE, IDENTITY, columns_document, coordinate_types, row_schema, stored_columns
 
 
 def test_every_kind_of_column_has_a_type() -> None:
@@ -16,7 +27,8 @@ def test_every_kind_of_column_has_a_type() -> None:
         "active_groups": pa.int64(),
         "solver": pa.string(),
     }
-    assert {name: arrow_type(COLUMNS[name]) for name in expected} == expected
+    schema = row_schema({}, COLUMNS)
+    assert {name: schema.field(name).type for name in expected} == expected
 
 
 def test_columns_survive_the_way_through_a_document() -> None:
@@ -78,6 +90,10 @@ def test_values_of_numpy_become_plain_ones() -> None:
     plain = checked({"recovered": np.True_, "gap": np.float32(0.5), "active_groups": np.int32(3)}, columns)
     assert plain == {"recovered": True, "gap": 0.5, "active_groups": 3, "solver": None}
     assert [type(value) for value in plain.values()] == [bool, float, int, type(None)]
+
+
+def test_no_measured_column_can_have_the_name_of_another_column_of_a_row() -> None:
+    assert set(RESERVED) == {*IDENTITY, *FIXED, *CIRCUMSTANCE}
 
 
 def test_columns_are_distinct() -> None:
