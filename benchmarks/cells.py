@@ -36,7 +36,7 @@ def brute_force(X: Array) -> set[bytes]:
             b_ub=np.zeros(n),
             bounds=[(-1, 1)] * d + [(None, 1)],
         )
-        if farthest.status == 0 and farthest.x[-1] > CLEAR:
+        if farthest.x is not None and farthest.x[-1] > CLEAR:
             found |= {(signs > 0).tobytes(), (signs < 0).tobytes()}
     return found
 

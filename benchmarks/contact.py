@@ -55,8 +55,8 @@ def thinned(document: dict[str, Any]) -> dict[str, Any]:
     """A config with few values on each axis, few replicates and short training."""
     document = copy.deepcopy(document)
     document["replicates"] = min(document["replicates"], 3)
-    method = document.get("method")
-    for name, most in METHOD.items() if isinstance(method, dict) else []:
+    method = document.get("method") or {}
+    for name, most in METHOD.items():
         if isinstance(method.get(name), int):
             method[name] = min(method[name], most)
     if isinstance(method, dict) and method["kind"] == "select":
@@ -97,9 +97,9 @@ def texts_drawn() -> Iterator[list[Text]]:
 def faults(figure: Figure) -> list[str]:
     """Texts that leave the canvas, and pairs of texts that overlap or touch side by side."""
     canvas = FigureCanvasAgg(figure)
-    canvas.draw()  # lets the layout settle
+    canvas.draw()  # type: ignore[no-untyped-call]  # lets the layout settle
     with texts_drawn() as found:
-        canvas.draw()
+        canvas.draw()  # type: ignore[no-untyped-call]
     width, height = canvas.get_width_height()
     boxes = [(text.get_text(), _box(text, canvas)) for text in dict.fromkeys(found)]
     cut = [
@@ -116,7 +116,7 @@ def faults(figure: Figure) -> list[str]:
 
 def _box(text: Text, canvas: FigureCanvasAgg) -> Bbox:
     """The pixels of a text, without the empty lines below it that keep room for another."""
-    box = text.get_window_extent(canvas.get_renderer())
+    box = text.get_window_extent(canvas.get_renderer())  # type: ignore[no-untyped-call]
     words = text.get_text()
     empty = len(words) - len(words.rstrip("\n"))
     return Bbox([[box.x0, box.y0 + box.height * empty / (words.count("\n") + 1)], [box.x1, box.y1]])

@@ -6,14 +6,14 @@ and Clarabel on our solver's final working set (the inner method that was not ke
 """
 
 import argparse
-import platform
 import resource
 import time
-from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks import machine, written
+from benchmarks.verdicts import NAMES
 from recovery.errors import SolverError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
@@ -45,7 +45,7 @@ def agreement(seeds: int) -> str:
     worst = {"difference": 0.0, "gap": 0.0, "cone": 0.0, "residual": 0.0}
     count = 0
     for seed in range(seeds):
-        for architecture in ARCHITECTURES:
+        for architecture in NAMES:
             rng = np.random.default_rng(seed)
             n, d, noise = int(rng.integers(5, 16)), int(rng.integers(2, 8)), float(rng.choice([0.0, 0.1, 0.5]))
             program = problem(architecture, n, d, noise, BETAS[seed % 3], seed, count=12)
@@ -66,7 +66,7 @@ def agreement(seeds: int) -> str:
 def timed(program: ExactProgram, repeats: int) -> tuple[list[float], Solution, Certificate]:
     seconds = []
     for _ in range(repeats):
-        fresh = ExactProgram(program.gated)
+        fresh = ExactProgram(program.groups, program.y, program.beta)
         start = time.perf_counter()
         solution = solve_cones(fresh)
         certificate = certify(fresh, solution)
@@ -79,7 +79,7 @@ def compare(n: int, d: int, noise: float, beta: float | None, architecture: str 
     program = problem(architecture, n, d, noise, beta, 1)
     seconds, solution, certificate = timed(program, 5)
     median = seconds[2]
-    norms = program.norms(solution.V)
+    norms = program.norms(solution.W)
     working = np.flatnonzero(norms > 1e-7 * norms.max())
     cells = []
     for name, chosen in (("ECOS", None), ("CLARABEL", None), ("CLARABEL", working)):
@@ -88,7 +88,7 @@ def compare(n: int, d: int, noise: float, beta: float | None, architecture: str 
             continue
         start = time.perf_counter()
         try:
-            other = solve_conic(program, name, chosen)
+            other = solve_conic(program, name, chosen=chosen)
         except SolverError as error:
             cells.append(f"failed after {time.perf_counter() - start:.3g} s: {str(error)[:30]}")
             continue
@@ -129,12 +129,9 @@ def main() -> None:
             "",
             beyond,
             "",
-            f"One thread, {platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}.",
+            f"One thread, {machine()}",
         ]
-    text = "\n".join(lines)
-    print(text)
-    if not quick:
-        Path(__file__).with_suffix(".md").write_text(text + "\n")
+    written(__file__, lines, kept=not quick)
 
 
 if __name__ == "__main__":

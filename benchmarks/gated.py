@@ -6,15 +6,15 @@ The last column compares the flops of the products that our solve needs with the
 """
 
 import argparse
-import platform
 import resource
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks import machine, written
 from recovery.errors import SolverError
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.planted import Linear, NormalizedRelu, Planted
@@ -70,12 +70,12 @@ def compare(row: tuple[str, str, Planted, int, int, float], rate: float) -> str:
     """One line of the table."""
     title, architecture, planted, n, d, noise = row
     instance = draw(Setting(n, d, planted=planted, noise=noise), np.random.default_rng(1))
-    seconds, ours = timed(lambda: MinNorm()(instance, ARCHITECTURES[architecture]), 9)
+    seconds, ours = timed(partial(MinNorm(), instance, ARCHITECTURES[architecture]), 9)
     median = seconds[len(seconds) // 2]
     cells = []
     for name in CONIC:
         try:
-            theirs, other = timed(lambda name=name: MinNorm(solver=name)(instance, ARCHITECTURES[architecture]), 1)
+            theirs, other = timed(partial(MinNorm(solver=name), instance, ARCHITECTURES[architecture]), 1)
         except SolverError as error:
             cells.append(f"failed: {str(error)[:40]}")
             continue
@@ -95,7 +95,7 @@ def large(n: int, d: int) -> str:
     start = time.perf_counter()
     instance = draw(Setting(n, d), np.random.default_rng(1))
     drawn = time.perf_counter() - start
-    seconds, ours = timed(lambda: MinNorm()(instance, ARCHITECTURES["relu_skip"]), 1)
+    seconds, ours = timed(partial(MinNorm(), instance, ARCHITECTURES["relu_skip"]), 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return (
         f"n = {n}, d = {d}, noiseless: drawn in {drawn:.2f} s, decided in {seconds[0]:.2f} s "
@@ -119,13 +119,9 @@ def main() -> None:
             "",
             beyond,
             "",
-            f"One thread, {platform.machine()}, {rate / 1e9:.1f} GFLOP/s in a matrix product, Python "
-            f"{platform.python_version()}, NumPy {np.__version__}.",
+            f"One thread, {rate / 1e9:.1f} GFLOP/s in a matrix product, {machine()}",
         ]
-    text = "\n".join(lines)
-    print(text)
-    if not quick:
-        Path(__file__).with_suffix(".md").write_text(text + "\n")
+    written(__file__, lines, kept=not quick)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ covers (sizes with cells near the jump), and n/d at a quarter and three quarters
 import argparse
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,7 +74,13 @@ def diagram(truth: str, grid: str, replicates: int, seed: int) -> Diagram:
     n, d, replicate = (a.ravel() for a in np.meshgrid(GRIDS[grid], SIZES, np.arange(replicates)))
     rng = np.random.default_rng([list(TRUTHS).index(truth), list(GRIDS).index(grid), replicates, seed])
     rows = pd.DataFrame({"n": n.astype(int), "d": d.astype(int), "replicate": replicate.astype(int)})
-    same = {"noise": 0.0, "ensemble": "gaussian", "planted": "linear", "architecture": "relu", "method": "min_norm"}
+    same: dict[str, Any] = {
+        "noise": 0.0,
+        "ensemble": "gaussian",
+        "planted": "linear",
+        "architecture": "relu",
+        "method": "min_norm",
+    }
     rows = rows.assign(**same, sweep=truth, status="ok", trial_id=[f"{i:032x}" for i in range(len(rows))])
     rows["absolute_distance"] = TRUTHS[truth][0](n, d, rng)
     config = {"name": truth, "replicates": replicates, "axes": {}, "report": {"value": "absolute_distance"}}

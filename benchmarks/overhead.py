@@ -17,6 +17,7 @@ from recovery.config import Trial, load
 from recovery.instances.draw import Instance
 from recovery.methods.columns import Columns, select
 from recovery.methods.method import Measurement
+from recovery.programs.architecture import Architecture
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.sweep import Options, run
@@ -57,7 +58,7 @@ class Wait:
 
     columns: ClassVar[Columns] = select("recovered")
 
-    def __call__(self, instance: Instance, architecture: str) -> Measurement:
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         if self.seconds:
             time.sleep(self.seconds)
         return Measurement(recovered=True)

@@ -10,13 +10,14 @@ a checkout of another commit, its reports and these take turns, and only process
 import argparse
 import multiprocessing
 import os
-import platform
 import subprocess
 import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+
+from benchmarks import machine, written
 
 FORMATS = ("terminal", "csv", "json", "png", "svg", "pdf", "html")
 PART = 50_000
@@ -61,10 +62,7 @@ def main() -> None:
             lines = compared(shapes, made, arguments.against, arguments.formats, Path(scratch), rounds)
         else:
             lines = table(shapes, made, Path(scratch))
-    text = "\n".join(lines)
-    print(text)
-    if not arguments.quick and not arguments.against:
-        Path(__file__).with_suffix(".md").write_text(text + "\n")
+    written(__file__, lines, kept=not arguments.quick and not arguments.against)
 
 
 def compared(
@@ -133,8 +131,8 @@ def table(shapes: tuple[Shape, ...], made: list[Path], scratch: Path) -> list[st
             )
         lines.append(f"| {kind} | " + " | ".join(cells) + " |")
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    note = f"{os.cpu_count()} cores, load {load} (1, 5, 15 minutes), {platform.machine()}, Python"
-    return [*lines, "", f"Wall seconds, peak memory; size of the file. {note} {platform.python_version()}."]
+    note = f"{os.cpu_count()} cores, load {load} (1, 5, 15 minutes), {machine()}"
+    return [*lines, "", f"Wall seconds, peak memory; size of the file. {note}"]
 
 
 def cost(arguments: list[str], checkout: Path | None = None) -> Cost:

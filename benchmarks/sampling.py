@@ -75,7 +75,7 @@ def sample(
 ) -> list[Sampled]:
     """A boundary sweep over Wendel's law, one slice for each d, as the runner does it."""
     chances = [1 - CURVES["wendel"].function(n, d) for d in sizes]
-    yes = [rng.binomial(replicates, chance) for chance in chances]
+    yes = [rng.binomial(replicates, chance).astype(float) for chance in chances]
     no = [replicates - one for one in yes]
     left = budget - replicates * len(n) * len(sizes)
     for coming in range(rounds - 1, 0, -1):

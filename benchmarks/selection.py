@@ -7,15 +7,14 @@ what the two large products of each epoch take alone, which no order of the fits
 python -m benchmarks.selection
 """
 
-import platform
 import time
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks import machine, written
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Standard
 from recovery.instances.sparse import SparseNetwork
@@ -113,11 +112,9 @@ def main() -> None:
         "|---|---|---|---|",
         *[f"| {name} | {s:.1f} s | {s / first:.1f} | {_shown(least[name])} |" for name, s in seconds.items()],
         "",
-        f"One thread, {platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}.",
+        f"One thread, {machine()}",
     ]
-    text = "\n".join(lines)
-    print(text)
-    Path(__file__).with_suffix(".md").write_text(text + "\n")
+    written(__file__, lines)
 
 
 if __name__ == "__main__":

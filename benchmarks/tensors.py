@@ -4,7 +4,6 @@ python -m benchmarks.tensors            everything, some 20 minutes
 python -m benchmarks.tensors rate       one part; the keys of `PARTS` name them
 """
 
-import platform
 import sys
 import time
 import tracemalloc
@@ -20,6 +19,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 from threadpoolctl import threadpool_limits
 
+from benchmarks import machine
 from recovery.instances.network import BiasedNetwork
 from recovery.programs.relu_network import ReluNetwork, parameter_error
 from recovery.report.claims import Analysis
@@ -402,8 +402,7 @@ def main() -> None:
             print(f"## {title}\n\n{sections[title]}\n", flush=True)
     order = [title for title, _ in PARTS.values() if title in sections]
     body = "\n\n".join(f"## {title}\n\n{sections[title]}" for title in order)
-    foot = f"One thread, {platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}."
-    path.write_text(f"{body}\n\n{foot}\n")
+    path.write_text(f"{body}\n\nOne thread, {machine()}\n")
 
 
 def read(path: Path) -> dict[str, str]:

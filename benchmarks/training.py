@@ -3,17 +3,18 @@
 python -m benchmarks.training
 """
 
-import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks import machine, written
 from recovery.instances.draw import Setting, draw
 from recovery.instances.planted import Linear, NormalizedRelu, Planted
 from recovery.methods.train import Train
+from recovery.programs.architecture import ARCHITECTURES
 
 METHOD = Train(learning_rate=2e-3, weight_decay=1e-6, reset_state=True, precision="float32")
 SIZES = ((10, 10), (50, 10), (50, 50), (100, 10), (100, 100), (200, 50), (400, 10), (400, 100))
@@ -39,7 +40,7 @@ def product_rate() -> float:
 def row(architecture: str, planted: Planted, n: int, d: int, rate: float) -> str:
     """One line of the table. An epoch has two products of n + 1 neurons, n rows and d inputs."""
     instance = draw(Setting(n, d, planted=planted), np.random.default_rng(1))
-    seconds = fastest(lambda: METHOD(instance, architecture))
+    seconds = fastest(partial(METHOD, instance, ARCHITECTURES[architecture]))
     products = METHOD.epochs * 4 * n * (n + 1) * d / rate
     epoch = 1e6 * seconds / METHOD.epochs
     return f"| {architecture} | ({n}, {d}) | {1e3 * seconds:.3g} ms | {epoch:.3g} us | {products / seconds:.0%} |"
@@ -54,12 +55,9 @@ def main() -> None:
             "|---|---|---|---|---|",
             *[row(name, law, n, d, rate) for name, law in planted.items() for n, d in SIZES],
             "",
-            f"One thread, {platform.machine()}, {rate / 1e9:.1f} GFLOP/s in a matrix product in float32, Python "
-            f"{platform.python_version()}, NumPy {np.__version__}.",
+            f"One thread, {rate / 1e9:.1f} GFLOP/s in a matrix product in float32, {machine()}",
         ]
-    text = "\n".join(lines)
-    print(text)
-    Path(__file__).with_suffix(".md").write_text(text + "\n")
+    written(__file__, lines)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ it. Each grid has a seed of its own, so jobs change nothing.
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
@@ -115,7 +115,7 @@ def judged(truth: str, grid: str, replicates: int, seed: int) -> dict[str, float
     return row
 
 
-def measure(truth: str, grid: str, replicates: int, grids: int, pool: ProcessPoolExecutor) -> dict[str, object]:
+def measure(truth: str, grid: str, replicates: int, grids: int, pool: ProcessPoolExecutor) -> dict[Hashable, object]:
     """The means over so many grids."""
     one = partial(judged, truth, grid, replicates)
     rows = list(pool.map(one, range(grids), chunksize=max(1, grids // 64)))
@@ -206,7 +206,27 @@ COLUMNS = {
 }
 
 
-def line(row: dict[str, object]) -> str:
+HEAD = """Thresholds and claims on truths that the model does not know, on Figure 6's grid (`fine`) and on
+n = 50, 100, ..., 400 (`coarse`)."""
+NOTE = """
+- The interval at each d without a curve covers in 94 % or more for every truth; its ends are cells, so it is longer
+  than the model's where the model is true (29, 20 and 19 rows against 13, 6.4 and 2.9 on the fine grid), and cannot
+  be shorter than a step of the grid.
+- Where one ratio is true, the pooled interval covers or is withdrawn in 93 % or more. With the model's own law it
+  covers in 96 to 97 %; where the curve is left out, or the transition is sharper than the grid, in more than it
+  promises.
+- Where the ratio drifts it is withdrawn or called a mean over d in 99.6 % or more of the grids.
+- True claims are contradicted in at most 0.9 %, false ones held in at most 1.1 %.
+- A cell that is turned round just beyond the transition of a coarse grid looks like a threshold that lies elsewhere
+  at that d: so no single size contradicts a claim.
+"""
+CURVE_NOTE = """
+G, the likelihood ratio, does not see the step of 5 replicates: its cells lie no farther off than chance brings them.
+T, the score against a steeper or flatter curve, sees it in all of 200.
+"""
+
+
+def line(row: dict[Hashable, object]) -> str:
     """One row of the table."""
     shown = [row.get(name, np.nan) for name in COLUMNS]
     words = ["" if v != v else f"{v:.{3 if abs(v) < 10 else 1}f}" if isinstance(v, float) else str(v) for v in shown]
@@ -218,9 +238,7 @@ def main() -> None:
     parser.add_argument("--truth", nargs="*", choices=list(TRUTHS), default=list(TRUTHS))
     parser.add_argument("--grids", type=int, default=500)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument(
-        "--tables", type=int, default=1_000_000, help="tables of the curve test's level; 0: leave it out"
-    )
+    parser.add_argument("--tables", type=int, default=300_000, help="tables of the curve test's level; 0: leave it out")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     arguments = parser.parse_args()
     known = pd.read_csv(arguments.out) if arguments.out.exists() else pd.DataFrame(columns=["grids", *KEYS])
@@ -228,21 +246,25 @@ def main() -> None:
     lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + "---|" * len(COLUMNS)]
     print("\n".join(lines))
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        for design in product(arguments.truth, GRIDS, REPLICATES):
-            there = known[known[KEYS].eq(pd.Series(design, index=KEYS)).all(axis=1)]
+        for truth, grid, replicates in product(arguments.truth, GRIDS, REPLICATES):
+            there = known[known[KEYS].eq(pd.Series([truth, grid, replicates], index=KEYS)).all(axis=1)]
             if not len(there):
-                there = pd.DataFrame([measure(*design, arguments.grids, pool)])
+                there = pd.DataFrame([measure(truth, grid, replicates, arguments.grids, pool)])
                 known = pd.concat([known, there], ignore_index=True) if len(known) else there
                 known.to_csv(arguments.out, index=False)
             lines.append(line(there.iloc[0].to_dict()))
             print(lines[-1], flush=True)
+    lines.append(NOTE)
     if arguments.tables:
-        lines.append("")
+        level = f"level 1e-3 shared among panels and three tests ({arguments.tables} tables of the law)"
+        lines.append(f"The curve test on Figure 6's grid, {level}:\n")
         for text in curve_tests(arguments.tables, 0):
             lines.append(text)
             print(text, flush=True)
+        lines.append(CURVE_NOTE.rstrip())
     if arguments.tables and set(arguments.truth) == set(TRUTHS):
-        arguments.out.with_suffix(".md").write_text(f"{arguments.grids} grids a row.\n\n" + "\n".join(lines) + "\n")
+        text = "\n".join([f"{HEAD} {arguments.grids} grids a row.", "", *lines])
+        arguments.out.with_suffix(".md").write_text(text + "\n")
 
 
 if __name__ == "__main__":
