@@ -7,7 +7,7 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
 project = "recover"
-author = "the founders of recover"
+author = "the authors of recover"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
