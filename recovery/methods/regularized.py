@@ -24,7 +24,7 @@ class Regularized:
     `printed` leaves out the 1/2, as P1 prints (27), (28), (211), (212): it is the program above at beta / 2.
     """
 
-    columns: ClassVar[Columns] = SOLVED | select("verdict", "support_recovered")
+    columns: ClassVar[Columns] = SOLVED | select("verdict", "reason", "support_recovered")
 
     beta: Annotated[float, Gt(0)]
     program: ProgramKind = "gated"

@@ -18,7 +18,7 @@ from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.solvers.interior import InteriorPoint
 from recovery.solvers.newton import solve_newton
-from recovery.solvers.polish import ACTIVE, polish
+from recovery.solvers.polish import ACTIVE, polish, widened
 from recovery.solvers.pricing import bound_projections
 from recovery.types import Array, Index, Mask
 
@@ -37,6 +37,8 @@ VIOLATED = 1.0 + 1e-9
 SURELY = 1.05
 """Bounds above this are taken for violations without a projection to the end."""
 RESTARTS = 8
+WIDENINGS, WORTH = 4, 1e-2
+"""How often a polished solution takes in what its dual violates, and from which error on."""
 STEP_LIMIT = 100
 PATIENCE = 3
 NEAR = 1e-6
@@ -142,16 +144,20 @@ class _Descent:
 
     def _polished(self, solution: Solution, error: float) -> tuple[Solution, float]:
         """A solution with more digits, and its certified error, where polishing finds one."""
-        members = self.program.members
+        program, members = self.program, self.program.members
         for point, share in product((self.point, self.best), ACTIVE):
-            if error <= TOLERANCE or (found := polish(self.program, point, share)) is None:
-                continue
-            multipliers = self.multipliers.copy()
-            multipliers[found.multipliers.chosen] = found.multipliers.values
-            better = Solution(found.W, found.lam, multipliers=Multipliers(members, multipliers[members]))
-            reached = certify(self.program, better).error
-            if reached < error:
-                solution, error = better, reached
+            found = polish(program, point, share) if error > TOLERANCE else None
+            for _ in range(WIDENINGS):
+                if found is None:
+                    break
+                multipliers = self.multipliers.copy()
+                multipliers[found.multipliers.chosen] = found.multipliers.values
+                better = Solution(found.W, found.lam, multipliers=Multipliers(members, multipliers[members]))
+                reached = certify(program, better).error
+                if reached < error:
+                    solution, error = better, reached
+                further = widened(program, point, better) if TOLERANCE < reached < WORTH else None
+                found = None if further is None else polish(program, further, 0.0)
         return solution, error
 
     def _descend(self, tolerance: float, limit: int = STEP_LIMIT) -> bool:

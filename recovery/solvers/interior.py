@@ -64,12 +64,13 @@ class InteriorPoint:
         self._columns = np.ascontiguousarray(self.base.T)
         self.row = float(np.sqrt(np.mean(np.square(self.base).sum(axis=1))))
         self._size = float(np.linalg.norm(self.y))
-        self.lam = np.zeros(n)
+        self.lam: Array = np.zeros(n)
         k = len(chosen)
         lean = float(np.mean(np.linalg.norm(program.orientation(chosen) @ self.base, axis=1)))
         # multipliers that pull on v with about half the bound: their rows all lean to one side
         self._pull = START_PULL * self.bound / max(lean, np.finfo(float).tiny)
-        self.chosen, self.t = chosen, np.full(k, START_SIZE * size / k)
+        self.chosen = chosen
+        self.t: Array = np.full(k, START_SIZE * size / k)
         self.v, self.q = np.zeros((k, r)), np.zeros((k, r))
         self.h, self.mu = np.full((k, n), START_SLACK * size / k * self.row), np.full((k, n), self._pull)
         self._prepare()

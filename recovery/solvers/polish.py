@@ -6,6 +6,7 @@ groups are active and which rows of their cones are tight. With v = Z x on the f
 is smooth: a few steps, slightly regularised and refined, solve it. What comes out is a solution like any other.
 """
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,9 @@ ACTIVE = (1e-6, 1e-5, 1e-4, 1e-3)
 """Fractions of the largest size above which a signed group counts as active: tried in turn."""
 FACES = 8
 INSIDE = 1e-11
+VIOLATED = 1.0 + 1e-9
+ENTERING = 1e-6
+"""The weight of signed groups that a polished dual violates, as a fraction of the largest, where they come in."""
 DEPENDENT = 1e-9
 """Pivots below this fraction of the largest count as zero."""
 STEPS = 4
@@ -51,6 +55,36 @@ def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Solutio
         for i in np.flatnonzero(outside.any(axis=1)):
             faces[i] = _Face.of(base, tight[i], None if F is None else F[own[i]])
     return found
+
+
+def widened(program: ExactProgram, point: InteriorPoint, found: Solution) -> InteriorPoint | None:
+    """`point` moved to a polished solution and the signed groups that its dual violates; None if it violates none.
+
+    Those come in along the projections of their pulls on their cones, with next to no weight.
+    """
+    members, norms = program.members, program.norms(found.W)
+    violated = members[program.dual_norms(found) > VIOLATED * program.penalty]
+    if not len(violated):
+        return None
+    active: Index = np.setdiff1d(np.flatnonzero(norms), violated)
+    _, mu = program.project(found.lam, violated)
+    w = program.pulls(found.lam, violated) + (program.orientation(violated) * mu) @ program.groups.base
+    if program.groups.transforms is not None:
+        T = program.groups.transforms[program.group(violated)]
+        w = np.matmul(T, np.matmul(w[:, None, :], T).transpose(0, 2, 1))[:, :, 0]
+    multipliers = np.zeros((program.size, program.groups.n))
+    multipliers[found.multipliers.chosen] = found.multipliers.values
+    multipliers[violated] = mu
+    moved = copy.copy(point)
+    moved.lam, moved.chosen = found.lam, np.concatenate([active, violated])
+    entering = np.full(len(violated), ENTERING * norms.max())
+    moved.t = np.concatenate([norms[active], entering])
+    moved.v = np.vstack([found.W[active], w * (entering / np.linalg.norm(w, axis=1))[:, None]])
+    slack = program.orientation(moved.chosen) * (moved.v @ program.groups.base.T) / (point.row * moved.t[:, None])
+    tight = np.where(slack < INSIDE, point.bound, 0.0)  # also where the multiplier is zero, or was below
+    moved.h = np.maximum(slack, INSIDE) * point.row * moved.t[:, None]
+    moved.mu = np.maximum(multipliers[moved.chosen], tight)
+    return moved
 
 
 def _tight(point: InteriorPoint, chosen: Index) -> Mask:

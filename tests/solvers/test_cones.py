@@ -16,7 +16,7 @@ from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic import solve_conic
 from recovery.solvers.interior import InteriorPoint
 from recovery.solvers.newton import solve_newton
-from recovery.solvers.polish import polish
+from recovery.solvers.polish import polish, widened
 from recovery.types import Array
 
 PLANTED: dict[str, Planted] = {
@@ -218,3 +218,20 @@ def test_the_optimum_over_all_patterns_is_the_best_that_training_finds(
     assert trained == pytest.approx(optimum.objective, rel=1e-3)
     network: Network = network_of(program, solution.W, ARCHITECTURES[architecture])
     assert network.objective(instance.X, instance.y, beta) == pytest.approx(optimum.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize(("architecture", "beta"), [("relu_skip", 1e-3), ("relu_norm", None)])
+def test_polishing_takes_in_an_active_group_that_it_was_not_told_of(architecture: str, beta: float | None) -> None:
+    program = _program(architecture, _instance(architecture, 30, 6, seed=3, noise=0.5, count=30), beta)
+    point = InteriorPoint(program, program.members, 1.0)
+    while point.error > 1e-7 and point.advance():
+        pass
+    sizes = np.sort(point.t)
+    smallest = sizes[sizes > 1e-4 * sizes.max()][0]
+    found = polish(program, point, smallest / sizes.max() * (1 + 1e-6))
+    assert found is not None
+    assert certify(program, found).gap > 1e-4
+    while (further := widened(program, point, found)) is not None:
+        found = polish(program, further, 0.0)
+        assert found is not None
+    assert certify(program, found).error < 1e-9
