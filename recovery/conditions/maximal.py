@@ -11,7 +11,7 @@ from recovery.types import Array, Mask
 STRICT = 1e-9
 """Coefficients of unit rows below this are zero up to the tolerance of the linear programs."""
 EIGEN_TOLERANCE = 1e-8
-"""An eigenvector is known to the root of rounding."""
+"""The gap grows with the square of the angle to the eigenvector: this allows some 1e-4 of it."""
 
 
 def contained_in(pattern: Mask, patterns: Mask) -> int | None:

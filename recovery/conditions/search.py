@@ -19,6 +19,7 @@ Gain = Callable[[Mask], Array]
 """One pattern (n,) -> the value of activating each row, (n,)."""
 
 ROW_DIRECTIONS = 4
+"""Circles through the normals of random rows, a round."""
 FITS = 1.0 - 1e-9
 """A row whose slack 1 - x.h is below this has x.h > 0."""
 

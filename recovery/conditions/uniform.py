@@ -6,6 +6,7 @@ from recovery.conditions.isometry import ROUNDING, Condition
 from recovery.types import Array, Mask
 
 CHUNK_BYTES = 48 * 2**20
+"""Of d x d matrices, half of them packed, that are formed at a time."""
 
 
 def uniform_isometry(X: Array, patterns: Mask) -> Condition:

@@ -28,6 +28,7 @@ from recovery.instances.all_ones import decide_all_ones
 from recovery.types import Array, Mask
 
 MOST_CELLS = 200_000
+"""As booleans these are 20 MB for 100 rows."""
 CLEAR = 1e-9
 """A point farther than this from each hyperplane, relative to its length, is in a cell that rounding did not make."""
 

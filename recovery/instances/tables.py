@@ -27,6 +27,7 @@ from recovery.types import Array, Index
 FEWEST_ROWS = 20
 """Below this no split of the rows says anything."""
 MOST_CATEGORIES = 20
+"""A column each: what is rarer is seen in too few rows to be told from noise."""
 DAY = 86_400
 """Seconds."""
 DATE = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?"

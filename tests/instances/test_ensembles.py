@@ -59,7 +59,7 @@ def test_correlated_rows_have_the_toeplitz_covariance():
     assert np.abs(X.T @ X / n - expected).max() <= stats.norm.isf(LEVEL / 32) * np.sqrt(2 / n)
 
 
-def test_student_t_is_heavy_tailed_and_refuses_two_degrees():
+def test_student_t_entries_have_their_law_at_variance_one_over_n():
     X = StudentT(df=3.0).draw(np.random.default_rng(6), 100, 100)
     assert stats.kstest(X.ravel() * np.sqrt(100 * 3.0), "t", args=(3.0,)).pvalue > LEVEL
 

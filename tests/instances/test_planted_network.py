@@ -19,8 +19,11 @@ def drawn(law: BiasedNetwork, seed: int = 0):
 def test_unit_weights_are_uniform_on_the_sphere():
     W = drawn(BiasedNetwork(neurons=2000)).W
     np.testing.assert_allclose(np.linalg.norm(W, axis=1), 1.0, atol=1e-14)
-    # entries have variance 1/d; the sum of 16 000 squares is off by 5 standard deviations with probability 6e-7
+    # entries have mean 0 and variance 1/8, their squares variance 3/80 - 1/64, products of two 1/80: 5 standard errors
     assert np.abs(W.mean()) < 5 / np.sqrt(W.size * 8)
+    moments = W.T @ W / len(W)
+    assert np.abs(np.diag(moments) - 1 / 8).max() < 5 * np.sqrt((3 / 80 - 1 / 64) / len(W))
+    assert np.abs(moments - np.diag(np.diag(moments))).max() < 5 / np.sqrt(80 * len(W))
 
 
 @pytest.mark.parametrize("condition", [1.0, 3.0, 100.0])
