@@ -113,8 +113,8 @@ def planted_dual(
     """The groups of planted neurons' patterns alone, and lam (n,), the least-norm solution of A_S^T lam = u.
 
     Neurons as in `neural_isometry`. lam is None where they are not identified: where there is none (too few rows),
-    where two neurons share a pattern, or where the images of the unit weights are dependent. u_g = r_i w_i/||w_i|| in
-    the coordinates of the base; for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises `ParameterError`.
+    where two neurons share a pattern, or where the images of the unit weights are zero or dependent. In the coordinates
+    of the base u_g = r_i w_i/||w_i||; for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises `ParameterError`.
     """
     architecture.require("isometry")
     if linear and not architecture.skip:
@@ -124,16 +124,14 @@ def planted_dual(
         )
     F, neurons = architecture.features(X), architecture.lift(directions, X)
     own = architecture.groups(X, F @ neurons[:, : 0 if linear else None] >= 0)
-    W = np.zeros((own.count, own.rank))
+    W, first = np.zeros((own.count, own.rank)), int(own.linear and not linear)
     if linear:
         W[0] = own.coordinates @ neurons[:, 0] * signs[0]
     else:
-        first = int(own.linear)
-        patterns = own.patterns[:, first:]
         for i, sign in enumerate(signs):
             W[first + i] = sign * own.neuron(first + i, neurons[:, i], F)
-        if not patterns.any(axis=0).all() or len(np.unique(patterns, axis=1).T) < len(signs):
-            return own, None
+    if len(np.unique(own.patterns[:, first:], axis=1).T) < len(signs) or not W[first:].any(axis=1).all():
+        return own, None
     candidate = planted_candidate(own, W)
     return own, candidate.lam if candidate.distinct else None
 

@@ -19,7 +19,7 @@ from recovery.types import Array
 NEGLIGIBLE = 1e-9
 """Weights below this fraction of the largest are what ROUNDING leaves in them."""
 MOST_STEPS = 50
-"""Gaussian draws take 4 steps in the middle, 23 at most of 48; where 50 end nothing, an orthonormal basis may."""
+"""Gaussian draws take 4 steps in the middle, 23 at most of 48; where 50 decide nothing, an orthonormal basis may."""
 BALANCING = 8
 """Rounds of scaling rows and columns; what is uneven then stays so."""
 UNEVEN = 1e-4

@@ -81,10 +81,7 @@ class Neurons:
 
     def labels(self, X: Array) -> Array:
         """Noiseless labels on X (n, d): X w*, or the signed sum of (normalised) ReLU neurons; shape (n,)."""
-        Z = self.activate(X @ self.directions)
-        if self.form == "normalized_relu":
-            Z = Z / self.sizes(X)
-        return Z @ self.signs
+        return self.activate(X @ self.directions) / self.sizes(X) @ self.signs
 
 
 class Planted(Protocol):

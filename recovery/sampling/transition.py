@@ -71,12 +71,9 @@ def covariance(n: ArrayLike, trials: ArrayLike, half: float, slope: float) -> Ar
 
 
 def gradients(n: ArrayLike, half: float, slope: float) -> tuple[Array, Array]:
-    """For eta = a (n - n50) / sqrt n: d eta / d (n50, log |a|), shape (cells, 2), and what one trial says about eta."""
+    """For eta = a (n - n50) / sqrt n: d eta / d (n50, log |a|), shape (cells, 2), and what one trial says about eta,
+    phi(eta)^2 / (Phi(eta) (1 - Phi(eta))), shape (cells,)."""
     n = np.asarray(n, dtype=np.float64)
     eta = slope * (n - half) / np.sqrt(n)
-    return np.column_stack([-slope / np.sqrt(n), eta]), information(eta)
-
-
-def information(eta: Array) -> Array:
-    """phi(eta)^2 / (Phi(eta) (1 - Phi(eta))): what one trial says about eta."""
-    return np.exp(-np.square(eta) - LOG_TAU - log_ndtr(eta) - log_ndtr(-eta))
+    information = np.exp(-np.square(eta) - LOG_TAU - log_ndtr(eta) - log_ndtr(-eta))
+    return np.column_stack([-slope / np.sqrt(n), eta]), information
