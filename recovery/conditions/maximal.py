@@ -76,5 +76,6 @@ def sufficient_condition(X: Array, w: Array) -> SufficientCondition:
     if rows.shape[0] == 0:
         return SufficientCondition(False, 1.0, 0.0)
     gram = rows.T @ rows
+    gram /= np.abs(gram).max()
     gap = 1.0 - float(np.linalg.norm(gram @ w) / np.linalg.norm(gram, 2))
     return SufficientCondition(is_maximal(X, pattern), gap, float((rows @ w).min()))

@@ -10,7 +10,7 @@ import numpy as np
 
 from recovery.errors import DataError, ParameterError
 from recovery.instances.frames import FORMATS as TABLES
-from recovery.instances.frames import demand, read_frame
+from recovery.instances.frames import demand, read_frame, squarable
 from recovery.types import Array, Rng
 
 FORMATS = (*TABLES, ".npy")
@@ -40,7 +40,8 @@ def read_columns(path: str | Path, chosen: Sequence[str] = (), excluded: Sequenc
 
     CSV may have a header line, and `;` or tabs between entries, with decimal commas beside `;`. Parquet columns must be
     numeric; .npy must hold a 2-D array (pickles are refused). Raises `DataError` for a missing or unreadable file, for
-    text, NaN or infinity, naming the place, and for a first column without a name that numbers the rows.
+    text, NaN or infinity, naming the place, for numbers too large or small to be squared, and for a first column
+    without a name that numbers the rows.
     """
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
@@ -65,6 +66,8 @@ def read_columns(path: str | Path, chosen: Sequence[str] = (), excluded: Sequenc
             f"{path}: {len(bad)} entries are not finite, the first in row {row + 1}, column {column + 1}{name}; "
             "remove or impute them first"
         )
+    for i, name in enumerate(used):
+        squarable(matrix[:, i], name, path)
     numbering = [name for i, name in enumerate(used) if name not in chosen and _numbers_rows(matrix[:, i])]
     if path.suffix.lower() != ".npy" and kept[0] == 0 and names[0] == "1" and "1" in numbering:
         raise DataError(

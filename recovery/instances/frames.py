@@ -6,13 +6,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from recovery.errors import DataError
 from recovery.text import did_you_mean, printable
+from recovery.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FORMATS = (".csv", ".parquet")
+LARGEST = 1e100
+"""Larger numbers overflow where they are squared, and their inverses vanish."""
 PEEK = 2**16
 """Characters of a CSV file that show how it is written."""
 DECIMAL_COMMA = re.compile(r'(?:^|;)"?[-+]?\d*,\d+(?:[eE][-+]?\d+)?"?(?=;|$)', re.MULTILINE)
@@ -49,6 +54,14 @@ def demand(wanted: Iterable[str], names: Sequence[str], source: str | Path) -> N
         if name not in names:
             shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
             raise DataError(f"{source} has no column {name!r}; it has {shown}{did_you_mean(name, names)}")
+
+
+def squarable(values: Array, name: str, source: str | Path) -> Array:
+    """The values of a column. Raises `DataError` where the largest is too large or too small to be squared."""
+    largest = np.nanmax(np.abs(values), initial=0.0)
+    if largest > 0 and not 1 / LARGEST < largest < LARGEST:
+        raise DataError(f"{source}: the largest entry of {name!r} is {largest:.3g}; write it in other units")
+    return values
 
 
 def _read_parquet(path: Path) -> tuple["pd.DataFrame", list[str], bool]:

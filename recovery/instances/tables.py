@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.errors import DataError
-from recovery.instances.frames import FORMATS, demand, read_frame
+from recovery.instances.frames import FORMATS, demand, read_frame, squarable
 from recovery.text import many
 from recovery.types import Array, Index
 
@@ -31,8 +31,6 @@ MOST_CATEGORIES = 20
 DAY = 86_400
 """Seconds."""
 DATE = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?"
-LARGEST = 1e100
-"""Larger numbers overflow where they are squared, and their inverses vanish."""
 MOST_NAMED = 0.5
 """Text in which more than this share of the entries differ names the rows."""
 
@@ -111,7 +109,7 @@ def encode(
             warnings.append(f"{name!r} is left out: {reason}")
             continue
         one_value = frame[name].nunique(dropna=False) < 2
-        found = [] if one_value else [_squarable(column, name, source) for column in _encoded(frame[name], notes)]
+        found = [] if one_value else [squarable(column, name, source) for column in _encoded(frame[name], notes)]
         encoded = [column for column in found if np.ptp(column) > 0]
         if not encoded:
             notes.append(f"{name!r} is left out: it has one value")
@@ -138,14 +136,7 @@ def _target(series: "pd.Series[Any]", name: str, source: str) -> Array:
             "(write two classes as 0 and 1)"
         )
     values: Array = series.to_numpy(np.float64, na_value=np.nan)
-    return _squarable(values, name, source)
-
-
-def _squarable(values: Array, name: object, source: str) -> Array:
-    largest = np.nanmax(np.abs(values), initial=0.0)
-    if largest > 0 and not 1 / LARGEST < largest < LARGEST:
-        raise DataError(f"{source}: the largest entry of {name!r} is {largest:.3g}; write it in other units")
-    return values
+    return squarable(values, name, source)
 
 
 def _without_values(series: "pd.Series[Any]") -> str | None:

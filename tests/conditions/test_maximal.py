@@ -73,6 +73,11 @@ def test_zero_rows_and_the_sizes_of_rows_decide_nothing() -> None:
     plain, zero = sufficient_condition(X, w), sufficient_condition(np.vstack([X, [0.0, 0.0]]), w)
     assert plain.holds
     assert zero == plain
+    for unit in (1e-100, 1e100):
+        assert sufficient_condition(unit * X, w).holds
+        assert sufficient_condition(unit * X, np.array([1.0, 0.1])).eigen_gap == pytest.approx(
+            sufficient_condition(X, np.array([1.0, 0.1])).eigen_gap
+        )
     assert is_maximal(np.vstack([X, [0.0, 0.0]]), np.array([True, True, False, False]))
     assert is_maximal(X * [[1.0], [1e-20], [1e20]], X @ w >= 0)
     assert not is_maximal(X, np.zeros(3, dtype=bool))

@@ -107,6 +107,13 @@ def test_bad_files_are_refused_with_the_reason(tmp_path, name, content, message)
         read_matrix(path)
 
 
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
+def test_numbers_whose_squares_are_none_are_refused(tmp_path, unit):
+    path = save(tmp_path / "data.csv", unit * np.eye(2))
+    with pytest.raises(DataError, match="the largest entry of 'x0' is"):
+        read_matrix(path)
+
+
 def test_missing_and_edited_files_are_refused(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         File(str(tmp_path / "nowhere.csv"))
