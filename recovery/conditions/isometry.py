@@ -61,7 +61,7 @@ def neural_isometry(
     own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
     if lam is None:
         return Condition(name, np.inf, False, identified=False)
-    others = np.flatnonzero(~among(patterns, own.patterns[:, int(own.linear) :]))
+    others = np.flatnonzero(~_among(patterns, own.patterns[:, int(own.linear) :]))
     values = own.over(patterns[:, others]).dual_norms(lam)
     value, attained_by = 0.0, None
     if values.size:
@@ -92,7 +92,7 @@ def search_isometry(
 
     def score(patterns: Mask) -> Array:
         values = own.over(patterns).dual_norms(lam)
-        values[among(patterns, known)] = 0.0
+        values[_among(patterns, known)] = 0.0
         return values
 
     def gain(pattern: Mask) -> Array:
@@ -136,7 +136,7 @@ def planted_dual(
     return own, candidate.lam if candidate.distinct else None
 
 
-def among(patterns: Mask, own: Mask) -> Mask:
+def _among(patterns: Mask, own: Mask) -> Mask:
     """Which columns of `patterns` are columns of `own`."""
     found = np.zeros(patterns.shape[1], dtype=np.bool_)
     for column in own.T:

@@ -67,7 +67,7 @@ def orthonormal_transforms(U: Array, patterns: Mask) -> Array:
     r, p = U.shape[1], patterns.shape[1]
     T = np.zeros((p, r, r))
     size = max(1, CHUNK_BYTES // max(1, 8 * r * r))
-    for start in range(0, p, size):
+    for start in range(0, p if r else 0, size):  # LAPACK complains of matrices without columns
         _fill(T[start : start + size], U, patterns[:, start : start + size])
     return T
 

@@ -24,7 +24,7 @@ from recovery.proofs.balls import (
     solve,
 )
 from recovery.proofs.model import Balls, Model
-from recovery.types import Array
+from recovery.types import Array, Index
 
 Multipliers = Callable[[Array, list[int], list[int]], Array]
 """(lam, groups, signs) -> non-negative multipliers (k, n) of the cones of these signed groups, approximately best."""
@@ -107,7 +107,7 @@ def _check_in_row_space(balls: Balls, g: int, rank: int) -> None:
         raise Unproved("a planted weight is outside the row space of its group")
 
 
-def _metric_times(balls: Balls, g: int, w: list[arb], chosen: np.ndarray) -> list[arb]:
+def _metric_times(balls: Balls, g: int, w: list[arb], chosen: Index) -> list[arb]:
     """(Q_g w) on the chosen coordinates."""
     if balls.model.normalization == "none":
         return [w[j] for j in chosen]

@@ -36,11 +36,9 @@ def theorem10_interval(
 
 
 def theorem10_distance(eta: ArrayLike, noise: ArrayLike, beta: ArrayLike, scaling: float = 0.5) -> Array:
-    """The paper's bound beta eta / (eta - ||z||) + ||z|| on ||w_0 - S V^T w*||. Source: P1, Theorem 10."""
+    """The paper's bound beta eta / (eta - ||z||) + ||z|| on ||w_0 - S V^T w*||. Source: P1, Theorem 10.
+
+    It is never below beta + ||z||, which bounds it too, as w_0 - w~ = U^T z - beta v/||v|| (for scaling 1/2).
+    """
     eta, noise = np.asarray(eta, dtype=np.float64), np.asarray(noise, dtype=np.float64)
     return np.asarray(beta) / (2 * scaling) * eta / (eta - noise) + noise
-
-
-def sharper_distance(noise: ArrayLike, beta: ArrayLike, scaling: float = 0.5) -> Array:
-    """beta + ||z|| for scaling 1/2: w_0 - w~ = U^T z - beta v/||v|| gives it at once, and it is never larger."""
-    return np.asarray(beta, dtype=np.float64) / (2 * scaling) + np.asarray(noise, dtype=np.float64)

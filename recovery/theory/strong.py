@@ -13,9 +13,8 @@ from scipy.special import ndtri
 from recovery.theory.normal import density, tail
 from recovery.types import Array
 
-PAPER_THETA_STAR = 0.1314
 PAPER_RATIO = 7.613
-"""What P1 (Remark 3) prints: no root of its own equation, g is 1.0014 there and 1.0013 at d/n = 1/7.613."""
+"""1 / theta* as P1 (Remark 3) prints it: no root of its own equation, g(1/7.613) is 1.0013 (and g(0.1314) 1.0014)."""
 
 
 def strong_width(theta: ArrayLike) -> Array:

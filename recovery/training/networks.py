@@ -1,12 +1,11 @@
 """What a trained network has found: its neurons against the planted ones, its pairs, its distinct neurons."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import connected_components
 
 from recovery.training.models import Parameters
-from recovery.types import Array
+from recovery.types import Array, Index
 
 NEGLIGIBLE = 1e-6
 """A neuron counts when its weight exceeds this fraction of the largest."""
@@ -46,7 +45,7 @@ def group_error(W: Array, V: Array, A: Array) -> float:
     return float(np.linalg.norm(sums))
 
 
-def pairing(W: Array, V: Array) -> tuple[NDArray[np.intp], float]:
+def pairing(W: Array, V: Array) -> tuple[Index, float]:
     """The partner of each neuron and the largest ||s_i + s_partner|| / ||s_i||, s_i = (w_i, v_i) (P2, Figure 3).
 
     Partners minimise the sum of ||s_i + s_j|| over the assignments that give no neuron to itself.

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from recovery.theory import CURVES
-from recovery.theory.noisy import GAMMA, sharper_distance, theorem10_distance, theorem10_interval
+from recovery.theory.noisy import GAMMA, theorem10_distance, theorem10_interval
 
 
 def test_ends_as_the_paper_prints_them() -> None:
@@ -44,7 +44,7 @@ def test_only_the_linear_group_is_active_inside_it(scaling: float) -> None:
         np.testing.assert_allclose(U.T @ r, beta * w0 / np.linalg.norm(w0))
         assert np.linalg.norm(U.T @ (D * r[:, None]), axis=0).max() < beta
         distance = np.linalg.norm(w0 - w)
-        assert distance <= sharper_distance(noise, beta, scaling) <= theorem10_distance(eta, noise, beta, scaling)
+        assert distance <= beta / (2 * scaling) + noise <= theorem10_distance(eta, noise, beta, scaling)
 
 
 def test_inside_is_the_interval_at_unit_signal() -> None:
