@@ -25,7 +25,7 @@ from recovery.report.claims.curve import TESTS
 from recovery.report.claims.threshold import judge_panel
 from recovery.report.diagram import Panel
 from recovery.report.statistics import pooled, slices
-from recovery.report.statistics.tail import beyond, outcomes, steepness
+from recovery.report.statistics.tail import exceeding, outcomes, steepness
 from recovery.theory import CURVES
 from recovery.types import Array
 
@@ -176,7 +176,7 @@ def _critical(level: float, values: Array, law: Array) -> float:
     high = float(values.max(axis=1).sum())
     while high - low > 1e-3 * (high - mean):
         middle = (low + high) / 2
-        p, error = beyond(middle, values, law)
+        p, error = exceeding(middle, values, law)
         low, high = (low, middle) if p + 3 * error < level else (middle, high)
     return high
 

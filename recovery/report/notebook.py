@@ -70,8 +70,5 @@ class Results:
         return render(self.plot(), "png")
 
     def __repr__(self) -> str:
-        return (
-            f"{self.grid.path}: {self.analysis().diagram.summary()}"
-            if len(self.grid.table)
-            else f"{self.grid.path}: empty"
-        )
+        found = self.analysis().diagram.summary() if len(self.grid.table) else "empty"
+        return f"{self.grid.path}: {found}"

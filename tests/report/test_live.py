@@ -66,7 +66,9 @@ def test_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    watch(folder.path, words, Console(file=StringIO(), width=100), interrupted)
+    buffer = StringIO()
+    watch(folder.path, words, Console(file=buffer, width=100), interrupted)
+    assert "50 of" in buffer.getvalue()
 
 
 def test_the_command_ends_at_once_where_nothing_is_missing(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from recovery.report.diagram import Axis, Diagram, describe, levels
+from recovery.report.diagram import Axis, Diagram, describe, levels, value_words
 from recovery.report.figures.names import LETTERS
 from recovery.types import Array
 
@@ -56,7 +56,7 @@ def coordinates(diagram: Diagram) -> tuple[list[Json], dict[str, Any]]:
 
 def _standing(name: str, axis: Axis) -> Json:
     """Positions of the values, borders of their cells, and the Vega-Lite scale and axis with the ticks of figures."""
-    ticks = [(at, _label(value)) for at, value in axis.ticks if value is not None]
+    ticks = [(at, value_words(value)) for at, value in axis.ticks if value is not None]
     edges = short(axis.edges)
     return {
         "kind": axis.kind,
@@ -86,10 +86,6 @@ def chosen(values: list[float], labels: list[str]) -> str:
 def short(values: Array) -> list[float]:
     """Positions in few digits."""
     return [float(f"{value:.6g}") for value in values]
-
-
-def _label(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
 
 
 def shades(scale: str, count: int) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.stats import norm
 
+from recovery.report.diagram import value_words
 from recovery.report.statistics import CrossedRow, Crossing, Pooled
 
 SHOWN = 3
@@ -162,7 +163,7 @@ def without_curve(found: Pooled) -> str:
 
 def rows_in_words(found: Sequence[CrossedRow], x: str, y: str | None) -> str:
     """`50 % without a curve, at tau = 0.5: n = 2000 (1000 to 3000), ...` for each row that shows something."""
-    parts = [f"{f'{y} = {_plain(row.y)}: ' if y else ''}{words}" for row in found if (words := _crossed(row, x))]
+    parts = [f"{f'{y} = {value_words(row.y)}: ' if y else ''}{words}" for row in found if (words := _crossed(row, x))]
     return f"50 % without a curve{', at ' if y else ': '}{'; '.join(parts)}" if parts else ""
 
 
@@ -171,10 +172,6 @@ def _crossed(row: CrossedRow, x: str) -> str:
     if np.isfinite(row.half.estimate):
         return f"{x} = {row.half.estimate:.4g} ({interval(row.half, 'g')})"
     return f"{x} above {low:g}" if np.isfinite(low) else f"{x} below {high:g}" if np.isfinite(high) else ""
-
-
-def _plain(value: object) -> str:
-    return f"{value:g}" if isinstance(value, int | float | np.number) else str(value)
 
 
 def brief(found: Pooled) -> str:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from recovery.config import Sweep, from_document
 from recovery.errors import ReportError
 from recovery.report.diagram.cells import Cells
-from recovery.report.diagram.layout import Layout, lay_out, levels, taken
+from recovery.report.diagram.layout import Layout, lay_out, levels, taken, value_words
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
 from recovery.store import Grid
 from recovery.text import many
@@ -196,13 +196,10 @@ def describe(where: Mapping[str, Any]) -> str:
     """Coordinates in words: `noise = 0.1, gaussian`."""
     plain = ("ensemble", "planted", "architecture", "method")
     parts = [
-        _words(value) if name in plain else f"{name.split('.')[-1]} = {_words(value)}" for name, value in where.items()
+        value_words(value) if name in plain else f"{name.split('.')[-1]} = {value_words(value)}"
+        for name, value in where.items()
     ]
     return ", ".join(parts)
-
-
-def _words(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")
 
 
 def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:

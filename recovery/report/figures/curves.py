@@ -75,9 +75,9 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
         x = _aside(axis, exact, i, len(panel.y)) if isinstance(y, str) else exact
         look = line_style(i)
         label = diagram.measured_label if len(panel.y) == 1 else pair_label(str(diagram.layout.y), y)
-        joined = {"lw": 0.6, **look} if axis.kind != "even" or is_number(diagram.frame[diagram.layout.x]) else {**look}
-        joined["linestyle"] = look["linestyle"] if "lw" in joined else "none"
-        ax.plot(x, cells["value"].to_numpy(dtype=float), marker="o", ms=2.2, label=label, **joined)
+        joined = axis.kind != "even" or not _words(diagram, diagram.layout.x)
+        line = {"lw": 0.6} if joined else {"linestyle": "none"}
+        ax.plot(x, cells["value"].to_numpy(dtype=float), marker="o", ms=2.2, label=label, **(look | line))
         low, high = wilson(cells["yes"], cells["no"]) if diagram.proportion else (cells["lowest"], cells["highest"])
         ax.vlines(x, low, high, color=look["color"], lw=0.6, alpha=0.6)
         if axis.kind != "even" and len(x) > 1:

@@ -43,6 +43,8 @@ FILES: Any = {
 
 LINES = ("#1b6ca8", "#d95f02", "#2e8b57", "#6a3d9a", "#8c564b", "#c2185b", "#5f6b00")
 """Lines and points that stand beside each other."""
+SHADES = "cividis"
+"""What training recorded, where it is shaded."""
 CURVES = ("#e3242b", "black", "#6a3d9a", "#d95f02")
 DASHES: tuple[Any, ...] = ("-", (0, (4, 2.5)), (0, (1, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 STROKES = (1.3, 0.9, 1.1, 1.1)

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.axes import Axes
 
-from recovery.report.figures.style import DASHES
+from recovery.report.figures.style import DASHES, SHADES
 from recovery.types import Array
 
-COLOURS = "cividis"
 POINTS = 121
 MARGIN = 1.3
 
@@ -32,12 +31,12 @@ def draw_surface(ax: Axes, record: Mapping[str, Array], most: float) -> None:
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     values = fitted_surface(record, grid).reshape(POINTS, POINTS)
     levels = np.linspace(-most, max(most, 1e-12), 15)
-    ax.contourf(axis, axis, values, levels=levels, cmap=COLOURS, extend="both")
+    ax.contourf(axis, axis, values, levels=levels, cmap=SHADES, extend="both")
     for w in record["neurons"][-1].reshape(-1, 2):
         along = np.array([-w[1], w[0]]) / np.linalg.norm(w) * 2 * reach
         ax.plot([-along[0], along[0]], [-along[1], along[1]], color="white", linewidth=0.9, linestyle=DASHES[1])
     ax.scatter(
-        X[:, 0], X[:, 1], c=y, cmap=COLOURS, vmin=-most, vmax=most, edgecolors="black", linewidths=0.8, s=26, zorder=3
+        X[:, 0], X[:, 1], c=y, cmap=SHADES, vmin=-most, vmax=most, edgecolors="black", linewidths=0.8, s=26, zorder=3
     )
     ax.set_xlim(-reach, reach)
     ax.set_ylim(-reach, reach)

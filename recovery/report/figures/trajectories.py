@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from recovery.report.diagram import coordinates
 from recovery.report.figures.names import number, where_label
 from recovery.report.figures.sheet import label_log, sheet
-from recovery.report.figures.style import CURVES, DASHES, LINES, Style, line_style
+from recovery.report.figures.style import CURVES, DASHES, LINES, SHADES, Style, line_style
 from recovery.report.figures.surface import draw_surface
 from recovery.store import Grid
 from recovery.store.trajectories import read_trajectories
@@ -36,7 +36,6 @@ FAR = 10.0
 """What a run that diverged did farther out is not drawn into the landscape."""
 FLOOR = 1e-18
 """What lies lower, or at or below zero by rounding, is drawn here on a log axis."""
-SHADES = "cividis"
 
 
 @dataclass(frozen=True)

@@ -52,12 +52,12 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
     observed = float(values[np.arange(len(yes)), yes.astype(int)].sum())
     farthest = values.max(axis=1, keepdims=True)
     least = float(np.exp(logsumexp(np.where(values >= farthest - 1e-9, law, -np.inf), axis=1).sum()))
-    p, error = beyond(observed, values, law)
+    p, error = exceeding(observed, values, law)
     scores = steepness(values.shape[1], chance)
     score = float(scores[np.arange(len(yes)), yes.astype(int)].sum())
     steeper = score > float(total @ (chance * ndtri(chance)))
     sign = 1.0 if steeper else -1.0
-    beside, doubt = beyond(sign * score, sign * scores, law)
+    beside, doubt = exceeding(sign * score, sign * scores, law)
     return Tail(observed, p, min(p + 3 * error, 1.0), least, min(2 * (beside + 3 * doubt), 1.0), steeper)
 
 
@@ -67,7 +67,7 @@ def steepness(outcomes: int, chance: Array) -> Array:
     return scores
 
 
-def beyond(observed: float, values: Array, law: Array) -> tuple[float, float]:
+def exceeding(observed: float, values: Array, law: Array) -> tuple[float, float]:
     """(P(G >= observed), its standard error) for cells with these `outcomes`."""
     t = _tilt(values, law, observed)
     cumulant = float(logsumexp(law + t * values, axis=1).sum())
