@@ -25,7 +25,7 @@ from recovery.instances.planted import PLANTED, Form
 from recovery.methods.columns import columns_of
 from recovery.methods.table import METHODS
 from recovery.programs.architecture import ARCHITECTURES, Architecture
-from recovery.text import did_you_mean
+from recovery.text import did_you_mean, printable
 from recovery.user import is_user_name, resolve, user_names
 
 
@@ -64,8 +64,15 @@ class Record:
     cls: type
 
 
+def _is_frozen(target: Any, *names: str) -> bool:
+    """Whether it is a class of frozen dataclasses with these attributes."""
+    if not (isinstance(target, type) and is_dataclass(target)):
+        return False
+    return target.__dataclass_params__.frozen and set(names) <= set(dir(target))  # type: ignore[attr-defined]
+
+
 def _accept_method(name: str, target: Any) -> None:
-    if not (isinstance(target, type) and is_dataclass(target) and hasattr(target, "cost")):
+    if not _is_frozen(target, "__call__", "cost"):
         raise ParameterError(
             f"{name} is not a frozen dataclass with `columns`, `__call__(instance, architecture)` and `cost(n, d)`"
         )
@@ -73,8 +80,7 @@ def _accept_method(name: str, target: Any) -> None:
 
 
 def _accept_planted(name: str, target: Any) -> None:
-    there = isinstance(target, type) and is_dataclass(target) and all(hasattr(target, key) for key in ("draw", "form"))
-    if not there or not (hasattr(target, "slope") and hasattr(target, "neurons")):
+    if not _is_frozen(target, "form", "neurons", "slope", "draw"):
         raise ParameterError(f"{name} is not a frozen dataclass with `form`, `neurons`, `slope` and `draw(rng, X)`")
     if target.form not in get_args(Form):
         raise ParameterError(f"{name}.form is {target.form!r}; allowed: {choices(get_args(Form))}")
@@ -230,7 +236,7 @@ def _user(choice: Choice, name: str, rest: dict[str, Any]) -> Built:
         target = resolve(name)
         if choice.user == "class":
             choice.accept(name, target)
-            return _built(build(target, rest), name, {tag: name})
+            return _own(target, name, rest, tag)
         if not callable(target):
             raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")
         inspect.signature(target).bind(None, 1, 1, **rest)
@@ -240,6 +246,19 @@ def _user(choice: Choice, name: str, rest: dict[str, Any]) -> Built:
         raise Invalid([Fault((), f"{name}(rng, n, d, ...): {error}")]) from error
     resolved = {tag: name, **rest}
     return Built(UserEnsemble(target, tuple(rest.items())), name, resolved, resolved, canonical_json(resolved))
+
+
+def _own(target: type, name: str, rest: dict[str, Any], tag: str) -> Built:
+    """A value of a user's class. Raises `Invalid`, and `ParameterError` where the class itself is at fault."""
+    try:
+        return _built(build(target, rest), name, {tag: name})
+    except Invalid:
+        raise
+    except (Exception, SystemExit) as error:  # whatever its annotations or its __post_init__ raise
+        raise ParameterError(
+            f"{name} cannot be made: {type(error).__name__}: {printable(str(error)):.200}; its fields hold numbers, "
+            "text, true or false, lists and mappings of these, and are annotated so"
+        ) from error
 
 
 def _built(value: Any, tag: str | None, head: dict[str, Any]) -> Built:

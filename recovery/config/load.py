@@ -163,7 +163,7 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
     columns: Columns = COLUMNS
     try:
         methods = [part.value for (name, *_), part in composer.built.items() if name == "method" and part is not None]
-        columns = union(columns_of(method) for method in dict.fromkeys(methods)) or COLUMNS
+        columns = union(map(columns_of, methods)) or COLUMNS
     except ParameterError as error:
         problems.append(tree.problem(("method",), str(error)))
     if parts is not None:

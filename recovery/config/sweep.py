@@ -113,7 +113,8 @@ class Sweep:
     @cached_property
     def columns(self) -> Columns:
         """The columns that its methods measure."""
-        return union({cell.method: columns_of(cell.method) for cell in self.cells}.values())
+        methods = {id(cell.method): cell.method for cell in self.cells}
+        return union(map(columns_of, methods.values()))
 
     @property
     def size(self) -> int:

@@ -56,6 +56,39 @@ class Silent:
 
 class Plain:
     pass
+
+@dataclass
+class Thawed:
+    columns: ClassVar = Guess.columns
+
+    def __call__(self, instance, architecture):
+        return {}
+
+    def cost(self, n, d):
+        return 1.0
+
+@dataclass(frozen=True)
+class Mute:
+    columns: ClassVar = Guess.columns
+
+    def cost(self, n, d):
+        return 1.0
+
+@dataclass(frozen=True)
+class Vague(Guess):
+    law: "Nowhere" = None
+
+@dataclass(frozen=True)
+class Bursting(Guess):
+    def __post_init__(self):
+        raise RuntimeError("no value will do")
+
+@dataclass(frozen=True)
+class Weighted(Guess):
+    weights: list[float] = ()
+
+    def __call__(self, instance, architecture):
+        return {"angle": sum(self.weights)}
 '''
 
 
@@ -105,6 +138,12 @@ def test_a_method_beside_the_config_is_validated_like_ours(folder: Path) -> None
         own(folder, method={"kind": "own_things:Guess", "odds": -1})
 
 
+def test_fields_of_a_method_may_be_lists(folder: Path) -> None:
+    sweep = own(folder, method={"kind": "own_things:Weighted", "weights": [1, 2.5]})
+    assert list(sweep.columns) == ["angle"]
+    assert measure(next(sweep.trials()))["angle"] == 3.5
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -113,6 +152,10 @@ def test_a_method_beside_the_config_is_validated_like_ours(folder: Path) -> None
         ({"data": {"ensemble": "own_things:spiked", "size": 1}}, "unexpected keyword argument 'size'"),
         ({"data": {"ensemble": "own_things:annotated_types"}}, "is not a function"),
         ({"method": {"kind": "own_things:Plain"}}, "is not a frozen dataclass"),
+        ({"method": {"kind": "own_things:Thawed"}}, "is not a frozen dataclass"),
+        ({"method": {"kind": "own_things:Mute"}}, "is not a frozen dataclass with `columns`, `__call__"),
+        ({"method": {"kind": "own_things:Vague"}}, "cannot be made: NameError: name 'Nowhere' is not defined"),
+        ({"method": {"kind": "own_things:Bursting"}}, "cannot be made: RuntimeError: no value will do"),
         ({"method": {"kind": "own_things:Silent"}}, "Silent declares no columns; give the class"),
         ({"method": {"kind": "own_things:Guess"}, "report": {"value": "angel"}}, "did you mean 'angle'?"),
         ({"method": {"kind": "own_things:Guess", "od": 1}}, "unknown key; allowed: odds; did you mean 'odds'?"),
