@@ -4,6 +4,8 @@ import difflib
 import re
 from collections.abc import Iterable
 
+FOLDER_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+"""What a sweep may be called: a name for a folder, below the one that is meant."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 

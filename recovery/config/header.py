@@ -13,7 +13,7 @@ from recovery.config.describe import choices, keys_of
 from recovery.config.problems import ConfigError, Path, Place, Problem, found
 from recovery.errors import ParameterError
 from recovery.methods.columns import FIXED, Columns
-from recovery.text import did_you_mean
+from recovery.text import FOLDER_NAME, did_you_mean
 from recovery.types import Scalar
 
 Where = Annotated[Mapping[str, Scalar], Field(description="a mapping of coordinates to values")]
@@ -29,7 +29,7 @@ class Header:
     name: Annotated[
         str,
         Field(
-            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+            pattern=f"^{FOLDER_NAME}$",
             description="a name for a folder: up to 100 letters, digits, '.', '_' or '-', the first a letter or digit",
         ),
     ]

@@ -17,7 +17,7 @@ from recovery.programs.solution import Solution
 from recovery.solvers.table import find_solver
 from recovery.types import Array, Mask, Rng
 
-ROUNDS = 30
+MOST_ROUNDS = 30
 CLIMBS = 4
 MOST_ADDED = 0.5
 """Patterns added a round, as a share of those there are."""
@@ -29,7 +29,7 @@ def with_searched_patterns(instance: Instance, architecture: Architecture, kind:
     if instance.setting.patterns.kind != "searched" or not instance.y.any():
         return instance
     rng, F = instance.streams.training, architecture.features(instance.X)
-    for _ in range(ROUNDS):
+    for _ in range(MOST_ROUNDS):
         groups = architecture.groups(instance.X, instance.patterns)
         program = PROGRAMS[kind](groups, instance.y, beta)
         solution = find_solver("auto" if program.has_cones else "newton", kind)(program)

@@ -6,11 +6,14 @@ python -m recovery.runner.credentials FOLDER     writes FOLDER/cert.pem and FOLD
 import sys
 from pathlib import Path
 
-from recovery.errors import ParameterError
+from recovery.errors import ParameterError, RecoverError
 
 
 def write(folder: Path) -> None:
-    """Raises `ParameterError` if the packages that dask needs for it are not installed."""
+    """Write them, in place of what a killed job left that is queued again under its old number.
+
+    Raises `ParameterError` if the packages that dask needs for it are not installed.
+    """
     try:
         from distributed.security import Security
 
@@ -19,12 +22,17 @@ def write(folder: Path) -> None:
         raise ParameterError(
             "dask over TLS needs packages that are not installed: pip install 'recover[dask]'"
         ) from error
-    folder.mkdir(mode=0o700, parents=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
     for name, text in (("cert", security.tls_ca_file), ("key", security.tls_client_key)):
         path = folder / f"{name}.pem"
+        path.unlink(missing_ok=True)
         path.touch(mode=0o600)
         path.write_text(text)
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    try:
+        write(Path(sys.argv[1]))
+    except RecoverError as error:
+        sys.exit(f"Error: {error}")

@@ -15,7 +15,7 @@ from recovery.text import printable
 
 WINDOW = timedelta(minutes=5)
 MOST_ERRORS = 5
-COLUMNS = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message")
+LOOKED_AT = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Standing:
 
 def standing(path: Path) -> Standing:
     """Count what is stored of what is planned, without composing the trials. Raises `StoreError` and `ConfigError`."""
-    grid = read(path, COLUMNS)
+    grid = read(path, LOOKED_AT)
     planned, coming = _planned(grid)
     total = grid.sweep["trials"] if coming or not grid.rounds else planned
     rows, stored = grid.table, len(grid.table)

@@ -11,11 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.errors import StoreError
 from recovery.methods.columns import Columns
 from recovery.store.folder import TRIALS, Folder
 from recovery.store.grid import merge
-from recovery.store.parts import PROVENANCE, list_parts, read_parts
+from recovery.store.parts import PROVENANCE, list_parts, read_parts, refuse
 from recovery.store.schema import row_schema
 from recovery.store.trajectories import TRAJECTORIES, merge_records, split_records
 from recovery.types import Scalar
@@ -88,8 +87,7 @@ def add_columns(
 
 def _whole_parts(directory: Path) -> list[tuple[Path, pa.Table]]:
     parts, damaged = read_parts(directory)
-    if damaged:
-        raise StoreError(f"{damaged[0].path}: {damaged[0].reason}; run `recover sweep` first: it sets it aside")
+    refuse(damaged)
     return parts
 
 

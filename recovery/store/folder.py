@@ -218,8 +218,9 @@ class Folder:
     def timings(self) -> dict[str, float]:
         """trial_id -> seconds of every stored trial that is ok; empty if there is no folder."""
         parts, _ = read_parts(self.trials, columns=["trial_id", "status", "seconds"])
-        rows = (row for _, table in parts for row in table.to_pylist())
-        return {row["trial_id"]: row["seconds"] for row in rows if row["status"] == "ok"}
+        tables = [table.filter(pc.equal(table["status"], "ok")) for _, table in parts]
+        columns = [(table["trial_id"].to_pylist(), table["seconds"].to_pylist()) for table in tables]
+        return {trial: seconds for column in columns for trial, seconds in zip(*column, strict=True)}
 
     def _unwritable(self, error: OSError) -> StoreError:
         return StoreError(

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from recovery.errors import StoreError
 from recovery.methods.columns import COLUMNS, Columns
 from recovery.store.folder import Folder
-from recovery.store.parts import read_parts
+from recovery.store.parts import read_parts, refuse
 from recovery.store.rounds import Round, read_rounds
 from recovery.store.schema import row_schema, stored_columns
 
@@ -55,10 +55,7 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
     content = folder.load()
     parts, damaged = read_parts(folder.trials, columns)
     rounds, more = read_rounds(folder.rounds)
-    damaged += more
-    if damaged:
-        lines = [f"{part}: {reason}" for part, reason in damaged]
-        raise StoreError("\n".join([*lines, "`recover sweep` sets a damaged part aside and runs its trials again."]))
+    refuse([*damaged, *more])
     return Grid(folder.path, content, merge([table for _, table in parts]), rounds)
 
 

@@ -121,6 +121,13 @@ def read_parts(folder: Path, columns: Sequence[str] | None = None) -> tuple[list
     raise StoreError(f"{folder}: parts keep disappearing while they are read; is another program deleting them?")
 
 
+def refuse(damaged: Sequence[Damaged]) -> None:
+    """Raise `StoreError` if there are any: what reads a folder never leaves something out in silence."""
+    if damaged:
+        lines = [f"{path}: {reason}" for path, reason in damaged]
+        raise StoreError("\n".join([*lines, "`recover sweep` sets damaged parts aside and runs their trials again."]))
+
+
 def clean_temporaries(folder: Path) -> None:
     """Remove temporary files whose writer is gone."""
     for path in folder.glob(".*.tmp"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_info
 
 LIBRARIES = ("numpy", "scipy", "cvxpy", "joblib", "pyarrow")
-SOLVERS = ("ecos", "clarabel", "scs", "mosek")
+SOLVER_PACKAGES = ("ecos", "clarabel", "scs", "mosek")
 
 
 @cache
@@ -19,7 +19,7 @@ def provenance() -> dict[str, object]:
         "program": {"version": _version("recover"), **_checkout()},
         "python": platform.python_version(),
         "libraries": {name: _version(name) for name in LIBRARIES},
-        "solvers": {name: found for name in SOLVERS if (found := _version(name))},
+        "solvers": {name: found for name in SOLVER_PACKAGES if (found := _version(name))},
         "blas": [
             {key: pool[key] for key in ("internal_api", "version", "architecture", "num_threads") if key in pool}
             for pool in threadpool_info()

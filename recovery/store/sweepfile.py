@@ -9,13 +9,11 @@ from typing import Any
 from recovery.errors import ParameterError
 from recovery.store.parts import PROVENANCE, Damaged, document_checksum, list_parts, read_part
 from recovery.store.schema import stored_columns
-from recovery.text import is_plain
+from recovery.text import FOLDER_NAME, is_plain
 
 SWEEP_FILE = "sweep.json"
 FORMAT = 2
 WITHOUT_CHECKSUM = 1
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""What a sweep may be called: a name for a folder, below the one that is meant."""
 FIELDS = {"name": str, "digest": str, "trials": int, "config": dict, "provenance": dict}
 LATER = {"cells": int, "columns": dict}
 """Fields that files of earlier versions do not have."""
@@ -56,7 +54,7 @@ def check(content: Mapping[str, Any]) -> None:
             if field in part and not isinstance(part[field], kind):
                 raise ValueError(f"its field {field!r} is wrong")
     for name in (content["name"], content["config"].get("name")):
-        if not isinstance(name, str) or not NAME.fullmatch(name):
+        if not isinstance(name, str) or not re.fullmatch(FOLDER_NAME, name):
             raise ValueError(f"{name!a:.60} is no name of a sweep")
     for text in _texts(content):
         if not is_plain(text):

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from recovery.errors import StoreError
-from recovery.store.parts import read_parts
+from recovery.store.parts import read_parts, refuse
 from recovery.types import Array
 
 TRAJECTORIES = "trajectories"
@@ -35,13 +34,8 @@ def read_trajectories(results: Path) -> dict[str, dict[str, Array]]:
 
     Raises `StoreError` for a damaged part.
     """
-    folder = results / TRAJECTORIES
-    if not folder.is_dir():
-        return {}
-    parts, damaged = read_parts(folder)
-    if damaged:
-        lines = [f"{path}: {reason}" for path, reason in damaged]
-        raise StoreError("\n".join([*lines, "`recover sweep` sets a damaged part aside."]))
+    parts, damaged = read_parts(results / TRAJECTORIES)
+    refuse(damaged)
     found: dict[str, dict[str, Array]] = {}
     for _, table in parts:
         for record in split_records(table):

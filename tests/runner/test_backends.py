@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from recovery.errors import ParameterError
+from recovery.runner import credentials
 
 from .needs import need_module
 from .sweeps import rows, sweep, write_config
@@ -60,6 +61,16 @@ def test_a_backend_that_is_not_installed_says_what_to_install(tmp_path: Path, mo
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ParameterError, match=r"recover\[dask\]"):
         sweep(write_config(tmp_path), tmp_path / "out", backend="dask")
+
+
+def test_a_killed_job_that_is_queued_again_gets_new_credentials(tmp_path: Path) -> None:
+    need_module("distributed")
+    secret = tmp_path / "slurm" / ".dask-7"
+    credentials.write(secret)
+    first = (secret / "key.pem").read_text()
+    credentials.write(secret)
+    assert (secret / "key.pem").read_text() != first
+    assert [path.stat().st_mode & 0o777 for path in (secret, *secret.iterdir())] == [0o700, 0o600, 0o600]
 
 
 def _parent(pid: int) -> int:
