@@ -6,7 +6,8 @@ below: a new ensemble, planted model or method is one class and one line there, 
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ from annotated_types import Ge
 from recovery.config.build import Fault, Invalid, build, build_scalar, model_of
 from recovery.config.describe import choices
 from recovery.config.problems import found
-from recovery.errors import ParameterError
+from recovery.errors import ParameterError, RecoverError
 from recovery.instances.draw import NoiseScale
 from recovery.instances.ensembles import ENSEMBLES, UserEnsemble
 from recovery.instances.patterns import Patterns
@@ -176,7 +177,8 @@ def _named(kind: Named, name: object) -> Built:
             value = resolve(str(name))
             if not isinstance(value, Architecture):
                 raise ParameterError(f"{name} is not a value of recovery.programs.architecture.Architecture")
-            value.check()
+            with _of_the_user(f"{name}, a value of Architecture, cannot serve"):
+                value.check()
         except ParameterError as error:
             raise Invalid([Fault((), str(error))]) from error
     elif isinstance(name, str) and name in kind.table:
@@ -242,7 +244,7 @@ def _user(choice: Choice, name: str, rest: dict[str, Any]) -> Built:
         inspect.signature(target).bind(None, 1, 1, **rest)
     except ParameterError as error:
         raise Invalid([Fault((tag,), str(error))]) from error
-    except TypeError as error:
+    except (TypeError, ValueError) as error:  # a function of C may have no signature
         raise Invalid([Fault((), f"{name}(rng, n, d, ...): {error}")]) from error
     resolved = {tag: name, **rest}
     return Built(UserEnsemble(target, tuple(rest.items())), name, resolved, resolved, canonical_json(resolved))
@@ -250,15 +252,20 @@ def _user(choice: Choice, name: str, rest: dict[str, Any]) -> Built:
 
 def _own(target: type, name: str, rest: dict[str, Any], tag: str) -> Built:
     """A value of a user's class. Raises `Invalid`, and `ParameterError` where the class itself is at fault."""
-    try:
+    holds = "fields hold numbers, text, true or false, lists and mappings of these, and are annotated so"
+    with _of_the_user(f"{name} cannot be made ({holds})"):  # its annotations and its __post_init__
         return _built(build(target, rest), name, {tag: name})
-    except Invalid:
+
+
+@contextmanager
+def _of_the_user(fault: str) -> Iterator[None]:
+    """Make a `ParameterError` of whatever the user's own code raises."""
+    try:
+        yield
+    except (Invalid, RecoverError):
         raise
-    except (Exception, SystemExit) as error:  # whatever its annotations or its __post_init__ raise
-        raise ParameterError(
-            f"{name} cannot be made: {type(error).__name__}: {printable(str(error)):.200}; its fields hold numbers, "
-            "text, true or false, lists and mappings of these, and are annotated so"
-        ) from error
+    except (Exception, SystemExit) as error:
+        raise ParameterError(f"{fault}: {type(error).__name__}: {printable(str(error)):.200}") from error
 
 
 def _built(value: Any, tag: str | None, head: dict[str, Any]) -> Built:

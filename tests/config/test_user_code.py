@@ -21,6 +21,7 @@ from typing import Annotated, ClassVar
 
 import annotated_types
 from recovery.methods.columns import Column
+from recovery.programs.architecture import Architecture
 
 def spiked(rng, n, d, scale=1.0):
     return scale * rng.standard_normal((n, d))
@@ -56,6 +57,12 @@ class Silent:
 
 class Plain:
     pass
+
+class Featureless(Architecture):
+    def features(self, X):
+        return None
+
+FEATURELESS = Featureless("featureless")
 
 @dataclass
 class Thawed:
@@ -152,10 +159,12 @@ def test_fields_of_a_method_may_be_lists(folder: Path) -> None:
         ({"data": {"ensemble": "own_things:spiked", "size": 1}}, "unexpected keyword argument 'size'"),
         ({"data": {"ensemble": "own_things:annotated_types"}}, "is not a function"),
         ({"method": {"kind": "own_things:Plain"}}, "is not a frozen dataclass"),
+        ({"data": {"ensemble": "builtins:max"}}, "no signature found"),
+        ({"architecture": "own_things:FEATURELESS"}, "cannot serve: AttributeError"),
         ({"method": {"kind": "own_things:Thawed"}}, "is not a frozen dataclass"),
         ({"method": {"kind": "own_things:Mute"}}, "is not a frozen dataclass with `columns`, `__call__"),
-        ({"method": {"kind": "own_things:Vague"}}, "cannot be made: NameError: name 'Nowhere' is not defined"),
-        ({"method": {"kind": "own_things:Bursting"}}, "cannot be made: RuntimeError: no value will do"),
+        ({"method": {"kind": "own_things:Vague"}}, "annotated so): NameError: name 'Nowhere' is not defined"),
+        ({"method": {"kind": "own_things:Bursting"}}, "annotated so): RuntimeError: no value will do"),
         ({"method": {"kind": "own_things:Silent"}}, "Silent declares no columns; give the class"),
         ({"method": {"kind": "own_things:Guess"}, "report": {"value": "angel"}}, "did you mean 'angle'?"),
         ({"method": {"kind": "own_things:Guess", "od": 1}}, "unknown key; allowed: odds; did you mean 'odds'?"),
