@@ -1,6 +1,5 @@
 """The fields of a config that no trial depends on: names, counts, claims and the report's specification."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
@@ -12,7 +11,7 @@ from recovery.config.build import Fault, Invalid, build, build_kind
 from recovery.config.describe import choices, keys_of
 from recovery.config.problems import ConfigError, Path, Place, Problem, found
 from recovery.errors import ParameterError
-from recovery.methods.columns import FIXED, Columns
+from recovery.methods.columns import FIXED, Columns, parse_event
 from recovery.text import FOLDER_NAME, did_you_mean
 from recovery.types import Scalar
 
@@ -278,8 +277,10 @@ def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str]
 
 def column_of(value: str) -> str:
     """The column of `max_deviation` or of the event `max_deviation<=1e-4`."""
-    match = re.fullmatch(r"([\w.]+)(?:\s*<=?\s*[-+.\deE]+)?", value.strip())
-    return match[1] if match else value
+    try:
+        return parse_event(value)[0]
+    except ValueError:  # it is no column either
+        return value
 
 
 def curve_names() -> tuple[str, ...]:

@@ -5,6 +5,7 @@ them: `columns = select("recovered") | {"angle": Column(float, "angle to the pla
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -159,6 +160,17 @@ def union(declared: Iterable[Columns]) -> dict[str, Column]:
                     f"{column.kind.__name__}; give one of them another name"
                 )
     return found
+
+
+def parse_event(text: str) -> tuple[str, float | None]:
+    """Column and bound of `max_deviation<=1e-4`; None for a column alone. Raises `ValueError` for anything else."""
+    match = re.fullmatch(r"\s*([\w.]+)\s*(?:<=?\s*(\S+))?\s*", text)
+    if match is None:
+        raise ValueError(f"found {text!r}; allowed: COLUMN, or COLUMN<=NUMBER")
+    column, bound = match[1], None if match[2] is None else float(match[2])
+    if bound is not None and not math.isfinite(bound):
+        raise ValueError(f"found {text!r}; a bound is a finite number")
+    return column, bound
 
 
 def checked(measured: object, columns: Columns) -> dict[str, Scalar]:

@@ -129,6 +129,18 @@ def changed(old: str, new: str) -> str:
             id="short-list",
         ),
         pytest.param(
+            changed("axes:", "report: {value: 'max_deviation<=1e'}\naxes:"),
+            "8:17: report.value",
+            ["found 'max_deviation<=1e'; allowed: a measured column"],
+            id="event-without-number",
+        ),
+        pytest.param(
+            changed("axes:", "report: {value: 'max_deviation<=nan'}\naxes:"),
+            "8:17: report.value",
+            ["found 'max_deviation<=nan'"],
+            id="event-of-nan",
+        ),
+        pytest.param(
             changed("noise: 0", "noise: {a: 1, b: 2, c: 3, d: 4, e: 5}"),
             "5:8: noise",
             ["found {a: 1, b: 2, c: 3, d: 4, ...}"],

@@ -1,6 +1,5 @@
 """What a report shows of a trial: a measured column, or whether that column stays below a threshold."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.errors import ReportError
-from recovery.methods.columns import Columns
+from recovery.methods.columns import Columns, parse_event
 from recovery.types import Array, Mask
 
 LABELS = {
@@ -33,12 +32,8 @@ class Quantity:
     @classmethod
     def parse(cls, text: str) -> "Quantity":
         """`recovered`, `absolute_distance` or `max_deviation<=1e-4`; raises `ReportError` otherwise."""
-        match = re.fullmatch(r"\s*([\w.]+)\s*(?:<=?\s*(\S+))?\s*", text)
         try:
-            if match is None:
-                raise ValueError
-            column, bound = match.groups()
-            return cls(column, None if bound is None else float(bound))
+            return cls(*parse_event(text))
         except ValueError:
             message = f"cannot read the value {text!r}; write a column, or COLUMN<=NUMBER as in max_deviation<=1e-4"
             raise ReportError(message) from None
