@@ -10,7 +10,7 @@ import numpy as np
 from recovery.errors import DataError, ParameterError
 from recovery.instances.all_ones import AllOnes, decide_all_ones
 from recovery.instances.arrangements import enumerate_cells
-from recovery.instances.ensembles import Ensemble, Gaussian
+from recovery.instances.ensembles import Ensemble, Gaussian, checked
 from recovery.instances.files import File
 from recovery.instances.patterns import Patterns, patterns_of, sample_patterns, unique_patterns
 from recovery.instances.planted import Linear, Planted, Target
@@ -120,8 +120,8 @@ class Instance:
 def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = RELU) -> Instance:
     """Draw one instance, with patterns of the architecture's features.
 
-    Raises `ParameterError` where the setting has none (say, no non-negative direction), and `DataError` where a planted
-    model of the user's draws something else than it says.
+    Raises `ParameterError` where the setting has none (say, no non-negative direction), and `DataError` where an
+    ensemble or a planted model of the user's draws something else than it says.
     """
     if isinstance(streams, np.random.Generator):
         streams = Streams.spawn(streams)
@@ -135,7 +135,7 @@ def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = 
         planted = setting.planted.take(streams.data, setting.ensemble, n, d)
         X = planted.X
     else:
-        X = setting.ensemble.draw(streams.data, n, d)
+        X = checked(setting.ensemble.draw(streams.data, n, d), n, d, type(setting.ensemble).__name__)
         planted = setting.planted.draw(streams.planted, X)
     signal = _labels(setting, planted, X)
     y = signal

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 from annotated_types import Ge, Gt, Interval
+from numpy.typing import ArrayLike
 
 from recovery.errors import DataError
 from recovery.instances.files import File
@@ -169,13 +170,18 @@ class UserEnsemble:
     parameters: tuple[tuple[str, Any], ...] = ()
 
     def draw(self, rng: Rng, n: int, d: int) -> Array:
-        X = np.asarray(self.function(rng, n, d, **dict(self.parameters)), dtype=np.float64)
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        if X.shape != (n, d):
-            raise DataError(f"ensemble {name} returned an array of shape {X.shape}; wanted {(n, d)}")
-        if not np.isfinite(X).all():
-            raise DataError(f"ensemble {name} returned {np.sum(~np.isfinite(X))} NaN or infinite of {n * d} numbers")
-        return X
+        return checked(self.function(rng, n, d, **dict(self.parameters)), n, d, name)
+
+
+def checked(drawn: ArrayLike, n: int, d: int, name: str) -> Array:
+    """What an ensemble drew, as float64. Raises `DataError` for another shape than (n, d), NaN or infinity."""
+    X = np.asarray(drawn, dtype=np.float64)
+    if X.shape != (n, d):
+        raise DataError(f"ensemble {name} returned an array of shape {X.shape}; wanted {(n, d)}")
+    if not np.isfinite(X).all():
+        raise DataError(f"ensemble {name} returned {np.sum(~np.isfinite(X))} NaN or infinite of {n * d} numbers")
+    return X
 
 
 ENSEMBLES: dict[str, type[Ensemble]] = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recovery.errors import ParameterError
+from recovery.errors import DataError, ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Relu
@@ -27,3 +27,33 @@ def test_patterns_that_cannot_be_drawn_are_missed_by_whoever_asks_for_them() -> 
     with pytest.raises(ParameterError, match="patterns"):
         _ = instance.patterns
     assert instance.with_patterns(np.ones((60, 1), dtype=np.bool_)).patterns.shape == (60, 1)
+
+
+class Own:
+    """An ensemble of the user's that gives whatever it was given."""
+
+    def __init__(self, X) -> None:
+        self.X = X
+
+    def draw(self, rng, n, d):
+        return self.X
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros((3, 2)), r"ensemble Own returned an array of shape \(3, 2\); wanted \(4, 2\)"),
+        (np.zeros(4), r"shape \(4,\)"),
+        (np.full((4, 2), np.nan), "ensemble Own returned 8 NaN or infinite of 8 numbers"),
+    ],
+)
+def test_an_own_ensemble_that_draws_something_else_is_named(X, message) -> None:
+    with pytest.raises(DataError, match=message):
+        draw(Setting(4, 2, ensemble=Own(X)), np.random.default_rng(0))
+
+
+def test_lists_and_whole_numbers_are_data() -> None:
+    rows = [[1, -2], [3, 0], [0, 1], [2, 2]]
+    instance = draw(Setting(4, 2, ensemble=Own(rows)), np.random.default_rng(0))
+    assert instance.X.dtype == np.float64
+    assert instance.patterns.shape[0] == 4
