@@ -5,15 +5,26 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pandas as pd
 import pytest
 
+from recovery.cli.sweep import BACKENDS as OFFERED
+from recovery.config.header import Header
 from recovery.errors import ParameterError
 from recovery.runner import credentials
+from recovery.runner.backends import BACKENDS
+from recovery.runner.workers import PROCESSES
 
 from .needs import need_module
 from .sweeps import rows, sweep, write_config
+
+
+def test_configs_and_the_command_line_know_the_backends_that_there_are() -> None:
+    there = (PROCESSES, *BACKENDS)
+    assert get_args(get_type_hints(Header)["backend"]) == there
+    assert there == OFFERED
 
 
 def test_threads_give_the_same_rows(tmp_path: Path) -> None:
