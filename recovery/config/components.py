@@ -66,10 +66,11 @@ class Record:
 
 
 def _is_frozen(target: Any, *names: str) -> bool:
-    """Whether it is a class of frozen dataclasses with these attributes."""
+    """Whether it is a class of frozen dataclasses with these attributes, of the class or as fields."""
     if not (isinstance(target, type) and is_dataclass(target)):
         return False
-    return target.__dataclass_params__.frozen and set(names) <= set(dir(target))  # type: ignore[attr-defined]
+    there = {*dir(target), *(field.name for field in fields(target))}
+    return target.__dataclass_params__.frozen and set(names) <= there  # type: ignore[attr-defined]
 
 
 def _accept_method(name: str, target: Any) -> None:
@@ -83,8 +84,9 @@ def _accept_method(name: str, target: Any) -> None:
 def _accept_planted(name: str, target: Any) -> None:
     if not _is_frozen(target, "form", "neurons", "slope", "draw"):
         raise ParameterError(f"{name} is not a frozen dataclass with `form`, `neurons`, `slope` and `draw(rng, X)`")
-    if target.form not in get_args(Form):
-        raise ParameterError(f"{name}.form is {target.form!r}; allowed: {choices(get_args(Form))}")
+    form = getattr(target, "form", None)
+    if form not in get_args(Form):
+        raise ParameterError(f"{name}.form is {form!r}; allowed for the class: {choices(get_args(Form))}")
 
 
 COMPONENTS: dict[str, Single | Named | Choice | Record] = {

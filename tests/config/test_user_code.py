@@ -91,6 +91,22 @@ class Bursting(Guess):
         raise RuntimeError("no value will do")
 
 @dataclass(frozen=True)
+class Several:
+    neurons: int
+    form: ClassVar = "other"
+    slope: ClassVar = 0.0
+
+    def draw(self, rng, X):
+        raise NotImplementedError
+
+@dataclass(frozen=True)
+class Formless:
+    form: str
+    neurons: ClassVar = 1
+    slope: ClassVar = 0.0
+    draw = Several.draw
+
+@dataclass(frozen=True)
 class Weighted(Guess):
     weights: list[float] = ()
 
@@ -145,6 +161,12 @@ def test_a_method_beside_the_config_is_validated_like_ours(folder: Path) -> None
         own(folder, method={"kind": "own_things:Guess", "odds": -1})
 
 
+def test_what_a_planted_model_must_have_may_be_a_field(folder: Path) -> None:
+    planted = {"kind": "own_things:Several", "neurons": 3}
+    sweep = own(folder, planted=planted, method={"kind": "own_things:Guess"})
+    assert sweep.cells[0].setting.planted.neurons == 3
+
+
 def test_fields_of_a_method_may_be_lists(folder: Path) -> None:
     sweep = own(folder, method={"kind": "own_things:Weighted", "weights": [1, 2.5]})
     assert list(sweep.columns) == ["angle"]
@@ -161,6 +183,7 @@ def test_fields_of_a_method_may_be_lists(folder: Path) -> None:
         ({"method": {"kind": "own_things:Plain"}}, "is not a frozen dataclass"),
         ({"data": {"ensemble": "builtins:max"}}, "no signature found"),
         ({"architecture": "own_things:FEATURELESS"}, "cannot serve: AttributeError"),
+        ({"planted": {"kind": "own_things:Formless"}}, "Formless.form is None; allowed for the class"),
         ({"method": {"kind": "own_things:Thawed"}}, "is not a frozen dataclass"),
         ({"method": {"kind": "own_things:Mute"}}, "is not a frozen dataclass with `columns`, `__call__"),
         ({"method": {"kind": "own_things:Vague"}}, "annotated so): NameError: name 'Nowhere' is not defined"),
