@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from annotated_types import Ge
 
@@ -30,11 +30,56 @@ from recovery.text import did_you_mean, printable
 from recovery.user import is_user_name, resolve, user_names
 
 
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A validated component: the value, its `tag` if it is one of a union, and plain data.
+
+    `resolved` has every field; `identity` has those that trial ids depend on, and `text` is its canonical JSON.
+    """
+
+    value: Any
+    tag: str | None
+    resolved: Any
+    identity: Any
+    text: str
+
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """The user's code that it names, as `module:NAME`."""
+        return frozenset(user_names(self.identity))
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where the config lies: relative paths start there, then in the current folder.
+
+    digests: file path -> the SHA-256 that a stored sweep had, which the file must still have.
+    needs: what a data file must hold, in the config's words.
+    """
+
+    folder: Path = Path()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    needs: str = ""
+
+    def locate(self, path: str) -> str:
+        """The absolute path of a file that exists; otherwise the path as it was written."""
+        for start in (self.folder, Path()):
+            if (start / path).is_file():
+                return str((start / path).resolve())
+        return path
+
+
 @dataclass(frozen=True)
 class Single:
     """A component that is one value."""
 
     annotation: Any
+    keys: ClassVar[tuple[str, ...]] = ()
+
+    def make(self, value: object, context: Context) -> Built:
+        """Validate a value. Raises `Invalid`."""
+        scalar = build_scalar(self.annotation, value)
+        return Built(scalar, None, scalar, scalar, canonical_json(scalar))
 
 
 @dataclass(frozen=True)
@@ -42,6 +87,11 @@ class Named:
     """A component that is the name of one of the values of `table`, or the user's own as `module:NAME`."""
 
     table: Mapping[str, Architecture]
+    keys: ClassVar[tuple[str, ...]] = ()
+
+    def make(self, value: object, context: Context) -> Built:
+        """Validate a name. Raises `Invalid`."""
+        return _named(self, value)
 
 
 @dataclass(frozen=True)
@@ -57,12 +107,30 @@ class Choice:
     user: Literal["function", "class"] | None = None
     accept: Callable[[str, Any], None] = lambda name, target: None
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Those that any class of the table has."""
+        return (self.tag, *dict.fromkeys(key for cls in self.table.values() for key in model_of(cls).model_fields))
+
+    def make(self, value: object, context: Context) -> Built:
+        """Validate a mapping. Raises `Invalid`."""
+        return _choose(self, value, context)
+
 
 @dataclass(frozen=True)
 class Record:
     """A component that is a mapping with the fields of one dataclass."""
 
     cls: type
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Those of the class."""
+        return tuple(model_of(self.cls).model_fields)
+
+    def make(self, value: object, context: Context) -> Built:
+        """Validate a mapping. Raises `Invalid`."""
+        return _built(build(self.cls, value), None, {})
 
 
 def _is_frozen(target: Any, *names: str) -> bool:
@@ -108,45 +176,6 @@ LATER = ("noise_scale",)
 """Fields that came after ids were given out: at its default such a field is no part of an id or a document."""
 
 
-@dataclass(frozen=True, eq=False)
-class Built:
-    """A validated component: the value, its `tag` if it is one of a union, and plain data.
-
-    `resolved` has every field; `identity` has those that trial ids depend on, and `text` is its canonical JSON.
-    """
-
-    value: Any
-    tag: str | None
-    resolved: Any
-    identity: Any
-    text: str
-
-    @cached_property
-    def own(self) -> frozenset[str]:
-        """The user's code that it names, as `module:NAME`."""
-        return frozenset(user_names(self.identity))
-
-
-@dataclass(frozen=True)
-class Context:
-    """Where the config lies: relative paths start there, then in the current folder.
-
-    digests: file path -> the SHA-256 that a stored sweep had, which the file must still have.
-    needs: what a data file must hold, in the config's words.
-    """
-
-    folder: Path = Path()
-    digests: Mapping[str, str] = field(default_factory=dict)
-    needs: str = ""
-
-    def locate(self, path: str) -> str:
-        """The absolute path of a file that exists; otherwise the path as it was written."""
-        for start in (self.folder, Path()):
-            if (start / path).is_file():
-                return str((start / path).resolve())
-        return path
-
-
 def silent(name: str, part: Built) -> bool:
     """Whether a component is left out of ids and documents."""
     return name in LATER and part.value == DEFAULTS[name]
@@ -158,19 +187,6 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fal
 def canonical_json(value: object) -> str:
     """The JSON of which ids are hashes: keys sorted, no spaces."""
     return _ENCODER.encode(value)
-
-
-def component(name: str, value: object, context: Context) -> Built:
-    """Validate the component `name`. Raises `Invalid`."""
-    kind = COMPONENTS[name]
-    if isinstance(kind, Single):
-        scalar = build_scalar(kind.annotation, value)
-        return Built(scalar, None, scalar, scalar, canonical_json(scalar))
-    if isinstance(kind, Named):
-        return _named(kind, value)
-    if isinstance(kind, Record):
-        return _built(build(kind.cls, value), None, {})
-    return _choose(kind, value, context)
 
 
 def _named(kind: Named, name: object) -> Built:

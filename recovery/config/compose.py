@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recovery.config.build import Fault, Invalid
-from recovery.config.components import COMPONENTS, DEFAULTS, Built, Context, component, silent
+from recovery.config.components import COMPONENTS, DEFAULTS, Built, Context, silent
 from recovery.config.labels import Labels
 from recovery.config.points import BROKEN, AxisValue, Block, Point
 from recovery.config.problems import Path, Problem
@@ -78,7 +78,7 @@ class Composer:
         for value, path in overlays:
             base = laid(base, path, value.value)
         try:
-            return component(name, base, self.context)
+            return COMPONENTS[name].make(base, self.context)
         except Invalid as error:
             self.problems += [self._problem(name, overlays, fault) for fault in error.faults]
             return None

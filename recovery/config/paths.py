@@ -2,8 +2,7 @@
 
 from functools import lru_cache
 
-from recovery.config.build import model_of
-from recovery.config.components import COMPONENTS, Choice, Record
+from recovery.config.components import COMPONENTS, Choice
 from recovery.config.tree import Tree
 from recovery.text import did_you_mean
 from recovery.user import user_names
@@ -12,14 +11,7 @@ from recovery.user import user_names
 @lru_cache
 def known_paths() -> dict[str, tuple[str, ...]]:
     """Component -> the keys that any of its classes has."""
-    paths: dict[str, tuple[str, ...]] = {}
-    for name, kind in COMPONENTS.items():
-        if isinstance(kind, Choice):
-            keys = [key for cls in kind.table.values() for key in model_of(cls).model_fields]
-            paths[name] = (kind.tag, *dict.fromkeys(keys))
-        else:
-            paths[name] = tuple(model_of(kind.cls).model_fields) if isinstance(kind, Record) else ()
-    return paths
+    return {name: kind.keys for name, kind in COMPONENTS.items()}
 
 
 def all_paths() -> list[str]:
