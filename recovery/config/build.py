@@ -5,6 +5,7 @@ is wanted and a list where a tuple is. Fields marked `kw_only` are the program's
 """
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
@@ -53,7 +54,9 @@ def model_of(cls: type, tag: str | None = None, name: str | None = None) -> type
         if field.default_factory is not MISSING:
             default = field.default_factory()
         definitions[field.name] = (hints[field.name], default)
-    return create_model(cls.__name__, __config__=STRICT, __doc__=cls.__doc__, **definitions)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Field name .* shadows", UserWarning)  # only its fields are ever looked at
+        return create_model(cls.__name__, __config__=STRICT, __doc__=cls.__doc__, **definitions)
 
 
 @lru_cache(maxsize=256)

@@ -109,6 +109,7 @@ class Formless:
 @dataclass(frozen=True)
 class Weighted(Guess):
     weights: list[float] = ()
+    copy: int = 1
 
     def __call__(self, instance, architecture):
         return {"angle": sum(self.weights)}
