@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from recovery.report.charts import payload
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map
@@ -56,8 +57,25 @@ def test_they_are_said_stored_and_drawn():
         name: pytest.approx(value) for name, value in {"n": 10**4.5, "low": 1e4, "high": 1e5}.items()
     }
     assert [records[k][end] for k, end in ((2, "low"), (3, "high"))] == ["-inf", "inf"]
-    drawn_points = [line for line in draw_map(analysis).axes[0].lines if line.get_marker() == "o"]
-    np.testing.assert_allclose(drawn_points[0].get_ydata(), [0, 1, 4])
+    np.testing.assert_allclose(marked(analysis), [0, 1, 4])
+
+
+def marked(analysis: Analysis):
+    """The rows that have a mark on the figure."""
+    (points,) = [
+        line for line in draw_map(analysis).axes[0].lines if line.get_marker() == "o" and len(line.get_ydata())
+    ]
+    return points.get_ydata()
+
+
+def test_a_page_marks_the_rows_that_the_figure_marks():
+    """An end that is open is the end of the axis; what is open at both ends has no mark."""
+    analysis = drawn({0: [0, 10, 10], 1: [4, 10, 10], 2: [4, 6, 5]}, [10, 20, 30])
+    ends = [(row.half.low, row.half.high) for row in analysis.rows[0]]
+    assert ends == [(10, 20), (-np.inf, 20), (-np.inf, np.inf)]
+    half = payload(analysis, "map")["panels"][0]["half"]
+    assert [[k, low, high] for k, _, low, high in half] == [[0, 10, 20], [1, 10, 20]]
+    assert list(marked(analysis)) == [0, 1]
 
 
 def test_words_across_and_other_quantities_have_none():

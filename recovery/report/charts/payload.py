@@ -11,14 +11,14 @@ from recovery.report.charts.values import Gathered, choices, rounded
 from recovery.report.claims import Analysis, brief
 from recovery.report.diagram import Axis, Cells, Diagram, lines, theory_along
 from recovery.report.figures import letters
-from recovery.report.statistics import sizes_in_words
+from recovery.report.figures.map import WITHOUT, half_words
+from recovery.report.statistics import Crossing, Threshold
 from recovery.types import Array
 
 MOST_IDS = 50_000
 """Grids with more trials than this list only those that failed, by cell."""
 RATIO = {"of": "n"}
 """n/d stands for n, which it gives with d."""
-FREE = "95 % interval without a curve"
 
 
 def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
@@ -50,7 +50,7 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
         **{name: column(counts[name]) for name in ("trials", "ok", "failed", "missing")},
         "choices": shown,
         "pairs": column.finish(),
-        "half": {"along": _along(diagram), "label": _half_label(analysis), "free": FREE},
+        "half": {"along": _along(diagram), "label": ", ".join(half_words(analysis, 0)), "free": WITHOUT},
         "certificates": _certificates(diagram, column),
         "ids": _ids(diagram.cells, order),
         "lines": _lines(diagram),
@@ -64,7 +64,6 @@ def _panel(analysis: Analysis, i: int) -> Json:
     return {
         "title": title,
         "name": panel.title,
-        "words": analysis.panel_words(i),
         "brief": brief(analysis.pooled[i]) if analysis.pooled else "",
         "cells": len(panel.cells),
         "half": _half(analysis, i),
@@ -77,24 +76,23 @@ def _along(diagram: Diagram) -> str:
     return "n" if diagram.layout.over_n_and_d else diagram.layout.x
 
 
-def _half_label(analysis: Analysis) -> str:
-    if analysis.slices:
-        return f"50 % at {sizes_in_words(analysis.diagram.panels[0])}, 95 % interval"
-    return "50 %, 95 % interval without a curve"
-
-
 def _half(analysis: Analysis, i: int) -> list[list[float]]:
-    """[place of the other coordinate's value, where one half is crossed, and its interval] as far as the axis goes."""
-    diagram = analysis.diagram
-    panel = diagram.panels[i]
+    """[place of the other coordinate's value, where one half is crossed, and its interval]: an open end is the end of
+    the axis, and what is open at both ends is left out, as in figures."""
+    layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
+    found: list[tuple[int, Threshold | Crossing]] = []
     if analysis.slices:
-        up = list(panel.y if diagram.layout.y == "d" else panel.x)
-        return _finite([[up.index(d), t.estimate, t.low, t.high] for d, t in analysis.slices[i]])
-    if not analysis.rows or diagram.layout.y is None:
-        return []
-    first, last = float(panel.x[0]), float(panel.x[-1])
-    found = [(k, row.half) for k, row in enumerate(analysis.rows[i])]
-    return _finite([[k, half.estimate, max(half.low, first), min(half.high, last)] for k, half in found])
+        sizes = list(panel.y if layout.y == "d" else panel.x)
+        found += [(sizes.index(d), n50) for d, n50 in analysis.slices[i]]
+    elif analysis.rows and layout.y is not None:
+        found += [(k, row.half) for k, row in enumerate(analysis.rows[i])]
+    along, rows = panel.x if layout.x == _along(analysis.diagram) else panel.y, []
+    for k, half in found:
+        if np.isfinite([half.low, half.high]).any():
+            low = half.low if np.isfinite(half.low) else min(float(along[0]), half.high)
+            high = half.high if np.isfinite(half.high) else max(float(along[-1]), half.low)
+            rows.append([k, half.estimate, low, high])
+    return _finite(rows)
 
 
 def _free(analysis: Analysis, i: int) -> list[list[float]]:

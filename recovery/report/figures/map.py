@@ -19,6 +19,7 @@ from recovery.report.figures.style import CURVES, DASHES, STROKES
 from recovery.report.statistics import sizes_in_words
 from recovery.types import Array
 
+WITHOUT = "95 % interval without a curve"
 FREE = "0.55"
 """Grey of the intervals that no curve is fitted for."""
 LARGE = 10_000
@@ -136,8 +137,6 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     error = np.maximum(error.reshape(-1, 2).T, 0)  # an end beyond the cells is the end of the axis
     style: dict[str, Any] = {"marker": "o", "ms": 1.7, "mfc": "white", "mec": "black", "mew": 0.5, "linestyle": "none"}
     bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
-    what = "50 %" if analysis.pooled[i].jump is None else "half way of the jump"
-    label = f"{what} at {sizes_in_words(analysis.diagram.panels[i])}, with 95 % interval"
     free = [size for size in analysis.pooled[i].sizes if np.isfinite([size.n50.low, size.n50.high]).all()]
     at, ends = [size.d for size in free], np.array([[size.n50.low, size.n50.high] for size in free]).reshape(-1, 2)
     band: dict[str, Any] = {"color": FREE, "linewidth": 1.4, "alpha": 0.8}
@@ -147,8 +146,16 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     else:
         ax.errorbar(d, n50, yerr=error, **style, **bars)
     ax.set(xlim=view[0], ylim=view[1])
-    without = Line2D([], [], **band, label="95 % interval without a curve")
-    return [Line2D([], [], color="black", **style, label=label), without]
+    without = Line2D([], [], **band, label=WITHOUT)
+    return [Line2D([], [], color="black", **style, label=", with ".join(half_words(analysis, i))), without]
+
+
+def half_words(analysis: Analysis, i: int) -> tuple[str, str]:
+    """What a key calls the marks of one half in a panel, and their bars."""
+    if not analysis.slices:
+        return "50 %", WITHOUT
+    what = "50 %" if analysis.pooled[i].jump is None else "half way of the jump"
+    return f"{what} at {sizes_in_words(analysis.diagram.panels[i])}", "95 % interval"
 
 
 def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
@@ -168,7 +175,7 @@ def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     bars = ax.hlines(ys, *ends.T, zorder=4.9, **band)
     bars.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
     ax.plot([half.estimate for _, half in there], ys, zorder=5.0, scalex=False, scaley=False, **style)
-    key = Line2D([], [], **(style | band | {"linestyle": "-"}), label="50 %, with 95 % interval without a curve")
+    key = Line2D([], [], **(style | band | {"linestyle": "-"}), label=", with ".join(half_words(analysis, i)))
     return [key]
 
 

@@ -87,7 +87,7 @@ class View {
     const by = new Map();
     for (let i = 0; i < grid.trials.length; i++) {
       const name = rest.map((key) => key.words[grid.places[key.name][i]]).join(", ");
-      if (!by.has(name)) by.set(name, { name, title: name, brief: "", words: "", half: [], free: [], cells: [], rank: rest.reduce((r, key) => r * key.values.length + grid.places[key.name][i], 0) });
+      if (!by.has(name)) by.set(name, { name, title: name, brief: "", half: [], free: [], cells: [], rank: rest.reduce((r, key) => r * key.values.length + grid.places[key.name][i], 0) });
       by.get(name).cells.push(i);
     }
     return [...by.values()].sort((a, b) => a.rank - b.rank);
