@@ -125,7 +125,8 @@ def measure(
     if test is not None:
         planted = instance.planted.labels(test)[:, None] if V.shape[1] == 1 or A is None else test @ A.T
         known["test_distance"] = float(np.linalg.norm(predict(parameters, test) - planted))
-        relative = known["test_distance"] / float(np.linalg.norm(planted))
+        size = float(np.linalg.norm(planted))
+        relative = known["test_distance"] / size if size else None  # no planted neuron sees a row of the test
     known["merged_neurons"] = count_merged(parameters, instance.X)
     known["absolute_distance"] = _absolute_distance(instance, parameters, A)
     if len(W) <= MOST_PAIRED:

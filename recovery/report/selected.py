@@ -15,6 +15,7 @@ from recovery.report.formats import write
 from recovery.selection.cutoffs import Cutoff
 from recovery.selection.selectors import Selector, SelectorName
 from recovery.selection.study import SelectorChoice, study
+from recovery.text import many
 from recovery.types import Index
 
 BASELINES: tuple[SelectorName, ...] = ("lasso", "omp", "forest", "boosting")
@@ -74,7 +75,8 @@ class SelectionReport:
     def as_text(self) -> str:
         """What was read, the ranked columns with the choices of all selectors, predictions, and a verdict in words."""
         table, first = self.table, self.choices[0]
-        lines = [f"{self.source}: {len(table.y)} rows, {len(table.names)} columns that could explain {self.target!r}"]
+        columns = many(len(table.names), "column")
+        lines = [f"{self.source}: {len(table.y)} rows, {columns} that could explain {self.target!r}"]
         lines += [f"  warning: {text}" for text in table.warnings]
         lines += [f"  {text}" for text in table.notes[:MOST_NOTES]]
         if len(table.notes) > MOST_NOTES:

@@ -7,7 +7,7 @@ from recovery.errors import DataError, ParameterError
 from recovery.instances.draw import Instance, Setting, Streams, draw
 from recovery.instances.ensembles import Gaussian, Standard
 from recovery.instances.patterns import Patterns
-from recovery.instances.planted import Linear, NormalizedRelu, Planted
+from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.methods.method import Measurement
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.train import Train
@@ -254,3 +254,13 @@ def test_absolute_distance_of_a_normalised_network_counts_only_neurons_of_the_pl
     network = Parameters.empty(TRAINED["relu_norm"], 1, 5, 1, np.float64)
     network["W"][...], network["gamma"][...], network["V"][...] = inst.planted.directions[:, :1].T, 1.0, 1.0
     assert measure(inst, finished(network), network, None, None, 1e-9).absolute_distance == pytest.approx(1.0)
+
+
+def test_a_test_draw_that_no_planted_neuron_sees_decides_nothing():
+    """With n = 1 the one test row lies beyond the neuron's hyperplane in half of all draws."""
+    found = set()
+    for seed in range(8):
+        drawn = instance(1, 2, Relu(), seed=seed)
+        row = Train(epochs=1, neurons=2)(drawn, ARCHITECTURES["relu"])
+        found.add((bool(drawn.planted.labels(drawn.test).any()), row.recovered is None))
+    assert found == {(True, False), (False, True)}
