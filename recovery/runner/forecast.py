@@ -16,6 +16,7 @@ from itertools import groupby
 from recovery.config import Sweep, Trial
 from recovery.runner.batches import cost
 from recovery.runner.supervised import Limits, end_runners, measure_supervised
+from recovery.runner.trial import PROCESSOR
 
 SECONDS = 4.0
 """Spent on timing trials."""
@@ -25,6 +26,8 @@ MOST_SAMPLES = 150
 """Of a stratum."""
 SHORTEST = 0.1
 """Seconds that a trial is given at least, so that one is not cut for a late start."""
+WAITS = 0.1
+"""A trial that computes for a smaller share of its time waits for something; the share is less on a busy machine."""
 ALL = 0.995
 FEWEST_FOR_A_SLOPE = 3
 STEEPEST = 0.5
@@ -33,7 +36,7 @@ STEEPEST = 0.5
 
 @dataclass(frozen=True)
 class Timing:
-    """The seconds that trials will take one after another, by `timed` of them.
+    """The seconds that trials will take one after another on a machine at rest, by `timed` of them.
 
     share: of the guessed work, what lies in strata that were timed.
     """
@@ -70,7 +73,7 @@ def time_some(
     trials: Sequence[Trial], seconds: float = SECONDS, time_one: Callable[[Trial, float], float | None] | None = None
 ) -> Timing:
     """Time a few of these trials for about so many seconds, by `time_one(trial, limit)`; see the module."""
-    clock = time_one or wall_seconds
+    clock = time_one or trial_seconds
     try:
         return _timed([_strata(kind) for kind in _kinds(trials)], seconds, clock)
     finally:
@@ -109,10 +112,17 @@ def _timed(
     return Timing(total, timed, timed_work / work)
 
 
-def wall_seconds(trial: Trial, limit: float) -> float | None:
-    """Seconds of one trial, run in another process; None if it is not done in time."""
+def trial_seconds(trial: Trial, limit: float) -> float | None:
+    """Seconds of processor time of one trial, run in another process; None if it is not done in time.
+
+    A trial that hardly computes waits for something: it takes the time on the clock.
+    """
     row = measure_supervised([trial], Limits(seconds=limit))[0]
-    return None if row["status"] == "timeout" else float(row["seconds"] or 0.0)
+    if row["status"] == "timeout":
+        return None
+    wall = float(row["seconds"] or 0.0)
+    processor = float(row.get(PROCESSOR, wall))
+    return processor if processor > WAITS * wall else wall
 
 
 def _kinds(trials: Sequence[Trial]) -> list[list[Trial]]:

@@ -19,6 +19,8 @@ TRAJECTORY = "trajectory"
 """The key of an outcome that is no column: what a method recorded on its way, stored in a table of its own."""
 TRACEBACK = "traceback"
 """The key of a failed outcome that is no column: where it happened, the innermost call last."""
+PROCESSOR = "processor"
+"""The key of an outcome that is no column: its seconds of processor time, whatever else the machine does."""
 MOST_FRAMES = 20
 
 Row = dict[str, Any]
@@ -35,7 +37,7 @@ def measure(trial: Trial) -> Row:
     row: Row = {"trial_id": trial.id, "started_at": datetime.now(UTC)}
     if trial.cell.own:
         row["own_code"] = _fingerprint(trial.cell.own)
-    clock = time.perf_counter()
+    clock, processor = time.perf_counter(), time.process_time()
     try:
         method = trial.cell.method
         result = method(draw_instance(trial), trial.cell.architecture)
@@ -48,7 +50,7 @@ def measure(trial: Trial) -> Row:
         raise
     except BaseException as error:  # also sys.exit and KeyboardInterrupt: whatever a method does is a row
         row |= failure("failed", error)
-    row["seconds"] = time.perf_counter() - clock
+    row["seconds"], row[PROCESSOR] = time.perf_counter() - clock, time.process_time() - processor
     return row
 
 
