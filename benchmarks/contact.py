@@ -59,7 +59,7 @@ def thinned(document: dict[str, Any]) -> dict[str, Any]:
     for name, most in METHOD.items():
         if isinstance(method.get(name), int):
             method[name] = min(method[name], most)
-    if isinstance(method, dict) and method["kind"] == "select":
+    if isinstance(method, dict) and method.get("kind") == "select":
         method |= SELECT
     if "sampling" in document:
         document["sampling"] |= {"budget": 1200, "rounds": 4}
