@@ -129,7 +129,7 @@ def main() -> None:
             "",
             beyond,
             "",
-            f"One thread, {machine()}",
+            f"Processor time, one thread, {machine()}",
         ]
     written(__file__, lines, kept=not quick)
 
