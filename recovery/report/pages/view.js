@@ -16,7 +16,7 @@ const fill = (part, given) => {
 // how a figure looks; on a narrow screen the parts of its key stand one below the other
 const configured = (theme, width) => {
   const config = spec.config[theme.name];
-  return width >= 640 ? config : { ...config, legend: { ...config.legend, columns: 1, gradientLength: 110, layout: { top: { direction: "vertical", anchor: "start" } } } };
+  return width >= 640 ? config : { ...config, legend: { ...config.legend, columns: 1, labelFontSize: 10, gradientLength: 110, layout: { top: { direction: "vertical", anchor: "start" } } } };
 };
 
 const LETTER = 7; // pixels, the bold ones of titles among them
