@@ -80,6 +80,13 @@ def test_one_value_far_off_leaves_room_for_the_others_in_a_curve() -> None:
 # 4: axes and panels of a half-run sweep
 
 
+def test_ratios_over_decades_stand_on_a_log_axis() -> None:
+    for scale, ds in {"linear": (10, 25), "log": (10, 100, 400, 800)}.items():
+        rows = wendel_rows(n=[20, 32, 50, 80, 100], d=ds)
+        figure = draw_ratios(Analysis(Diagram.of(grid(rows, report={"x": "n", "y": "d", "figure": "ratios"}))))
+        assert figure.axes[0].get_xscale() == scale
+
+
 def test_a_half_run_sweep_of_ratios_keeps_its_sizes_colours_and_probabilities() -> None:
     axes = {"d": [10, 20, 30], "n": {"times": "d", "values": [4, 5, 6, 7, 8]}}
     rows = pd.concat([wendel_rows(n=[4 * d, 5 * d], d=[d]) for d in (10, 20)], ignore_index=True)

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis, brief
 from recovery.report.diagram import Diagram
+from recovery.report.diagram.axis import Axis
 from recovery.report.figures.names import where_label
-from recovery.report.figures.sheet import not_measured, panel_sheet
+from recovery.report.figures.sheet import label_log, not_measured, panel_sheet
 from recovery.report.figures.style import line_style
 from recovery.report.statistics import poolable, wilson
 
@@ -32,8 +33,15 @@ def draw_ratios(analysis: Analysis) -> Figure:
     """Panels as in the map; Wilson intervals as bars, the pooled threshold's interval as a grey band."""
     diagram, panels = analysis.diagram, analysis.diagram.panels
     with panel_sheet(diagram, panels, aspect=0.8, share="y") as page:
+        ratios = Axis(
+            sorted({n / d for panel in panels for n, d in zip(panel.cells["n"], panel.cells["d"], strict=True)})
+        )
         for i, ax in enumerate(page.axes):
             draw_fractions(ax, analysis, i)
+            if ratios.kind == "log" and ax.lines:
+                ax.set_xscale("log")
+                ax.set_xlim(ratios.reach)
+                label_log(ax.xaxis, *ratios.reach)
             page.name(i, where_label(panels[i].where), brief(analysis.pooled[i]))
         page.label("$n/d$", diagram.measured_label)
         found = {str(h.get_label()): h for ax in page.axes for h in ax.get_legend_handles_labels()[0]}
