@@ -56,7 +56,7 @@ class Networks:
         self.rows[:, :-1] = X
         self.columns = np.ascontiguousarray(self.rows.T)
         self.y = y.astype(dtype)
-        self.Z, self.G = np.empty((2, networks * neurons, n), dtype)
+        self.Z = np.empty((networks * neurons, n), dtype)
         self.active = np.empty((networks * neurons, n), np.bool_)
         self.residual = np.empty((networks, 1, n), dtype)
 
@@ -79,7 +79,8 @@ class Networks:
         errors = self.errors(theta)
         self.residual *= 2.0 / n
         out[:, -1] = np.matmul(self.Z.reshape(B, r, n), self.residual.reshape(B, n, 1)).ravel()
-        np.multiply(self.active.reshape(B, r, n), self.residual, out=self.G.reshape(B, r, n))
-        np.matmul(self.G, self.rows, out=out[:, :-1])
+        G = self.Z  # two buffers of this size leave the cache
+        np.multiply(self.active.reshape(B, r, n), self.residual, out=G.reshape(B, r, n))
+        np.matmul(G, self.rows, out=out[:, :-1])
         out[:, :-1] *= theta[:, -1:]
         return errors
