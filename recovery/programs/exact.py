@@ -89,6 +89,14 @@ class ExactProgram(Program):
             F[g] = groups.transforms[g].T @ (rows.T @ rows)
         return F
 
+    @cached_property
+    def metrics(self) -> tuple[Array, Array] | None:
+        """T_g T_g^T (p, r, r), ||T_g^T b|| = (b . T_g T_g^T b)^{1/2}, and their norms (p,); None for identities."""
+        if self.groups.transforms is None:
+            return None
+        products = np.matmul(self.groups.transforms, self.groups.transforms.transpose(0, 2, 1))
+        return products, np.linalg.eigvalsh(products)[:, -1]
+
     def coordinates(self, V: Array, chosen: Index) -> Array:
         """Group weights w = F_g v of base weights V (k, r) of the chosen signed groups."""
         if self.factors is None:
@@ -139,11 +147,15 @@ class ExactProgram(Program):
         b = self.pulls(lam, chosen) + (self.orientation(chosen) * multipliers) @ self.groups.base
         if self.groups.transforms is None:
             return np.linalg.norm(b, axis=1)
-        T = self.groups.transforms[self.group(chosen)]
-        q = np.matmul(b[:, None, :], T)[:, 0]
-        assert self.factors is not None
-        unseen = b - np.matmul(q[:, None, :], self.factors[self.group(chosen)])[:, 0]
-        return np.linalg.norm(q, axis=1) + np.linalg.norm(unseen, axis=1)
+        own = self.group(chosen)
+        q = np.matmul(b[:, None, :], self.groups.transforms[own])[:, 0]
+        result = np.linalg.norm(q, axis=1)
+        partial = np.flatnonzero(~self.groups.dimensions(own).all(axis=1))
+        if len(partial):
+            assert self.factors is not None
+            unseen = b[partial] - np.matmul(q[partial, None, :], self.factors[own[partial]])[:, 0]
+            result[partial] += np.linalg.norm(unseen, axis=1)
+        return result
 
     def project(self, lam: Array, chosen: Index) -> tuple[Array, Array]:
         """||P_K(sigma A_g^T lam)|| for each chosen signed group, (k,), and the multipliers that prove it, (k, n)."""

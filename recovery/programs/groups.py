@@ -85,6 +85,12 @@ class Groups:
         return orthonormal_transforms(self.base, self.patterns) if self.orthonormal else None
 
     @cached_property
+    def _seen(self) -> Mask:
+        if self.transforms is None:
+            return np.ones((self.count, self.rank), dtype=np.bool_)
+        return np.any(self.transforms, axis=1)
+
+    @cached_property
     def _last(self) -> list[Any]:
         return [None, None]
 
@@ -185,9 +191,8 @@ class Groups:
 
     def dimensions(self, chosen: Index) -> Mask:
         """Which coordinates of the chosen groups exist, (len(chosen), r)."""
-        if self.transforms is None:
-            return np.ones((len(chosen), self.rank), dtype=np.bool_)
-        return np.any(self.transforms[chosen], axis=1)
+        seen: Mask = self._seen[chosen]
+        return seen
 
     def duplicates_of(self, g: int) -> Index:
         """Other groups whose operator is that of g: equal patterns, the skip connection counting as all ones."""

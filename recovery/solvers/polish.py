@@ -34,7 +34,8 @@ REGULARISATION = 1e-10
 def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Solution | None:
     """A solution on the face of `point`'s tight rows, or None where the equations have no solution near it.
 
-    share: signed groups above this fraction of the largest size are active. Rows that come out violated are tight too.
+    share: signed groups above this fraction of the largest size are active. Rows that come out violated are tight too,
+    and groups whose weight turns back through zero leave.
     """
     chosen = np.flatnonzero(point.t > share * point.t.max())
     members = point.chosen[chosen]
@@ -44,7 +45,11 @@ def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Solutio
     own = program.group(members)
     faces = [_Face.of(base, rows, None if F is None else F[g]) for rows, g in zip(tight, own, strict=True)]
     for _ in range(FACES):
-        found = _on_face(program, point, chosen, S, faces)
+        found, stay = _on_face(program, point, chosen, S, faces)
+        if not stay.all():
+            chosen, members, own, S, tight = chosen[stay], members[stay], own[stay], S[stay], tight[stay]
+            faces = [face for face, stays in zip(faces, stay, strict=True) if stays]
+            continue
         if found is None:
             return None
         slack = S * (found.W[members] @ base.T)
@@ -132,11 +137,13 @@ class _Face:
 
 def _on_face(
     program: ExactProgram, point: InteriorPoint, chosen: Index, S: Array, faces: list[_Face]
-) -> Solution | None:
+) -> tuple[Solution | None, Mask]:
+    """The solution on these faces, and which groups stay: those whose weight does not turn back through zero."""
     groups, members = program.groups, point.chosen[chosen]
     lengths = np.array([len(face.R) for face in faces])
-    if not lengths.all():
-        return None
+    stay = lengths > 0
+    if not stay.all():
+        return None, stay
     signed = groups.D[:, program.group(members)].T * program.sign(members)[:, None]
     E = np.hstack([signs[:, None] * (groups.base @ face.Z) for signs, face in zip(signed, faces, strict=True)])
     V = np.zeros((2 * groups.count, groups.rank))
@@ -148,7 +155,10 @@ def _on_face(
     for _ in range(STEPS):
         moved = _newton(E, x, lam, point, starts, lengths)
         if moved is None:
-            return None
+            return None, stay
+        stay = np.add.reduceat(x * moved[0], starts) > 0
+        if not stay.all():
+            return None, stay
         x, lam = moved
     d = x / np.repeat(np.sqrt(np.add.reduceat(x * x, starts)), lengths)
     multipliers = point.mu.copy()
@@ -159,7 +169,7 @@ def _on_face(
         V[members[i]] += face.Z @ (x[part] - start[part])
         slope = point.bound * (face.R.T @ d[part])
         multipliers[k, face.rows] = np.maximum(S[i, face.rows] * face.multipliers(slope - pulls[i]), 0.0)
-    return Solution(V, lam, multipliers=Multipliers(point.chosen, multipliers))
+    return Solution(V, lam, multipliers=Multipliers(point.chosen, multipliers)), stay
 
 
 def _newton(

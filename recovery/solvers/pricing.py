@@ -56,8 +56,8 @@ def _local(program: ExactProgram, lam: Array, chosen: Index) -> tuple[Array, Arr
     groups = program.groups
     S, z = program.orientation(chosen), program.pulls(lam, chosen)
     largest = float(np.linalg.norm(groups.base, 2)) ** 2
-    if groups.transforms is None:
+    if program.metrics is None:
         return S, z, None, np.full(len(chosen), 1.0 / largest)
-    T = groups.transforms[program.group(chosen)]
-    inner = np.matmul(T, T.transpose(0, 2, 1))
-    return S, z, inner, 1.0 / (largest * np.linalg.norm(inner, 2, axis=(1, 2)))
+    products, norms = program.metrics
+    own = program.group(chosen)
+    return S, z, products[own], 1.0 / (largest * norms[own])

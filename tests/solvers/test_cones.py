@@ -235,3 +235,14 @@ def test_polishing_takes_in_an_active_group_that_it_was_not_told_of(architecture
         found = polish(program, further, 0.0)
         assert found is not None
     assert certify(program, found).error < 1e-9
+
+
+@pytest.mark.parametrize(("seed", "beta"), [(4, None), (9, None), (9, 1e-6), (26, None), (27, 1e-6)])
+def test_thin_cones_leave_no_draw_undecided(seed: int, beta: float | None) -> None:
+    """Twenty rows a weight: most active cones touch their neuron along one ray, and tiny rays turn back in Newton."""
+    program = _program("relu_skip", _instance("relu_skip", 60, 3, seed, count=60), beta)
+    ours = certify(program, solve_cones(program))
+    assert ours.error < 1e-8
+    theirs = certify(program, solve_conic(program, "CLARABEL", options=TIGHT))
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-5)
+    assert ours.dual_objective <= theirs.objective * (1 + 1e-8)
