@@ -12,7 +12,7 @@ import numpy as np
 
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
-from recovery.methods.convex import PlantedProgram, ProgramKind
+from recovery.methods.convex import PlantedProgram, ProgramKind, exact_cost
 from recovery.methods.ladder import Decision
 from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable
@@ -50,9 +50,9 @@ class MinNorm:
         check_representable(setting, architecture)
 
     def cost(self, n: int, d: int) -> float:
-        products = n * d * max(n, 50) * 3e-10
         if self.program == "exact":
-            return 2e-3 + 300 * products
+            return exact_cost(n, d)
+        products = n * d * max(n, 50) * 3e-10
         return 2e-4 + (5 * products if self.solver == "auto" else 2000 * products)
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:

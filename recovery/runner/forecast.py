@@ -99,7 +99,9 @@ def _timed(
             if left <= 0 or ratio * cost(trial) > left:
                 break
             one = time_one(trial, max(left, SHORTEST))
-            took, guessed, timed = took + (left if one is None else one), guessed + cost(trial), timed + 1
+            if one is None:  # it takes longer than that
+                one = max(left, cost(trial) * _ratio(kinds[k], found[k], i))
+            took, guessed, timed = took + one, guessed + cost(trial), timed + 1
             if time.monotonic() > until:
                 break
         if guessed:

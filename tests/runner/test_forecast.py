@@ -52,6 +52,17 @@ def test_what_is_too_dear_to_time_lies_on_the_line_of_the_rest(
     assert "the dearest took too long" in str(found)
 
 
+@pytest.mark.parametrize(("share", "low", "high"), [(0.5, 1.0, 1.0), (50.0, 1.01, 50.0)])
+def test_a_trial_that_is_cut_takes_what_was_guessed_or_the_longer_time_that_it_was_given(
+    tmp_path: Path, share: float, low: float, high: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some, machine = trials(tmp_path), Machine(1e6, 1.0, monkeypatch)
+    guesses, given = sum(map(cost, some)), share * min(map(cost, some))
+    monkeypatch.setattr("recovery.runner.forecast.SHORTEST", 0.0)
+    found = time_some(some, given, lambda trial, limit: machine.time(trial, given))
+    assert low * guesses * (1 - 1e-9) <= found.seconds <= high * guesses * (1 + 1e-9)
+
+
 def test_a_trial_that_hangs_or_dies_is_no_trial_to_wait_for(tmp_path: Path) -> None:
     for act in ("hang", "die"):
         config = write_config(tmp_path, method={"act": act}, axes={"n": [4], "d": [2]}, replicates=3)
