@@ -1,0 +1,80 @@
+"""How near the forecast of a sweep comes: beside it, the time that as many trials take as there is time for.
+
+python -m benchmarks.forecast [--seconds S] [NAME ...] prints Markdown, and for all shipped configs writes it to
+benchmarks/forecast.md. Trials are drawn with probability in proportion to their guessed cost, one after another for S
+seconds (20) and three at least, each of SLOWEST seconds at most. The mean of time / guess times the guesses of all
+trials is then an unbiased estimate of what the sweep takes, whatever the forecast had timed.
+"""
+
+import argparse
+import random
+import time
+
+import numpy as np
+
+from benchmarks import machine, written
+from recovery.config import Sweep, load_shipped
+from recovery.runner.batches import cost
+from recovery.runner.forecast import time_sweep, trial_seconds
+from recovery.runner.supervised import end_runners
+
+SLOWEST = 120.0
+FEWEST = 3
+MOST = 2000
+NEAR = 1.5
+
+
+def measured(sweep: Sweep, seconds: float) -> tuple[float, float, int]:
+    """Seconds of the whole sweep, their relative standard error, and how many trials were timed; NaN where one is
+    slower than SLOWEST.
+    """
+    trials = list(sweep.trials())
+    guesses = [cost(trial) for trial in trials]
+    picks = random.Random(1).choices(trials, guesses, k=MOST)
+    trial_seconds(min(trials, key=cost), SLOWEST)  # starts the process
+    ratios: list[float] = []
+    end = time.monotonic() + seconds
+    for trial in picks:
+        if len(ratios) >= FEWEST and time.monotonic() > end:
+            break
+        took = trial_seconds(trial, SLOWEST)
+        if took is None:
+            return np.nan, np.nan, len(ratios)
+        ratios.append(took / cost(trial))
+    mean = float(np.mean(ratios))
+    error = float(np.std(ratios, ddof=1) / np.sqrt(len(ratios))) / mean
+    return mean * sum(guesses) * sweep.size / len(trials), error, len(ratios)
+
+
+def line(sweep: Sweep, seconds: float) -> tuple[str, float]:
+    """One line of the table, and forecast / measured."""
+    forecast = time_sweep(sweep).seconds
+    try:
+        whole, error, timed = measured(sweep, seconds)
+    finally:
+        end_runners()
+    ratio = forecast / whole
+    beside = f"{whole:.3g} s +- {error:.0%}, {timed} trials" if whole == whole else f"a trial takes over {SLOWEST:g} s"
+    return f"| {sweep.name} | {forecast:.3g} s | {beside} | {ratio:.2f} |", ratio
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=20.0, help="of timing, a config")
+    parser.add_argument("names", nargs="*", help="shipped configs; all, where none is named")
+    given = parser.parse_args()
+    sweeps, _ = load_shipped(given.names or None)
+    lines, ratios = ["| config | forecast | measured | forecast / measured |", "|---|---|---|---|"], []
+    for sweep in sweeps:
+        text, ratio = line(sweep, given.seconds)
+        print(text, flush=True)
+        lines.append(text)
+        ratios.append(ratio)
+    known = np.array([ratio for ratio in ratios if ratio == ratio])
+    near = int(np.count_nonzero((known <= NEAR) & (known >= 1 / NEAR)))
+    lines += ["", f"Within a factor of {NEAR:g}: {near} of {len(known)}. Processor time, one thread, {machine()}"]
+    written(__file__, lines, kept=not given.names)
+
+
+if __name__ == "__main__":
+    main()
