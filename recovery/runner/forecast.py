@@ -96,8 +96,10 @@ def _timed(
         until = time.monotonic() + (end - time.monotonic()) / (len(waiting) - position)
         for trial in rng.sample(trials, min(MOST_SAMPLES, len(trials))):
             ratio, left = took / guessed if guessed else found[k].get(i - 1, 0.0), end - time.monotonic()
-            if left <= 0 or ratio * cost(trial) > left:
+            if left <= 0:
                 break
+            if ratio * cost(trial) > left:
+                continue
             one = time_one(trial, max(left, SHORTEST))
             if one is None:  # it takes longer than that
                 one = max(left, cost(trial) * _ratio(kinds[k], found[k], i))
