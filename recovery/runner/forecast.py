@@ -1,9 +1,9 @@
 """How long trials will take, before any row exists: a few of them are run and timed, in a process that may be lost.
 
 The methods' costs only say which trials are alike. Trials of one kind are cut into strata of equal guessed work; of
-each, as many as there is time for are timed, the cheapest strata first. A stratum that is too dear to time takes the
-ratio of time to guess of those below it, along the line through their logarithms; where none of its kind was timed,
-the guess is all there is.
+each, a few are timed, the cheapest strata first, and then more where the times leave the whole most in doubt. A
+stratum that is too dear to time takes the ratio of time to guess of those below it, along the line through their
+logarithms; where none of its kind was timed, the guess is all there is.
 """
 
 import math
@@ -22,8 +22,8 @@ SECONDS = 4.0
 """Spent on timing trials."""
 STRATA = 4
 MOST_KINDS = 12
-MOST_SAMPLES = 150
-"""Of a stratum."""
+FIRST_SAMPLES, MOST_SAMPLES = 10, 400
+"""Of a stratum: before the rest of the time goes where it is needed most, and in all."""
 SHORTEST = 0.1
 """Seconds that a trial is given at least, so that one is not cut for a late start."""
 WAITS = 0.1
@@ -80,40 +80,80 @@ def time_some(
         end_runners()
 
 
+class _Samples:
+    """The trials of one stratum that were timed, of those drawn to be timed in turn."""
+
+    def __init__(self, stratum: Stratum, rng: random.Random) -> None:
+        self.stratum = stratum
+        self.waiting = rng.sample(stratum.trials, min(MOST_SAMPLES, len(stratum.trials)))
+        self.seconds: list[float] = []
+        self.guesses: list[float] = []
+
+    @property
+    def ratio(self) -> float:
+        return sum(self.seconds) / sum(self.guesses)
+
+    @property
+    def doubt(self) -> float:
+        """The standard error of the stratum's seconds; infinite for one trial."""
+        count = len(self.seconds)
+        if count < 2:
+            return math.inf
+        square = sum((took - self.ratio * guess) ** 2 for took, guess in zip(self.seconds, self.guesses, strict=True))
+        return self.stratum.work * math.sqrt(square / (count - 1) / count) / (sum(self.guesses) / count)
+
+
 def _timed(
     kinds: Sequence[Sequence[Stratum]], seconds: float, time_one: Callable[[Trial, float], float | None]
 ) -> Timing:
-    rng, timed = random.Random(0), 0
-    found: list[dict[int, float]] = [{} for _ in kinds]
+    """A few of each stratum first, each in its share of half the time; then where they leave the most in doubt."""
+    rng = random.Random(0)
+    samples = [[_Samples(stratum, rng) for stratum in strata] for strata in kinds]
     waiting = sorted((stratum.guess, k, i) for k, strata in enumerate(kinds) for i, stratum in enumerate(strata))
-    _, k, i = waiting[0]
-    time_one(kinds[k][i].trials[0], seconds)  # starts the process
+    time_one(kinds[waiting[0][1]][0].trials[0], seconds)  # starts the process
     end = time.monotonic() + seconds
+    half = end - seconds / 2
+
+    def ratios(k: int) -> dict[int, float]:
+        return {i: one.ratio for i, one in enumerate(samples[k]) if one.seconds}
+
+    def take(k: int, i: int) -> bool:
+        """Time one more trial of a stratum; False where it is known to be too dear, or none is left."""
+        one, left = samples[k][i], end - time.monotonic()
+        ratio = one.ratio if one.seconds else ratios(k).get(i - 1, 0.0)
+        while one.waiting and ratio * cost(one.waiting[-1]) > left:
+            one.waiting.pop()
+        if not one.waiting or left <= 0:
+            return False
+        trial = one.waiting.pop()
+        took = time_one(trial, max(left, SHORTEST))
+        if took is None:  # it takes longer than that
+            took = max(left, cost(trial) * _ratio(kinds[k], ratios(k), i))
+        one.seconds.append(took)
+        one.guesses.append(cost(trial))
+        return True
+
     for position, (_, k, i) in enumerate(waiting):
-        trials, took, guessed = kinds[k][i].trials, 0.0, 0.0
-        if i > 0 and i - 1 not in found[k]:
+        if i > 0 and not samples[k][i - 1].seconds:
             continue
-        until = time.monotonic() + (end - time.monotonic()) / (len(waiting) - position)
-        for trial in rng.sample(trials, min(MOST_SAMPLES, len(trials))):
-            ratio, left = took / guessed if guessed else found[k].get(i - 1, 0.0), end - time.monotonic()
-            if left <= 0:
-                break
-            if ratio * cost(trial) > left:
-                continue
-            one = time_one(trial, max(left, SHORTEST))
-            if one is None:  # it takes longer than that
-                one = max(left, cost(trial) * _ratio(kinds[k], found[k], i))
-            took, guessed, timed = took + one, guessed + cost(trial), timed + 1
-            if time.monotonic() > until:
-                break
-        if guessed:
-            found[k][i] = took / guessed
+        now = time.monotonic()
+        until = now + max(0.0, half - now) / (len(waiting) - position)
+        while take(k, i) and len(samples[k][i].seconds) < FIRST_SAMPLES and time.monotonic() < until:
+            pass
+    places = [(k, i) for _, k, i in waiting if samples[k][i].seconds]
+    while places and time.monotonic() < end:
+        k, i = max(places, key=lambda place: samples[place[0]][place[1]].doubt)
+        if samples[k][i].doubt == 0.0:
+            break
+        if not take(k, i):
+            places.remove((k, i))
     total = timed_work = work = 0.0
-    for strata, ratios in zip(kinds, found, strict=True):
+    for k, strata in enumerate(kinds):
+        known = ratios(k)
         for i, stratum in enumerate(strata):
-            total += stratum.work * _ratio(strata, ratios, i)
-            work, timed_work = work + stratum.work, timed_work + stratum.work * (i in ratios)
-    return Timing(total, timed, timed_work / work)
+            total += stratum.work * _ratio(strata, known, i)
+            work, timed_work = work + stratum.work, timed_work + stratum.work * (i in known)
+    return Timing(total, sum(len(one.seconds) for strata in samples for one in strata), timed_work / work)
 
 
 def trial_seconds(trial: Trial, limit: float) -> float | None:
