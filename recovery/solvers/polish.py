@@ -46,6 +46,8 @@ def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Solutio
     faces = [_Face.of(base, rows, None if F is None else F[g]) for rows, g in zip(tight, own, strict=True)]
     for _ in range(FACES):
         found, stay = _on_face(program, point, chosen, S, faces)
+        if not stay.any():
+            return None
         if not stay.all():
             chosen, members, own, S, tight = chosen[stay], members[stay], own[stay], S[stay], tight[stay]
             faces = [face for face, stays in zip(faces, stay, strict=True) if stays]

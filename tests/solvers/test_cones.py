@@ -246,3 +246,9 @@ def test_thin_cones_leave_no_draw_undecided(seed: int, beta: float | None) -> No
     theirs = certify(program, solve_conic(program, "CLARABEL", options=TIGHT))
     assert ours.objective == pytest.approx(theirs.objective, rel=1e-5)
     assert ours.dual_objective <= theirs.objective * (1 + 1e-8)
+
+
+def test_polishing_ends_where_every_weight_turns_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, point = _rough(12, 4, None)
+    monkeypatch.setattr("recovery.solvers.polish._newton", lambda E, x, lam, *rest: (-x, lam))
+    assert polish(program, point, 1e-3) is None
