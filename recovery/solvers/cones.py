@@ -8,6 +8,7 @@ Where that does not end, the interior point starts again with every signed group
 """
 
 import copy
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 
@@ -31,6 +32,8 @@ STAGES = (0.7, 0.4, 0.2, 0.08, 0.03, 0.01, 1e-3)
 """Relative gaps at which the working set is revised."""
 SHARE, SHARE_FROM = 0.4, 0.2
 """Signed groups below this share of the mean size are dropped; below the gap SHARE_FROM it falls as the gap's root."""
+POLISHED, SURELY_ACTIVE = 1e-6, 1e-4
+"""The relative gap at which a polish is tried, of the signed groups above this share of the largest size."""
 STAGE_LIMIT = 25
 """Steps between two stages after which narrowing is given up."""
 VIOLATED = 1.0 + 1e-9
@@ -93,6 +96,11 @@ class _Descent:
         milestone = self.point
         for _ in range(RESTARTS):
             self.point = copy.copy(milestone)
+            self._descend(POLISHED)
+            self._violated()
+            found, error = self._polished([(self.point, SURELY_ACTIVE)])
+            if error <= tolerance:
+                return self._ended(found, error, tolerance)
             self._descend(tolerance)
             violated = self._violated()
             if not len(violated):
@@ -125,9 +133,7 @@ class _Descent:
         return np.sort(members[np.argsort(-bounds, kind="stable")[:count]])
 
     def _finished(self, tolerance: float) -> Solution:
-        found, error = self._solution(), self.best.error
-        if error > tolerance:
-            found, error = self._polished(found, error)
+        found, error = self._polished(product((self.point, self.best), ACTIVE))
         return self._ended(found, error, tolerance)
 
     def _ended(self, found: Solution, error: float, tolerance: float) -> Solution:
@@ -142,10 +148,11 @@ class _Descent:
         members = self.program.members
         return Solution(V, self.best.lam, multipliers=Multipliers(members, self.multipliers[members]))
 
-    def _polished(self, solution: Solution, error: float) -> tuple[Solution, float]:
-        """A solution with more digits, and its certified error, where polishing finds one."""
+    def _polished(self, attempts: Iterable[tuple[InteriorPoint, float]]) -> tuple[Solution, float]:
+        """The best iterate and its error, or a solution with more digits, where polishing finds one, and its own."""
         program, members = self.program, self.program.members
-        for point, share in product((self.point, self.best), ACTIVE):
+        solution, error = self._solution(), self.best.error
+        for point, share in attempts:
             found = polish(program, point, share) if error > TOLERANCE else None
             for _ in range(WIDENINGS):
                 if found is None:

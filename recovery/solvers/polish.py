@@ -19,8 +19,12 @@ from recovery.types import Array, Index, Mask
 
 ACTIVE = (1e-6, 1e-5, 1e-4, 1e-3)
 """Fractions of the largest size above which a signed group counts as active: tried in turn."""
-FACES = 8
+FACES = 40
+STAYING = 0.5
+"""The share of the active groups that has to stay: a point from which more leave is too far away."""
 INSIDE = 1e-11
+PULLING = 1e-9
+"""Multipliers below zero by this, relative to the bound and to the rows, are rounding."""
 VIOLATED = 1.0 + 1e-9
 ENTERING = 1e-6
 """The weight of signed groups that a polished dual violates, as a fraction of the largest, where they come in."""
@@ -34,34 +38,45 @@ REGULARISATION = 1e-10
 def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Solution | None:
     """A solution on the face of `point`'s tight rows, or None where the equations have no solution near it.
 
-    share: signed groups above this fraction of the largest size are active. Rows that come out violated are tight too,
-    and groups whose weight turns back through zero leave.
+    share: signed groups above this fraction of the largest size are active. Groups whose weight turns back through
+    zero leave. Of a group with violated rows, the one that is met first on the way from `point` becomes tight too; else
+    the tight row that pulls most in the wrong direction is let go, each row at most once.
     """
     chosen = np.flatnonzero(point.t > share * point.t.max())
     members = point.chosen[chosen]
     S = program.orientation(members)
     tight = _tight(point, chosen) & (S != 0)
+    freed, least = np.zeros_like(tight), max(1.0, STAYING * len(chosen))
     base, F = program.groups.base, program.factors
     own = program.group(members)
     faces = [_Face.of(base, rows, None if F is None else F[g]) for rows, g in zip(tight, own, strict=True)]
     for _ in range(FACES):
         found, stay = _on_face(program, point, chosen, S, faces)
-        if not stay.any():
+        if stay.sum() < least:
             return None
         if not stay.all():
-            chosen, members, own, S, tight = chosen[stay], members[stay], own[stay], S[stay], tight[stay]
+            chosen, members, own, S = chosen[stay], members[stay], own[stay], S[stay]
+            tight, freed = tight[stay], freed[stay]
             faces = [face for face, stays in zip(faces, stay, strict=True) if stays]
             continue
         if found is None:
             return None
-        slack = S * (found.W[members] @ base.T)
-        outside = slack < -INSIDE * point.row * np.linalg.norm(found.W[members], axis=1)[:, None]
-        if not outside.any():
-            return found
-        tight |= outside
-        for i in np.flatnonzero(outside.any(axis=1)):
+        weights, mu = found
+        slack = S * (weights.W[members] @ base.T)
+        outside = slack < -INSIDE * point.row * np.linalg.norm(weights.W[members], axis=1)[:, None]
+        pulling = (mu < -PULLING * point.bound / point.row) & ~freed
+        changed = outside.any(axis=1) | pulling.any(axis=1)
+        if not changed.any():
+            return weights
+        first = np.where(outside, slack / point.h[chosen], np.inf).argmin(axis=1)
+        for i in np.flatnonzero(changed):
+            if outside[i].any():
+                tight[i, first[i]] = True
+            else:
+                row = np.where(pulling[i], mu[i], 0.0).argmin()
+                tight[i, row], freed[i, row] = False, True
             faces[i] = _Face.of(base, tight[i], None if F is None else F[own[i]])
-    return found
+    return weights
 
 
 def widened(program: ExactProgram, point: InteriorPoint, found: Solution) -> InteriorPoint | None:
@@ -108,11 +123,13 @@ def _tight(point: InteriorPoint, chosen: Index) -> Mask:
 class _Face:
     """Weights v with base[rows] v = 0: x = R v are their coordinates, ||F v|| = ||x||, and Z x has coordinates x.
 
-    kernel: all such weights, orthonormal; Z leaves out what no output sees. rows: independent ones, Q L = base[rows]^T.
+    kernel: all such weights, orthonormal; Z leaves out what no output sees. N = F^T F Z: the slope of ||F v|| is
+    N x / ||x||. rows: independent ones, Q L = base[rows]^T.
     """
 
     Z: Array
     R: Array
+    N: Array
     kernel: Array
     Q: Array
     L: Array
@@ -125,12 +142,12 @@ class _Face:
         size = np.abs(np.diagonal(L))
         rank = int(np.count_nonzero(size > DEPENDENT * size.max(initial=0.0)))
         kernel = Z = Q[:, rank:]
-        R = Z.T
+        R, N = Z.T, Z
         if F is not None and Z.shape[1]:
-            _, s, Vt = np.linalg.svd(F @ Z, full_matrices=False)
+            U, s, Vt = np.linalg.svd(F @ Z, full_matrices=False)
             seen = s > DEPENDENT * s[0]
-            Z, R = Z @ (Vt[seen].T / s[seen]), (s[seen, None] * Vt[seen]) @ Z.T
-        return cls(Z, R, kernel, Q[:, :rank], L[:rank, :rank], rows[order[:rank]])
+            Z, R, N = Z @ (Vt[seen].T / s[seen]), (s[seen, None] * Vt[seen]) @ Z.T, F.T @ U[:, seen]
+        return cls(Z, R, N, kernel, Q[:, :rank], L[:rank, :rank], rows[order[:rank]])
 
     def multipliers(self, pull: Array) -> Array:
         """mu of `rows` with base[rows]^T mu nearest to `pull`."""
@@ -139,7 +156,7 @@ class _Face:
 
 def _on_face(
     program: ExactProgram, point: InteriorPoint, chosen: Index, S: Array, faces: list[_Face]
-) -> tuple[Solution | None, Mask]:
+) -> tuple[tuple[Solution, Array] | None, Mask]:
     """The solution on these faces, and which groups stay: those whose weight does not turn back through zero."""
     groups, members = program.groups, point.chosen[chosen]
     lengths = np.array([len(face.R) for face in faces])
@@ -163,15 +180,15 @@ def _on_face(
             return None, stay
         x, lam = moved
     d = x / np.repeat(np.sqrt(np.add.reduceat(x * x, starts)), lengths)
-    multipliers = point.mu.copy()
-    multipliers[chosen] = 0.0
+    multipliers, mu = point.mu.copy(), np.zeros_like(S)
     pulls = program.pulls(lam, members)
-    for i, (k, face) in enumerate(zip(chosen, faces, strict=True)):
+    for i, face in enumerate(faces):
         part = slice(starts[i], starts[i] + lengths[i])
         V[members[i]] += face.Z @ (x[part] - start[part])
-        slope = point.bound * (face.R.T @ d[part])
-        multipliers[k, face.rows] = np.maximum(S[i, face.rows] * face.multipliers(slope - pulls[i]), 0.0)
-    return Solution(V, lam, multipliers=Multipliers(point.chosen, multipliers)), stay
+        slope = point.bound * (face.N @ d[part])
+        mu[i, face.rows] = S[i, face.rows] * face.multipliers(slope - pulls[i])
+    multipliers[chosen] = np.maximum(mu, 0.0)
+    return (Solution(V, lam, multipliers=Multipliers(point.chosen, multipliers)), mu), stay
 
 
 def _newton(

@@ -237,6 +237,25 @@ def test_polishing_takes_in_an_active_group_that_it_was_not_told_of(architecture
     assert certify(program, found).error < 1e-9
 
 
+@pytest.mark.parametrize(
+    ("architecture", "n", "d"), [("relu_norm", 30, 20), ("relu_norm", 45, 30), ("relu_skip", 40, 8)]
+)
+@pytest.mark.parametrize("seed", range(4))
+def test_polished_multipliers_prove_the_dual_themselves(architecture: str, n: int, d: int, seed: int) -> None:
+    """No projection is needed; from a point as rough as this rows of the face have to be taken in and let go."""
+    program = _program(architecture, _instance(architecture, n, d, seed, count=n), 1e-4)
+    point = InteriorPoint(program, program.members, float(np.linalg.norm(solve_newton(program.gated).W, axis=1).sum()))
+    while point.error > 1e-5:
+        assert point.advance()
+    found = polish(program, point, 1e-3)
+    assert found is not None
+    assert certify(program, found).error < 1e-9
+    given = found.multipliers
+    active = np.flatnonzero(np.isin(given.chosen, np.flatnonzero(program.norms(found.W))))
+    bounds = program.bounds(found.lam, given.chosen[active], given.values[active])
+    assert bounds == pytest.approx(program.penalty, rel=1e-9)
+
+
 @pytest.mark.parametrize(("seed", "beta"), [(4, None), (9, None), (9, 1e-6), (26, None), (27, 1e-6)])
 def test_thin_cones_leave_no_draw_undecided(seed: int, beta: float | None) -> None:
     """Twenty rows a weight: most active cones touch their neuron along one ray, and tiny rays turn back in Newton."""
