@@ -9,7 +9,7 @@ from typing import Any
 from recovery.config import Trial
 from recovery.config.seeds import streams
 from recovery.instances.draw import Instance, draw
-from recovery.methods.columns import checked, checked_record, columns_of
+from recovery.methods.columns import checked, checked_record
 from recovery.runner.stop import StopRequested
 from recovery.text import printable
 from recovery.user import fingerprint
@@ -41,7 +41,7 @@ def measure(trial: Trial) -> Row:
     try:
         method = trial.cell.method
         result = method(draw_instance(trial), trial.cell.architecture)
-        row |= checked(result, columns_of(method))
+        row |= checked(result, method.columns)
         row["status"] = "ok"
         if record := checked_record(getattr(result, TRAJECTORY, None)):
             row[TRAJECTORY] = record
