@@ -113,6 +113,7 @@ class Groups:
         kept = kept.copy()
         kept[: int(self.linear)] = True
         groups = Groups(self.base, self.patterns[:, kept], self.coordinates, self.linear, self.orthonormal, self.slope)
+        groups.__dict__["base_gram"] = self.base_gram
         if "transforms" in self.__dict__ and self.transforms is not None:
             groups.__dict__["transforms"] = self.transforms[kept]
             groups.__dict__["_projections"] = self._projections.among(np.flatnonzero(kept))
@@ -184,10 +185,28 @@ class Groups:
 
         Without transforms this is (B B^T) o (D diag(c) D^T), at n^2 flops a group whatever r is.
         """
+        if self.transforms is not None:
+            return self._projections.weighted(chosen, c)
+        return self._hadamard(chosen, c)
+
+    def rough_gram(self, chosen: Index, c: Array) -> Array:
+        """`weighted_gram`, with each projection A_g A_g^T taken for a D_g B B^T D_g + b D_g if there are transforms.
+
+        a and b are the nearest in the mean over random B of orthonormal columns, by the traces of products of free
+        projections: tr(PQ) = n p q, tr(PQPQ) = n p q (p + q - p q) for those of rank n p and n q.
+        """
         if self.transforms is None:
-            E = self.D[:, chosen]
-            return self.base_gram * ((E * c) @ E.T)
-        return self._projections.weighted(chosen, c)
+            return self._hadamard(chosen, c)
+        E = self.D[:, chosen]
+        p, q = E.mean(axis=0), self.rank / self.n
+        a = np.maximum(p - q, 0.0) / (p**2 * max(1.0 - q, 1.0 / self.n))
+        H = self._hadamard(chosen, c * a)
+        H[np.diag_indices_from(H)] += E @ (c * (np.minimum(q / p, 1.0) - a * q))
+        return H
+
+    def _hadamard(self, chosen: Index, c: Array) -> Array:
+        E = self.D[:, chosen] * np.sqrt(c)
+        return self.base_gram * (E @ E.T)
 
     def dimensions(self, chosen: Index) -> Mask:
         """Which coordinates of the chosen groups exist, (len(chosen), r)."""

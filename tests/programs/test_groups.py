@@ -48,6 +48,23 @@ def test_groups_kept_have_the_projections_of_all(known):
     assert np.allclose(some.weighted_gram(np.arange(some.count), c), expected, atol=1e-13)
 
 
+def test_rough_sums_are_near_those_of_projections_in_the_mean():
+    n, d, count = 200, 20, 40
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    groups = ARCHITECTURES["relu_norm"].groups(X, rng.random((n, count)) < np.linspace(0.05, 1.0, count))
+    for g in range(count):
+        chosen = np.array([g])
+        exact, rough = groups.weighted_gram(chosen, np.ones(1)), groups.rough_gram(chosen, np.ones(1))
+        if groups.patterns[:, g].sum() <= d:  # the whole space of its rows
+            assert np.allclose(rough, exact, atol=1e-12)
+            continue
+        D = groups.D[:, g]
+        terms = np.column_stack([(D[:, None] * groups.base_gram * D).ravel(), np.diag(D).ravel()])
+        nearest = terms @ np.linalg.lstsq(terms, exact.ravel(), rcond=None)[0]
+        assert np.linalg.norm(rough.ravel() - nearest) < 0.1 * np.linalg.norm(exact)
+
+
 @pytest.mark.parametrize("architecture", ["relu", "relu_skip"])
 def test_plain_blocks_are_masked_data(architecture):
     X, groups = some_groups(architecture, 1)
