@@ -1,13 +1,12 @@
 """Orthonormal bases U_j of range(D_j X), kept as D_j U T_j with one base U and small transforms T_j.
 
 U holds the left singular vectors of X, so range(D_j X) = range(D_j U) and the conditioning of X (a column scaled by
-1e-8, say) never enters. T_j comes from a Cholesky factor of U^T D_j U, or of the rows' products where these
-are fewer than the columns, if that is well conditioned, else from the singular value decomposition of D_j U: D_j U =
-P S V^T gives T_j = V S^{-1} on the rank of D_j U, zero columns beyond.
+1e-8, say) never enters. T_j comes from a Cholesky factor of U^T D_j U where that is well conditioned, else from the
+singular value decomposition of D_j U: D_j U = P S V^T gives T_j = V S^{-1} on the rank of D_j U, zero columns beyond.
 """
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from recovery.types import Array, Mask
 
@@ -76,26 +75,16 @@ def orthonormal_transforms(U: Array, patterns: Mask) -> Array:
 def _fill(T: Array, U: Array, patterns: Mask) -> None:
     for j in range(patterns.shape[1]):
         rows = U[patterns[:, j]]
-        if (_of_columns if rows.shape[0] >= rows.shape[1] else _of_rows)(T[j], rows):
+        if rows.shape[0] >= rows.shape[1] and _from_cholesky(T[j], rows):
             continue
         _, s, Vt = np.linalg.svd(rows, full_matrices=False)
         rank = int(np.count_nonzero(s > RANK_TOLERANCE))
         T[j, :, :rank] = Vt[:rank].T / s[:rank]
 
 
-def _of_columns(T: Array, rows: Array) -> bool:
-    """The inverse of the Cholesky factor of rows^T rows; False where columns are close to dependent."""
+def _from_cholesky(T: Array, rows: Array) -> bool:
     factor, failed = dpotrf(rows.T @ rows)
     if failed or np.diagonal(factor).min(initial=1.0) < CHOLESKY_PIVOT:
         return False
     T[:] = dtrtri(factor)[0]
-    return True
-
-
-def _of_rows(T: Array, rows: Array) -> bool:
-    """rows^T (rows rows^T)^{-1}, with which `rows` makes the identity; False where rows are close to dependent."""
-    factor, failed = dpotrf(rows @ rows.T)
-    if failed or np.diagonal(factor).min(initial=1.0) < CHOLESKY_PIVOT:
-        return False
-    T[:, : len(rows)] = dpotrs(factor, rows)[0].T
     return True
