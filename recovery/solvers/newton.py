@@ -30,8 +30,9 @@ RISEN, ROUGHLY, SHORTEST = 0.9, 0.02, 1e-9
 REACH, LEAST_REACH, FEW = 0.2, 1e-3, 0.85
 """Groups are left out of a proximal-point step that lie further below the bound than this share of the largest rise of
 a norm in the step before, and than LEAST_REACH of the bound, if at most the share FEW remains."""
-ROUGH = 0.03
-"""Above this gap, Hessians are sums of projections in the mean: a tenth more steps at most, each much cheaper."""
+ROUGH, ROUGH_STEPS = 0.03, 6
+"""Above this gap, the first steps of an inner problem have Hessians with projections in the mean, which cost much less.
+Where rows are uneven or of low rank these are poor, and the later steps have the true ones."""
 LONGEST_STEP = 1e5
 PULL = 1e-2
 PULL_DECAY = 5.0
@@ -165,11 +166,11 @@ def _inner(program: GatedProgram, state: _State, tolerance: float) -> _Point:
     """Newton's method on phi, steps cut where it rises, until ||grad phi|| <= tolerance ||y|| or no step descends."""
     size = float(np.linalg.norm(program.y))
     point = _evaluate(program, state, state.lam, state.At)
-    for _ in range(INNER_LIMIT):
+    for taken in range(INNER_LIMIT):
         error = float(np.linalg.norm(point.gradient)) / size
         if not error > tolerance:
             break
-        step = _newton_direction(program, state, point, error)
+        step = _newton_direction(program, state, point, state.rough and taken < ROUGH_STEPS)
         if step is None:
             break
         state.steps += 1
@@ -235,11 +236,11 @@ def _evaluate(program: GatedProgram, state: _State, lam: Array, At: Array) -> _P
     return _Point(value, gradient, W, active, norms, images)
 
 
-def _newton_direction(program: GatedProgram, state: _State, point: _Point, error: float) -> Array | None:
-    """-H^{-1} grad phi; a singular H (few active directions) is shifted in proportion to the error."""
+def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough: bool) -> Array | None:
+    """-H^{-1} grad phi, H rough or true; a singular H (few active directions) is shifted."""
     groups, s = program.groups, state.s
     pull = s * program.penalty / point.norms
-    gram = groups.rough_gram if state.rough else groups.weighted_gram
+    gram = groups.rough_gram if rough else groups.weighted_gram
     H = gram(point.active, s * (1.0 - pull))
     images = point.images * np.sqrt(s * pull)
     H += images @ images.T  # of a matrix and itself: BLAS does half the work
