@@ -97,10 +97,11 @@ class _Descent:
         for _ in range(RESTARTS):
             self.point = copy.copy(milestone)
             self._descend(POLISHED)
-            self._violated()
-            found, error = self._polished([(self.point, SURELY_ACTIVE)])
-            if error <= tolerance:
-                return self._ended(found, error, tolerance)
+            if self.best.error > tolerance:
+                self._violated()  # for the multipliers of what is outside
+                found, error = self._polished([(self.point, SURELY_ACTIVE)])
+                if error <= tolerance:
+                    return self._ended(found, error, tolerance)
             self._descend(tolerance)
             violated = self._violated()
             if not len(violated):

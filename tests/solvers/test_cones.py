@@ -68,10 +68,15 @@ def test_the_gated_solution_is_the_answer_where_it_lies_in_its_cones() -> None:
     assert certify(program, solution).proves_optimal
 
 
-def test_dropped_groups_come_back_when_the_last_dual_violates_them(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("architecture", "seed", "polished"), [("relu_skip", 3, 1e-6), ("relu", 5, 1e-8)])
+def test_dropped_groups_come_back_when_the_last_dual_violates_them(
+    architecture: str, seed: int, polished: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the interior point ends before a polish was tried."""
     from recovery.solvers import cones
 
-    program = _program("relu_skip", _instance("relu_skip", 20, 8, seed=3, count=30), None)
+    monkeypatch.setattr(cones, "POLISHED", polished)
+    program = _program(architecture, _instance(architecture, 20, 8, seed, count=30), None)
     expected = certify(program, solve_cones(program)).objective
     monkeypatch.setattr(cones, "SMALLEST", 8)
     monkeypatch.setattr(cones, "SHARE", 20.0)
