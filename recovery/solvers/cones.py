@@ -1,10 +1,12 @@
-"""Exact programs: the gated solution where it lies in its cones, else a structured interior point on a working set.
+"""Exact programs: the gated solution where it lies in its cones, else Newton's method on projections, else an interior
+point on a working set.
 
 The gated dual does not screen: at the exact optimum almost every ||A_g^T lam|| exceeds 1, while few projections
 ||P_K(sigma A_g^T lam)|| come near it. It does rank: the interior point starts with the signed groups whose projections
 there are largest, and both copies of what the gated solution uses, so that the labels can be fitted. As the gap falls,
 groups whose size is small are dropped, and those outside that violate the dual are taken in, without starting over.
-Where that does not end, the interior point starts again with every signed group.
+Where that does not end, the interior point starts again with every signed group. Newton's method is faster up to some
+ten rows a variable: see `recovery.solvers.cone_newton`.
 """
 
 import copy
@@ -19,11 +21,14 @@ from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.solvers.interior import InteriorPoint
 from recovery.solvers.newton import solve_newton
-from recovery.solvers.polish import ACTIVE, polish, widened
+from recovery.solvers.polish import ACTIVE, Vicinity, polish, widened
 from recovery.solvers.pricing import bound_projections
 from recovery.types import Array, Index, Mask
 
 TOLERANCE = 1e-8
+ROWS, NORMALISED_ROWS = 20, 6
+"""Rows a variable up to which projections are tried first, without and with normalisation: beyond, most faces are rays,
+Newton's method meets many of them, and the interior point is faster (measured)."""
 FIRST, SMALLEST = 0.4, 30
 """The share of the signed groups to start with (measured); working sets stay as large as SMALLEST."""
 RANKING, PRICING = 30, 20
@@ -51,13 +56,17 @@ NEAR = 1e-6
 def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance: float = TOLERANCE) -> Solution:
     """Solve an exact program to relative gap and residual `tolerance`, from the gated solution `start` if given.
 
-    The solution says what ran: `gated`, whose solution lies in its cones, or `interior`.
+    The solution says what ran: `gated`, whose solution lies in its cones, `newton` or `interior`.
     """
     gated = solve_newton(program.gated) if start is None else start
     V = in_cones(program, gated.W)
     if V is not None or gated.outcome is Outcome.INFEASIBLE:
         V = np.zeros((2 * program.groups.count, program.groups.rank)) if V is None else V
         return Solution(V, gated.lam, gated.outcome, gated.iterations, "gated", Multipliers.none(program.groups.n))
+    if program.groups.n <= program.groups.rank * (ROWS if program.factors is None else NORMALISED_ROWS):
+        projected = _projected(program, gated, tolerance)
+        if projected is not None:
+            return projected
     descent = _Descent(program, gated)
     found = descent.narrowed(tolerance)
     return found if found.outcome is Outcome.SOLVED else descent.whole(tolerance, found)
@@ -74,6 +83,50 @@ def in_cones(program: ExactProgram, W: Array) -> Array | None:
             return None
         V[found[0][0]] = found[0][1]
     return V
+
+
+def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solution | None:
+    """What Newton's method on projections finds, polished where its certificate is short of the tolerance."""
+    from recovery.solvers.cone_newton import ConeNewton
+
+    newton = ConeNewton(program)
+    found = newton.solve(gated, tolerance)
+    if found is None:
+        return None
+    error = certify(program, found).error
+    multipliers = np.zeros((program.size, program.groups.n))
+    multipliers[found.multipliers.chosen] = found.multipliers.values
+    better, error = _polished(program, [(newton.vicinity(), 0.0)], found, error, multipliers)
+    return replace(better, iterations=newton.steps, solver="newton") if error <= tolerance else None
+
+
+def _polished(
+    program: ExactProgram,
+    attempts: Iterable[tuple[Vicinity, float]],
+    solution: Solution,
+    error: float,
+    known: Array,
+) -> tuple[Solution, float]:
+    """The solution and its error, or one with more digits, where polishing finds one, and its own.
+
+    attempts: points, and the share of the largest size above which their signed groups are active. known: multipliers
+    (2 p, n) that bound the projections of signed groups outside.
+    """
+    members = program.members
+    for point, share in attempts:
+        found = polish(program, point, share) if error > TOLERANCE else None
+        for _ in range(WIDENINGS):
+            if found is None:
+                break
+            multipliers = known.copy()
+            multipliers[found.multipliers.chosen] = found.multipliers.values
+            better = Solution(found.W, found.lam, multipliers=Multipliers(members, multipliers[members]))
+            reached = certify(program, better).error
+            if reached < error:
+                solution, error = better, reached
+            further = widened(program, point, better) if TOLERANCE < reached < WORTH else None
+            found = None if further is None else polish(program, further, 0.0)
+    return solution, error
 
 
 class _Descent:
@@ -151,22 +204,8 @@ class _Descent:
 
     def _polished(self, attempts: Iterable[tuple[InteriorPoint, float]]) -> tuple[Solution, float]:
         """The best iterate and its error, or a solution with more digits, where polishing finds one, and its own."""
-        program, members = self.program, self.program.members
-        solution, error = self._solution(), self.best.error
-        for point, share in attempts:
-            found = polish(program, point, share) if error > TOLERANCE else None
-            for _ in range(WIDENINGS):
-                if found is None:
-                    break
-                multipliers = self.multipliers.copy()
-                multipliers[found.multipliers.chosen] = found.multipliers.values
-                better = Solution(found.W, found.lam, multipliers=Multipliers(members, multipliers[members]))
-                reached = certify(program, better).error
-                if reached < error:
-                    solution, error = better, reached
-                further = widened(program, point, better) if TOLERANCE < reached < WORTH else None
-                found = None if further is None else polish(program, further, 0.0)
-        return solution, error
+        near = ((point.vicinity(), share) for point, share in attempts)
+        return _polished(self.program, near, self._solution(), self.best.error, self.multipliers)
 
     def _descend(self, tolerance: float, limit: int = STEP_LIMIT) -> bool:
         """Advance until the error is at most `tolerance`, and keep the best iterate: beyond it rounding takes over."""

@@ -18,6 +18,7 @@ from scipy.linalg.blas import dsyrk, dtrmm
 from scipy.linalg.lapack import dtrtri
 
 from recovery.programs.exact import ExactProgram
+from recovery.solvers.polish import Vicinity
 from recovery.solvers.second_order import Scaling, dot, longest
 from recovery.types import Array, Index, Mask
 
@@ -133,6 +134,11 @@ class InteriorPoint:
         cone = float(np.abs(self.r_h).max()) / (self.row * float(self.t.max()))
         fit = float(np.linalg.norm(self.r_y)) / self._size
         self.error = max(self.gap + excess, fit, cone)
+
+    def vicinity(self) -> Vicinity:
+        """Where this iterate stands, for a polish."""
+        at = self.chosen, self.v, self.t, self.h, self.mu, self.lam
+        return Vicinity(*at, self.y, self.bound, self.delta, self.row)
 
     def _fit(self, v: Array) -> Array:
         return np.einsum("gn,gn->n", self._signed, v @ self.base.T)

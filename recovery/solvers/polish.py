@@ -6,15 +6,13 @@ groups are active and which rows of their cones are tight. With v = Z x on the f
 is smooth: a few steps, slightly regularised and refined, solve it. What comes out is a solution like any other.
 """
 
-import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
 
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Solution
-from recovery.solvers.interior import InteriorPoint
 from recovery.types import Array, Index, Mask
 
 ACTIVE = (1e-6, 1e-5, 1e-4, 1e-3)
@@ -35,7 +33,25 @@ REFINEMENTS = 3
 REGULARISATION = 1e-10
 
 
-def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Solution | None:
+@dataclass
+class Vicinity:
+    """A point near the optimum: weights v (k, r) of the signed groups `chosen` (k,), their sizes t > 0 and cone slacks
+    h > 0 (k, n), multipliers mu (k, n), the dual lam; of the program y, the bound, delta and the mean norm of a row.
+    """
+
+    chosen: Index
+    v: Array
+    t: Array
+    h: Array
+    mu: Array
+    lam: Array
+    y: Array
+    bound: float
+    delta: float
+    row: float
+
+
+def polish(program: ExactProgram, point: Vicinity, share: float) -> Solution | None:
     """A solution on the face of `point`'s tight rows, or None where the equations have no solution near it.
 
     share: signed groups above this fraction of the largest size are active. Groups whose weight turns back through
@@ -79,7 +95,7 @@ def polish(program: ExactProgram, point: InteriorPoint, share: float) -> Solutio
     return weights
 
 
-def widened(program: ExactProgram, point: InteriorPoint, found: Solution) -> InteriorPoint | None:
+def widened(program: ExactProgram, point: Vicinity, found: Solution) -> Vicinity | None:
     """`point` moved to a polished solution and the signed groups that its dual violates; None if it violates none.
 
     Those come in along the projections of their pulls on their cones, with next to no weight.
@@ -97,19 +113,17 @@ def widened(program: ExactProgram, point: InteriorPoint, found: Solution) -> Int
     multipliers = np.zeros((program.size, program.groups.n))
     multipliers[found.multipliers.chosen] = found.multipliers.values
     multipliers[violated] = mu
-    moved = copy.copy(point)
-    moved.lam, moved.chosen = found.lam, np.concatenate([active, violated])
-    entering = np.full(len(violated), ENTERING * norms.max())
-    moved.t = np.concatenate([norms[active], entering])
-    moved.v = np.vstack([found.W[active], w * (entering / np.linalg.norm(w, axis=1))[:, None]])
-    slack = program.orientation(moved.chosen) * (moved.v @ program.groups.base.T) / (point.row * moved.t[:, None])
+    chosen, entering = np.concatenate([active, violated]), np.full(len(violated), ENTERING * norms.max())
+    t = np.concatenate([norms[active], entering])
+    v = np.vstack([found.W[active], w * (entering / np.linalg.norm(w, axis=1))[:, None]])
+    slack = program.orientation(chosen) * (v @ program.groups.base.T) / (point.row * t[:, None])
     tight = np.where(slack < INSIDE, point.bound, 0.0)  # also where the multiplier is zero, or was below
-    moved.h = np.maximum(slack, INSIDE) * point.row * moved.t[:, None]
-    moved.mu = np.maximum(multipliers[moved.chosen], tight)
-    return moved
+    h = np.maximum(slack, INSIDE) * point.row * t[:, None]
+    mu = np.maximum(multipliers[chosen], tight)
+    return replace(point, chosen=chosen, v=v, t=t, h=h, mu=mu, lam=found.lam)
 
 
-def _tight(point: InteriorPoint, chosen: Index) -> Mask:
+def _tight(point: Vicinity, chosen: Index) -> Mask:
     """Rows whose multiplier outweighs their slack: at most r - 1, as no neuron but zero lies on r of its rows."""
     stress = (point.mu[chosen] / point.bound) / (point.h[chosen] / point.t[chosen, None] / point.row**2)
     most = point.v.shape[1] - 1
@@ -155,7 +169,7 @@ class _Face:
 
 
 def _on_face(
-    program: ExactProgram, point: InteriorPoint, chosen: Index, S: Array, faces: list[_Face]
+    program: ExactProgram, point: Vicinity, chosen: Index, S: Array, faces: list[_Face]
 ) -> tuple[tuple[Solution, Array] | None, Mask]:
     """The solution on these faces, and which groups stay: those whose weight does not turn back through zero."""
     groups, members = program.groups, point.chosen[chosen]
@@ -192,7 +206,7 @@ def _on_face(
 
 
 def _newton(
-    E: Array, x: Array, lam: Array, point: InteriorPoint, starts: Index, lengths: Index
+    E: Array, x: Array, lam: Array, point: Vicinity, starts: Index, lengths: Index
 ) -> tuple[Array, Array] | None:
     """One Newton step in (x, lam). Across d the second derivative of the sizes is b / ||x||, along d it is zero: so
     the step is a d + (||x|| / b) (I - d d^T) (E^T dlam - residual), and (dlam, a) solve n + k equations.

@@ -75,6 +75,7 @@ def test_dropped_groups_come_back_when_the_last_dual_violates_them(
     """Also where the interior point ends before a polish was tried."""
     from recovery.solvers import cones
 
+    monkeypatch.setattr(cones, "ROWS", 0)
     monkeypatch.setattr(cones, "POLISHED", polished)
     program = _program(architecture, _instance(architecture, 20, 8, seed, count=30), None)
     expected = certify(program, solve_cones(program)).objective
@@ -100,7 +101,7 @@ def test_polishing_gives_a_rough_iterate_its_digits(beta: float | None) -> None:
     rough = certify(
         program, Solution(_copied(program, point), point.lam, multipliers=Multipliers(point.chosen, point.mu))
     ).error
-    polished = polish(program, point, 1e-3)
+    polished = polish(program, point.vicinity(), 1e-3)
     assert polished is not None
     assert certify(program, polished).error < 1e-10 < rough
 
@@ -109,7 +110,7 @@ def test_polishing_gives_a_rough_iterate_its_digits(beta: float | None) -> None:
 @pytest.mark.parametrize("beta", [None, 1e-3])
 def test_polishing_with_no_more_rows_than_weights_leaves_no_cone(n: int, beta: float | None) -> None:
     program, point = _rough(n, n + n % 2 * 3, beta)
-    found = polish(program, point, 1e-3)
+    found = polish(program, point.vicinity(), 1e-3)
     assert found is None or program.cone_violation(found.W) < 1e-8
 
 
@@ -233,10 +234,10 @@ def test_polishing_takes_in_an_active_group_that_it_was_not_told_of(architecture
         pass
     sizes = np.sort(point.t)
     smallest = sizes[sizes > 1e-4 * sizes.max()][0]
-    found = polish(program, point, smallest / sizes.max() * (1 + 1e-6))
+    found = polish(program, point.vicinity(), smallest / sizes.max() * (1 + 1e-6))
     assert found is not None
     assert certify(program, found).gap > 1e-4
-    while (further := widened(program, point, found)) is not None:
+    while (further := widened(program, point.vicinity(), found)) is not None:
         found = polish(program, further, 0.0)
         assert found is not None
     assert certify(program, found).error < 1e-9
@@ -252,7 +253,7 @@ def test_polished_multipliers_prove_the_dual_themselves(architecture: str, n: in
     point = InteriorPoint(program, program.members, float(np.linalg.norm(solve_newton(program.gated).W, axis=1).sum()))
     while point.error > 1e-5:
         assert point.advance()
-    found = polish(program, point, 1e-3)
+    found = polish(program, point.vicinity(), 1e-3)
     assert found is not None
     assert certify(program, found).error < 1e-9
     given = found.multipliers
@@ -262,8 +263,9 @@ def test_polished_multipliers_prove_the_dual_themselves(architecture: str, n: in
 
 
 @pytest.mark.parametrize(("seed", "beta"), [(4, None), (9, None), (9, 1e-6), (26, None), (27, 1e-6)])
-def test_thin_cones_leave_no_draw_undecided(seed: int, beta: float | None) -> None:
+def test_thin_cones_leave_no_draw_undecided(seed: int, beta: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty rows a weight: most active cones touch their neuron along one ray, and tiny rays turn back in Newton."""
+    monkeypatch.setattr("recovery.solvers.cones.ROWS", 0)
     program = _program("relu_skip", _instance("relu_skip", 60, 3, seed, count=60), beta)
     ours = certify(program, solve_cones(program))
     assert ours.error < 1e-8
@@ -275,4 +277,4 @@ def test_thin_cones_leave_no_draw_undecided(seed: int, beta: float | None) -> No
 def test_polishing_ends_where_every_weight_turns_back(monkeypatch: pytest.MonkeyPatch) -> None:
     program, point = _rough(12, 4, None)
     monkeypatch.setattr("recovery.solvers.polish._newton", lambda E, x, lam, *rest: (-x, lam))
-    assert polish(program, point, 1e-3) is None
+    assert polish(program, point.vicinity(), 1e-3) is None

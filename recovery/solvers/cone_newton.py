@@ -1,0 +1,319 @@
+"""Semismooth Newton on the dual of proximal-point steps, for exact programs: the gated method with projections.
+
+With weights v_g in their cones K_g and a step s > 0, each proximal-point step minimises over lam
+    phi(lam) = delta/2 ||lam||^2 - y.lam + (1/2s) sum_g (||p_g|| - s b)_+^2,  p_g = P_{K_g}(v_g + s A_g^T lam),
+and the new weights are (1 - s b / ||p_g||)_+ p_g. A projection on a cone is linear as long as its tight rows stay: with
+Z_g a basis of the face, the Hessian is that of the gated program with Z_g^T A_g^T for A_g^T, over active groups only.
+Faces are small, so that it is one product of a few columns a group; projections start from the last tight rows.
+Under `relu_norm` all is in coordinates in which ||F_g v|| is the norm; where F_g is blind to a direction, the norm is
+given a share UNSEEN of it, and the polish has the last word. Source: as `recovery.solvers.newton`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dgeqrf, dormqr
+
+from recovery.programs.exact import ExactProgram
+from recovery.programs.solution import Multipliers, Solution
+from recovery.solvers.active_set import project
+from recovery.solvers.polish import INSIDE, Vicinity
+from recovery.types import Array, Index
+
+FIRST, SMALLEST = 0.4, 30
+"""The share of the signed groups, by their projections at the gated dual, in the first proximal-point step."""
+STEP_GROWTH = 2.0
+"""Growth of s a step: 3 takes more Newton steps, the more the more rows a variable there are (measured)."""
+INEXACTNESS = 0.2
+PULL, PULL_DECAY, WEAKEST_PULL = 1e-2, 5.0, 1e-8
+RISEN, ROUGHLY, SHORTEST = 0.9, 0.02, 1e-9
+"""A step is cut to where a lower bound of phi is least, roughly, if it rises at its end by this share of its slope."""
+LENGTHS, SHORTER, SHORTER_AT_MOST = 12, 0.1, 0.7
+OUTER_LIMIT, INNER_LIMIT, STEP_LIMIT = 60, 40, 200
+UNSEEN = 1e-6
+DIGITS = 1e-12
+
+
+@dataclass(frozen=True)
+class _Point:
+    """phi at one lam: value, gradient (n,); active groups as places, their projections, norms and new weights."""
+
+    value: float
+    gradient: Array
+    active: Index
+    points: Array
+    norms: Array
+    W: Array
+
+
+class ConeNewton:
+    """The iterate: lam, s, and of every signed group its weight, tight rows, multipliers and last direction."""
+
+    def __init__(self, program: ExactProgram) -> None:
+        groups, members = program.groups, program.members
+        self.program, self.members, self.y, self.bound = program, members, program.y, program.penalty
+        self.base, self.free = np.ascontiguousarray(groups.base), program.is_free(members)
+        self.own, self.orientation = program.group(members), program.orientation(members)
+        self.sign = program.sign(members)[:, None]
+        self.signed = groups.D[:, self.own].T * self.sign
+        self.frames = _frames(program)
+        self.delta = 0.0 if program.gated.interpolates else 1.0
+        self.column = float(np.sqrt(np.mean(np.square(self.base).sum(axis=0))))
+        self._sizes = np.sqrt(np.einsum("nr,nr->n", self.base, self.base))
+        self._rows: dict[int, tuple[Array, Array]] = {}
+        self._faces: dict[int, tuple[bytes, Array]] = {}
+        k, r = len(members), groups.rank
+        self.W = np.zeros((k, r))
+        self.multipliers = np.zeros((k, groups.n))
+        self.shift, self.directions = np.zeros((k, r)), np.zeros((k, r))
+        self._tight, self._counts = np.zeros((k, r), dtype=np.intp), np.zeros(k, dtype=np.intp)
+        self._factors: dict[int, Array] = {}
+        self.lam: Array = np.zeros(groups.n)
+        self.steps = 0
+
+    def solve(self, gated: Solution, tolerance: float) -> Solution | None:
+        """Solve to the relative gap and residual `tolerance`; None where that takes more than the limits."""
+        y, size, everyone = self.y, float(np.linalg.norm(self.y)), np.arange(len(self.members))
+        begun = self._begin(gated)
+        if begun is None:
+            return None
+        near, At = begun
+        s = size / (self.bound * self.column)
+        pull = PULL * s * self.column**2
+        weakest, error, objective = WEAKEST_PULL * pull, 1.0, np.inf
+        for _ in range(OUTER_LIMIT):
+            wanted = INEXACTNESS * max(error, tolerance)
+            if self.delta and np.isfinite(objective):
+                wanted = min(wanted, float(np.sqrt(2 * wanted * objective)) / size)
+            point = self._inner(near, At, s, pull, max(wanted, DIGITS) * size)
+            if point is None or self.steps >= STEP_LIMIT:
+                return None
+            self.W[:] = 0.0
+            self.W[near[point.active]] = point.W
+            misfit = self._fit(near[point.active], point.W) - y + self.delta * self.lam
+            At = self._images(everyone, self.lam)
+            norms = self._project(everyone, At, 1.0)[2] / self.bound
+            largest = float(norms.max())
+            lam = self.lam / max(1.0, largest)
+            objective = self.bound * float(np.linalg.norm(self.W, axis=1).sum())
+            objective += 0.5 * self.delta * float(self.lam @ self.lam)
+            gap = (objective - float(y @ lam) + 0.5 * self.delta * float(lam @ lam)) / objective
+            error = max(abs(gap), float(np.linalg.norm(misfit)) / size)
+            if not np.isfinite(error):
+                return None
+            if error <= tolerance:
+                return self._solution()
+            error = min(1.0, error)
+            near = np.flatnonzero(self.W.any(axis=1) | (norms > 2.0 - largest) | self.free)
+            At = At[near]
+            kept = set(near.tolist())
+            self._factors = {g: L for g, L in self._factors.items() if g in kept}
+            s, pull = STEP_GROWTH * s, max(pull / PULL_DECAY, weakest)
+        return None
+
+    def _begin(self, gated: Solution) -> tuple[Index, Array] | None:
+        """lam on the dual's boundary along the gated one; the groups of the first step and their A_g^T lam.
+
+        None where no multiple of the gated dual is on the boundary: then no weights in the cones fit the labels.
+        """
+        everyone = np.arange(len(self.members))
+        At = self._images(everyone, gated.lam)
+        bounds = self._project(everyone, At, 1.0)[2]
+        largest = float(bounds.max())
+        if not largest > DIGITS * self.bound:
+            return None
+        scale = self.bound / largest
+        self.lam = gated.lam * scale
+        self.shift *= scale
+        self.multipliers *= scale
+        bounds[np.any(gated.W, axis=1)[self.own] | self.free] = np.inf
+        count = max(SMALLEST, int(FIRST * len(bounds)), int(np.isinf(bounds).sum()))
+        near = np.sort(np.argsort(-bounds, kind="stable")[:count])
+        return near, At[near] * scale
+
+    def _inner(self, near: Index, At: Array, s: float, pull: float, tolerance: float) -> _Point | None:
+        """Newton's method on phi, until ||grad phi|| <= tolerance or no step descends; None at the limit of steps."""
+        anchor, W = self.lam, self.W[near]
+        point = self._evaluate(near, At, W, s, pull, anchor, self.lam)
+        for _ in range(INNER_LIMIT):
+            error = float(np.linalg.norm(point.gradient))
+            if not error > tolerance:
+                break
+            step = self._direction(near, point, s, pull)
+            if step is None:
+                return None
+            self.steps += 1
+            image = self._images(near, step)
+            slope = float(point.gradient @ step)
+            length = self._length(near, At, W, s, pull, step, image, slope)
+            for _ in range(LENGTHS):
+                lam = self.lam + length * step
+                trial = self._evaluate(near, At + length * image, W, s, pull, anchor, lam)
+                if trial.value <= point.value + 1e-4 * length * slope or (
+                    float(np.linalg.norm(trial.gradient)) <= 0.9 * error
+                ):
+                    break
+                steepness = float(trial.gradient @ step)
+                root = -slope / (steepness - slope) if steepness > slope else 0.5
+                length *= min(max(root, SHORTER), SHORTER_AT_MOST)
+            else:
+                break
+            self.lam, At, point = lam, At + length * image, trial
+        return point
+
+    def _length(
+        self, near: Index, At: Array, W: Array, s: float, pull: float, step: Array, image: Array, slope: float
+    ) -> float:
+        """1, or where phi is least if every group keeps its direction, which bounds phi from below."""
+        U = self.directions[near]
+        sizes = np.einsum("gr,gr->g", U, W + s * At) - s * self.bound
+        rates = s * np.einsum("gr,gr->g", U, image)
+        bend = (pull + self.delta) * float(step @ step)
+
+        def change(length: float) -> float:
+            return length * bend + float(np.maximum(sizes + length * rates, 0.0) @ rates) / s
+
+        flat = change(0.0) - slope
+        if change(1.0) - flat <= RISEN * abs(slope):
+            return 1.0
+        low, high = 0.0, 1.0
+        while high - low > ROUGHLY * high and high > SHORTEST:
+            middle = (low + high) / 2
+            low, high = (low, middle) if change(middle) > flat else (middle, high)
+        return high
+
+    def _evaluate(self, near: Index, At: Array, W: Array, s: float, pull: float, anchor: Array, lam: Array) -> _Point:
+        threshold = s * self.bound
+        places, points, norms = self._project(near, W + s * At, s, keep=True)
+        norms = norms[places]
+        active = norms > threshold
+        places, points, norms = places[active], points[active], norms[active]
+        excess = norms - threshold
+        new = points * (excess / norms)[:, None]
+        move = lam - anchor
+        value = float(excess @ excess) / (2 * s) - float(self.y @ lam)
+        value += 0.5 * self.delta * float(lam @ lam) + 0.5 * pull * float(move @ move)
+        gradient = self._fit(near[places], new) - self.y + self.delta * lam + pull * move
+        return _Point(value, gradient, places, points, norms, new)
+
+    def _direction(self, near: Index, point: _Point, s: float, pull: float) -> Array | None:
+        """-H^{-1} grad phi; a singular H is shifted."""
+        n = len(self.y)
+        columns = [np.zeros((n, 1))]
+        for place, p, norm in zip(point.active, point.points, point.norms, strict=True):
+            g = near[place]
+            Z, d, root = self._face(g), p / norm, float(np.sqrt(1.0 - s * self.bound / norm))
+            Z = root * Z + (1.0 - root) * np.outer(d, d @ Z)
+            columns.append(self.signed[g][:, None] * (self._rows_of(g)[0] @ Z))
+        H = dsyrk(s, np.hstack(columns).T, trans=1, lower=1)
+        mean = float(np.trace(H)) / n
+        shift = pull + self.delta + 1e-15 * mean
+        for _ in range(6):
+            H[np.diag_indices(n)] += shift
+            try:
+                factor = cho_factor(H, lower=True, check_finite=False)
+            except (LinAlgError, ValueError):
+                shift = 100 * max(shift, 1e-14 * mean)
+                continue
+            return -cho_solve(factor, point.gradient, check_finite=False)
+        return None
+
+    def _images(self, chosen: Index, lam: Array) -> Array:
+        """A_g^T lam of the chosen groups, with signs, (k, r)."""
+        groups = self.program.groups
+        own, place = np.unique(self.own[chosen], return_inverse=True)
+        pulls = (groups.D[:, own].T * lam) @ self.base
+        if groups.transforms is not None:
+            pulls = np.matmul(pulls[:, None, :], groups.transforms[own])[:, 0]
+        return pulls[place] * self.sign[chosen]
+
+    def _fit(self, chosen: Index, W: Array) -> Array:
+        return np.einsum("kn,kn->n", self.signed[chosen], self._weights(chosen, W) @ self.base.T)
+
+    def _rows_of(self, g: int) -> tuple[Array, Array]:
+        """The rows of the cone of a signed group in its coordinates, without their signs, and their norms."""
+        if self.frames is None:
+            return self.base, self._sizes
+        own = int(self.own[g])
+        if own not in self._rows:
+            rows = self.base @ self.frames[own]
+            self._rows[own] = rows, np.sqrt(np.einsum("nr,nr->n", rows, rows))
+        return self._rows[own]
+
+    def _project(self, chosen: Index, Z: Array, s: float, keep: bool = False) -> tuple[Index, Array, Array]:
+        """Places of the chosen groups whose bounds exceed s b, their projections, and norms or bounds of all.
+
+        A group's last multipliers, scaled to s, bound its projection.
+        """
+        bounds = np.minimum(np.linalg.norm(Z + s * self.shift[chosen], axis=1), np.linalg.norm(Z, axis=1))
+        places = np.flatnonzero(bounds > s * self.bound)
+        points = Z[places]
+        mu, scratch = np.empty(len(self.y)), np.empty((Z.shape[1], Z.shape[1]))
+        for i, g in enumerate(chosen[places]):
+            if self.free[g]:
+                continue
+            rows, sizes = self._rows_of(g)
+            z = points[i].copy()
+            S = self.orientation[g]
+            known = g in self._factors
+            L = self._factors[g] if known else scratch
+            if not known and keep:
+                L = self._factors[g] = np.empty_like(scratch)
+            self._counts[g] = project(rows, S, sizes, z, self._tight[g], L, int(self._counts[g]), known, points[i], mu)
+            self.shift[g] = (points[i] - z) / s
+            self.multipliers[g] = mu / s
+        norms = np.linalg.norm(points, axis=1)
+        self.directions[chosen[places]] = points / np.where(norms > 0, norms, 1.0)[:, None]
+        bounds[places] = norms
+        return places, points, bounds
+
+    def _face(self, g: int) -> Array:
+        """An orthonormal basis of the weights on which a signed group's tight rows vanish."""
+        tight = np.sort(self._tight[g, : self._counts[g]])
+        known = self._faces.get(g)
+        if known is not None and known[0] == tight.tobytes():
+            return known[1]
+        rows = self._rows_of(g)[0]
+        Z = np.eye(rows.shape[1])
+        if len(tight):
+            factor, tau, _, _ = dgeqrf(rows[tight].T)
+            Z = dormqr("L", "N", factor, tau, Z[:, len(tight) :], len(Z) * 32)[0]
+        self._faces[g] = tight.tobytes(), Z
+        return Z
+
+    def _solution(self) -> Solution:
+        V = np.zeros((self.program.size, self.base.shape[1]))
+        active = np.flatnonzero(self.W.any(axis=1))
+        V[self.members[active]] = self._weights(active, self.W[active])
+        multipliers = Multipliers(self.members, self.multipliers)
+        return Solution(V, self.lam, iterations=self.steps, solver="newton", multipliers=multipliers)
+
+    def _weights(self, chosen: Index, W: Array) -> Array:
+        return W if self.frames is None else np.matmul(self.frames[self.own[chosen]], W[:, :, None])[:, :, 0]
+
+    def vicinity(self) -> Vicinity:
+        """Where this iterate stands, for a polish: no slack on its tight rows."""
+        active = np.flatnonzero(self.W.any(axis=1))
+        v, chosen = self._weights(active, self.W[active]), self.members[active]
+        row = float(np.sqrt(np.mean(np.square(self._sizes))))
+        t = self.program.norms(self._solution().W)[chosen]
+        h = self.orientation[active] * (v @ self.base.T)
+        for i, g in enumerate(active):
+            h[i, self._tight[g, : self._counts[g]]] = 0.0
+        h = np.maximum(h, INSIDE * row * t[:, None])
+        return Vicinity(chosen, v, t, h, self.multipliers[active], self.lam, self.y, self.bound, self.delta, row)
+
+
+def _frames(program: ExactProgram) -> Array | None:
+    """T_g (p, r, r) with directions that no output sees in place of zero columns; None for identities."""
+    groups = program.groups
+    if groups.transforms is None:
+        return None
+    frames = groups.transforms.copy()
+    for g in np.flatnonzero(~groups.dimensions(np.arange(groups.count)).all(axis=1)):
+        seen = groups.dimensions(np.array([g]))[0]
+        Q = np.linalg.qr(frames[g][:, seen], mode="complete")[0]
+        frames[g][:, ~seen] = Q[:, int(seen.sum()) :] / np.sqrt(UNSEEN)
+    return frames

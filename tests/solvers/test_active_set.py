@@ -1,0 +1,103 @@
+"""Projections on cones by an active set, against non-negative least squares, on rows of every kind."""
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+from recovery.solvers import active_set
+from recovery.solvers.active_set import project
+from recovery.types import Array, Index
+
+
+def _rows(kind: str, n: int, r: int, rng: np.random.Generator) -> Array:
+    R = rng.standard_normal((n, r))
+    if kind == "integers":
+        R = rng.integers(-2, 3, (n, r)).astype(float)
+    if kind == "repeated":
+        R[n // 2 :] = R[: n - n // 2]
+    if kind == "zero":
+        R[::3] = 0.0
+    if kind == "uneven":
+        R *= 10.0 ** rng.integers(-4, 5, (n, 1))
+    if kind == "low rank":
+        R = rng.standard_normal((n, 1)) @ rng.standard_normal((1, r))
+    return R
+
+
+class _Cone:
+    """A cone of its rows, and the tight rows of the last projection on it."""
+
+    def __init__(self, R: Array, s: Array) -> None:
+        n, r = R.shape
+        self.R, self.s, self.norms = R, s, np.linalg.norm(R, axis=1)
+        self.tight: Index = np.zeros(r, dtype=np.intp)
+        self.L, self.count, self.mu = np.zeros((r, r)), 0, np.empty(n)
+
+    def __call__(self, z: Array, known: bool) -> Array:
+        v = np.empty_like(z)
+        state = self.tight, self.L, self.count
+        self.count = project(self.R, self.s, self.norms, z, *state, known, v, self.mu)
+        return v
+
+
+@pytest.mark.parametrize("kind", ["plain", "integers", "repeated", "zero", "uneven", "low rank"])
+@pytest.mark.parametrize(("n", "r"), [(3, 5), (12, 4), (40, 6), (30, 1)])
+def test_agrees_with_non_negative_least_squares(kind: str, n: int, r: int) -> None:
+    """From nothing and from the tight rows of another point; in any unit of z."""
+    rng = np.random.default_rng(n)
+    R = _rows(kind, n, r, rng)
+    s = np.where(R @ rng.standard_normal(r) >= 0, 1.0, -1.0)
+    cone = _Cone(R, s)
+    C = s[:, None] * R
+    for step in range(20):
+        z = 10.0 ** rng.integers(-6, 7) * rng.standard_normal(r)
+        v = cone(z, known=step > 0 and step % 2 == 0)
+        size = np.linalg.norm(z)
+        assert (cone.mu >= 0).all()
+        assert np.abs(v - z - C.T @ cone.mu).max() <= 1e-9 * size
+        assert (C @ v >= -1e-9 * size * cone.norms).all()
+        assert abs(v @ (v - z)) <= 1e-9 * size**2
+        assert (C[cone.tight[: cone.count]] @ v <= 1e-9 * size * cone.norms[cone.tight[: cone.count]]).all()
+        scales = np.where(cone.norms > 0, cone.norms, 1.0)
+        mu = nnls((C / scales[:, None]).T, -z / size, maxiter=100 * n)[0]
+        assert np.abs(v - z - size * (C / scales[:, None]).T @ mu).max() <= 1e-8 * size
+
+
+def test_the_factor_is_that_of_the_tight_rows() -> None:
+    """After rows came and went: the next projection starts from it."""
+    rng = np.random.default_rng(0)
+    R = rng.standard_normal((60, 10))
+    s = np.where(R @ rng.standard_normal(10) >= 0, 1.0, -1.0)
+    cone = _Cone(R, s)
+    z = rng.standard_normal(10)
+    for step in range(30):
+        z = z + 0.3 * rng.standard_normal(10)
+        cone(z, known=step > 0)
+        C = (s[:, None] * R)[cone.tight[: cone.count]]
+        L = np.tril(cone.L[: cone.count, : cone.count])
+        assert pytest.approx(C @ C.T, abs=1e-12 * 60) == L @ L.T
+
+
+def test_one_row_at_a_time_ends_where_many_at_once_do_not_descend() -> None:
+    """Of nearly parallel rows, those that enter together drive each other out again."""
+    rng = np.random.default_rng(1)
+    worst = 0.0
+    for _ in range(100):
+        R = rng.standard_normal(8) + 0.05 * rng.standard_normal((80, 8))
+        s = np.where(R @ rng.standard_normal(8) >= 0, 1.0, -1.0)
+        cone, z = _Cone(R, s), rng.standard_normal(8)
+        v = cone(z, known=False)
+        C = s[:, None] * R
+        mu = nnls(C.T, -z, maxiter=10_000)[0]
+        worst = max(worst, float(np.abs(v - z - C.T @ mu).max()))
+    assert worst <= 1e-9
+
+
+def test_without_a_folder_for_compiled_code_it_is_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    def njit(function: object, cache: bool = False, **options: object) -> tuple[object, bool]:
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return function, cache
+
+    monkeypatch.setattr(active_set, "njit", njit)
+    assert active_set._compiled(len) == (len, False)

@@ -1,0 +1,133 @@
+"""Newton's method on projections against the interior point and Clarabel, and on data of every kind."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recovery.instances.draw import Setting, draw
+from recovery.instances.patterns import Patterns, unique_patterns
+from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
+from recovery.programs.architecture import ARCHITECTURES
+from recovery.programs.certificate import certify
+from recovery.programs.exact import ExactProgram
+from recovery.programs.solution import Outcome
+from recovery.solvers import cones
+from recovery.solvers.cone_newton import ConeNewton
+from recovery.solvers.cones import in_cones, solve_cones
+from recovery.solvers.conic import solve_conic
+from recovery.solvers.newton import solve_newton
+from recovery.types import Array
+from tests.solvers.instances import small_program
+
+TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+PLANTED: dict[str, Planted] = {"relu": Relu(k=2, signs="alternating"), "relu_norm": NormalizedRelu(k=2)}
+
+
+def _program(architecture: str, n: int, d: int, seed: int, beta: float | None, count: int = 40) -> ExactProgram:
+    setting = Setting(n, d, planted=PLANTED.get(architecture, Linear()), noise=0.3, patterns=Patterns(count=count))
+    instance = draw(setting, np.random.default_rng(seed))
+    return ExactProgram(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), instance.y, beta)
+
+
+@pytest.mark.parametrize("beta", [None, 1e-6, 0.05])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(("n", "d"), [(20, 6), (12, 9), (24, 4)])
+def test_agrees_with_cvxpy(architecture: str, n: int, d: int, beta: float | None) -> None:
+    """Also with fewer than 2 d rows, where a normalised neuron has directions that no output sees."""
+    program = _program(architecture, n, d, n, beta)
+    solution = solve_cones(program)
+    ours = certify(program, solution)
+    theirs = certify(program, solve_conic(program, "CLARABEL", options=TIGHT))
+    assert solution.solver in ("newton", "gated")
+    assert ours.error <= 1e-8
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-6)
+
+
+def _interior(program: ExactProgram, monkeypatch: pytest.MonkeyPatch) -> float:
+    with monkeypatch.context() as patch:
+        patch.setattr(cones, "ROWS", 0)
+        patch.setattr(cones, "NORMALISED_ROWS", 0)
+        solution = solve_cones(program)
+    assert solution.solver == "interior"
+    return certify(program, solution).objective
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_survives_small_programs_of_every_kind(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wide, of low rank, with repeated rows and with one pattern: a solution that is proved, or None."""
+    gated = small_program(seed)
+    program = ExactProgram(gated.groups, gated.y, gated.beta)
+    start = solve_newton(gated)
+    if not gated.y.any() or in_cones(program, start.W) is not None:
+        return
+    found = ConeNewton(program).solve(start, 1e-8)
+    if found is None:
+        return
+    reached = certify(program, found)
+    assert reached.cone_violation <= 1e-8
+    assert reached.error <= 1e-5
+    expected = _interior(program, monkeypatch)
+    assert reached.objective == pytest.approx(expected, rel=2e-5)
+
+
+def _data(kind: str, rng: np.random.Generator) -> Array:
+    X = rng.standard_normal((30, 5))
+    if kind == "integers":
+        X = rng.integers(-2, 3, X.shape).astype(float)
+    if kind == "zero rows":
+        X[::7] = 0.0
+    if kind == "repeated rows":
+        X[15:] = X[:15]
+    if kind == "cubic":
+        X = X**3
+    if kind == "one large row":
+        X[0] *= 1e3
+    if kind == "other units":
+        X = X * 10.0 ** np.arange(-2, 3)
+    return X
+
+
+@pytest.mark.parametrize("kind", ["integers", "zero rows", "repeated rows", "cubic", "one large row", "other units"])
+@pytest.mark.parametrize("architecture", ["relu_skip", "relu_norm"])
+def test_strange_data_is_solved_and_proved(kind: str, architecture: str) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = _data(kind, rng)
+        patterns = unique_patterns(X, [X @ rng.standard_normal((5, 40)) >= 0])
+        y = np.maximum(X @ rng.standard_normal(5), 0.0) - np.maximum(X @ rng.standard_normal(5), 0.0)
+        program = ExactProgram(ARCHITECTURES[architecture].groups(X, patterns), y + 0.3 * X[:, 0] ** 2, 1e-3)
+        solution = solve_cones(program)
+        assert certify(program, solution).error <= 1e-7
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e5])
+def test_labels_in_another_unit_take_the_same_steps(unit: float) -> None:
+    program = _program("relu_skip", 30, 8, 0, None)
+    other = replace(program, y=unit * program.y)
+    one = ConeNewton(program).solve(solve_newton(program.gated), 1e-8)
+    two = ConeNewton(other).solve(solve_newton(other.gated), 1e-8)
+    assert one is not None
+    assert two is not None
+    assert two.iterations == pytest.approx(one.iterations, abs=2)
+    assert pytest.approx(unit * one.W, rel=1e-6, abs=1e-9 * unit) == two.W
+
+
+def test_where_the_limit_of_steps_ends_it_the_interior_point_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = _program("relu", 30, 8, 0, None)
+    expected = certify(program, solve_cones(program)).objective
+    monkeypatch.setattr("recovery.solvers.cone_newton.STEP_LIMIT", 3)
+    solution = solve_cones(program)
+    assert solution.solver == "interior"
+    assert certify(program, solution).objective == pytest.approx(expected, rel=1e-7)
+
+
+def test_labels_that_no_weights_in_the_cones_fit_are_proved_by_nobody() -> None:
+    """A row and its negative, both active: the neuron's weight on them is zero, that of the gated group is not."""
+    X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    groups = ARCHITECTURES["relu"].groups(X, np.ones((3, 1), dtype=np.bool_))
+    program = ExactProgram(groups, np.array([1.0, -1.0, 0.0]), None)
+    assert ConeNewton(program).solve(solve_newton(program.gated), 1e-8) is None
+    solution = solve_cones(program)
+    assert solution.outcome is not Outcome.SOLVED
+    assert not certify(program, solution).proves_optimal
