@@ -60,16 +60,25 @@ def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance:
     """
     gated = solve_newton(program.gated) if start is None else start
     V = in_cones(program, gated.W)
-    if V is not None or gated.outcome is Outcome.INFEASIBLE:
-        V = np.zeros((2 * program.groups.count, program.groups.rank)) if V is None else V
-        return Solution(V, gated.lam, gated.outcome, gated.iterations, "gated", Multipliers.none(program.groups.n))
+    if gated.outcome is Outcome.INFEASIBLE:
+        V = np.zeros((program.size, program.groups.rank))
+    relaxed = None if V is None else _relaxed(program, gated, V)
+    if relaxed is not None and gated.outcome in (Outcome.SOLVED, Outcome.INFEASIBLE):
+        return relaxed
+    found = None
     if program.groups.n <= program.groups.rank * (ROWS if program.factors is None else NORMALISED_ROWS):
-        projected = _projected(program, gated, tolerance)
-        if projected is not None:
-            return projected
-    descent = _Descent(program, gated)
-    found = descent.narrowed(tolerance)
-    return found if found.outcome is Outcome.SOLVED else descent.whole(tolerance, found)
+        found = _projected(program, gated, tolerance)
+    if found is None:
+        descent = _Descent(program, gated)
+        found = descent.narrowed(tolerance)
+        found = found if found.outcome is Outcome.SOLVED else descent.whole(tolerance, found)
+    if relaxed is not None and certify(program, relaxed).error < certify(program, found).error:
+        return relaxed
+    return found
+
+
+def _relaxed(program: ExactProgram, gated: Solution, V: Array) -> Solution:
+    return Solution(V, gated.lam, gated.outcome, gated.iterations, "gated", Multipliers.none(program.groups.n))
 
 
 def in_cones(program: ExactProgram, W: Array) -> Array | None:
