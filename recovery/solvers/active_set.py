@@ -117,7 +117,8 @@ def project(
             if _append(L, m, R, s, tight, tight[k]):
                 m += 1
     best_tight, best_x, best_slack, best_m, least = tight.copy(), np.zeros(r), np.zeros(n), 0, np.inf
-    single = False
+    single, limit = False, -ROUNDING * size * norms
+    excess, worst = np.empty(n), np.empty(n, dtype=np.intp)
     for _ in range(STEPS * n):
         _multipliers(L, m, a, tight, x)
         first, length = -1, 1.0
@@ -143,8 +144,8 @@ def project(
         slack = s * np.dot(R, v)
         for k in range(m):
             slack[tight[k]] = 0.0
-        limit = -ROUNDING * size * norms
-        if not (slack < limit).any():
+        many = np.count_nonzero(slack < limit)
+        if many == 0:
             break
         square = _dot(v, v, r)
         if not single and square >= least:
@@ -156,13 +157,20 @@ def project(
                     m += 1
         best_tight[:], best_x[:], best_slack[:], best_m, least = tight, x, slack, m, square
         held[:] = np.maximum(x, 0.0)
-        violated = np.flatnonzero(slack < limit)
+        many = 0
+        for i in range(n):
+            if slack[i] < limit[i]:
+                worst[many], excess[many] = i, slack[i] / norms[i]
+                many += 1
         room = 1 if single else max(1, int(ENTERING * (r - 1 - m)))
+        last = np.partition(excess[:many], room - 1)[room - 1] if room < many else 0.0
         before = m
-        for row in violated[np.argsort(slack[violated] / norms[violated])[:room]]:
-            if m < r and _append(L, m, R, s, tight, row):
+        for k in range(many):
+            if excess[k] <= last and m < r and _append(L, m, R, s, tight, worst[k]):
                 held[m] = 0.0
                 m += 1
+                if m == before + room:
+                    break
         if m == before:
             break
     mu[:] = 0.0
