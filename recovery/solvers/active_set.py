@@ -144,7 +144,7 @@ def project(
         slack = s * np.dot(R, v)
         for k in range(m):
             slack[tight[k]] = 0.0
-        many = np.count_nonzero(slack < limit)
+        many = int(np.count_nonzero(slack < limit))
         if many == 0:
             break
         square = _dot(v, v, r)

@@ -28,7 +28,7 @@ the next ones, beside those in use (measured: with all of them 10 to 30 % slower
 STEP_GROWTH = 2.0
 """Growth of s a step: 3 takes more Newton steps, the more the more rows a variable there are (measured)."""
 INEXACTNESS, STRICT = 0.2, 1e-2
-"""Inner problems are solved to this fraction of the error, below STRICT also in what the misfit adds to the objective."""
+"""Inner problems are solved to this fraction of the error, below STRICT also in what misfit adds to the objective."""
 PULL, PULL_DECAY, WEAKEST_PULL = 1e-2, 5.0, 1e-8
 RISEN, ROUGHLY, SHORTEST = 0.9, 0.02, 1e-9
 """A step is cut to where a lower bound of phi is least, roughly, if it rises at its end by this share of its slope."""
