@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numba import njit
 
-from recovery.types import Array, Index
+from recovery.types import Array, Index, Mask
 
 F = TypeVar("F", bound=Callable[..., Any])
 INDEPENDENT = 1e-12
@@ -177,3 +177,34 @@ def project(
     for k in range(m):
         mu[tight[k]] = max(x[k], 0.0)
     return m
+
+
+@_compiled
+def project_each(
+    rows: Array,
+    norms: Array,
+    own: Index,
+    signs: Array,
+    chosen: Index,
+    Z: Array,
+    tight: Index,
+    counts: Index,
+    factors: Array,
+    known: Mask,
+    keep: bool,
+    points: Array,
+    mu: Array,
+) -> None:
+    """Project row i of Z (k, r) on the cone of group chosen[i]: points (k, r), and mu[chosen[i]] of mu (p, n).
+
+    Group g has the rows rows[own[g]] (n, r), of norms[own[g]] (n,), with the signs signs[g] (n,); its tight rows are
+    the first counts[g] of tight[g], and factors[g] is theirs where known[g]. keep: whether to keep new factors.
+    """
+    r = Z.shape[1]
+    scratch = np.empty((r, r))
+    for i in range(len(chosen)):
+        g = chosen[i]
+        L = factors[g] if keep or known[g] else scratch
+        at = own[g]
+        counts[g] = project(rows[at], signs[g], norms[at], Z[i], tight[g], L, counts[g], known[g], points[i], mu[g])
+        known[g] |= keep

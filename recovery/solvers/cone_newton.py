@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dgeqrf, dormqr
 
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Solution
-from recovery.solvers.active_set import project
+from recovery.solvers.active_set import project_each
 from recovery.solvers.polish import INSIDE, Vicinity
 from recovery.types import Array, Index
 
@@ -65,15 +65,17 @@ class ConeNewton:
         self.frames = _frames(program)
         self.delta = 0.0 if program.gated.interpolates else 1.0
         self.column = float(np.sqrt(np.mean(np.square(self.base).sum(axis=0))))
-        self._sizes = np.sqrt(np.einsum("nr,nr->n", self.base, self.base))
-        self._rows: dict[int, tuple[Array, Array]] = {}
         self._faces: dict[int, tuple[bytes, Array]] = {}
         k, r = len(members), groups.rank
         self.W = np.zeros((k, r))
         self.multipliers = np.zeros((k, groups.n))
         self.shift, self.directions = np.zeros((k, r)), np.zeros((k, r))
         self._tight, self._counts = np.zeros((k, r), dtype=np.intp), np.zeros(k, dtype=np.intp)
-        self._factors: dict[int, Array] = {}
+        self._factors, self._known = np.empty((k, r, r)), np.zeros(k, dtype=np.bool_)
+        families = 1 if self.frames is None else groups.count
+        self._place = np.zeros_like(self.own) if self.frames is None else self.own
+        self._rows, self._sizes = np.empty((families, groups.n, r)), np.zeros((families, groups.n))
+        self._filled = np.zeros(families, dtype=np.bool_)
         self._identity = np.eye(groups.rank)
         self.lam: Array = np.zeros(groups.n)
         self.steps = 0
@@ -115,8 +117,7 @@ class ConeNewton:
             near = _largest(norms, NEXT)
             near = near[norms[near] > 2.0 - largest]
             At = At[near]
-            kept = set(near.tolist())
-            self._factors = {g: L for g, L in self._factors.items() if g in kept}
+            self._known &= np.isin(everyone, near)
             s, pull = STEP_GROWTH * s, max(pull / PULL_DECAY, weakest)
         return None
 
@@ -243,15 +244,13 @@ class ConeNewton:
     def _fit(self, chosen: Index, W: Array) -> Array:
         return np.einsum("kn,kn->n", self.signed[chosen], self._weights(chosen, W) @ self.base.T)
 
-    def _rows_of(self, g: int) -> tuple[Array, Array]:
-        """The rows of the cone of a signed group in its coordinates, without their signs, and their norms."""
-        if self.frames is None:
-            return self.base, self._sizes
-        own = int(self.own[g])
-        if own not in self._rows:
-            rows = self.base @ self.frames[own]
-            self._rows[own] = rows, np.sqrt(np.einsum("nr,nr->n", rows, rows))
-        return self._rows[own]
+    def _fill(self, chosen: Index) -> None:
+        """The rows of the cones of these groups in their coordinates, without their signs, and their norms."""
+        for own in np.unique(self._place[chosen]):
+            if not self._filled[own]:
+                self._rows[own] = self.base if self.frames is None else self.base @ self.frames[own]
+                self._sizes[own] = np.sqrt(np.einsum("nr,nr->n", self._rows[own], self._rows[own]))
+                self._filled[own] = True
 
     def _project(self, chosen: Index, Z: Array, s: float, keep: bool = False) -> tuple[Index, Array, Array]:
         """Places of the chosen groups whose bounds exceed s b, their projections, and norms or bounds of all.
@@ -261,20 +260,17 @@ class ConeNewton:
         bounds = np.minimum(np.linalg.norm(Z + s * self.shift[chosen], axis=1), np.linalg.norm(Z, axis=1))
         places = np.flatnonzero(bounds > s * self.bound)
         points = Z[places]
-        mu, scratch = np.empty(len(self.y)), np.empty((Z.shape[1], Z.shape[1]))
-        for i, g in enumerate(chosen[places]):
-            if self.free[g]:
-                continue
-            rows, sizes = self._rows_of(g)
-            z = points[i].copy()
-            S = self.orientation[g]
-            known = g in self._factors
-            L = self._factors[g] if known else scratch
-            if not known and keep:
-                L = self._factors[g] = np.empty_like(scratch)
-            self._counts[g] = project(rows, S, sizes, z, self._tight[g], L, int(self._counts[g]), known, points[i], mu)
-            self.shift[g] = (points[i] - z) / s
-            self.multipliers[g] = mu / s
+        cones = places[~self.free[chosen[places]]]
+        groups = chosen[cones]
+        self._fill(groups)
+        found = np.empty((len(cones), Z.shape[1]))
+        state = self._tight, self._counts, self._factors, self._known, keep
+        project_each(
+            self._rows, self._sizes, self._place, self.orientation, groups, Z[cones], *state, found, self.multipliers
+        )
+        self.multipliers[groups] /= s
+        self.shift[groups] = (found - Z[cones]) / s
+        points[~self.free[chosen[places]]] = found
         norms = np.linalg.norm(points, axis=1)
         self.directions[chosen[places]] = points / np.where(norms > 0, norms, 1.0)[:, None]
         bounds[places] = norms
@@ -288,7 +284,7 @@ class ConeNewton:
             return known[1]
         Z = self._identity[len(tight) :]
         if len(tight):
-            factor, tau, _, _ = dgeqrf(self._rows_of(g)[0][tight].T)
+            factor, tau, _, _ = dgeqrf(self._rows[self._place[g]][tight].T)
             Z = np.ascontiguousarray(dormqr("L", "N", factor, tau, Z.T, len(self._identity) * 32)[0].T)
         self._faces[g] = key, Z
         return Z
@@ -307,7 +303,7 @@ class ConeNewton:
         """Where this iterate stands, for a polish: no slack on its tight rows."""
         active = np.flatnonzero(self.W.any(axis=1))
         v, chosen = self._weights(active, self.W[active]), self.members[active]
-        row = float(np.sqrt(np.mean(np.square(self._sizes))))
+        row = float(np.sqrt(np.mean(np.square(self.base).sum(axis=1))))
         t = self.program.norms(self._solution().W)[chosen]
         h = self.orientation[active] * (v @ self.base.T)
         for i, g in enumerate(active):
