@@ -131,7 +131,7 @@ class ExactProgram(Program):
         scales = self.groups.scales
         slack = self.orientation(active) * (V[active] @ self.groups.base.T) / scales
         size = (np.linalg.norm(self.groups.base, axis=1) / scales).max() * np.linalg.norm(V[active], axis=1).max()
-        return max(0.0, -float(slack.min()) / float(size))
+        return max(0.0, -float(slack.min()) / max(float(size), np.finfo(float).tiny))
 
     def pulls(self, lam: Array, chosen: Index) -> Array:
         """sigma B^T D_g lam: the slope of y.lam along the base weights of the chosen signed groups, (k, r)."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_info
 
-LIBRARIES = ("numpy", "scipy", "cvxpy", "joblib", "pyarrow")
+LIBRARIES = ("numpy", "scipy", "numba", "cvxpy", "joblib", "pyarrow")
 SOLVER_PACKAGES = ("ecos", "clarabel", "scs", "mosek")
 
 
