@@ -108,8 +108,9 @@ def largest(n: int, d: int) -> str:
     seconds, solution, certificate = timed(program, 3)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return (
-        f"({n}, {d}, 0.1), {len(program.members)} signed groups: {seconds[1]:.3g} s with its certificate ({seconds[0]:.3g} to {seconds[2]:.3g}), gap "
-        f"{certificate.gap:.0e}, {solution.iterations} steps, peak memory of the process {peak:.2f} GiB."
+        f"({n}, {d}, 0.1), {len(program.members)} signed groups: {seconds[1]:.3g} s with its certificate "
+        f"({seconds[0]:.3g} to {seconds[2]:.3g}), gap {certificate.gap:.0e}, {solution.iterations} steps, peak memory of "
+        f"the process {peak:.2f} GiB."
     )
 
 
