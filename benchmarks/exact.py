@@ -109,8 +109,8 @@ def largest(n: int, d: int) -> str:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return (
         f"({n}, {d}, 0.1), {len(program.members)} signed groups: {seconds[1]:.3g} s with its certificate "
-        f"({seconds[0]:.3g} to {seconds[2]:.3g}), gap {certificate.gap:.0e}, {solution.iterations} steps, peak memory of "
-        f"the process {peak:.2f} GiB."
+        f"({seconds[0]:.3g} to {seconds[2]:.3g}), gap {certificate.gap:.0e}, {solution.iterations} steps, peak memory "
+        f"of the process {peak:.2f} GiB."
     )
 
 
