@@ -15,12 +15,21 @@ from recovery.config.components import canonical_json
 from recovery.errors import StoreError
 from recovery.instances.planted import Neurons
 from recovery.methods.columns import Columns
+from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE
+from recovery.programs.exact import ExactProgram
 from recovery.runner.trial import Row, draw_instance
 from recovery.store import Grid
 from recovery.store.rounds import counts
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """Numbers this close are the same up to rounding, which another processor or BLAS may do differently."""
+RESIDUALS = {
+    "gap": ExactProgram.gap_tolerance,
+    "dual_violation": ExactProgram.gap_tolerance,
+    "primal_residual": RESIDUAL_TOLERANCE,
+    "cone_violation": CONE_TOLERANCE,
+}
+"""Errors of a solution, and up to where one is as good as another: how far below depends on the path of the solver."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +43,10 @@ class Difference:
     @property
     def rounding(self) -> bool:
         """Whether it is explained by floating-point rounding."""
-        numbers = isinstance(self.stored, float) and isinstance(self.again, float)
-        return numbers and math.isclose(self.stored, self.again, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        if not (isinstance(self.stored, float) and isinstance(self.again, float)):
+            return False
+        close = math.isclose(self.stored, self.again, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        return close or max(abs(self.stored), abs(self.again)) <= RESIDUALS.get(self.column, 0.0)
 
     def __str__(self) -> str:
         return f"{self.column}: stored {self.stored}, now {self.again}" + (" (rounding)" if self.rounding else "")
@@ -68,10 +79,10 @@ def stored_rows(grid: Grid, trials: Iterable[Trial]) -> dict[str, Row]:
 def differences(stored: Row, again: Row, columns: Columns) -> list[Difference]:
     """The columns in which two rows of one trial disagree; times and messages of errors do not count.
 
-    Nor do a solver's steps, which another version of it or another rounding takes more or fewer of, nor a column that
+    Nor do which solver answered in how many steps, which another version or another rounding changes, nor a column that
     is younger than the grid, which its files do not have.
     """
-    ignored = {"iterations"} if stored.get("solver") is not None else set()
+    ignored = {"iterations", "solver"} if stored.get("solver") is not None else set()
     names = ["status", "error_type", *(name for name in columns if name in stored and name not in ignored)]
     pairs = [(name, stored.get(name), again.get(name)) for name in names]
     return [Difference(name, was, now) for name, was, now in pairs if was != now]
