@@ -16,6 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dgeqrf, dormqr
 
+from recovery.programs.certificate import relative
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Solution
 from recovery.solvers.active_set import project_each
@@ -106,9 +107,9 @@ class ConeNewton:
             lam = self.lam / max(1.0, largest)
             objective = self.bound * float(np.linalg.norm(self.W, axis=1).sum())
             objective += 0.5 * self.delta * float(self.lam @ self.lam)
-            gap = (objective - float(y @ lam) + 0.5 * self.delta * float(lam @ lam)) / objective
+            gap = relative(objective - float(y @ lam) + 0.5 * self.delta * float(lam @ lam), objective)
             error = max(abs(gap), float(np.linalg.norm(misfit)) / size)
-            if not np.isfinite(error):
+            if np.isnan(error):
                 return None
             if error <= tolerance:
                 return self._solution()

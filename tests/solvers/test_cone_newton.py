@@ -1,6 +1,7 @@
 """Newton's method on projections against the interior point and Clarabel, and on data of every kind."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,3 +132,21 @@ def test_labels_that_no_weights_in_the_cones_fit_are_proved_by_nobody() -> None:
     solution = solve_cones(program)
     assert solution.outcome is not Outcome.SOLVED
     assert not certify(program, solution).proves_optimal
+
+
+def test_a_step_after_which_no_group_has_weight_is_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The objective is zero then, and the gap relative to it infinite."""
+    program = _program("relu", 30, 8, 0, None)
+    inner, calls = ConeNewton._inner, []
+
+    def first_without(self: ConeNewton, *given: Any) -> Any:
+        point = inner(self, *given)
+        calls.append(point)
+        if point is None or len(calls) > 1:
+            return point
+        return replace(point, active=point.active[:0], points=point.points[:0], norms=point.norms[:0], W=point.W[:0])
+
+    monkeypatch.setattr(ConeNewton, "_inner", first_without)
+    found = ConeNewton(program).solve(solve_newton(program.gated), 1e-8)
+    assert found is not None
+    assert certify(program, found).error <= 1e-8
