@@ -26,6 +26,7 @@ from recovery.programs.exact import ExactProgram
 from recovery.programs.orthonormal import ranks_are_sure
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Solution
+from recovery.solvers.cones import solve_cones
 from recovery.solvers.table import find_solver
 from recovery.types import Array, Mask, Scalar
 
@@ -129,10 +130,13 @@ class PlantedProgram:
             redraws=instance.planted.redraws,
         )
 
-    def solve(self, solver: str) -> tuple[Solution, Certificate]:
-        """What the solver finds, and what can be proved about it."""
+    def solve(self, solver: str, central: bool = False) -> tuple[Solution, Certificate]:
+        """What the solver finds, and what can be proved about it; central: see `recovery.solvers.cones.solve_cones`."""
         even = self.program.balanced()
-        solution = find_solver(solver, self.program.kind)(even)
+        if central and isinstance(even, ExactProgram):
+            solution = solve_cones(even, central=True)
+        else:
+            solution = find_solver(solver, self.program.kind)(even)
         if even is not self.program:
             solution = solution.unbalanced(self.program.groups.scales)
         return solution, certify(self.program, solution)

@@ -53,10 +53,13 @@ NEAR = 1e-6
 """A relative gap and residual at which a solve counts as nearly solved."""
 
 
-def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance: float = TOLERANCE) -> Solution:
+def solve_cones(
+    program: ExactProgram, start: Solution | None = None, tolerance: float = TOLERANCE, central: bool = False
+) -> Solution:
     """Solve an exact program to relative gap and residual `tolerance`, from the gated solution `start` if given.
 
-    The solution says what ran: `gated`, whose solution lies in its cones, `newton` or `interior`.
+    The solution says what ran: `gated`, whose solution lies in its cones, `newton` or `interior`. central: whether the
+    dual is to keep away from bounds that need not be tight, as a proof of uniqueness wants it; Newton's does not.
     """
     gated = solve_newton(program.gated) if start is None else start
     V = in_cones(program, gated.W)
@@ -66,7 +69,7 @@ def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance:
     if relaxed is not None and gated.outcome in (Outcome.SOLVED, Outcome.INFEASIBLE):
         return relaxed
     found = None
-    if program.groups.n <= program.groups.rank * (ROWS if program.factors is None else NORMALISED_ROWS):
+    if not central and program.groups.n <= program.groups.rank * (ROWS if program.factors is None else NORMALISED_ROWS):
         found = _projected(program, gated, tolerance)
     if found is None:
         descent = _Descent(program, gated)
