@@ -24,7 +24,7 @@ ROUNDING = 1e-11
 ENTERING = 0.5
 """The share of the directions left that rows may take at once (measured: 0.2 to 0.5 alike, 1 three times slower)."""
 STEPS = 20
-"""Steps a row of the cone after which the last point is handed back."""
+"""Steps a row of the cone after which what is handed back is no projection, but still z and its multipliers' part."""
 SUMS_IN_ANY_ORDER = {"reassoc", "contract"}
 
 
@@ -173,6 +173,9 @@ def project(
                     break
         if m == before:
             break
+    else:
+        x[:] = np.maximum(x, 0.0)
+        _point(R, s, z, tight, x, m, v)
     mu[:] = 0.0
     for k in range(m):
         mu[tight[k]] = max(x[k], 0.0)

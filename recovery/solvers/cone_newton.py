@@ -12,7 +12,6 @@ given a share UNSEEN of it, and the polish has the last word. Source: as `recove
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dgeqrf, dormqr
 
@@ -20,6 +19,7 @@ from recovery.programs.certificate import relative
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Solution
 from recovery.solvers.active_set import project_each
+from recovery.solvers.newton import descent
 from recovery.solvers.polish import INSIDE, Vicinity
 from recovery.types import Array, Index
 
@@ -31,6 +31,7 @@ STEP_GROWTH = 2.0
 INEXACTNESS, STRICT = 0.2, 1e-2
 """Inner problems are solved to this fraction of the error, below STRICT also in what misfit adds to the objective."""
 PULL, PULL_DECAY, WEAKEST_PULL = 1e-2, 5.0, 1e-8
+"""The pull of lam towards its last value: at first, what it is divided by in each step, and its least share of that."""
 RISEN, ROUGHLY, SHORTEST = 0.9, 0.02, 1e-9
 """A step is cut to where a lower bound of phi is least, roughly, if it rises at its end by this share of its slope."""
 LENGTHS, SHORTER, SHORTER_AT_MOST = 12, 0.1, 0.7
@@ -221,17 +222,7 @@ class ConeNewton:
                 Z = np.matmul(Z, self.frames[self.own[groups[same]]].transpose(0, 2, 1))
             columns.append((np.matmul(Z, self.base.T) * self.signed[groups[same], None]).reshape(-1, n))
         H = dsyrk(s, np.concatenate(columns).T, lower=1)
-        mean = float(np.trace(H)) / n
-        shift = pull + self.delta + 1e-15 * mean
-        for _ in range(6):
-            H[np.diag_indices(n)] += shift
-            try:
-                factor = cho_factor(H, lower=True, check_finite=False)
-            except (LinAlgError, ValueError):
-                shift = 100 * max(shift, 1e-14 * mean)
-                continue
-            return -cho_solve(factor, point.gradient, check_finite=False)
-        return None
+        return descent(H, pull + self.delta, point.gradient)
 
     def _images(self, chosen: Index, lam: Array) -> Array:
         """A_g^T lam of the chosen groups, with signs, (k, r)."""

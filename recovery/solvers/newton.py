@@ -244,8 +244,13 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough
     H = gram(point.active, s * (1.0 - pull))
     images = point.images * np.sqrt(s * pull)
     H += images @ images.T  # of a matrix and itself: BLAS does half the work
-    mean = float(np.trace(H)) / groups.n
-    shift = state.pull + (0.0 if program.interpolates else 1.0) + 1e-15 * mean
+    return descent(H, state.pull + (0.0 if program.interpolates else 1.0), point.gradient)
+
+
+def descent(H: Array, shift: float, gradient: Array) -> Array | None:
+    """-(H + shift I)^{-1} gradient from the lower triangle of H, which is changed; a singular one is shifted more."""
+    mean = float(np.trace(H)) / len(H)
+    shift = shift + 1e-15 * mean
     for _ in range(6):
         H[np.diag_indices_from(H)] += shift
         try:
@@ -253,7 +258,7 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough
         except (LinAlgError, ValueError):
             shift = 100 * max(shift, 1e-14 * mean)
             continue
-        return -cho_solve(factor, point.gradient, check_finite=False)
+        return -cho_solve(factor, gradient, check_finite=False)
     return None
 
 

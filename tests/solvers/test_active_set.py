@@ -101,3 +101,15 @@ def test_without_a_folder_for_compiled_code_it_is_compiled_anew(monkeypatch: pyt
 
     monkeypatch.setattr(active_set, "njit", njit)
     assert active_set._compiled(len) == (len, False)
+
+
+def test_where_the_limit_of_steps_ends_it_point_and_multipliers_still_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """v = z + C^T mu with mu >= 0 bounds the projection whatever mu is; the rows of the guess have multiplier 0."""
+    monkeypatch.setattr(active_set, "STEPS", 0)
+    rng = np.random.default_rng(0)
+    R, z = rng.standard_normal((12, 4)), rng.standard_normal(4)
+    v, mu, tight, L = np.full(4, np.nan), np.full(12, np.nan), np.zeros(4, dtype=np.intp), np.zeros((4, 4))
+    plain = getattr(project, "py_func")  # noqa: B009  (the limit is a constant of the compiled one)
+    plain(R, np.ones(12), np.linalg.norm(R, axis=1), z, tight, L, 1, False, v, mu)
+    assert (v == z).all()
+    assert not mu.any()
