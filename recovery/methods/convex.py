@@ -26,8 +26,7 @@ from recovery.programs.exact import ExactProgram
 from recovery.programs.orthonormal import ranks_are_sure
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Solution
-from recovery.solvers.cones import solve_cones
-from recovery.solvers.table import find_solver
+from recovery.solvers.table import find_solver, solve_exact
 from recovery.types import Array, Mask, Scalar
 
 ProgramKind = Literal["gated", "exact"]
@@ -134,7 +133,7 @@ class PlantedProgram:
         """What the solver finds, and what can be proved about it; central: see `recovery.solvers.cones.solve_cones`."""
         even = self.program.balanced()
         if central and isinstance(even, ExactProgram):
-            solution = solve_cones(even, central=True)
+            solution = solve_exact(even, central=True)
         else:
             solution = find_solver(solver, self.program.kind)(even)
         if even is not self.program:

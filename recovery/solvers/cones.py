@@ -1,12 +1,10 @@
 """Exact programs: the gated solution where it lies in its cones, else Newton's method on projections, else an interior
 point on a working set.
 
-The gated dual does not screen: at the exact optimum almost every ||A_g^T lam|| exceeds 1, while few projections
-||P_K(sigma A_g^T lam)|| come near it. It does rank: the interior point starts with the signed groups whose projections
-there are largest, and both copies of what the gated solution uses, so that the labels can be fitted. As the gap falls,
-groups whose size is small are dropped, and those outside that violate the dual are taken in, without starting over.
-Where that does not end, the interior point starts again with every signed group. Newton's method is faster up to some
-ten rows a variable: see `recovery.solvers.cone_newton`.
+Newton's method is faster up to some ten rows a variable: see `recovery.solvers.cone_newton`. The interior point starts
+with every signed group at its centre, and with the rows that matter there: see `recovery.solvers.centres`. As the gap
+falls, groups whose size is small are dropped, and those outside that violate the dual are taken in, without starting
+over. Where that does not end, or where a row that was left out is violated, it starts again with all rows and groups.
 """
 
 import copy
@@ -19,6 +17,8 @@ import numpy as np
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Outcome, Solution
+from recovery.solvers.centres import Centres, find_centres
+from recovery.solvers.cone_newton import ConeNewton
 from recovery.solvers.interior import InteriorPoint
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.polish import ACTIVE, Vicinity, polish, widened
@@ -26,13 +26,13 @@ from recovery.solvers.pricing import bound_projections
 from recovery.types import Array, Index, Mask
 
 TOLERANCE = 1e-8
-ROWS, NORMALISED_ROWS = 20, 6
-"""Rows a variable up to which projections are tried first, without and with normalisation: beyond, most faces are rays,
-Newton's method meets many of them, and the interior point is faster (measured)."""
-FIRST, SMALLEST = 0.4, 30
-"""The share of the signed groups to start with (measured); working sets stay as large as SMALLEST."""
-RANKING, PRICING = 30, 20
-"""Steps of projected gradients that rank the signed groups, and that price those outside."""
+ROWS, WITHOUT_SKIP = 20, 12
+"""Rows a variable up to which projections are tried first, with and without a skip connection: beyond, most faces are
+rays, Newton's method meets many of them, and the interior point is faster (measured)."""
+SMALLEST = 30
+"""Working sets stay as large as this."""
+PRICING = 20
+"""Steps of projected gradients that price the signed groups outside."""
 STAGES = (0.7, 0.4, 0.2, 0.08, 0.03, 0.01, 1e-3)
 """Relative gaps at which the working set is revised."""
 SHARE, SHARE_FROM = 0.4, 0.2
@@ -69,7 +69,7 @@ def solve_cones(
     if relaxed is not None and gated.outcome in (Outcome.SOLVED, Outcome.INFEASIBLE):
         return relaxed
     found = None
-    if not central and program.groups.n <= program.groups.rank * (ROWS if program.factors is None else NORMALISED_ROWS):
+    if not central and program.groups.n <= program.groups.rank * (ROWS if program.groups.linear else WITHOUT_SKIP):
         found = _projected(program, gated, tolerance)
     if found is None:
         descent = _Descent(program, gated)
@@ -99,8 +99,6 @@ def in_cones(program: ExactProgram, W: Array) -> Array | None:
 
 def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solution | None:
     """What Newton's method on projections finds, polished where its certificate is short of the tolerance."""
-    from recovery.solvers.cone_newton import ConeNewton
-
     newton = ConeNewton(program)
     found = newton.solve(gated, tolerance)
     if found is None:
@@ -153,7 +151,8 @@ class _Descent:
 
     def narrowed(self, tolerance: float) -> Solution:
         """Solve on a working set that is revised at every stage."""
-        self._begin(self._first())
+        self.centres = find_centres(self.program, self.program.members)
+        self._begin(self.program.members, self.centres)
         for gap in STAGES:
             if not self._descend(gap, STAGE_LIMIT):
                 return self._ended(self._solution(), np.inf, tolerance)
@@ -177,26 +176,15 @@ class _Descent:
     def whole(self, tolerance: float, other: Solution) -> Solution:
         """Solve with every signed group, or hand back the `other` solution where that is no better."""
         error = certify(self.program, other).error
-        self._begin(self.program.members)
+        self._begin(self.program.members, self.centres.everything())
         self._descend(tolerance)
         self._violated()
         found = self._finished(tolerance)
         return found if certify(self.program, found).error <= error else replace(other, iterations=self.steps)
 
-    def _begin(self, chosen: Index) -> None:
-        self.point = InteriorPoint(self.program, chosen, float(np.linalg.norm(self.gated.W, axis=1).sum()))
+    def _begin(self, chosen: Index, centres: Centres) -> None:
+        self.point = InteriorPoint(self.program, chosen, float(np.linalg.norm(self.gated.W, axis=1).sum()), centres)
         self.best = copy.copy(self.point)
-
-    def _first(self) -> Index:
-        """Signed groups with the largest projections at the gated dual, those of the gated solution, those unpriced."""
-        program, members = self.program, self.program.members
-        start = np.zeros((len(members), program.groups.n))
-        bounds, mu = bound_projections(program, self.gated.lam, members, start, 0.0, RANKING)
-        self.multipliers[members] = mu
-        used: Mask = np.any(self.gated.W, axis=1)[program.group(members)]
-        bounds[used | ~self._priced(members)] = np.inf
-        count = max(SMALLEST, int(FIRST * len(members)), int(np.isinf(bounds).sum()))
-        return np.sort(members[np.argsort(-bounds, kind="stable")[:count]])
 
     def _finished(self, tolerance: float) -> Solution:
         found, error = self._polished(product((self.point, self.best), ACTIVE))
@@ -217,7 +205,9 @@ class _Descent:
     def _polished(self, attempts: Iterable[tuple[InteriorPoint, float]]) -> tuple[Solution, float]:
         """The best iterate and its error, or a solution with more digits, where polishing finds one, and its own."""
         near = ((point.vicinity(), share) for point, share in attempts)
-        return _polished(self.program, near, self._solution(), self.best.error, self.multipliers)
+        solution = self._solution()
+        error = max(self.best.error, self.program.cone_violation(solution.W))
+        return _polished(self.program, near, solution, error, self.multipliers)
 
     def _descend(self, tolerance: float, limit: int = STEP_LIMIT) -> bool:
         """Advance until the error is at most `tolerance`, and keep the best iterate: beyond it rounding takes over."""
@@ -237,7 +227,7 @@ class _Descent:
     def _revise(self) -> None:
         """Drop signed groups of small size, and take in those outside whose projection exceeds the bound."""
         program, point = self.program, self.point
-        self.multipliers[point.chosen] = point.mu
+        self.multipliers[point.chosen] = point.multipliers
         others = np.setdiff1d(program.members, point.chosen)
         bounds, mu = bound_projections(program, point.lam, others, self.multipliers[others], program.penalty, PRICING)
         self.multipliers[others] = mu
@@ -257,7 +247,7 @@ class _Descent:
     def _violated(self) -> Index:
         """Dropped signed groups whose projection exceeds the bound at the best dual."""
         program, best = self.program, self.best
-        self.multipliers[best.chosen] = best.mu
+        self.multipliers[best.chosen] = best.multipliers
         others = np.setdiff1d(program.members, best.chosen)
         limit = VIOLATED * program.penalty
         bounds, mu = bound_projections(program, best.lam, others, self.multipliers[others], limit)

@@ -18,13 +18,15 @@ from scipy.linalg.blas import dsyrk, dtrmm
 from scipy.linalg.lapack import dtrtri
 
 from recovery.programs.exact import ExactProgram
-from recovery.solvers.polish import Vicinity
+from recovery.solvers.active_set import add_block
+from recovery.solvers.centres import Centres
+from recovery.solvers.polish import INSIDE, Vicinity
 from recovery.solvers.second_order import Scaling, dot, longest
 from recovery.types import Array, Index, Mask
 
 NEARLY_ALL = 0.99
 """How much of the way to the boundary a step goes."""
-START_SIZE, START_SLACK, START_PULL = 3.0, 0.5, 0.5
+START_SIZE, START_SLACK, START_PULL = 10.0, 0.5, 0.5
 """The first t, h and mu, in units of an even share of the guessed size, and of the bound: fewest steps (measured)."""
 SHIFT = 1e-15
 ANSWERED = 0.8
@@ -53,8 +55,8 @@ class InteriorPoint:
     error: the larger of the relative gap that this iterate proves on its working set, and of its relative residuals.
     """
 
-    def __init__(self, program: ExactProgram, chosen: Index, size: float) -> None:
-        """size: a guess of sum_g ||v_g||, on which the starting point is centred."""
+    def __init__(self, program: ExactProgram, chosen: Index, size: float, centres: Centres) -> None:
+        """size: a guess of sum_g ||v_g||, on which the starting point is centred; centres: those of the cones."""
         self.program = program
         groups = program.groups
         self.base, self.y, self.bound = groups.base, program.y, program.penalty
@@ -73,24 +75,54 @@ class InteriorPoint:
         self.chosen = chosen
         self.t: Array = np.full(k, START_SIZE * size / k)
         self.v, self.q = np.zeros((k, r)), np.zeros((k, r))
-        self.h, self.mu = np.full((k, n), START_SLACK * size / k * self.row), np.full((k, n), self._pull)
+        self._centres = centres
+        m = n if centres.rows is None else centres.rows.shape[1]
+        self.h, self.mu = np.full((k, m), START_SLACK * size / k * self.row), np.full((k, m), self._pull)
         self._prepare()
+        self._centre(size)
+
+    def _centre(self, size: float) -> None:
+        """Start groups that have a centre there."""
+        found = self._centres.found[self._own]
+        v = self._centres.points[self._own]
+        f = self._apply(v)
+        t = 0.5 + 0.5 * np.sqrt(1.0 + 4.0 * dot(f, f))
+        unit = START_SIZE * size / float(t.sum())
+        h = self._orientation * self._take(v @ self.base.T)
+        self.v[found], self.t[found] = unit * v[found], unit * t[found]
+        self.q[found] = -self.bound * f[found] / t[found, None]
+        inside = (h > 0) & found[:, None]  # no row of zeros, and no row of a group without a cone
+        self.h[inside] = unit * h[inside]
+        self.mu[inside] = self.bound / h[inside]
+        self.measure()
+
+    def _take(self, x: Array) -> Array:
+        return self._centres.take(x, self._own)
+
+    def _spread(self, x: Array) -> Array:
+        return self._centres.spread(x, self._own)
+
+    @property
+    def multipliers(self) -> Array:
+        """Those of all rows, (k, n)."""
+        return self._spread(self.mu)
 
     def add(self, others: Index, multipliers: Array) -> None:
         """Take in more signed groups, with `multipliers` that bound their projections, at the present tau."""
-        k, n = len(others), len(self.y)
+        k, m = len(others), self.h.shape[1]
         h = self.tau / self._pull
         self.chosen = np.concatenate([self.chosen, others])
         self.t = np.concatenate([self.t, np.full(k, START_SIZE / START_SLACK * h / self.row)])
-        mu = self._pull + multipliers
-        self.v, self.h = np.vstack([self.v, np.zeros((k, self.v.shape[1]))]), np.vstack([self.h, np.full((k, n), h)])
+        mu = self._pull + self._centres.take(multipliers, self.program.group(others))
+        self.v, self.h = np.vstack([self.v, np.zeros((k, self.v.shape[1]))]), np.vstack([self.h, np.full((k, m), h)])
         self.q = np.vstack([self.q, self._inner(others, mu)])
         self.mu = np.vstack([self.mu, mu])
         self._prepare()
 
     def _inner(self, others: Index, mu: Array) -> Array:
         """Directions q that answer the pull of lam and mu as far as ANSWERED of the bound allows."""
-        b = self.program.pulls(self.lam, others) + (self.program.orientation(others) * mu) @ self.base
+        pulls = self.program.orientation(others) * self._centres.spread(mu, self.program.group(others))
+        b = self.program.pulls(self.lam, others) + pulls @ self.base
         T = self.program.groups.transforms
         q = b if T is None else np.matmul(b[:, None, :], T[self.program.group(others)])[:, 0]
         size = np.linalg.norm(q, axis=1)
@@ -105,7 +137,8 @@ class InteriorPoint:
     def _prepare(self) -> None:
         program, groups = self.program, self.program.groups
         own = program.group(self.chosen)
-        self._orientation = program.orientation(self.chosen)
+        self._own = own
+        self._orientation = self._take(program.orientation(self.chosen))
         self._cone = np.abs(self._orientation)
         free = program.is_free(self.chosen)
         self.h[free], self.mu[free] = 1.0, 0.0
@@ -114,15 +147,16 @@ class InteriorPoint:
         self._rows = [np.flatnonzero(groups.patterns[:, own[copies[0]]]) for copies in self._copies]
         self._F = None if program.factors is None else program.factors[own]
         self._T = None if groups.transforms is None else groups.transforms[own]
-        self._count = len(own) + int((~free).sum()) * groups.n
+        self._count = len(own) + int(self._cone.sum())
         self.measure()
 
     def measure(self) -> None:
         """Residuals, gap and tau of the present iterate."""
         self.f = self._apply(self.v)
         values = self.v @ self.base.T
-        self.r_h = (self._orientation * values - self.h) * self._cone
-        self.r_v = -(self._gradient(self.lam) + (self._orientation * self.mu) @ self.base + self._adjoint(self.q))
+        self.r_h = (self._orientation * self._take(values) - self.h) * self._cone
+        pulls = self._spread(self._orientation * self.mu) @ self.base
+        self.r_v = -(self._gradient(self.lam) + pulls + self._adjoint(self.q))
         self.r_y = self.y - np.einsum("gn,gn->n", self._signed, values) - self.delta * self.lam
         total = self.bound * float(self.t.sum()) + float(dot(self.f, self.q).sum()) + float((self.h * self.mu).sum())
         self.tau = total / self._count
@@ -137,7 +171,10 @@ class InteriorPoint:
 
     def vicinity(self) -> Vicinity:
         """Where this iterate stands, for a polish."""
-        at = self.chosen, self.v, self.t, self.h, self.mu, self.lam
+        slack = self.program.orientation(self.chosen) * (self.v @ self.base.T)
+        outside = np.maximum(slack, INSIDE * self.row * self.t[:, None])
+        h = np.where(self._spread(np.ones_like(self.h)) > 0, self._spread(self.h), outside)
+        at = self.chosen, self.v, self.t, h, self.multipliers, self.lam
         return Vicinity(*at, self.y, self.bound, self.delta, self.row)
 
     def _fit(self, v: Array) -> Array:
@@ -236,7 +273,8 @@ class InteriorPoint:
             smallest = np.inf
             enough = REFINED_TO * self.error
             for _ in range(REFINEMENTS if self.gap < REFINED_BELOW else 0):
-                image = self._adjoint(scaling.schur(self._apply(dv))) + (theta * (dv @ self.base.T)) @ self.base
+                image = self._spread(theta * self._take(dv @ self.base.T)) @ self.base
+                image += self._adjoint(scaling.schur(self._apply(dv)))
                 e_v = x_v - image + self._gradient(dlam)
                 e_y = x_y - self._fit(dv) - self.delta * dlam
                 error = float(np.abs(e_v).max()) / self.bound + float(np.abs(e_y).max()) / self._size
@@ -253,10 +291,10 @@ class InteriorPoint:
             p0, p = scaling.shrink(*scaling.divide(r0, r))
             left = scaling.eliminated(p0, p)
             push = (r_c - self.mu * self.r_h) / self.h * self._orientation
-            dv, dlam = newton(self._adjoint(left) + push @ self.base - self.r_v, self.r_y)
+            dv, dlam = newton(self._adjoint(left) + self._spread(push) @ self.base - self.r_v, self.r_y)
             df = self._apply(dv)
             dt = (p0 - dot(scaling.cross, df)) / scaling.corner
-            dh = self._orientation * (dv @ self.base.T) + self.r_h
+            dh = self._orientation * self._take(dv @ self.base.T) + self.r_h
             dmu = (r_c - self.mu * dh) / self.h * self._cone
             return dlam, dv, df, dt, left - scaling.schur(df), dh, dmu
 
@@ -277,20 +315,20 @@ class InteriorPoint:
                 Z *= self._signed[part, None, :]
                 dsyrk(1.0, Z.reshape(-1, n).T, beta=1.0, c=K, overwrite_c=1)
             return U, K
-        flat = np.zeros(n * n)
-        for copies, rows in zip(self._copies, self._rows, strict=True):  # both signs of a pattern share its rows
-            Z = np.empty((len(copies), r, len(rows)))
-            for i, g in enumerate(copies):
-                self._columns.take(rows, axis=1, out=Z[i], mode="clip")
-                dtrmm(1.0, U[g].T, Z[i].T, side=1, lower=1, trans_a=1, overwrite_b=1)
-            half = dsyrk(1.0, Z.reshape(-1, len(rows)).T, lower=1)
-            np.add.at(flat, (rows[:, None] * n + rows).ravel(), half.ravel(order="K"))  # 5 times np.ix_
-        return U, flat.reshape(n, n)
+        inverses = np.matmul(U, U.transpose(0, 2, 1))
+        both = _cholesky(np.array([inverses[copies].sum(axis=0) for copies in self._copies]))  # signs share their rows
+        K = np.zeros((n, n))
+        for factor, rows in zip(both, self._rows, strict=True):
+            Z = self._columns.take(rows, axis=1, mode="clip")
+            dtrmm(1.0, factor.T, Z.T, side=1, lower=0, trans_a=1, overwrite_b=1)
+            add_block(K, rows, dsyrk(1.0, Z.T, lower=1).T)
+        return U, K
 
     def _blocks(self, theta: Array, scaling: Scaling) -> Array:
         """The lower triangle of every M; what is above is not M's."""
         k, r = self.v.shape
         w, diagonal = self._adjoint(scaling.w), scaling.diagonal[:, None]
+        theta = self._spread(theta)
         M = np.zeros((k, r, r))
         if self._F is None:
             M[:, self._lower[0], self._lower[1]] = theta @ self._outer

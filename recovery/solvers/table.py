@@ -7,9 +7,9 @@ from typing import Any
 
 from recovery.errors import SolverError
 from recovery.programs.certificate import certify
+from recovery.programs.exact import ExactProgram
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Solution
-from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic import MODULES, require_solver, solve_conic
 from recovery.solvers.newton import solve_newton
 from recovery.text import did_you_mean
@@ -45,13 +45,20 @@ def _auto_gated(program: GatedProgram) -> Solution:
     return other if certify(program, other).error < first.error else solution
 
 
+def solve_exact(program: ExactProgram, central: bool = False) -> Solution:
+    """As `recovery.solvers.cones.solve_cones`, whose compiled parts are loaded with the first exact program."""
+    from recovery.solvers.cones import solve_cones
+
+    return solve_cones(program, central=central)
+
+
 def _conic(name: str) -> Solver:
     solve = partial(solve_conic, name=name)
     return Solver({"gated": solve, "exact": solve})
 
 
 SOLVERS: dict[str, Solver] = {
-    "auto": Solver({"gated": _auto_gated, "exact": solve_cones}),
+    "auto": Solver({"gated": _auto_gated, "exact": solve_exact}),
     "newton": Solver({"gated": solve_newton}),
     **{name: _conic(name) for name in MODULES},
 }

@@ -48,7 +48,7 @@ def test_agrees_with_cvxpy(architecture: str, n: int, d: int, beta: float | None
 def _interior(program: ExactProgram, monkeypatch: pytest.MonkeyPatch) -> float:
     with monkeypatch.context() as patch:
         patch.setattr(cones, "ROWS", 0)
-        patch.setattr(cones, "NORMALISED_ROWS", 0)
+        patch.setattr(cones, "WITHOUT_SKIP", 0)
         solution = solve_cones(program)
     assert solution.solver == "interior"
     return certify(program, solution).objective

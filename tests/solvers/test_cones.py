@@ -12,6 +12,7 @@ from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.networks import Network, network_of
 from recovery.programs.solution import Multipliers, Solution
+from recovery.solvers.centres import find_centres
 from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic import solve_conic
 from recovery.solvers.interior import InteriorPoint
@@ -86,10 +87,14 @@ def test_dropped_groups_come_back_when_the_last_dual_violates_them(
     assert certificate.objective == pytest.approx(expected, rel=1e-6)
 
 
+def _begun(program: ExactProgram, size: float) -> InteriorPoint:
+    return InteriorPoint(program, program.members, size, find_centres(program, program.members))
+
+
 def _rough(n: int, d: int, beta: float | None) -> tuple[ExactProgram, InteriorPoint]:
     """A program and its interior point at an error of 1e-5."""
     program = _program("relu", _instance("relu", n, d, 1), beta)
-    point = InteriorPoint(program, program.members, float(np.linalg.norm(solve_newton(program.gated).W, axis=1).sum()))
+    point = _begun(program, float(np.linalg.norm(solve_newton(program.gated).W, axis=1).sum()))
     while point.error > 1e-5:
         assert point.advance()
     return program, point
@@ -229,7 +234,7 @@ def test_the_optimum_over_all_patterns_is_the_best_that_training_finds(
 @pytest.mark.parametrize(("architecture", "beta"), [("relu_skip", 1e-3), ("relu_norm", None)])
 def test_polishing_takes_in_an_active_group_that_it_was_not_told_of(architecture: str, beta: float | None) -> None:
     program = _program(architecture, _instance(architecture, 30, 6, seed=3, noise=0.5, count=30), beta)
-    point = InteriorPoint(program, program.members, 1.0)
+    point = _begun(program, 1.0)
     while point.error > 1e-7 and point.advance():
         pass
     sizes = np.sort(point.t)
@@ -250,7 +255,7 @@ def test_polishing_takes_in_an_active_group_that_it_was_not_told_of(architecture
 def test_polished_multipliers_prove_the_dual_themselves(architecture: str, n: int, d: int, seed: int) -> None:
     """No projection is needed; from a point as rough as this rows of the face have to be taken in and let go."""
     program = _program(architecture, _instance(architecture, n, d, seed, count=n), 1e-4)
-    point = InteriorPoint(program, program.members, float(np.linalg.norm(solve_newton(program.gated).W, axis=1).sum()))
+    point = _begun(program, float(np.linalg.norm(solve_newton(program.gated).W, axis=1).sum()))
     while point.error > 1e-5:
         assert point.advance()
     found = polish(program, point.vicinity(), 1e-3)
