@@ -3,9 +3,10 @@
 With lam = 0 every group of an exact program stands alone, and its central point at tau = 1 and bound 1 minimises
     psi(v) = t - log(t^2 - ||F v||^2) / 2 - sum_i log h_i,   h_i = s_i R_i v,   t = (1 + sqrt(1 + 4 ||F v||^2)) / 2,
 over the weights v inside its cone: slacks h, multipliers 1 / h and the direction -F v / t satisfy everything but the
-labels. A row's leverage there, R_i H^{-1} R_i^T / h_i^2 with H the Hessian of psi, says how near its hyperplane is:
-rows of little leverage do not touch the cone, or next to nowhere. Source: Boyd and Vandenberghe, Convex Optimization (2004),
-section 8.5.3; the point of largest margin, from which Newton's method starts, is a projection in one dimension more.
+labels. The leverage of a row there, R_i H^{-1} R_i^T / h_i^2 with H the Hessian of psi, says how near its hyperplane
+is: rows of little leverage do not touch the cone, or next to nowhere. Newton's method starts at the point of largest
+margin, which is a projection in one dimension more.
+Source: Boyd and Vandenberghe, Convex Optimization (2004), section 8.5.3.
 """
 
 from dataclasses import dataclass, replace
