@@ -123,6 +123,8 @@ class ConeNewton:
             if np.isnan(error):
                 return None
             if error <= tolerance:
+                self.lam = lam  # inside the bounds, so that the multipliers prove them
+                self.multipliers /= max(1.0, largest)
                 return self._solution()
             error = min(1.0, error)
             norms[self.W.any(axis=1) | self.free] = np.inf
@@ -160,7 +162,7 @@ class ConeNewton:
         for _ in range(APPROACH_LIMIT):
             if point.error <= APPROACH or not point.advance():
                 break
-        self.steps += 1
+            self.steps += 1
         W: Array = point.v
         if self.frames is not None:
             W = np.linalg.solve(self.frames[self.own[near]], W[:, :, None])[:, :, 0]
@@ -245,17 +247,19 @@ class ConeNewton:
         """-H^{-1} grad phi; a singular H is shifted."""
         n, groups = len(self.y), near[point.active]
         roots = np.sqrt(1.0 - s * self.bound / point.norms)
-        units, counts = point.points / point.norms[:, None], self._counts[groups]
-        columns = [np.zeros((1, n))]
-        for count in np.unique(counts):  # faces of one dimension at a time
-            same = np.flatnonzero(counts == count)
-            d, root = units[same, None], roots[same, None, None]
-            Z = np.stack([self._face(int(g)) for g in groups[same]])
-            Z = root * Z + (1.0 - root) * np.matmul(Z, d.transpose(0, 2, 1)) * d
-            if self.frames is not None:
-                Z = np.matmul(Z, self.frames[self.own[groups[same]]].transpose(0, 2, 1))
-            columns.append((np.matmul(Z, self.base.T) * self.signed[groups[same], None]).reshape(-1, n))
-        H = dsyrk(s, np.concatenate(columns).T, lower=1)
+        sizes = len(self._identity) - self._counts[groups]
+        d, root = np.repeat(point.points / point.norms[:, None], sizes, axis=0), np.repeat(roots, sizes)[:, None]
+        Z = np.concatenate([self._identity[:0], *(self._face(int(g)) for g in groups)])
+        Z = root * Z + ((1.0 - root[:, 0]) * np.einsum("tr,tr->t", Z, d))[:, None] * d
+        if self.frames is None:
+            columns = Z @ self.base.T
+        else:
+            self._fill(groups)
+            columns, ends = np.empty((len(Z), n)), np.cumsum(sizes)
+            for own, start, end in zip(self._place[groups], ends - sizes, ends, strict=True):
+                np.dot(Z[start:end], self._rows[own].T, out=columns[start:end])
+        columns *= np.repeat(self.signed[groups], sizes, axis=0)
+        H = dsyrk(s, columns.T, lower=1) if len(Z) else np.zeros((n, n), order="F")
         return descent(H, pull + self.delta, point.gradient)
 
     def _images(self, chosen: Index, lam: Array) -> Array:
@@ -272,11 +276,11 @@ class ConeNewton:
 
     def _fill(self, chosen: Index) -> None:
         """The rows of the cones of these groups in their coordinates, without their signs, and their norms."""
-        for own in np.unique(self._place[chosen]):
-            if not self._filled[own]:
-                self._rows[own] = self.base if self.frames is None else self.base @ self.frames[own]
-                self._sizes[own] = np.sqrt(np.einsum("nr,nr->n", self._rows[own], self._rows[own]))
-                self._filled[own] = True
+        places = self._place[chosen]
+        for own in np.unique(places[~self._filled[places]]):
+            self._rows[own] = self.base if self.frames is None else self.base @ self.frames[own]
+            self._sizes[own] = np.sqrt(np.einsum("nr,nr->n", self._rows[own], self._rows[own]))
+            self._filled[own] = True
 
     def _project(self, chosen: Index, Z: Array, s: float, keep: bool = False) -> tuple[Index, Array, Array]:
         """Places of the chosen groups whose bounds exceed s b, their projections, and norms or bounds of all.

@@ -12,7 +12,7 @@ Source: the augmented-Lagrangian scheme of Li, Sun and Toh (SIAM J. Optim. 28, 2
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from recovery.programs.certificate import certify
 from recovery.programs.program import GatedProgram
@@ -253,12 +253,10 @@ def descent(H: Array, shift: float, gradient: Array) -> Array | None:
     shift = shift + 1e-15 * mean
     for _ in range(6):
         H[np.diag_indices_from(H)] += shift
-        try:
-            factor = cho_factor(H, lower=True, check_finite=False)
-        except (LinAlgError, ValueError):
-            shift = 100 * max(shift, 1e-14 * mean)
-            continue
-        return -cho_solve(factor, gradient, check_finite=False)
+        factor, failed = dpotrf(H, lower=1)
+        if not failed:
+            return -dpotrs(factor, gradient, lower=1)[0]
+        shift = 100 * max(shift, 1e-14 * mean)
     return None
 
 
