@@ -26,7 +26,7 @@ LIFTED = 0.1
 STEPS = 50
 CENTRED = 0.1
 """Newton's decrement at which a centre is good enough."""
-BOUNDARY = 0.95
+BOUNDARY, RIDGE = 0.95, 1e-13
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ def find_centres(program: ExactProgram, chosen: Index) -> Centres:
     cones = np.flatnonzero(~free & groups.dimensions(asked).all(axis=1))
     inside[cones] = _inside(groups.base, S[cones])
     cones = cones[inside[cones].any(axis=1)]
-    v, H = _centred(groups.base, S[cones], inside[cones], None if F is None else F[asked[cones]])
+    with np.errstate(all="ignore"):
+        v, H = _centred(groups.base, S[cones], inside[cones], None if F is None else F[asked[cones]])
     centred = np.isfinite(v).all(axis=1)
     cones, v, H = cones[centred], v[centred], H[centred]
     leverage = np.zeros((groups.count, groups.n))
@@ -106,11 +107,15 @@ def _inside(base: Array, S: Array) -> Array:
 
 
 def _centred(base: Array, S: Array, v: Array, F: Array | None) -> tuple[Array, Array]:
-    """The minimisers (k, r) of psi, from points inside, and its Hessians there, (k, r, r); damped Newton steps."""
+    """The minimisers (k, r) of psi, from points inside, and its Hessians there, (k, r, r); NaN where rounding wins.
+
+    Newton steps, damped at the boundary, from where ||F v|| is the number of rows.
+    """
     k, r = v.shape
     lower = np.tril_indices(r)
     outer = base[:, lower[0]] * base[:, lower[1]]
-    v = v * np.count_nonzero(S, axis=1)[:, None]
+    sizes = np.linalg.norm(v if F is None else np.matmul(F, v[:, :, None])[:, :, 0], axis=1)
+    v = v * (np.count_nonzero(S, axis=1) / sizes)[:, None]
     hessians = np.zeros((k, r, r))
     open_ = np.arange(k)
     for _ in range(STEPS):
@@ -129,6 +134,7 @@ def _centred(base: Array, S: Array, v: Array, F: Array | None) -> tuple[Array, A
         H[:, lower[0], lower[1]] = H[:, lower[1], lower[0]] = np.square(inverse) @ outer
         H += (np.eye(r) if own is None else np.matmul(own.transpose(0, 2, 1), own)) / t[:, None, None]
         H -= (2.0 / (t * t * (2.0 * t - 1.0)))[:, None, None] * pull[:, :, None] * pull[:, None, :]
+        H[:, np.arange(r), np.arange(r)] *= 1.0 + RIDGE
         hessians[open_] = H
         step = -np.linalg.solve(H, gradient[:, :, None])[:, :, 0]
         decrement = np.sqrt(np.maximum(0.0, -np.einsum("kr,kr->k", step, gradient)))

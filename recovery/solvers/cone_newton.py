@@ -4,22 +4,20 @@ With weights v_g in their cones K_g and a step s > 0, each proximal-point step m
     phi(lam) = delta/2 ||lam||^2 - y.lam + (1/2s) sum_g (||p_g|| - s b)_+^2,  p_g = P_{K_g}(v_g + s A_g^T lam),
 and the new weights are (1 - s b / ||p_g||)_+ p_g. A projection on a cone is linear as long as its tight rows stay: with
 Z_g a basis of the face, the Hessian is that of the gated program with Z_g^T A_g^T for A_g^T, over active groups only.
-Faces are small, so that it is one product of a few columns a group; projections start from the last tight rows.
-Under `relu_norm` all is in coordinates in which ||F_g v|| is the norm; where F_g is blind to a direction, the norm is
-given a share UNSEEN of it, and the polish has the last word. Source: as `recovery.solvers.newton`.
+Faces are small, so that it is one product of a few columns a group. Projections: `recovery.solvers.cone_projections`.
+Source: as `recovery.solvers.newton`.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dgeqrf, dormqr
 
 from recovery.programs.certificate import relative
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Solution
-from recovery.solvers.active_set import project_each
 from recovery.solvers.centres import find_centres
+from recovery.solvers.cone_projections import Projections
 from recovery.solvers.interior import InteriorPoint
 from recovery.solvers.newton import descent
 from recovery.solvers.polish import INSIDE, Vicinity
@@ -43,8 +41,6 @@ RISEN, ROUGHLY, SHORTEST = 0.9, 0.02, 1e-9
 LENGTHS, SHORTER, SHORTER_AT_MOST = 12, 0.1, 0.7
 """How often a step is shortened, and to which part of it at least and at most."""
 OUTER_LIMIT, INNER_LIMIT, STEP_LIMIT = 60, 40, 200
-UNSEEN = 1e-6
-"""What a normalised neuron's norm takes of the square of weights that its outputs do not see."""
 DIGITS = 1e-12
 
 
@@ -61,30 +57,18 @@ class _Point:
 
 
 class ConeNewton:
-    """The iterate: lam, s, and of every signed group its weight, tight rows, multipliers and last direction."""
+    """The iterate: lam, the weights W (k, r) of every signed group, and the projections on their cones."""
 
     def __init__(self, program: ExactProgram) -> None:
         groups, members = program.groups, program.members
         self.program, self.members, self.y, self.bound = program, members, program.y, program.penalty
-        self.base, self.free = np.ascontiguousarray(groups.base), program.is_free(members)
-        self.own, self.orientation = program.group(members), program.orientation(members)
+        self.cones = Projections(program)
+        self.base, self.free, self.own = self.cones.base, self.cones.free, self.cones.own
         self.sign = program.sign(members)[:, None]
         self.signed = groups.D[:, self.own].T * self.sign
-        self.frames = _frames(program)
         self.delta = 0.0 if program.gated.interpolates else 1.0
         self.column = float(np.sqrt(np.mean(np.square(self.base).sum(axis=0))))
-        self._faces: dict[int, tuple[bytes, Array]] = {}
-        k, r = len(members), groups.rank
-        self.W = np.zeros((k, r))
-        self.multipliers = np.zeros((k, groups.n))
-        self.shift, self.directions = np.zeros((k, r)), np.zeros((k, r))
-        self._tight, self._counts = np.zeros((k, r), dtype=np.intp), np.zeros(k, dtype=np.intp)
-        self._factors, self._known = np.empty((k, r, r)), np.zeros(k, dtype=np.bool_)
-        families = 1 if self.frames is None else groups.count
-        self._place = np.zeros_like(self.own) if self.frames is None else self.own
-        self._rows, self._sizes = np.empty((families, groups.n, r)), np.zeros((families, groups.n))
-        self._filled = np.zeros(families, dtype=np.bool_)
-        self._identity = np.eye(groups.rank)
+        self.W = np.zeros((len(members), groups.rank))
         self._approaches = not groups.linear and groups.n > ROWS * groups.rank
         self.lam: Array = np.zeros(groups.n)
         self.steps = 0
@@ -113,7 +97,7 @@ class ConeNewton:
             self.W[near[point.active]] = point.W
             misfit = self._fit(near[point.active], point.W) - y + self.delta * self.lam
             At = self._images(everyone, self.lam)
-            norms = self._project(everyone, At, 1.0)[2] / self.bound
+            norms = self.cones.project(everyone, At, 1.0)[2] / self.bound
             largest = float(norms.max())
             lam = self.lam / max(1.0, largest)
             objective = self.bound * float(np.linalg.norm(self.W, axis=1).sum())
@@ -124,14 +108,14 @@ class ConeNewton:
                 return None
             if error <= tolerance:
                 self.lam = lam  # inside the bounds, so that the multipliers prove them
-                self.multipliers /= max(1.0, largest)
+                self.cones.scale(1.0 / max(1.0, largest))
                 return self._solution()
             error = min(1.0, error)
             norms[self.W.any(axis=1) | self.free] = np.inf
             near = _largest(norms, NEXT)
             near = near[norms[near] > 2.0 - largest]
             At = At[near]
-            self._known &= np.isin(everyone, near)
+            self.cones.keep(near)
             s, pull = STEP_GROWTH * s, max(pull / PULL_DECAY, weakest)
         return None
 
@@ -142,14 +126,13 @@ class ConeNewton:
         """
         everyone = np.arange(len(self.members))
         At = self._images(everyone, gated.lam)
-        bounds = self._project(everyone, At, 1.0)[2]
+        bounds = self.cones.project(everyone, At, 1.0)[2]
         largest = float(bounds.max())
         if not largest > DIGITS * self.bound:
             return None
         scale = self.bound / largest
         self.lam = gated.lam * scale
-        self.shift *= scale
-        self.multipliers *= scale
+        self.cones.scale(scale)
         bounds[np.any(gated.W, axis=1)[self.own] | self.free] = np.inf
         near = _largest(bounds, FEW if self._approaches else FIRST)
         return near, At[near] * scale
@@ -163,17 +146,14 @@ class ConeNewton:
             if point.error <= APPROACH or not point.advance():
                 break
             self.steps += 1
-        W: Array = point.v
-        if self.frames is not None:
-            W = np.linalg.solve(self.frames[self.own[near]], W[:, :, None])[:, :, 0]
+        W = self.cones.coordinates(near, point.v)
         heavy = point.t > LIGHT * point.t.mean()
         self.W[near[heavy]] = W[heavy]
         At = self._images(everyone, point.lam)
-        norms = self._project(everyone, At, 1.0)[2] / self.bound
+        norms = self.cones.project(everyone, At, 1.0)[2] / self.bound
         scale = 1.0 / max(1.0, float(norms.max()))
         self.lam = point.lam * scale
-        self.shift *= scale
-        self.multipliers *= scale
+        self.cones.scale(scale)
         norms[self.W.any(axis=1) | self.free] = np.inf
         near = _largest(norms, NEXT)
         return near, At[near] * scale, min(1.0, point.error)
@@ -212,7 +192,7 @@ class ConeNewton:
         self, near: Index, At: Array, W: Array, s: float, pull: float, step: Array, image: Array, slope: float
     ) -> float:
         """1, or where phi is least if every group keeps its direction, which bounds phi from below."""
-        U = self.directions[near]
+        U = self.cones.directions[near]
         sizes = np.einsum("gr,gr->g", U, W + s * At) - s * self.bound
         rates = s * np.einsum("gr,gr->g", U, image)
         bend = (pull + self.delta) * float(step @ step)
@@ -231,7 +211,7 @@ class ConeNewton:
 
     def _evaluate(self, near: Index, At: Array, W: Array, s: float, pull: float, anchor: Array, lam: Array) -> _Point:
         threshold = s * self.bound
-        places, points, norms = self._project(near, W + s * At, s, keep=True)
+        places, points, norms = self.cones.project(near, W + s * At, s, keep=True)
         norms = norms[places]
         active = norms > threshold
         places, points, norms = places[active], points[active], norms[active]
@@ -247,19 +227,9 @@ class ConeNewton:
         """-H^{-1} grad phi; a singular H is shifted."""
         n, groups = len(self.y), near[point.active]
         roots = np.sqrt(1.0 - s * self.bound / point.norms)
-        sizes = len(self._identity) - self._counts[groups]
-        d, root = np.repeat(point.points / point.norms[:, None], sizes, axis=0), np.repeat(roots, sizes)[:, None]
-        Z = np.concatenate([self._identity[:0], *(self._face(int(g)) for g in groups)])
-        Z = root * Z + ((1.0 - root[:, 0]) * np.einsum("tr,tr->t", Z, d))[:, None] * d
-        if self.frames is None:
-            columns = Z @ self.base.T
-        else:
-            self._fill(groups)
-            columns, ends = np.empty((len(Z), n)), np.cumsum(sizes)
-            for own, start, end in zip(self._place[groups], ends - sizes, ends, strict=True):
-                np.dot(Z[start:end], self._rows[own].T, out=columns[start:end])
-        columns *= np.repeat(self.signed[groups], sizes, axis=0)
-        H = dsyrk(s, columns.T, lower=1) if len(Z) else np.zeros((n, n), order="F")
+        columns = self.cones.columns(groups, point.points / point.norms[:, None], roots)
+        columns *= np.repeat(self.signed[groups], self.cones.freedom(groups), axis=0)
+        H = dsyrk(s, columns.T, lower=1) if len(columns) else np.zeros((n, n), order="F")
         return descent(H, pull + self.delta, point.gradient)
 
     def _images(self, chosen: Index, lam: Array) -> Array:
@@ -272,90 +242,29 @@ class ConeNewton:
         return pulls[place] * self.sign[chosen]
 
     def _fit(self, chosen: Index, W: Array) -> Array:
-        return np.einsum("kn,kn->n", self.signed[chosen], self._weights(chosen, W) @ self.base.T)
-
-    def _fill(self, chosen: Index) -> None:
-        """The rows of the cones of these groups in their coordinates, without their signs, and their norms."""
-        places = self._place[chosen]
-        for own in np.unique(places[~self._filled[places]]):
-            self._rows[own] = self.base if self.frames is None else self.base @ self.frames[own]
-            self._sizes[own] = np.sqrt(np.einsum("nr,nr->n", self._rows[own], self._rows[own]))
-            self._filled[own] = True
-
-    def _project(self, chosen: Index, Z: Array, s: float, keep: bool = False) -> tuple[Index, Array, Array]:
-        """Places of the chosen groups whose bounds exceed s b, their projections, and norms or bounds of all.
-
-        A group's last multipliers, scaled to s, bound its projection.
-        """
-        bounds = np.minimum(np.linalg.norm(Z + s * self.shift[chosen], axis=1), np.linalg.norm(Z, axis=1))
-        places = np.flatnonzero(bounds > s * self.bound)
-        points = Z[places]
-        cones = places[~self.free[chosen[places]]]
-        groups = chosen[cones]
-        self._fill(groups)
-        found = np.empty((len(cones), Z.shape[1]))
-        state = self._tight, self._counts, self._factors, self._known, keep
-        project_each(
-            self._rows, self._sizes, self._place, self.orientation, groups, Z[cones], *state, found, self.multipliers
-        )
-        self.multipliers[groups] /= s
-        self.shift[groups] = (found - Z[cones]) / s
-        points[~self.free[chosen[places]]] = found
-        norms = np.linalg.norm(points, axis=1)
-        self.directions[chosen[places]] = points / np.where(norms > 0, norms, 1.0)[:, None]
-        bounds[places] = norms
-        return places, points, bounds
-
-    def _face(self, g: int) -> Array:
-        """An orthonormal basis, as rows, of the weights on which a signed group's tight rows vanish."""
-        tight = self._tight[g, : self._counts[g]]
-        known, key = self._faces.get(g), tight.tobytes()
-        if known is not None and known[0] == key:
-            return known[1]
-        Z = self._identity[len(tight) :]
-        if len(tight):
-            factor, tau, _, _ = dgeqrf(self._rows[self._place[g]][tight].T)
-            Z = np.ascontiguousarray(dormqr("L", "N", factor, tau, Z.T, len(self._identity) * 32)[0].T)
-        self._faces[g] = key, Z
-        return Z
+        return np.einsum("kn,kn->n", self.signed[chosen], self.cones.weights(chosen, W) @ self.base.T)
 
     def _solution(self) -> Solution:
         V = np.zeros((self.program.size, self.base.shape[1]))
         active = np.flatnonzero(self.W.any(axis=1))
-        V[self.members[active]] = self._weights(active, self.W[active])
-        multipliers = Multipliers(self.members, self.multipliers)
+        V[self.members[active]] = self.cones.weights(active, self.W[active])
+        multipliers = Multipliers(self.members, self.cones.multipliers)
         return Solution(V, self.lam, iterations=self.steps, solver="newton", multipliers=multipliers)
-
-    def _weights(self, chosen: Index, W: Array) -> Array:
-        return W if self.frames is None else np.matmul(self.frames[self.own[chosen]], W[:, :, None])[:, :, 0]
 
     def vicinity(self) -> Vicinity:
         """Where this iterate stands, for a polish: no slack on its tight rows."""
         active = np.flatnonzero(self.W.any(axis=1))
-        v, chosen = self._weights(active, self.W[active]), self.members[active]
+        v, chosen = self.cones.weights(active, self.W[active]), self.members[active]
         row = float(np.sqrt(np.mean(np.square(self.base).sum(axis=1))))
         t = self.program.norms(self._solution().W)[chosen]
-        h = self.orientation[active] * (v @ self.base.T)
+        h = self.cones.orientation[active] * (v @ self.base.T)
         for i, g in enumerate(active):
-            h[i, self._tight[g, : self._counts[g]]] = 0.0
+            h[i, self.cones.tight(int(g))] = 0.0
         h = np.maximum(h, INSIDE * row * t[:, None])
-        return Vicinity(chosen, v, t, h, self.multipliers[active], self.lam, self.y, self.bound, self.delta, row)
+        return Vicinity(chosen, v, t, h, self.cones.multipliers[active], self.lam, self.y, self.bound, self.delta, row)
 
 
 def _largest(norms: Array, share: float) -> Index:
     """Places of this share of the norms, the largest, at least SMALLEST, and all that are infinite."""
     count = max(SMALLEST, int(share * len(norms)), int(np.isinf(norms).sum()))
     return np.sort(np.argsort(-norms, kind="stable")[:count])
-
-
-def _frames(program: ExactProgram) -> Array | None:
-    """T_g (p, r, r) with directions that no output sees in place of zero columns; None for identities."""
-    groups = program.groups
-    if groups.transforms is None:
-        return None
-    frames = groups.transforms.copy()
-    for g in np.flatnonzero(~groups.dimensions(np.arange(groups.count)).all(axis=1)):
-        seen = groups.dimensions(np.array([g]))[0]
-        Q = np.linalg.qr(frames[g][:, seen], mode="complete")[0]
-        frames[g][:, ~seen] = Q[:, int(seen.sum()) :] / np.sqrt(UNSEEN)
-    return frames

@@ -143,7 +143,7 @@ class _Descent:
     """The interior point, the best iterate so far, and the multipliers of what is not in the working set."""
 
     def __init__(self, program: ExactProgram, gated: Solution) -> None:
-        self.program, self.gated = program, gated
+        self.program, self.gated, self.centres = program, gated, find_centres(program, program.members)
         self.point: InteriorPoint
         self.best: InteriorPoint
         self.multipliers = np.zeros((program.size, program.groups.n))
@@ -151,8 +151,7 @@ class _Descent:
 
     def narrowed(self, tolerance: float) -> Solution:
         """Solve on a working set that is revised at every stage."""
-        self.centres = find_centres(self.program, self.program.members)
-        self._begin(self.program.members, self.centres)
+        self._begin(self.centres)
         for gap in STAGES:
             if not self._descend(gap, STAGE_LIMIT):
                 return self._ended(self._solution(), np.inf, tolerance)
@@ -176,14 +175,15 @@ class _Descent:
     def whole(self, tolerance: float, other: Solution) -> Solution:
         """Solve with every signed group, or hand back the `other` solution where that is no better."""
         error = certify(self.program, other).error
-        self._begin(self.program.members, self.centres.everything())
+        self._begin(self.centres.everything())
         self._descend(tolerance)
         self._violated()
         found = self._finished(tolerance)
         return found if certify(self.program, found).error <= error else replace(other, iterations=self.steps)
 
-    def _begin(self, chosen: Index, centres: Centres) -> None:
-        self.point = InteriorPoint(self.program, chosen, float(np.linalg.norm(self.gated.W, axis=1).sum()), centres)
+    def _begin(self, centres: Centres) -> None:
+        size = float(np.linalg.norm(self.gated.W, axis=1).sum())
+        self.point = InteriorPoint(self.program, self.program.members, size, centres)
         self.best = copy.copy(self.point)
 
     def _finished(self, tolerance: float) -> Solution:

@@ -14,12 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.blas import dsyrk, dtrmm
-from scipy.linalg.lapack import dtrtri
 
 from recovery.programs.exact import ExactProgram
-from recovery.solvers.active_set import add_block
 from recovery.solvers.centres import Centres
+from recovery.solvers.gram import Gram, cholesky
 from recovery.solvers.polish import INSIDE, Vicinity
 from recovery.solvers.second_order import Scaling, dot, longest
 from recovery.types import Array, Index, Mask
@@ -41,10 +39,6 @@ REACH, SMALL, LARGE = 0.3, 0.1, 10.0
 """Correctors look this much further than the step, and bring products between these multiples of the centre."""
 WORTH = 0.03
 """What a corrector must add to the step to be kept."""
-DENSE = 20
-"""Ranks up to which the Gram matrix is summed over all rows: below it scattered additions cost more (measured)."""
-CHUNK = 2**19
-"""Numbers in a block of it: 4 MiB."""
 
 Step = tuple[Array, Array, Array, Array, Array, Array, Array]
 
@@ -64,7 +58,6 @@ class InteriorPoint:
         n, r = groups.n, groups.rank
         self._lower = np.tril_indices(r)
         self._outer = self.base[:, self._lower[0]] * self.base[:, self._lower[1]]
-        self._columns = np.ascontiguousarray(self.base.T)
         self.row = float(np.sqrt(np.mean(np.square(self.base).sum(axis=1))))
         self._size = float(np.linalg.norm(self.y))
         self.lam: Array = np.zeros(n)
@@ -143,8 +136,7 @@ class InteriorPoint:
         free = program.is_free(self.chosen)
         self.h[free], self.mu[free] = 1.0, 0.0
         self._signed = groups.D[:, own].T * program.sign(self.chosen)[:, None]
-        self._copies = [np.flatnonzero(own == g) for g in np.unique(own)]
-        self._rows = [np.flatnonzero(groups.patterns[:, own[copies[0]]]) for copies in self._copies]
+        self._gram = Gram(groups, own, self._signed)
         self._F = None if program.factors is None else program.factors[own]
         self._T = None if groups.transforms is None else groups.transforms[own]
         self._count = len(own) + int(self._cone.sum())
@@ -253,7 +245,7 @@ class InteriorPoint:
     def _factorise(self, scaling: Scaling) -> Callable[[Array, Array, Array], Step]:
         theta = self.mu / self.h
         M = self._blocks(theta, scaling)
-        U, K = self._gram(_cholesky(M))
+        U, K = self._gram.of(cholesky(M))
         n = len(self.y)
         K[np.diag_indices(n)] += self.delta
         K[np.diag_indices(n)] += SHIFT * float(np.trace(K)) / n
@@ -300,30 +292,6 @@ class InteriorPoint:
 
         return solve
 
-    def _gram(self, factors: Array) -> tuple[Array, Array]:
-        """Every L^{-T} of M = L L^T, and the upper triangle of sum_g D B M^{-1} B^T D."""
-        n, r = self.base.shape
-        U = np.empty_like(factors)
-        for inverse, factor in zip(U, factors, strict=True):
-            inverse[:] = dtrtri(factor.T)[0]
-        if r <= DENSE or self.program.groups.slope != 0.0:
-            K = np.zeros((n, n), order="F")
-            size = max(1, CHUNK // (n * r))
-            for start in range(0, len(U), size):
-                part = slice(start, start + size)
-                Z = np.matmul(U[part].transpose(0, 2, 1), self._columns)
-                Z *= self._signed[part, None, :]
-                dsyrk(1.0, Z.reshape(-1, n).T, beta=1.0, c=K, overwrite_c=1)
-            return U, K
-        inverses = np.matmul(U, U.transpose(0, 2, 1))
-        both = _cholesky(np.array([inverses[copies].sum(axis=0) for copies in self._copies]))  # signs share their rows
-        K = np.zeros((n, n))
-        for factor, rows in zip(both, self._rows, strict=True):
-            Z = self._columns.take(rows, axis=1, mode="clip")
-            dtrmm(1.0, factor.T, Z.T, side=1, lower=0, trans_a=1, overwrite_b=1)
-            add_block(K, rows, dsyrk(1.0, Z.T, lower=1).T)
-        return U, K
-
     def _blocks(self, theta: Array, scaling: Scaling) -> Array:
         """The lower triangle of every M; what is above is not M's."""
         k, r = self.v.shape
@@ -352,12 +320,3 @@ class InteriorPoint:
         total += float(((self.f + length * df) * (self.q + length * dq)).sum())
         total += float(((self.h + length * dh) * (self.mu + length * dmu)).sum())
         return total / self._count
-
-
-def _cholesky(M: Array) -> Array:
-    try:
-        return np.linalg.cholesky(M)
-    except np.linalg.LinAlgError:
-        r = M.shape[1]
-        M[:, np.arange(r), np.arange(r)] += 1e-12 * np.trace(M, axis1=1, axis2=2)[:, None]
-        return np.linalg.cholesky(M)
