@@ -30,22 +30,28 @@ RESIDUALS = {
     "cone_violation": CONE_TOLERANCE,
 }
 """Errors of a solution, and up to where one is as good as another: how far below depends on the path of the solver."""
+FITTED = {"max_deviation", "absolute_distance", "test_distance"}
+"""What is measured of a solution's weights: a gap leaves them free to move."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A column in which a stored row and its replay disagree."""
+    """A column in which a stored row and its replay disagree; moved: how far apart their gaps let the
+    fits be.
+    """
 
     column: str
     stored: Any
     again: Any
+    moved: float = 0.0
 
     @property
     def rounding(self) -> bool:
         """Whether it is explained by floating-point rounding."""
         if not (isinstance(self.stored, float) and isinstance(self.again, float)):
             return False
-        close = math.isclose(self.stored, self.again, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        free = max(ABSOLUTE, self.moved if self.column in FITTED else 0.0)
+        close = math.isclose(self.stored, self.again, rel_tol=RELATIVE, abs_tol=free)
         return close or max(abs(self.stored), abs(self.again)) <= RESIDUALS.get(self.column, 0.0)
 
     def __str__(self) -> str:
@@ -85,7 +91,17 @@ def differences(stored: Row, again: Row, columns: Columns) -> list[Difference]:
     ignored = {"iterations", "solver"} if stored.get("solver") is not None else set()
     names = ["status", "error_type", *(name for name in columns if name in stored and name not in ignored)]
     pairs = [(name, stored.get(name), again.get(name)) for name in names]
-    return [Difference(name, was, now) for name, was, now in pairs if was != now]
+    moved = _moved(stored) + _moved(again)
+    return [Difference(name, was, now, moved) for name, was, now in pairs if was != now]
+
+
+def _moved(row: Row) -> float:
+    """How far ||F(W) - F(W*)|| from the optimum a gap lets the fit be, as 1/2 ||F(W) - y||^2 is in the objective.
+
+    Weights are taken to move as far: how much more or less they do depends on the data.
+    """
+    gap, objective = row.get("gap"), row.get("objective")
+    return math.sqrt(2 * abs(gap) * abs(objective)) if gap is not None and objective is not None else 0.0
 
 
 def save_instance(trial: Trial, path: Path) -> None:

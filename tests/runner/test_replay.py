@@ -28,3 +28,15 @@ def test_residuals_may_differ_as_long_as_both_are_small():
     assert not differences(stored, stored | {"gap": 2e-6}, columns)[0].rounding
     assert not differences(stored, stored | {"cone_violation": 5e-7}, columns)[0].rounding
     assert not differences(stored, stored | {"objective": 5e-7}, columns)[0].rounding
+
+
+def test_distances_may_differ_as_far_as_the_gaps_let_the_fits_move() -> None:
+    """Objective 1e-6 and gap 2e-9: the fit is within 6e-8 of the optimum's."""
+    columns = COLUMNS | {"absolute_distance": float, "test_distance": float}
+    stored = STORED | {"objective": 1e-6, "gap": 2e-9, "absolute_distance": 6.1516e-6, "test_distance": 5.8336e-6}
+    again = stored | {"gap": 2e-14, "absolute_distance": 6.1492e-6}
+    assert all(found.rounding for found in differences(stored, again, columns))
+    further = stored | {"gap": 2e-14, "absolute_distance": 6.3e-6}
+    assert not all(found.rounding for found in differences(stored, further, columns))
+    exact = stored | {"gap": 0.0}
+    assert not differences(exact, exact | {"absolute_distance": 6.1492e-6}, columns)[0].rounding
