@@ -18,7 +18,7 @@ from recovery.solvers.active_set import project
 from recovery.types import Array, Index, Mask
 
 NEAR = 0.01
-"""Rows of less leverage are left out: at the optimum none of them is tight (measured for d = 10 to 100)."""
+"""Rows of less leverage are left out: none of 20 174 rows tight at four optima has less (n = 400, d = 10 to 40)."""
 MARGIN = 1e-9
 """The least margin, relative to ||v|| and the rows, that counts as inside."""
 LIFTED = 0.1
