@@ -98,10 +98,12 @@ def differences(stored: Row, again: Row, columns: Columns) -> list[Difference]:
 def _moved(row: Row) -> float:
     """How far ||F(W) - F(W*)|| from the optimum a gap lets the fit be, as 1/2 ||F(W) - y||^2 is in the objective.
 
-    Weights are taken to move as far: how much more or less they do depends on the data.
+    Weights are taken to move as far: how much more or less they do depends on the data. 0 where no gap proves the row.
     """
     gap, objective = row.get("gap"), row.get("objective")
-    return math.sqrt(2 * abs(gap) * abs(objective)) if gap is not None and objective is not None else 0.0
+    if gap is None or objective is None or not abs(gap) <= RESIDUALS["gap"]:
+        return 0.0
+    return math.sqrt(2 * abs(gap) * abs(objective))
 
 
 def save_instance(trial: Trial, path: Path) -> None:

@@ -40,3 +40,7 @@ def test_distances_may_differ_as_far_as_the_gaps_let_the_fits_move() -> None:
     assert not all(found.rounding for found in differences(stored, further, columns))
     exact = stored | {"gap": 0.0}
     assert not differences(exact, exact | {"absolute_distance": 6.1492e-6}, columns)[0].rounding
+    for unproved in (0.5, float("inf"), float("nan")):
+        row = stored | {"gap": unproved}
+        found = [one for one in differences(row, row | {"absolute_distance": 0.5}, columns) if one.column != "gap"]
+        assert [one.rounding for one in found] == [False]
