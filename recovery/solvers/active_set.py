@@ -99,12 +99,23 @@ def _point(R: Array, s: Array, z: Array, tight: Index, x: Array, m: int, v: Arra
 
 @_compiled
 def project(
-    R: Array, s: Array, norms: Array, z: Array, tight: Index, L: Array, count: int, known: bool, v: Array, mu: Array
+    R: Array,
+    s: Array,
+    norms: Array,
+    z: Array,
+    tight: Index,
+    L: Array,
+    count: int,
+    known: bool,
+    enough: float,
+    v: Array,
+    mu: Array,
 ) -> int:
     """Project z (r,) on the cone of the rows R (n, r) with signs s (n,): v (r,) and its multipliers mu (n,).
 
     norms: of the rows, (n,). The first `count` of `tight` (r,) are the guess, L (r, r) the factor of their Gram matrix
-    if it is `known`; afterwards `tight` and L begin with the tight rows, as many as is returned.
+    if it is `known`; afterwards `tight` and L begin with the tight rows, as many as is returned. It ends early where
+    multipliers prove that the projection is no longer than `enough`: then v = z + sum_i mu_i s_i R_i is so short.
     """
     n, r = R.shape
     a = s * np.dot(R, z)
@@ -141,13 +152,15 @@ def project(
         if m == r:
             v[:] = 0.0
             break
+        square = _dot(v, v, r)
+        if square <= enough * enough:
+            break
         slack = s * np.dot(R, v)
         for k in range(m):
             slack[tight[k]] = 0.0
         many = int(np.count_nonzero(slack < limit))
         if many == 0:
             break
-        square = _dot(v, v, r)
         if not single and square >= least:
             single, m = True, 0
             x[:], slack[:] = best_x, best_slack
@@ -195,6 +208,7 @@ def project_each(
     factors: Array,
     known: Mask,
     keep: bool,
+    enough: float,
     points: Array,
     mu: Array,
 ) -> None:
@@ -209,7 +223,8 @@ def project_each(
         g = chosen[i]
         L = factors[g] if keep or known[g] else scratch
         at = own[g]
-        counts[g] = project(rows[at], signs[g], norms[at], Z[i], tight[g], L, counts[g], known[g], points[i], mu[g])
+        guess = tight[g], L, counts[g], known[g]
+        counts[g] = project(rows[at], signs[g], norms[at], Z[i], *guess, enough, points[i], mu[g])
         known[g] |= keep
 
 

@@ -99,7 +99,8 @@ def _inside(base: Array, S: Array) -> Array:
     result = np.zeros((len(S), r))
     for own, s in zip(result, S, strict=True):
         rows[:, r] = -LIFTED * s
-        project(rows, s, far, lifted, np.empty(r + 1, dtype=np.intp), np.empty((r + 1, r + 1)), 0, False, v, mu)
+        guess = np.empty(r + 1, dtype=np.intp), np.empty((r + 1, r + 1)), 0, False
+        project(rows, s, far, lifted, *guess, 0.0, v, mu)
         size = float(np.linalg.norm(v[:r]))
         if size > 0 and float((s * (rows[:, :r] @ v[:r]))[s != 0].min()) > MARGIN * size:
             own[:] = v[:r] / size

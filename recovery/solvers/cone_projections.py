@@ -13,6 +13,8 @@ from recovery.types import Array, Index
 
 UNSEEN = 1e-6
 """What a normalised neuron's norm takes of the square of weights that its outputs do not see."""
+BELOW = 1.0 - 1e-12
+"""A projection ends where it is known to be shorter than this share of s b."""
 
 
 class Projections:
@@ -70,7 +72,8 @@ class Projections:
     def project(self, chosen: Index, Z: Array, s: float, keep: bool = False) -> tuple[Index, Array, Array]:
         """Places of the chosen groups whose bounds exceed s b, their projections, and norms or bounds of all.
 
-        A group's last multipliers, scaled to s, bound its projection.
+        A group's last multipliers, scaled to s, bound its projection; what is shown to be no longer than s b on the way
+        is not projected to the end.
         """
         bounds = np.minimum(np.linalg.norm(Z + s * self._shift[chosen], axis=1), np.linalg.norm(Z, axis=1))
         places = np.flatnonzero(bounds > s * self.bound)
@@ -79,7 +82,7 @@ class Projections:
         groups = chosen[cones]
         self._fill(groups)
         found = np.empty((len(cones), Z.shape[1]))
-        state = self._tight, self._counts, self._factors, self._known, keep
+        state = self._tight, self._counts, self._factors, self._known, keep, BELOW * s * self.bound
         project_each(
             self._rows, self._sizes, self._place, self.orientation, groups, Z[cones], *state, found, self.multipliers
         )
@@ -87,7 +90,8 @@ class Projections:
         self._shift[groups] = (found - Z[cones]) / s
         points[~self.free[chosen[places]]] = found
         norms = np.linalg.norm(points, axis=1)
-        self.directions[chosen[places]] = points / np.where(norms > 0, norms, 1.0)[:, None]
+        above = norms > s * self.bound  # the others need not be projections
+        self.directions[chosen[places[above]]] = points[above] / norms[above, None]
         bounds[places] = norms
         return places, points, bounds
 

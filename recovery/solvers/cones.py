@@ -26,7 +26,7 @@ from recovery.solvers.pricing import bound_projections
 from recovery.types import Array, Index, Mask
 
 TOLERANCE = 1e-8
-ROWS, WITHOUT_SKIP = 16, 12
+ROWS, WITHOUT_SKIP = 20, 16
 """Rows a variable up to which projections are tried first, with and without a skip connection: beyond, most faces are
 rays, Newton's method meets many of them, and the interior point is faster (measured)."""
 SMALLEST = 30

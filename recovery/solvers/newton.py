@@ -163,13 +163,17 @@ def _near(program: GatedProgram, state: _State, near: Mask, tolerance: float) ->
 
 
 def _inner(program: GatedProgram, state: _State, tolerance: float) -> _Point:
-    """Newton's method on phi, steps cut where it rises, until ||grad phi|| <= tolerance ||y|| or no step descends."""
-    size = float(np.linalg.norm(program.y))
+    """Newton's method on phi, steps cut where it rises, until ||grad phi|| <= tolerance ||y|| or no step descends.
+
+    A step lowers phi, or brings the gradient below the smallest so far: so it meets no point again.
+    """
+    size, least = float(np.linalg.norm(program.y)), np.inf
     point = _evaluate(program, state, state.lam, state.At)
     for taken in range(INNER_LIMIT):
         error = float(np.linalg.norm(point.gradient)) / size
         if not error > tolerance:
             break
+        least = min(least, error)
         step = _newton_direction(program, state, point, state.rough and taken < ROUGH_STEPS)
         if step is None:
             break
@@ -180,7 +184,7 @@ def _inner(program: GatedProgram, state: _State, tolerance: float) -> _Point:
             lam, At = state.lam + length * step, state.At + length * image
             trial = _evaluate(program, state, lam, At)
             if trial.value <= point.value + 1e-4 * length * slope or (
-                float(np.linalg.norm(trial.gradient)) <= 0.9 * error * size
+                float(np.linalg.norm(trial.gradient)) <= 0.9 * least * size
             ):
                 break
         else:

@@ -33,10 +33,10 @@ class _Cone:
         self.tight: Index = np.zeros(r, dtype=np.intp)
         self.L, self.count, self.mu = np.zeros((r, r)), 0, np.empty(n)
 
-    def __call__(self, z: Array, known: bool) -> Array:
+    def __call__(self, z: Array, known: bool, enough: float = 0.0) -> Array:
         v = np.empty_like(z)
         state = self.tight, self.L, self.count
-        self.count = project(self.R, self.s, self.norms, z, *state, known, v, self.mu)
+        self.count = project(self.R, self.s, self.norms, z, *state, known, enough, v, self.mu)
         return v
 
 
@@ -61,6 +61,27 @@ def test_agrees_with_non_negative_least_squares(kind: str, n: int, r: int) -> No
         scales = np.where(cone.norms > 0, cone.norms, 1.0)
         mu = nnls((C / scales[:, None]).T, -z / size, maxiter=100 * n)[0]
         assert np.abs(v - z - size * (C / scales[:, None]).T @ mu).max() <= 1e-8 * size
+
+
+@pytest.mark.parametrize("kind", ["plain", "integers", "repeated", "zero", "uneven", "low rank"])
+def test_ends_early_only_where_its_multipliers_prove_the_length(kind: str) -> None:
+    """A projection is at most as long as v = z + C^T mu; longer ones than `enough` are projections to the end."""
+    rng = np.random.default_rng(5)
+    R = _rows(kind, 40, 6, rng)
+    s = np.where(R @ rng.standard_normal(6) >= 0, 1.0, -1.0)
+    cone, exact, early = _Cone(R, s), _Cone(R, s), 0
+    for step in range(60):
+        z = rng.standard_normal(6)
+        enough = float(rng.uniform(0.0, 1.5))
+        true, v = exact(z, known=False), cone(z, known=step > 0, enough=enough)
+        assert (cone.mu >= 0).all()
+        assert np.abs(v - z - (s[:, None] * R).T @ cone.mu).max() <= 1e-9 * np.linalg.norm(z)
+        if np.linalg.norm(v) > enough:
+            assert v == pytest.approx(true, abs=1e-8)
+        else:
+            assert np.linalg.norm(true) <= np.linalg.norm(v) + 1e-9
+            early += int(np.abs(v - true).max() > 1e-3)
+    assert early > 0 or kind == "low rank"
 
 
 def test_the_factor_is_that_of_the_tight_rows() -> None:
@@ -110,6 +131,6 @@ def test_where_the_limit_of_steps_ends_it_point_and_multipliers_still_agree(monk
     R, z = rng.standard_normal((12, 4)), rng.standard_normal(4)
     v, mu, tight, L = np.full(4, np.nan), np.full(12, np.nan), np.zeros(4, dtype=np.intp), np.zeros((4, 4))
     plain = getattr(project, "py_func")  # noqa: B009  (the limit is a constant of the compiled one)
-    plain(R, np.ones(12), np.linalg.norm(R, axis=1), z, tight, L, 1, False, v, mu)
+    plain(R, np.ones(12), np.linalg.norm(R, axis=1), z, tight, L, 1, False, 0.0, v, mu)
     assert (v == z).all()
     assert not mu.any()

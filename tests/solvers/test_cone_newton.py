@@ -12,13 +12,14 @@ from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
+from recovery.programs.groups import Groups
 from recovery.programs.solution import Outcome
 from recovery.solvers import cones
 from recovery.solvers.cone_newton import ConeNewton
 from recovery.solvers.cones import in_cones, solve_cones
 from recovery.solvers.conic import solve_conic
 from recovery.solvers.newton import solve_newton
-from recovery.types import Array
+from recovery.types import Array, Index
 from tests.solvers.instances import small_program
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -100,6 +101,32 @@ def test_strange_data_is_solved_and_proved(kind: str, architecture: str) -> None
         program = ExactProgram(ARCHITECTURES[architecture].groups(X, patterns), y + 0.3 * X[:, 0] ** 2, 1e-3)
         solution = solve_cones(program)
         assert certify(program, solution).error <= 1e-7
+
+
+@pytest.mark.parametrize("beta", [None, 1e-6, 0.05])
+@pytest.mark.parametrize("architecture", ["relu", "relu_skip", "relu_norm"])
+def test_rough_steps_lead_to_the_same_optimum(
+    architecture: str, beta: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 10 variables a group on; integers, and rows of unlike size."""
+    rng = np.random.default_rng(7)
+    X = rng.integers(-3, 4, (60, 12)) * 10.0 ** rng.uniform(-1, 1, (60, 1))
+    patterns = unique_patterns(X, [X @ rng.standard_normal((12, 40)) >= 0])
+    y = np.maximum(X @ rng.standard_normal(12), 0.0) - np.maximum(X @ rng.standard_normal(12), 0.0)
+    program = ExactProgram(ARCHITECTURES[architecture].groups(X, patterns), y + 0.3 * rng.standard_normal(60), beta)
+    gated, calls = solve_newton(program.gated), []
+    rough = Groups.rough_gram
+
+    def counted(self: Groups, chosen: Index, c: Array) -> Array:
+        calls.append(len(chosen))
+        return rough(self, chosen, c)
+
+    monkeypatch.setattr(Groups, "rough_gram", counted)
+    found = solve_cones(program, gated)
+    assert calls
+    assert found.solver == "newton"
+    assert certify(program, found).error <= 1e-8
+    assert certify(program, found).objective == pytest.approx(_interior(program, monkeypatch), rel=1e-7)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e5])
