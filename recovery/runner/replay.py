@@ -32,6 +32,9 @@ RESIDUALS = {
 """Errors of a solution, and up to where one is as good as another: how far below depends on the path of the solver."""
 FITTED = {"max_deviation", "absolute_distance", "test_distance"}
 """What is measured of a solution's weights: a gap leaves them free to move."""
+COUNTED, FEW = {"active_groups"}, 0.05
+"""Counts of weights that are not next to nothing: a gap leaves one of them, or this share, on either side.
+Of a single neuron it leaves none."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,9 @@ class Difference:
     @property
     def rounding(self) -> bool:
         """Whether it is explained by floating-point rounding."""
+        if self.column in COUNTED and self.moved and self.stored and self.again:
+            few = max(1.0, FEW * max(self.stored, self.again))
+            return min(self.stored, self.again) > 1 and abs(self.stored - self.again) <= few
         if not (isinstance(self.stored, float) and isinstance(self.again, float)):
             return False
         free = max(ABSOLUTE, self.moved if self.column in FITTED else 0.0)

@@ -30,6 +30,24 @@ def test_residuals_may_differ_as_long_as_both_are_small():
     assert not differences(stored, stored | {"objective": 5e-7}, columns)[0].rounding
 
 
+def test_a_gap_leaves_few_weights_on_either_side_of_next_to_nothing() -> None:
+    columns = select("gap", "objective", "active_groups")
+    stored = {"status": "ok", "error_type": None, "gap": 8e-9, "objective": 1e-6, "active_groups": 34}
+
+    def explained(again: int, first: int = 34, gap: float = 8e-9) -> bool:
+        row = stored | {"active_groups": first, "gap": gap}
+        (found,) = differences(row, row | {"active_groups": again}, columns)
+        return found.rounding
+
+    assert explained(33)
+    assert explained(2, first=3)
+    assert explained(97, first=100)
+    assert not explained(31)
+    assert not explained(1, first=2)
+    assert not explained(0, first=2)
+    assert not explained(33, gap=1e-3)
+
+
 def test_distances_may_differ_as_far_as_the_gaps_let_the_fits_move() -> None:
     """Objective 1e-6 and gap 2e-9: the fit is within 6e-8 of the optimum's."""
     columns = COLUMNS | {"absolute_distance": float, "test_distance": float}
