@@ -42,7 +42,8 @@ LENGTHS, SHORTER, SHORTER_AT_MOST = 12, 0.1, 0.7
 """How often a step is shortened, and to which part of it at least and at most."""
 ROUGH, ROUGH_STEPS, ROUGH_RANK = 0.03, 4, 10
 """Above this error, the first steps of an inner problem have Hessians with faces in the mean, which cost much less; not
-below so many variables a group, where faces differ too much: (100, 5) then takes twice the steps (measured)."""
+below so many variables a group, where faces differ too much: 64 normalised neurons of 4 to 12 variables take 9 922
+steps with it everywhere, 5 514 without (measured)."""
 OUTER_LIMIT, INNER_LIMIT, STEP_LIMIT = 60, 40, 200
 DIGITS = 1e-12
 
