@@ -89,8 +89,7 @@ class PenalizedDescent:
             self.networks.gradient(self.theta, self.gradient)
             if self.proximal:
                 adam.step(self.theta, self.gradient, self.rate)
-                adam.denominator(adam.second[:, :-2], out=work)
-                np.divide(self.penalty * self.rate, work, out=work)
+                np.divide(self.penalty * self.rate, adam.scale.reshape(self.theta.shape)[:, :-2], out=work)
                 W -= np.clip(W, -work, work)
             else:
                 np.sign(W, out=work)

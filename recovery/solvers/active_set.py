@@ -8,15 +8,11 @@ Lawson and Hanson do, which ends. From the rows that were tight at the last poin
 Source: Lawson and Hanson, Solving Least Squares Problems (1974), chapter 23.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import numpy as np
-from numba import njit
 
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
 from recovery.types import Array, Index, Mask
 
-F = TypeVar("F", bound=Callable[..., Any])
 INDEPENDENT = 1e-12
 """A row whose square off the span of the others is below this share of it depends on them."""
 ROUNDING = 1e-11
@@ -25,15 +21,8 @@ ENTERING = 0.5
 """The share of the directions left that rows may take at once (measured: 0.2 to 0.5 alike, 1 three times slower)."""
 STEPS = 20
 """Steps a row of the cone after which what is handed back is no projection, but still z and its multipliers' part."""
-SUMS_IN_ANY_ORDER = {"reassoc", "contract"}
 
-
-def _compiled(function: F) -> F:
-    """Compile a function at its first call, and keep the code on disk where some folder can be written."""
-    try:
-        return njit(function, cache=True, fastmath=SUMS_IN_ANY_ORDER)
-    except RuntimeError:  # no such folder
-        return njit(function, fastmath=SUMS_IN_ANY_ORDER)
+_compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 
 @_compiled

@@ -102,24 +102,22 @@ class Empirical:
     """
 
     def __init__(self, X: Array, Y: Array, k: int, factor: float, dtype: type[np.floating] = np.float64) -> None:
+        from recovery.training.passes import backward, forward
+
+        self.forward, self.backward = forward, backward
         self.X = np.ascontiguousarray(X, dtype)
         self.Y = np.ascontiguousarray(Y.T, dtype)
         self.factor = factor
         n, r = Y.shape
-        self.Z, self.G = np.empty((2, k, n), dtype)
-        self.active = np.empty((k, n), np.bool_)
+        self.Z, self.norms = np.empty((k, n), dtype), np.empty(k, dtype)
         self.residual = np.empty((r, n), dtype)
 
     def __call__(self, parameters: Parameters, gradient: Parameters) -> float:
         """The loss at `parameters`; its gradient is written into `gradient`."""
         X, Z, R = self.X, self.Z, self.residual
-        W, V = parameters["W"], parameters["V"]
-        np.matmul(W, X.T, out=Z)
-        np.greater(Z, 0.0, out=self.active)
-        Z *= self.active  # half the time of np.maximum
-        norms = self._norms() if parameters.normalized else None
-        weights = V if norms is None else V * (parameters["gamma"] / norms)[:, None]
-        np.matmul(weights.T, Z, out=R)
+        outer = parameters["V"], parameters.views.get("gamma"), self.norms, SMALLEST_NORM
+        np.matmul(parameters["W"], X.T, out=Z)
+        self.forward(Z, *outer, R)
         R -= self.Y
         if parameters.architecture.skip:
             linear = parameters["w0"] @ X.T
@@ -129,47 +127,6 @@ class Empirical:
         if parameters.architecture.skip:
             np.matmul(R, linear.T, out=gradient["a0"])
             np.matmul(parameters["a0"].T @ R, X, out=gradient["w0"])
-        if norms is None:
-            self._backward(V, gradient)
-        else:
-            self._backward_normalized(V, parameters["gamma"], norms, gradient)
+        self.backward(Z, *outer, R, gradient["V"], gradient.views.get("gamma"))
+        np.matmul(Z, X, out=gradient["W"])
         return loss
-
-    def _norms(self) -> Array:
-        """The norms of the rows of Z, by which a normalised network divides them."""
-        norms: Array = np.sqrt(np.einsum("ij,ij->i", self.Z, self.Z))
-        return np.maximum(norms, SMALLEST_NORM, out=norms)
-
-    def _backward(self, V: Array, gradient: Parameters) -> None:
-        """dV = Z R^T; dW = (1[Z > 0] o (V R)) X."""
-        np.matmul(self.Z, self.residual.T, out=gradient["V"])
-        factor = self._pull_back(V)
-        np.matmul(self.G, self.X, out=gradient["W"])
-        if factor is not None:
-            gradient["W"][...] *= factor[:, None]
-
-    def _backward_normalized(self, V: Array, gamma: Array, norms: Array, gradient: Parameters) -> None:
-        """With u = z/||z|| and B = V R: dV = gamma U R^T, dgamma = <u, B>, dz = gamma (B - u dgamma)/||z||.
-
-        Below `SMALLEST_NORM` the divisor is constant and the projection term is absent.
-        """
-        dV = gradient["V"]
-        np.matmul(self.Z, self.residual.T, out=dV)
-        dV /= norms[:, None]
-        np.einsum("ij,ij->i", dV, V, out=gradient["gamma"])
-        factor = self._pull_back(V)
-        along = gradient["gamma"] if factor is None else dV[:, 0]
-        self.Z *= np.where(norms > SMALLEST_NORM, along / norms, 0.0)[:, None]
-        self.G -= self.Z
-        np.matmul(self.G, self.X, out=gradient["W"])
-        gradient["W"][...] *= (gamma / norms if factor is None else factor * gamma / norms)[:, None]
-        dV *= gamma[:, None]
-
-    def _pull_back(self, V: Array) -> Array | None:
-        """G = 1[Z > 0] o (V R), or for r = 1 without the factor V, which is returned: one pass over G less."""
-        if V.shape[1] == 1:
-            np.multiply(self.active, self.residual, out=self.G)
-            return V[:, 0]
-        np.matmul(V, self.residual, out=self.G)
-        self.G *= self.active
-        return None

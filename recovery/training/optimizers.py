@@ -3,7 +3,6 @@
 A rule owns its state (moments, a step count) and its scratch memory; the rate of each step comes from a schedule.
 """
 
-import math
 from typing import Protocol
 
 import numpy as np
@@ -65,40 +64,26 @@ class Adam:
         betas: tuple[float, float] = (0.9, 0.999),
         epsilon: float = 1e-8,
     ) -> None:
+        from recovery.training.passes import adam
+
+        self.move = adam
         self.weight_decay, self.betas, self.epsilon = weight_decay, betas, epsilon
         self.count = 0
         self.first: Array = np.empty(0)
         self.second: Array = np.empty(0)
-        self.scratch: Array = np.empty(0)
+        self.scale: Array = np.empty(0)
 
     def step(self, theta: Array, gradient: Array, rate: float | Array) -> None:
-        """Move `theta` in place; an array of rates must broadcast against theta: several networks side by side."""
-        b1, b2 = self.betas
-        if self.first.shape != theta.shape:
-            self.first, self.second, self.scratch = np.zeros((3, *theta.shape), theta.dtype)
-        work = self.scratch
-        if self.weight_decay and self.decoupled:
-            theta *= 1.0 - rate * self.weight_decay
-        elif self.weight_decay:
-            gradient = gradient + self.weight_decay * theta
-        self.count += 1
-        np.multiply(gradient, 1.0 - b1, out=work)
-        self.first *= b1
-        self.first += work
-        np.multiply(gradient, gradient, out=work)
-        work *= 1.0 - b2
-        self.second *= b2
-        self.second += work
-        self.denominator(self.second, out=work)
-        np.divide(self.first, work, out=work)
-        work *= rate / (1.0 - b1**self.count)
-        theta -= work
+        """Move `theta` in place; an array of rates has one for as many entries each: several networks side by side.
 
-    def denominator(self, second: Array, out: Array) -> None:
-        """Write sqrt(s / (1 - b2^t)) + eps of the last step into `out`, for s or a part of it."""
-        np.sqrt(second, out=out)
-        out *= 1.0 / math.sqrt(1.0 - self.betas[1] ** self.count)
-        out += self.epsilon
+        Afterwards `scale` is sqrt(s / (1 - b2^t)) + eps.
+        """
+        if self.first.size != theta.size:
+            self.first, self.second, self.scale = np.zeros((3, theta.size), theta.dtype)
+        self.count += 1
+        state = theta.ravel(), gradient.ravel(), self.first, self.second, self.scale
+        rates = np.asarray(rate, theta.dtype).ravel()
+        self.move(*state, rates, self.weight_decay, self.decoupled, self.betas, self.count, self.epsilon)
 
     def reset(self) -> None:
         self.count = 0

@@ -121,3 +121,29 @@ def test_parameters_share_memory_and_the_outer_layer_is_last():
 def test_an_architecture_without_a_trained_form_names_those_that_have_one():
     with pytest.raises(ParameterError, match="relu, relu_skip, relu_norm"):
         ARCHITECTURES["relu_norm_skip"].require("trained")
+
+
+@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_what_is_no_number_does_not_pass_for_a_dead_neuron(name, wrong):
+    """Of a neuron with NaN or infinity no row is positive or negative; its loss must say so, or training goes on."""
+    rng = np.random.default_rng(7)
+    X = np.abs(rng.standard_normal((N, D)))
+    parameters = start(name, 1)
+    parameters["W"][0] = wrong
+    parameters["V"][0] = 1.0
+    with np.errstate(invalid="ignore"):
+        assert not np.isfinite(Empirical(X, X[:, :1], K, 1.0)(parameters, parameters.like()))
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_zero_rows_integers_and_a_neuron_without_a_direction(name):
+    """No row of zeros is active, and a neuron of zeros has no derivative: 0 is not positive."""
+    X = np.array([[0, 0], [3, -4], [0, 0], [2, 2], [2, 2]])
+    parameters = initialize(np.random.default_rng(8), TRAINED[name], 3, 2, 1)
+    parameters["W"][...] = [[1.0, 1.0], [0.0, 0.0], [-1.0, 2.0]]
+    gradient = parameters.like()
+    loss = Empirical(X, X[:, :1], 3, 1.0)(parameters, gradient)
+    assert loss == pytest.approx(np.sum((formula(parameters, X) - X[:, :1]) ** 2), rel=1e-14)
+    assert not gradient["W"][1].any()
+    assert gradient["V"][1] == 0.0
