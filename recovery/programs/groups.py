@@ -8,15 +8,17 @@ two matrix products of size n x r x p. Source: P1, (11)-(17), (24).
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.programs.orthonormal import UNEVEN, orthonormal_transforms
 from recovery.programs.projection_norms import projection_norms
-from recovery.programs.projection_sums import ProjectionSums
 from recovery.types import Array, Index, Mask
+
+if TYPE_CHECKING:
+    from recovery.programs.projection_sums import ProjectionSums
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,9 @@ class Groups:
         return [None, None]
 
     @cached_property
-    def _projections(self) -> ProjectionSums:
+    def _projections(self) -> "ProjectionSums":
+        from recovery.programs.projection_sums import ProjectionSums
+
         assert self.transforms is not None
         return ProjectionSums(self.base, self.patterns, self.transforms)
 
@@ -180,13 +184,13 @@ class Groups:
         blocks = [self.block(int(g)) for g in chosen]
         return blocks[0] if len(blocks) == 1 else np.hstack(blocks) if blocks else np.empty((self.n, 0))
 
-    def weighted_gram(self, chosen: Index, c: Array) -> Array:
-        """sum_g c_g A_g A_g^T over the chosen groups, c >= 0; shape (n, n).
+    def weighted_gram(self, chosen: Index, c: Array, close: float = 0.0) -> Array:
+        """sum_g c_g A_g A_g^T over the chosen groups, c >= 0; shape (n, n). For `close`, see `ProjectionSums`.
 
         Without transforms this is (B B^T) o (D diag(c) D^T), at n^2 flops a group whatever r is.
         """
         if self.transforms is not None:
-            return self._projections.weighted(chosen, c)
+            return self._projections.weighted(chosen, c, close)
         return self._hadamard(chosen, c)
 
     def rough_gram(self, chosen: Index, c: Array) -> Array:

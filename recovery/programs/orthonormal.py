@@ -83,8 +83,8 @@ def _fill(T: Array, U: Array, patterns: Mask) -> None:
 
 
 def _from_cholesky(T: Array, rows: Array) -> bool:
-    factor, failed = dpotrf(rows.T @ rows)
+    factor, failed = dpotrf((rows.T @ rows).T, lower=1, overwrite_a=1)  # in Fortran order it is not copied
     if failed or np.diagonal(factor).min(initial=1.0) < CHOLESKY_PIVOT:
         return False
-    T[:] = dtrtri(factor)[0]
+    T[:] = dtrtri(factor, lower=1, overwrite_c=1)[0].T
     return True

@@ -1,27 +1,38 @@
 """sum_g c_g A_g A_g^T of groups with orthonormal columns: A_g A_g^T is a projection, kept once it is computed.
 
 Newton's method asks for such a sum at every step, and mostly over the same groups. A projection lives on the rows of
-its pattern, so its lower triangle there is an eighth of n^2, and adding it costs little more than reading it.
+its pattern, so that its upper triangle there is an eighth of n^2, and adding it costs little more than reading it.
 """
 
 import copy
 
 import numpy as np
-from scipy.sparse._sparsetools import csc_matvec
 
+from recovery.compiled import compiled
 from recovery.types import Array, Index, Mask
 
 KEPT = 2**24
-"""Entries kept at most, 12 bytes each; projections beyond are computed whenever they are asked for."""
+"""Entries kept at most, 8 bytes each; projections beyond are computed whenever they are asked for."""
+
+
+@compiled()
+def add_block(K: Array, rows: Index, block: Array, weight: float) -> None:
+    """Add the upper triangle of `block` (m, m), times `weight`, to K (n, n) at `rows` (m,), which ascend."""
+    for i in range(len(rows)):
+        row, part = K[rows[i]], block[i]
+        for j in range(i, len(rows)):
+            row[rows[j]] += weight * part[j]
 
 
 class ProjectionSums:
     """Weighted sums of the projections on range(D_g B T_g), for B (n, r), patterns (n, p) and T (p, r, r)."""
 
     def __init__(self, base: Array, patterns: Mask, transforms: Array) -> None:
+        n, p = patterns.shape
         self._base, self._patterns, self._transforms = base, patterns, transforms
-        self._kept: dict[int, tuple[Index, Array]] = {}
-        self._names = np.arange(patterns.shape[1])
+        self._kept: dict[int, tuple[Index, Array | None]] = {}
+        self._names = np.arange(p)
+        self._held, self._sum = np.zeros(p), np.zeros((n, n))
 
     def among(self, some: Index) -> "ProjectionSums":
         """The sums over some of these groups, numbered anew; what either computes, both have."""
@@ -29,32 +40,35 @@ class ProjectionSums:
         part._names = self._names[some]
         return part
 
-    def weighted(self, chosen: Index, c: Array) -> Array:
-        """sum_g c_g A_g A_g^T over the chosen groups; shape (n, n)."""
-        n = self._base.shape[0]
-        h, ends = np.zeros(n * n), np.zeros(2, dtype=np.int32)
-        for i, g in enumerate(self._names[chosen].tolist()):
-            places, values = self._kept.get(g) or self._half(g)
-            ends[1] = len(values)
-            csc_matvec(
-                n * n, 1, ends, places, values, c[i : i + 1], h
-            )  # h[places] += c_i values, twice as fast as np.add.at
-        H = h.reshape(n, n)
-        return H + H.T
+    def weighted(self, chosen: Index, c: Array, close: float = 0.0) -> Array:
+        """sum_g c_g A_g A_g^T over the chosen groups, c > 0; shape (n, n).
 
-    def _half(self, g: int) -> tuple[Index, Array]:
-        """Flat places and values of the lower triangle of A_g A_g^T, its diagonal halved: the mirror adds the rest."""
-        n = self._base.shape[0]
-        rows = np.flatnonzero(self._patterns[:, g]).astype(np.int32)
-        k = len(rows)
+        Weights within the share `close` of those of the sum before may stay what they were there.
+        """
+        wanted = np.zeros(len(self._held))
+        wanted[self._names[chosen]] = c
+        other = np.abs(wanted - self._held) > close * np.maximum(wanted, self._held)
+        if np.count_nonzero(other) >= len(chosen):
+            self._held[:], self._sum[:] = 0.0, 0.0
+            other = wanted > 0
+        changes = np.flatnonzero(other)
+        for g, change in zip(changes.tolist(), (wanted - self._held)[changes].tolist(), strict=True):
+            rows, P = self._kept.get(g) or self._projection(g)
+            if P is None:
+                self._sum[rows, rows] += change
+            else:
+                add_block(self._sum, rows, P, change)
+        self._held[changes] = wanted[changes]
+        H = self._sum + self._sum.T
+        H[np.diag_indices_from(H)] *= 0.5
+        return H
+
+    def _projection(self, g: int) -> tuple[Index, Array | None]:
+        """The rows of pattern g and A_g A_g^T on them; None for the identity."""
+        rows = np.flatnonzero(self._patterns[:, g])
+        whole = len(rows) <= self._base.shape[1] and np.any(self._transforms[g], axis=0).sum() == len(rows)
         Q = self._base[rows] @ self._transforms[g]
-        if k <= Q.shape[1] and np.any(self._transforms[g], axis=0).sum() == k:  # the whole space of its rows
-            found = rows * (n + 1), np.full(k, 0.5)
-        else:
-            lower = np.tri(k, dtype=np.bool_)
-            P = Q @ Q.T
-            P[np.arange(k), np.arange(k)] *= 0.5
-            found = np.add.outer(rows * n, rows)[lower], P[lower]
-        if sum(len(values) for _, values in self._kept.values()) + len(found[0]) <= KEPT:
+        found = rows, None if whole else Q @ Q.T
+        if sum(len(some) ** 2 for some, P in self._kept.values() if P is not None) + len(rows) ** 2 <= KEPT:
             self._kept[g] = found
         return found

@@ -215,12 +215,3 @@ def project_each(
         guess = tight[g], L, counts[g], known[g]
         counts[g] = project(rows[at], signs[g], norms[at], Z[i], *guess, enough, points[i], mu[g])
         known[g] |= keep
-
-
-@_compiled
-def add_block(K: Array, rows: Index, block: Array) -> None:
-    """Add the upper triangle of `block` (m, m) to K (n, n) at `rows` (m,), which ascend."""
-    for i in range(len(rows)):
-        row, part = K[rows[i]], block[i]
-        for j in range(i, len(rows)):
-            row[rows[j]] += part[j]

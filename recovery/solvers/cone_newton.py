@@ -241,7 +241,7 @@ class ConeNewton:
             H = self.program.groups.rough_gram(self.own[groups], s * shares)
             along = self.cones.weights(groups, units) @ self.base.T
             along *= self.signed[groups] * np.sqrt(s * threshold)[:, None]
-            H += along.T @ along
+            H = (H + along.T @ along).T
         else:
             columns = self.cones.columns(groups, units, np.sqrt(1.0 - threshold))
             columns *= np.repeat(self.signed[groups], freedom, axis=0)

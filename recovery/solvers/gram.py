@@ -9,7 +9,7 @@ from scipy.linalg.blas import dsyrk, dtrmm
 from scipy.linalg.lapack import dtrtri
 
 from recovery.programs.groups import Groups
-from recovery.solvers.active_set import add_block
+from recovery.programs.projection_sums import add_block
 from recovery.types import Array, Index
 
 DENSE = 20
@@ -48,7 +48,7 @@ class Gram:
         for factor, rows in zip(both, self._rows, strict=True):
             Z = self._columns.take(rows, axis=1, mode="clip")
             dtrmm(1.0, factor.T, Z.T, side=1, lower=0, trans_a=1, overwrite_b=1)
-            add_block(K, rows, dsyrk(1.0, Z.T, lower=1).T)
+            add_block(K, rows, dsyrk(1.0, Z.T, lower=1).T, 1.0)
         return U, K
 
 

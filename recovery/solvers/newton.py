@@ -33,6 +33,8 @@ a norm in the step before, and than LEAST_REACH of the bound, if at most the sha
 ROUGH, ROUGH_STEPS = 0.03, 6
 """Above this gap, the first steps of an inner problem have Hessians with projections in the mean, which cost much less.
 Where rows are uneven or of low rank these are poor, and the later steps have the true ones."""
+CLOSE = 0.1
+"""Weights of groups in a Hessian may stay what they were in the one before, if they have changed by less than this."""
 LONGEST_STEP = 1e5
 PULL = 1e-2
 PULL_DECAY = 5.0
@@ -244,20 +246,23 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough
     """-H^{-1} grad phi, H rough or true; a singular H (few active directions) is shifted."""
     groups, s = program.groups, state.s
     pull = s * program.penalty / point.norms
-    gram = groups.rough_gram if rough else groups.weighted_gram
-    H = gram(point.active, s * (1.0 - pull))
+    c = s * (1.0 - pull)
+    H = groups.rough_gram(point.active, c) if rough else groups.weighted_gram(point.active, c, CLOSE)
     images = point.images * np.sqrt(s * pull)
     H += images @ images.T  # of a matrix and itself: BLAS does half the work
-    return descent(H, state.pull + (0.0 if program.interpolates else 1.0), point.gradient)
+    return descent(H.T, state.pull + (0.0 if program.interpolates else 1.0), point.gradient)
 
 
 def descent(H: Array, shift: float, gradient: Array) -> Array | None:
-    """-(H + shift I)^{-1} gradient from the lower triangle of H, which is changed; a singular one is shifted more."""
+    """-(H + shift I)^{-1} gradient from the lower triangle of H, which is changed; a singular one is shifted more.
+
+    H in Fortran order is factored as it lies; another order costs half as much again.
+    """
     mean = float(np.trace(H)) / len(H)
     shift = shift + 1e-15 * mean
     for _ in range(6):
         H[np.diag_indices_from(H)] += shift
-        factor, failed = dpotrf(H, lower=1)
+        factor, failed = dpotrf(H, lower=1, clean=0)
         if not failed:
             return -dpotrs(factor, gradient, lower=1)[0]
         shift = 100 * max(shift, 1e-14 * mean)

@@ -189,7 +189,7 @@ def _on_face(
         moved = _newton(E, x, lam, point, starts, lengths)
         if moved is None:
             return None, stay
-        stay = np.add.reduceat(x * moved[0], starts) > 0
+        stay = np.minimum(np.add.reduceat(x * moved[0], starts), np.add.reduceat(moved[0] ** 2, starts)) > 0
         if not stay.all():
             return None, stay
         x, lam = moved

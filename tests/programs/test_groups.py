@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recovery.instances.patterns import unique_patterns
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
+from recovery.programs.projection_sums import add_block
 
 
 def some_groups(architecture, seed, n=14, d=4):
@@ -14,6 +15,7 @@ def some_groups(architecture, seed, n=14, d=4):
     return X, ARCHITECTURES[architecture].groups(X, unique_patterns(X, [X @ rng.standard_normal((d, 9)) >= 0]))
 
 
+@settings(deadline=None)  # the first sum of projections is compiled
 @given(st.sampled_from(list(ARCHITECTURES)), st.integers(0, 1000), st.integers(2, 12), st.integers(1, 6))
 def test_products_equal_those_of_the_blocks(architecture, seed, n, d):
     _, groups = some_groups(architecture, seed, n, d)
@@ -35,6 +37,19 @@ def test_sums_of_projections_do_not_depend_on_what_is_kept(room, monkeypatch):
     for weights in c:
         expected = np.einsum("g,gnm->nm", weights, [A @ A.T for A in map(groups.block, range(groups.count))])
         assert np.allclose(groups.weighted_gram(np.arange(groups.count), weights), expected, atol=1e-13)
+
+
+def test_weights_close_to_those_before_may_stay_and_others_may_not():
+    _, groups = some_groups("relu_norm", 3, n=12, d=7)
+    rng, c = np.random.default_rng(0), np.ones(groups.count)
+    for spread in (0.0, 0.02, 0.02, 0.5, 0.02, 3.0, 0.02):
+        c = c * np.exp(spread * rng.standard_normal(groups.count))
+        chosen = np.flatnonzero(rng.random(groups.count) < 0.8)
+        exact = np.einsum("g,gnm->nm", c[chosen], [A @ A.T for A in map(groups.block, chosen)])
+        near = groups.weighted_gram(chosen, c[chosen], 0.1)
+        for difference in (near - 0.9 * exact, exact / 0.9 - near):
+            assert np.linalg.eigvalsh(difference).min() >= -1e-12
+        assert np.allclose(groups.weighted_gram(chosen, c[chosen]), exact, atol=1e-12)
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -111,3 +126,12 @@ def test_duplicates_are_groups_of_equal_operators():
     groups = ARCHITECTURES["relu_skip"].groups(X, patterns)
     assert groups.duplicates_of(0).tolist() == [2]
     assert groups.duplicates_of(1).tolist() == [3]
+
+
+def test_blocks_are_added_at_their_rows():
+    rng = np.random.default_rng(0)
+    K, block, rows = np.zeros((9, 9)), rng.standard_normal((4, 4)), np.array([1, 2, 5, 8])
+    expected = np.zeros((9, 9))
+    expected[np.ix_(rows, rows)] = np.triu(0.5 * block)
+    add_block(K, rows, block, 0.5)
+    assert (expected == K).all()

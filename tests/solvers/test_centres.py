@@ -9,7 +9,6 @@ from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
 from recovery.solvers import centres, cones
-from recovery.solvers.active_set import add_block
 from recovery.solvers.centres import _inside, find_centres
 from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic import solve_conic
@@ -142,12 +141,3 @@ def test_a_row_left_out_that_is_violated_comes_back(monkeypatch: pytest.MonkeyPa
     second = certify(program, solve_cones(program))
     assert second.error < 1e-8
     assert second.objective == pytest.approx(expected, rel=1e-7)
-
-
-def test_blocks_are_added_at_their_rows() -> None:
-    rng = np.random.default_rng(0)
-    K, block, rows = np.zeros((9, 9)), rng.standard_normal((4, 4)), np.array([1, 2, 5, 8])
-    expected = np.zeros((9, 9))
-    expected[np.ix_(rows, rows)] = np.triu(block)
-    add_block(K, rows, block)
-    assert (expected == K).all()
