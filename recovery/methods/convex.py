@@ -43,7 +43,7 @@ LOWER = 1e-7
 
 def exact_cost(n: int, d: int) -> float:
     """A guess of the seconds that an exact program with noise takes, as `Method.cost`."""
-    return 2e-3 + 3e-7 * n * max(n, 50) * (d + 40)
+    return 2e-3 + 2e-7 * n * max(n, 50) * (d + 100)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,14 @@ def _timed(
     rng = random.Random(0)
     samples = [[_Samples(stratum, rng) for stratum in strata] for strata in kinds]
     waiting = sorted((stratum.guess, k, i) for k, strata in enumerate(kinds) for i, stratum in enumerate(strata))
-    time_one(kinds[waiting[0][1]][0].trials[0], seconds)  # starts the process
+    dearest_first = sorted((strata[0].trials[0] for strata in kinds), key=cost, reverse=True)
+
+    def start() -> None:
+        """Start the process, and let it load what each kind needs."""
+        for trial in dearest_first:
+            time_one(trial, seconds)
+
+    start()
     end = time.monotonic() + seconds
     half = end - seconds / 2
 
@@ -119,6 +126,7 @@ def _timed(
 
     def take(k: int, i: int) -> bool:
         """Time one more trial of a stratum; False where it is known to be too dear, or none is left."""
+        nonlocal end, half
         one, left = samples[k][i], end - time.monotonic()
         ratio = one.ratio if one.seconds else ratios(k).get(i - 1, 0.0)
         while one.waiting and ratio * cost(one.waiting[-1]) > left:
@@ -127,8 +135,11 @@ def _timed(
             return False
         trial = one.waiting.pop()
         took = time_one(trial, max(left, SHORTEST))
-        if took is None:  # it takes longer than that
+        if took is None:  # it takes longer than that, and its process is lost
             took = max(left, cost(trial) * _ratio(kinds[k], ratios(k), i))
+            lost = time.monotonic()
+            start()
+            end, half = (moment + time.monotonic() - lost for moment in (end, half))
         one.seconds.append(took)
         one.guesses.append(cost(trial))
         return True
@@ -172,9 +183,10 @@ def trial_seconds(trial: Trial, limit: float) -> float | None:
 def _kinds(trials: Sequence[Trial]) -> list[list[Trial]]:
     """Trials that differ in their size alone, or by their methods' classes where there are too many such."""
     for name in (repr, lambda method: type(method).__name__):
-        kinds: dict[tuple[str, str, bool], list[Trial]] = {}
+        kinds: dict[tuple[str, str, str, bool], list[Trial]] = {}
         for cell, group in groupby(trials, lambda trial: trial.cell):
-            key = name(cell.method), str(cell.architecture), cell.setting.noise > 0
+            setting = cell.setting
+            key = name(cell.method), str(cell.architecture), setting.patterns.kind, setting.noise > 0
             kinds.setdefault(key, []).extend(group)
         if len(kinds) <= MOST_KINDS:
             break
