@@ -110,14 +110,8 @@ def _timed(
     rng = random.Random(0)
     samples = [[_Samples(stratum, rng) for stratum in strata] for strata in kinds]
     waiting = sorted((stratum.guess, k, i) for k, strata in enumerate(kinds) for i, stratum in enumerate(strata))
-    dearest_first = sorted((strata[0].trials[0] for strata in kinds), key=cost, reverse=True)
-
-    def start() -> None:
-        """Start the process, and let it load what each kind needs."""
-        for trial in dearest_first:
-            time_one(trial, seconds)
-
-    start()
+    for trial in sorted((strata[0].trials[0] for strata in kinds), key=cost, reverse=True):
+        time_one(trial, seconds)  # starts the process, and loads what its kind needs
     end = time.monotonic() + seconds
     half = end - seconds / 2
 
@@ -126,7 +120,6 @@ def _timed(
 
     def take(k: int, i: int) -> bool:
         """Time one more trial of a stratum; False where it is known to be too dear, or none is left."""
-        nonlocal end, half
         one, left = samples[k][i], end - time.monotonic()
         ratio = one.ratio if one.seconds else ratios(k).get(i - 1, 0.0)
         while one.waiting and ratio * cost(one.waiting[-1]) > left:
@@ -135,11 +128,8 @@ def _timed(
             return False
         trial = one.waiting.pop()
         took = time_one(trial, max(left, SHORTEST))
-        if took is None:  # it takes longer than that, and its process is lost
+        if took is None:  # it takes longer than that
             took = max(left, cost(trial) * _ratio(kinds[k], ratios(k), i))
-            lost = time.monotonic()
-            start()
-            end, half = (moment + time.monotonic() - lost for moment in (end, half))
         one.seconds.append(took)
         one.guesses.append(cost(trial))
         return True

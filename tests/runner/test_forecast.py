@@ -70,6 +70,23 @@ def test_a_trial_that_hangs_or_dies_is_no_trial_to_wait_for(tmp_path: Path) -> N
         assert found.seconds >= 0.0
 
 
+def test_what_a_kind_of_trial_loads_is_in_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first trial of each law of patterns takes longer; each of them counts as a kind of its own."""
+    laws = {"patterns.kind": ["sampled", "exhaustive"]}
+    some = list(load(write_config(tmp_path, axes=AXES | laws)).trials())
+    machine, loaded = Machine(1.0, 1.0, monkeypatch), set()
+
+    def first_is_slow(trial: Trial, limit: float) -> float | None:
+        kind, took = trial.cell.setting.patterns.kind, machine.time(trial, limit)
+        late = 0.0 if kind in loaded else 3.0
+        loaded.add(kind)
+        return None if took is None else took + late
+
+    found = time_some(some, 5.0, first_is_slow)
+    assert loaded == {"sampled", "exhaustive"}
+    assert found.seconds == pytest.approx(sum(map(machine.seconds, some)))
+
+
 def test_rounds_to_come_are_as_dear_as_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recovery.runner.forecast.time_some", lambda some: Timing(float(len(some)), 1, 1.0))
     sampling = {"kind": "boundary", "rounds": 3, "budget": 1000}
