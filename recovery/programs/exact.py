@@ -148,7 +148,7 @@ class ExactProgram(Program):
         if self.groups.transforms is None:
             return np.linalg.norm(b, axis=1)
         own = self.group(chosen)
-        q = np.matmul(b[:, None, :], self.groups.transforms[own])[:, 0]
+        q = self.groups.group_pulls(b, own)
         result = np.linalg.norm(q, axis=1)
         partial = np.flatnonzero(~self.groups.dimensions(own).all(axis=1))
         if len(partial):

@@ -19,6 +19,7 @@ from recovery.types import Array, Index, Mask
 
 if TYPE_CHECKING:
     from recovery.programs.projection_sums import ProjectionSums
+    from recovery.programs.transformed import Transformed
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,14 @@ class Groups:
         return orthonormal_transforms(self.base, self.patterns) if self.orthonormal else None
 
     @cached_property
+    def _transformed(self) -> "Transformed | None":
+        if self.transforms is None:
+            return None
+        from recovery.programs.transformed import Transformed
+
+        return Transformed(self.transforms)
+
+    @cached_property
     def _seen(self) -> Mask:
         if self.transforms is None:
             return np.ones((self.count, self.rank), dtype=np.bool_)
@@ -118,8 +127,9 @@ class Groups:
         kept[: int(self.linear)] = True
         groups = Groups(self.base, self.patterns[:, kept], self.coordinates, self.linear, self.orthonormal, self.slope)
         groups.__dict__["base_gram"] = self.base_gram
-        if "transforms" in self.__dict__ and self.transforms is not None:
-            groups.__dict__["transforms"] = self.transforms[kept]
+        if "transforms" in self.__dict__ and self._transformed is not None:
+            some = self._transformed.among(kept)
+            groups.__dict__["_transformed"], groups.__dict__["transforms"] = some, some.transforms
             groups.__dict__["_projections"] = self._projections.among(np.flatnonzero(kept))
         return groups
 
@@ -138,9 +148,13 @@ class Groups:
         D = patterns.astype(np.float64)
         return D if self.slope == 0.0 else D + self.slope * ~patterns
 
-    def base_weights(self, W: Array, chosen: Index | slice = slice(None)) -> Array:
-        """V_g = T_g w_g for the chosen groups: what multiplies B."""
-        return W if self.transforms is None else np.matmul(self.transforms[chosen], W[:, :, None])[:, :, 0]
+    def base_weights(self, W: Array, chosen: Index | None = None) -> Array:
+        """V_g = T_g w_g of the chosen groups, else of all: what multiplies B; (k, r)."""
+        return W if self._transformed is None else self._transformed.base_weights(W, chosen)
+
+    def group_pulls(self, B: Array, chosen: Index | None = None) -> Array:
+        """T_g^T b_g of the chosen groups, else of all: the pulls on w_g of pulls b_g on V_g; (k, r)."""
+        return B if self._transformed is None else self._transformed.group_pulls(B, chosen)
 
     def adjoint(self, lam: Array) -> Array:
         """A_g^T lam for every g; shape (p, r), read only. Costs 2 n r p flops, and none for the last lam again.
@@ -150,9 +164,7 @@ class Groups:
         last, known = self._last
         if last is not None and np.array_equal(last, lam):
             return known
-        G = ((self.base * lam[:, None]).T @ self.D).T
-        if self.transforms is not None:
-            G = np.matmul(G[:, None, :], self.transforms)[:, 0]
+        G = self.group_pulls(self.D.T @ (self.base * lam[:, None]))
         G.flags.writeable = False
         self._last[:] = lam.copy(), G
         return G
@@ -205,7 +217,7 @@ class Groups:
         p, q = E.mean(axis=0), self.rank / self.n
         a = np.maximum(p - q, 0.0) / (p**2 * max(1.0 - q, 1.0 / self.n))
         H = self._hadamard(chosen, c * a)
-        H[np.diag_indices_from(H)] += E @ (c * (np.minimum(q / p, 1.0) - a * q))
+        np.einsum("ii->i", H)[:] += E @ (c * (np.minimum(q / p, 1.0) - a * q))
         return H
 
     def _hadamard(self, chosen: Index, c: Array) -> Array:

@@ -1,14 +1,17 @@
 """Orthonormal bases U_j of range(D_j X), kept as D_j U T_j with one base U and small transforms T_j.
 
 U holds the left singular vectors of X, so range(D_j X) = range(D_j U) and the conditioning of X (a column scaled by
-1e-8, say) never enters. T_j comes from a Cholesky factor of U^T D_j U where that is well conditioned, else from the
-singular value decomposition of D_j U: D_j U = P S V^T gives T_j = V S^{-1} on the rank of D_j U, zero columns beyond.
+1e-8, say) never enters. Which basis it is must not depend on how it was found, since weights are coordinates in it. If
+D_j U has full column rank, it is that of its QR decomposition, from a Cholesky factor of U^T D_j U where that is well
+conditioned; if it has full row rank, and fewer rows, it is the unit vectors of these rows. Only where the rank is below
+both, a singular value decomposition D_j U = P S V^T leaves a choice: T_j = V S^{-1}, zero columns beyond the rank.
 """
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs
 
-from recovery.types import Array, Mask
+from recovery.types import Array, Index, Mask
 
 RANK_TOLERANCE = 1e-10
 """Singular values below this fraction of the largest count as zero (the columns of U have norm 1)."""
@@ -19,6 +22,8 @@ SURE = 1e-8
 CHOLESKY_PIVOT = 1e-2
 """Smallest diagonal of the Cholesky factor that is trusted: orthonormality is then lost by about 1e-12 at most."""
 CHUNK_BYTES = 64 * 2**20
+PAIRS = 512
+"""Products of two columns of U that are formed at once."""
 
 
 def orthonormal_base(X: Array) -> tuple[Array, Array]:
@@ -65,26 +70,44 @@ def _directions(rows: Array, tolerance: float) -> int:
 def orthonormal_transforms(U: Array, patterns: Mask) -> Array:
     """T (p, r, r) such that the non-zero columns of D_j U T_j are an orthonormal basis of range(D_j U)."""
     r, p = U.shape[1], patterns.shape[1]
-    T = np.zeros((p, r, r))
-    size = max(1, CHUNK_BYTES // max(1, 8 * r * r))
-    for start in range(0, p if r else 0, size):  # LAPACK complains of matrices without columns
-        _fill(T[start : start + size], U, patterns[:, start : start + size])
+    T, sound = np.zeros((p, r, r)), np.zeros(p, dtype=np.bool_)
+    tall = np.flatnonzero(patterns.sum(axis=0) >= r) if r else np.arange(0)
+    size = max(1, CHUNK_BYTES // (4 * (r + 1) ** 2))
+    for start in range(0, len(tall), size):
+        some = tall[start : start + size]
+        sound[some] = _from_cholesky(T, U, patterns, some)
+    for j in np.flatnonzero(~sound) if r else ():  # LAPACK complains of matrices without columns
+        part = _of_rows(U[patterns[:, j]])
+        T[j], T[j, :, : part.shape[1]] = 0.0, part
     return T
 
 
-def _fill(T: Array, U: Array, patterns: Mask) -> None:
-    for j in range(patterns.shape[1]):
-        rows = U[patterns[:, j]]
-        if rows.shape[0] >= rows.shape[1] and _from_cholesky(T[j], rows):
-            continue
-        _, s, Vt = np.linalg.svd(rows, full_matrices=False)
-        rank = int(np.count_nonzero(s > RANK_TOLERANCE))
-        T[j, :, :rank] = Vt[:rank].T / s[:rank]
+def _of_rows(rows: Array) -> Array:
+    """T (r, rank) of the rows (m, r) of one pattern, the columns of rows @ T being orthonormal."""
+    m, r = rows.shape
+    if 0 < m < r:
+        factor, failed = dpotrf((rows @ rows.T).T, lower=1)
+        if not failed and np.diagonal(factor).min() >= CHOLESKY_PIVOT:
+            return dpotrs(factor, rows, lower=1)[0].T
+    P, s, Vt = np.linalg.svd(rows, full_matrices=False)
+    rank = int(np.count_nonzero(s > RANK_TOLERANCE))
+    T: Array = Vt[:rank].T / s[:rank]
+    if rank == m:
+        return T @ P.T
+    if rank == r:
+        R = np.linalg.qr(rows, mode="r")
+        return solve_triangular(R, np.diag(np.sign(np.diagonal(R))))
+    return T
 
 
-def _from_cholesky(T: Array, rows: Array) -> bool:
-    factor, failed = dpotrf((rows.T @ rows).T, lower=1, overwrite_a=1)  # in Fortran order it is not copied
-    if failed or np.diagonal(factor).min(initial=1.0) < CHOLESKY_PIVOT:
-        return False
-    T[:] = dtrtri(factor, lower=1, overwrite_c=1)[0].T
-    return True
+def _from_cholesky(T: Array, U: Array, patterns: Mask, some: Index) -> Mask:
+    """T_j = L_j^{-T} of U^T D_j U = L_j L_j^T for some patterns, and of which of them that can be trusted."""
+    from recovery.programs.inverse_factors import inverse_factors
+
+    D, columns = np.ascontiguousarray(patterns[:, some].T, dtype=np.float64), np.ascontiguousarray(U.T)
+    i, j = np.tril_indices(len(columns))
+    packed = np.empty((len(some), len(i)))
+    for start in range(0, len(i), PAIRS):
+        pairs = slice(start, start + PAIRS)
+        np.matmul(D, (columns[i[pairs]] * columns[j[pairs]]).T, out=packed[:, pairs])
+    return inverse_factors(packed, T, some, CHOLESKY_PIVOT)

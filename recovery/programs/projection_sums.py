@@ -19,9 +19,9 @@ KEPT = 2**24
 def add_block(K: Array, rows: Index, block: Array, weight: float) -> None:
     """Add the upper triangle of `block` (m, m), times `weight`, to K (n, n) at `rows` (m,), which ascend."""
     for i in range(len(rows)):
-        row, part = K[rows[i]], block[i]
-        for j in range(i, len(rows)):
-            row[rows[j]] += weight * part[j]
+        row, part, places = K[rows[i]], block[i, i:], rows[i:]
+        for j in range(len(places)):
+            row[places[j]] += weight * part[j]
 
 
 class ProjectionSums:
@@ -31,7 +31,7 @@ class ProjectionSums:
         n, p = patterns.shape
         self._base, self._patterns, self._transforms = base, patterns, transforms
         self._kept: dict[int, tuple[Index, Array | None]] = {}
-        self._names = np.arange(p)
+        self._names, self._room = np.arange(p), [KEPT]
         self._held, self._sum = np.zeros(p), np.zeros((n, n))
 
     def among(self, some: Index) -> "ProjectionSums":
@@ -69,6 +69,8 @@ class ProjectionSums:
         whole = len(rows) <= self._base.shape[1] and np.any(self._transforms[g], axis=0).sum() == len(rows)
         Q = self._base[rows] @ self._transforms[g]
         found = rows, None if whole else Q @ Q.T
-        if sum(len(some) ** 2 for some, P in self._kept.values() if P is not None) + len(rows) ** 2 <= KEPT:
+        size = 0 if whole else len(rows) ** 2
+        if size <= self._room[0]:
             self._kept[g] = found
+            self._room[0] -= size
         return found

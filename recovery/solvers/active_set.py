@@ -186,32 +186,68 @@ def project(
 
 @_compiled
 def project_each(
+    base: Array,
+    frames: Array,
     rows: Array,
-    norms: Array,
+    sizes: Array,
+    filled: Mask,
     own: Index,
     signs: Array,
+    free: Mask,
     chosen: Index,
     Z: Array,
+    s: float,
+    bound: float,
+    enough: float,
     tight: Index,
     counts: Index,
     factors: Array,
     known: Mask,
     keep: bool,
-    enough: float,
     points: Array,
+    norms: Array,
+    directions: Array,
+    shifts: Array,
     mu: Array,
 ) -> None:
-    """Project row i of Z (k, r) on the cone of group chosen[i]: points (k, r), and mu[chosen[i]] of mu (p, n).
+    """Project row i of Z (k, r) on the cone of group chosen[i], where its norm may be above `bound`.
 
-    Group g has the rows rows[own[g]] (n, r), of norms[own[g]] (n,), with the signs signs[g] (n,); its tight rows are
-    the first counts[g] of tight[g], and factors[g] is theirs where known[g]. keep: whether to keep new factors.
+    norms (k,) are those of the projections, or bounds of what is at most `bound`: group g's last projection, less its
+    point, over the last s is shifts[g], and bounds the next one. points (k, r) are right where norms are above `bound`,
+    and directions[g] are theirs; mu (p, n) are the multipliers over s.
+    Group g has the rows base @ frames[own[g]], kept as rows[own[g]] (n, r), of norms sizes[own[g]] (n,), once they are
+    filled, with the signs signs[g] (n,), and none where free[g]; its tight rows are the first counts[g] of tight[g],
+    and factors[g] is theirs where known[g]. keep: whether to keep new factors.
     """
     r = Z.shape[1]
     scratch = np.empty((r, r))
     for i in range(len(chosen)):
-        g = chosen[i]
-        L = factors[g] if keep or known[g] else scratch
+        g, z, v = chosen[i], Z[i], points[i]
+        square = moved = 0.0
+        for j in range(r):
+            square += z[j] * z[j]
+            moved += (z[j] + s * shifts[g, j]) ** 2
+        norms[i] = np.sqrt(min(square, moved))
+        if not norms[i] > bound:
+            continue
         at = own[g]
-        guess = tight[g], L, counts[g], known[g]
-        counts[g] = project(rows[at], signs[g], norms[at], Z[i], *guess, enough, points[i], mu[g])
-        known[g] |= keep
+        if not filled[at]:
+            np.dot(base, frames[at], rows[at])
+            for k in range(len(base)):
+                sizes[at, k] = np.sqrt(_dot(rows[at, k], rows[at, k], r))
+            filled[at] = True
+        if free[g]:
+            v[:] = z
+        else:
+            L = factors[g] if keep or known[g] else scratch
+            guess = tight[g], L, counts[g], known[g]
+            counts[g] = project(rows[at], signs[g], sizes[at], z, *guess, enough, v, mu[g])
+            known[g] |= keep
+            for j in range(r):
+                shifts[g, j] = (v[j] - z[j]) / s
+            for k in range(len(base)):
+                mu[g, k] /= s
+        norms[i] = np.sqrt(_dot(v, v, r))
+        if norms[i] > bound:
+            for j in range(r):
+                directions[g, j] = v[j] / norms[i]

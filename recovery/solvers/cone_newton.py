@@ -69,7 +69,8 @@ class ConeNewton:
         self.cones = Projections(program)
         self.base, self.free, self.own = self.cones.base, self.cones.free, self.cones.own
         self.sign = program.sign(members)[:, None]
-        self.signed = groups.D[:, self.own].T * self.sign
+        self.diagonals = np.ascontiguousarray(groups.D.T)
+        self.signed = self.diagonals[self.own] * self.sign
         self.delta = 0.0 if program.gated.interpolates else 1.0
         self.column = float(np.sqrt(np.mean(np.square(self.base).sum(axis=0))))
         self.W = np.zeros((len(members), groups.rank))
@@ -102,7 +103,7 @@ class ConeNewton:
             self.W[near[point.active]] = point.W
             misfit = self._fit(near[point.active], point.W) - y + self.delta * self.lam
             At = self._images(everyone, self.lam)
-            norms = self.cones.project(everyone, At, 1.0)[2] / self.bound
+            norms = self.cones.project(everyone, At, 1.0)[1] / self.bound
             largest = float(norms.max())
             lam = self.lam / max(1.0, largest)
             objective = self.bound * float(np.linalg.norm(self.W, axis=1).sum())
@@ -131,7 +132,7 @@ class ConeNewton:
         """
         everyone = np.arange(len(self.members))
         At = self._images(everyone, gated.lam)
-        bounds = self.cones.project(everyone, At, 1.0)[2]
+        bounds = self.cones.project(everyone, At, 1.0)[1]
         largest = float(bounds.max())
         if not largest > DIGITS * self.bound:
             return None
@@ -155,7 +156,7 @@ class ConeNewton:
         heavy = point.t > LIGHT * point.t.mean()
         self.W[near[heavy]] = W[heavy]
         At = self._images(everyone, point.lam)
-        norms = self.cones.project(everyone, At, 1.0)[2] / self.bound
+        norms = self.cones.project(everyone, At, 1.0)[1] / self.bound
         scale = 1.0 / max(1.0, float(norms.max()))
         self.lam = point.lam * scale
         self.cones.scale(scale)
@@ -220,10 +221,9 @@ class ConeNewton:
 
     def _evaluate(self, near: Index, At: Array, W: Array, s: float, pull: float, anchor: Array, lam: Array) -> _Point:
         threshold = s * self.bound
-        places, points, norms = self.cones.project(near, W + s * At, s, keep=True)
-        norms = norms[places]
-        active = norms > threshold
-        places, points, norms = places[active], points[active], norms[active]
+        points, norms = self.cones.project(near, W + s * At, s, keep=True)
+        places = np.flatnonzero(norms > threshold)
+        points, norms = points[places], norms[places]
         excess = norms - threshold
         new = points * (excess / norms)[:, None]
         move = lam - anchor
@@ -251,12 +251,12 @@ class ConeNewton:
 
     def _images(self, chosen: Index, lam: Array) -> Array:
         """A_g^T lam of the chosen groups, with signs, (k, r)."""
-        groups = self.program.groups
-        own, place = np.unique(self.own[chosen], return_inverse=True)
-        pulls = (groups.D[:, own].T * lam) @ self.base
-        if groups.transforms is not None:
-            pulls = np.matmul(pulls[:, None, :], groups.transforms[own])[:, 0]
-        return pulls[place] * self.sign[chosen]
+        groups, wanted = self.program.groups, self.own[chosen]
+        pairs = np.zeros(groups.count, dtype=np.bool_)
+        pairs[wanted] = True
+        own = np.flatnonzero(pairs)
+        pulls = groups.group_pulls((self.diagonals[own] * lam) @ self.base, own)
+        return pulls[np.searchsorted(own, wanted)] * self.sign[chosen]
 
     def _fit(self, chosen: Index, W: Array) -> Array:
         return np.einsum("kn,kn->n", self.signed[chosen], self.cones.weights(chosen, W) @ self.base.T)

@@ -37,6 +37,7 @@ class Projections:
         self._place = np.zeros_like(self.own) if self.frames is None else self.own
         self._rows, self._sizes = np.empty((families, groups.n, r)), np.zeros((families, groups.n))
         self._filled = np.zeros(families, dtype=np.bool_)
+        self._frames = np.eye(r)[None] if self.frames is None else self.frames
         self._faces: dict[int, tuple[bytes, Array]] = {}
         self._identity = np.eye(r)
 
@@ -69,31 +70,18 @@ class Projections:
         left: Index = len(self._identity) - self._counts[chosen]
         return left
 
-    def project(self, chosen: Index, Z: Array, s: float, keep: bool = False) -> tuple[Index, Array, Array]:
-        """Places of the chosen groups whose bounds exceed s b, their projections, and norms or bounds of all.
+    def project(self, chosen: Index, Z: Array, s: float, keep: bool = False) -> tuple[Array, Array]:
+        """Projections of the rows of Z (k, r) on the cones of the chosen groups and their norms, where above s b.
 
         A group's last multipliers, scaled to s, bound its projection; what is shown to be no longer than s b on the way
-        is not projected to the end.
+        is not projected to the end: its norm is such a bound, and its point means nothing.
         """
-        bounds = np.minimum(np.linalg.norm(Z + s * self._shift[chosen], axis=1), np.linalg.norm(Z, axis=1))
-        places = np.flatnonzero(bounds > s * self.bound)
-        points = Z[places]
-        cones = places[~self.free[chosen[places]]]
-        groups = chosen[cones]
-        self._fill(groups)
-        found = np.empty((len(cones), Z.shape[1]))
-        state = self._tight, self._counts, self._factors, self._known, keep, BELOW * s * self.bound
-        project_each(
-            self._rows, self._sizes, self._place, self.orientation, groups, Z[cones], *state, found, self.multipliers
-        )
-        self.multipliers[groups] /= s
-        self._shift[groups] = (found - Z[cones]) / s
-        points[~self.free[chosen[places]]] = found
-        norms = np.linalg.norm(points, axis=1)
-        above = norms > s * self.bound  # the others need not be projections
-        self.directions[chosen[places[above]]] = points[above] / norms[above, None]
-        bounds[places] = norms
-        return places, points, bounds
+        bound, points, norms = s * self.bound, np.empty_like(Z), np.empty(len(Z))
+        rows = self.base, self._frames, self._rows, self._sizes, self._filled, self._place, self.orientation, self.free
+        state = self._tight, self._counts, self._factors, self._known, keep
+        found = points, norms, self.directions, self._shift, self.multipliers
+        project_each(*rows, chosen, Z, s, bound, BELOW * bound, *state, *found)
+        return points, norms
 
     def columns(self, chosen: Index, units: Array, roots: Array) -> Array:
         """B Z^T (t, n) of the faces' bases Z, those of each group stacked; along `units` (k, r) as they are, across
@@ -105,7 +93,6 @@ class Projections:
         Z = root * Z + ((1.0 - root[:, 0]) * np.einsum("tr,tr->t", Z, d))[:, None] * d
         if self.frames is None:
             return Z @ self.base.T
-        self._fill(chosen)
         columns, ends = np.empty((len(Z), len(self.base))), np.cumsum(sizes)
         for own, start, end in zip(self._place[chosen], ends - sizes, ends, strict=True):
             np.dot(Z[start:end], self._rows[own].T, out=columns[start:end])
@@ -123,14 +110,6 @@ class Projections:
             Z = np.ascontiguousarray(dormqr("L", "N", factor, tau, Z.T, len(self._identity) * 32)[0].T)
         self._faces[g] = key, Z
         return Z
-
-    def _fill(self, chosen: Index) -> None:
-        """The rows of the cones of these groups in their coordinates, without their signs, and their norms."""
-        places = self._place[chosen]
-        for own in np.unique(places[~self._filled[places]]):
-            self._rows[own] = self.base if self.frames is None else self.base @ self.frames[own]
-            self._sizes[own] = np.sqrt(np.einsum("nr,nr->n", self._rows[own], self._rows[own]))
-            self._filled[own] = True
 
 
 def _frames(program: ExactProgram) -> Array | None:

@@ -29,6 +29,9 @@ TOLERANCE = 1e-8
 ROWS, WITHOUT_SKIP = 20, 16
 """Rows a variable up to which projections are tried first, with and without a skip connection: beyond, most faces are
 rays, Newton's method meets many of them, and the interior point is faster (measured)."""
+BEGUN, OUTSIDE, LEAVING = 1e-2, 0.1, 0.1
+"""As a start the gated solution needs this gap only (measured: 5 to 20 % faster for 80 to 100 rows, as fast for more),
+where groups outside their cones, by this share of their largest value, have more than this share of all weight."""
 SMALLEST = 30
 """Working sets stay as large as this."""
 PRICING = 20
@@ -61,16 +64,23 @@ def solve_cones(
     The solution says what ran: `gated`, whose solution lies in its cones, `newton` or `interior`. central: whether the
     dual is to keep away from bounds that need not be tight, as a proof of uniqueness wants it; Newton's does not.
     """
-    gated = solve_newton(program.gated) if start is None else start
+    rows = ROWS if program.groups.linear else WITHOUT_SKIP
+    projects = not central and program.groups.n <= rows * program.groups.rank
+    if projects and start is None:
+        start = solve_newton(program.gated, tolerance=BEGUN)
+        if start.outcome is Outcome.SOLVED and leaves_cones(program, start.W):
+            found = _projected(program, start, tolerance)
+            if found is not None:
+                return found
+            projects = False
+    gated = solve_newton(program.gated, start)
     V = in_cones(program, gated.W)
     if gated.outcome is Outcome.INFEASIBLE:
         V = np.zeros((program.size, program.groups.rank))
     relaxed = None if V is None else _relaxed(program, gated, V)
     if relaxed is not None and gated.outcome in (Outcome.SOLVED, Outcome.INFEASIBLE):
         return relaxed
-    found = None
-    if not central and program.groups.n <= program.groups.rank * (ROWS if program.groups.linear else WITHOUT_SKIP):
-        found = _projected(program, gated, tolerance)
+    found = _projected(program, gated, tolerance) if projects else None
     if found is None:
         descent = _Descent(program, gated)
         found = descent.narrowed(tolerance)
@@ -95,6 +105,17 @@ def in_cones(program: ExactProgram, W: Array) -> Array | None:
             return None
         V[found[0][0]] = found[0][1]
     return V
+
+
+def leaves_cones(program: ExactProgram, W: Array) -> bool:
+    """Whether so much of a rough gated solution W is far outside its cones that more digits would not bring it back."""
+    groups, norms = program.groups, np.linalg.norm(W, axis=1)
+    able = np.flatnonzero((norms > 0) & ~program.is_free(np.arange(groups.count)))
+    values = groups.base_weights(W[able], able) @ groups.base.T
+    slack = np.where(groups.patterns[:, able].T, values, -values)
+    inside = np.maximum(slack.min(axis=1), -slack.max(axis=1))
+    outside = able[inside < -OUTSIDE * np.abs(values).max(axis=1)]
+    return bool(norms[outside].sum() > LEAVING * norms.sum())
 
 
 def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solution | None:

@@ -116,8 +116,7 @@ class InteriorPoint:
         """Directions q that answer the pull of lam and mu as far as ANSWERED of the bound allows."""
         pulls = self.program.orientation(others) * self._centres.spread(mu, self.program.group(others))
         b = self.program.pulls(self.lam, others) + pulls @ self.base
-        T = self.program.groups.transforms
-        q = b if T is None else np.matmul(b[:, None, :], T[self.program.group(others)])[:, 0]
+        q = self.program.groups.group_pulls(b, self.program.group(others))
         size = np.linalg.norm(q, axis=1)
         return -q * (np.minimum(size, ANSWERED * self.bound) / np.where(size > 0, size, 1.0))[:, None]
 

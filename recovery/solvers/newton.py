@@ -12,6 +12,7 @@ Source: the augmented-Lagrangian scheme of Li, Sun and Toh (SIAM J. Optim. 28, 2
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from recovery.programs.certificate import certify
@@ -249,8 +250,8 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough
     c = s * (1.0 - pull)
     H = groups.rough_gram(point.active, c) if rough else groups.weighted_gram(point.active, c, CLOSE)
     images = point.images * np.sqrt(s * pull)
-    H += images @ images.T  # of a matrix and itself: BLAS does half the work
-    return descent(H.T, state.pull + (0.0 if program.interpolates else 1.0), point.gradient)
+    H = dsyrk(1.0, images.T, beta=1.0, c=H.T, trans=1, lower=1, overwrite_c=1)
+    return descent(H, state.pull + (0.0 if program.interpolates else 1.0), point.gradient)
 
 
 def descent(H: Array, shift: float, gradient: Array) -> Array | None:
@@ -258,10 +259,11 @@ def descent(H: Array, shift: float, gradient: Array) -> Array | None:
 
     H in Fortran order is factored as it lies; another order costs half as much again.
     """
-    mean = float(np.trace(H)) / len(H)
+    diagonal = np.einsum("ii->i", H)  # a view
+    mean = float(diagonal.sum()) / len(H)
     shift = shift + 1e-15 * mean
     for _ in range(6):
-        H[np.diag_indices_from(H)] += shift
+        diagonal += shift
         factor, failed = dpotrf(H, lower=1, clean=0)
         if not failed:
             return -dpotrs(factor, gradient, lower=1)[0]

@@ -106,10 +106,9 @@ def widened(program: ExactProgram, point: Vicinity, found: Solution) -> Vicinity
         return None
     active: Index = np.setdiff1d(np.flatnonzero(norms), violated)
     _, mu = program.project(found.lam, violated)
-    w = program.pulls(found.lam, violated) + (program.orientation(violated) * mu) @ program.groups.base
-    if program.groups.transforms is not None:
-        T = program.groups.transforms[program.group(violated)]
-        w = np.matmul(T, np.matmul(w[:, None, :], T).transpose(0, 2, 1))[:, :, 0]
+    pulls = program.pulls(found.lam, violated) + (program.orientation(violated) * mu) @ program.groups.base
+    own = program.group(violated)
+    w = program.groups.base_weights(program.groups.group_pulls(pulls, own), own)
     multipliers = np.zeros((program.size, program.groups.n))
     multipliers[found.multipliers.chosen] = found.multipliers.values
     multipliers[violated] = mu

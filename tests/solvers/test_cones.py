@@ -1,5 +1,7 @@
 """The exact program's solver against cvxpy, against the gated program, and against training itself."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -12,6 +14,7 @@ from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.networks import Network, network_of
 from recovery.programs.solution import Multipliers, Solution
+from recovery.solvers import cones
 from recovery.solvers.centres import find_centres
 from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic import solve_conic
@@ -283,3 +286,26 @@ def test_polishing_ends_where_every_weight_turns_back(monkeypatch: pytest.Monkey
     program, point = _rough(12, 4, None)
     monkeypatch.setattr("recovery.solvers.polish._newton", lambda E, x, lam, *rest: (-x, lam))
     assert polish(program, point.vicinity(), 1e-3) is None
+
+
+def test_a_rough_gated_solution_serves_only_where_it_surely_leaves_its_cones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With noise the gated program is solved once, roughly; a solution in its cones is solved to the end, and is it."""
+    asked: list[float] = []
+    solve = cones.solve_newton
+
+    def counted(program: Any, start: Any = None, tolerance: float = 1e-10) -> Solution:
+        asked.append(tolerance)
+        return solve(program, start, tolerance)
+
+    monkeypatch.setattr(cones, "solve_newton", counted)
+    noisy = _program("relu_skip", _instance("relu_skip", 30, 8, seed=1), None)
+    assert certify(noisy, solve_cones(noisy)).proves_optimal
+    assert asked == [cones.BEGUN]
+    assert cones.leaves_cones(noisy, solve_newton(noisy.gated).W)
+    asked.clear()
+    exact = _program("relu_skip", _instance("relu_skip", 60, 4, seed=1, noise=0.0), None)
+    solution = solve_cones(exact)
+    assert solution.solver == "gated"
+    assert certify(exact, solution).proves_optimal
+    assert not cones.leaves_cones(exact, solve_newton(exact.gated).W)
+    assert asked == [cones.BEGUN, 1e-10]

@@ -1,0 +1,80 @@
+"""Inverse Cholesky factors of many small matrices at once, compiled.
+
+LAPACK factors a matrix of some tens of rows at a small part of the rate of its products, and a call costs as much again
+where rows are few. Here matrices lie side by side, `LANES` of them, and every operation is one on vectors of them:
+3 to 100 times faster for 10 to 30 rows, 2 for 70, as fast for 100 (measured).
+"""
+
+import numpy as np
+
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.types import Array, Index, Mask
+
+LANES = 16
+
+_compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
+
+
+def inverse_factors(packed: Array, T: Array, places: Index, least: float) -> Mask:
+    """Write the transposed inverses of the Cholesky factors L of G (m, r, r) to T[places] (m of p, r, r).
+
+    packed (m, r (r + 1) / 2): the lower triangles of G, row by row. T: zero below its diagonals. Returns of which G no
+    diagonal of L is below `least`, (m,); of the others what is written means nothing.
+    """
+    return _inverse_factors(packed, T, places, least, LANES)
+
+
+@_compiled
+def _subtract(a: Array, c: Array, b: Array) -> None:
+    for q in range(len(a)):
+        a[q] -= c[q] * b[q]
+
+
+@_compiled
+def _multiply(a: Array, c: Array) -> None:
+    for q in range(len(a)):
+        a[q] *= c[q]
+
+
+@_compiled
+def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes: int) -> Mask:
+    """With L = U^T, row i of L and of X = L^{-1} from the rows above; x is the row of L, y that of X."""
+    m, r = len(packed), T.shape[1]
+    sound = np.ones(m, dtype=np.bool_)
+    U, X = np.zeros((r, r, lanes)), np.zeros((r, r, lanes))
+    x, inverse = np.empty((r, lanes)), np.empty((r, lanes))
+    for first in range(0, m, lanes):
+        many, entry = min(lanes, m - first), 0
+        for i in range(r):
+            for j in range(i + 1):
+                for q in range(lanes):
+                    x[j, q] = packed[first + min(q, many - 1), entry]
+                entry += 1
+            for j in range(i):
+                c, column = x[j], U[j]
+                _multiply(c, inverse[j])
+                for k in range(j + 1, i):
+                    _subtract(x[k], c, column[k])
+                _subtract(x[i], c, c)
+                column[i] = c
+            for q in range(lanes):
+                square = x[i, q]
+                if not square >= least * least:
+                    sound[first + min(q, many - 1)] = False
+                    square = 1.0
+                inverse[i, q] = 1.0 / np.sqrt(square)
+            y = X[i]
+            y[:] = 0.0
+            for k in range(i):
+                c, row = x[k], X[k]
+                for j in range(k + 1):
+                    _subtract(y[j], c, row[j])
+            for j in range(i):
+                _multiply(y[j], inverse[i])
+            y[i] = inverse[i]
+        for q in range(many):
+            to = T[places[first + q]]
+            for j in range(r):
+                for i in range(j, r):
+                    to[j, i] = X[i, j, q]
+    return sound

@@ -1,0 +1,118 @@
+"""Products of many transforms and inverse factors of many matrices, against NumPy one at a time."""
+
+import numpy as np
+import pytest
+
+from recovery.programs.groups import Groups
+from recovery.programs.inverse_factors import inverse_factors
+from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
+from recovery.programs.transformed import Transformed
+
+
+def transforms(rng: np.random.Generator, r: int) -> np.ndarray:
+    """Triangular, full, with columns, rows and entries of zeros, and nothing at all."""
+    T = rng.standard_normal((8, r, r))
+    T[0], T[1] = np.triu(T[0]), np.tril(T[1])
+    T[2, :, r // 2 :], T[3, r // 2 :], T[4, :, 0] = 0.0, 0.0, 0.0
+    T[5], T[6, r // 2, r // 2] = 0.0, 0.0
+    return T
+
+
+@pytest.mark.parametrize("r", [1, 2, 5, 17, 40])
+def test_products_are_those_of_numpy(r: int) -> None:
+    rng = np.random.default_rng(r)
+    T = transforms(rng, r)
+    products = Transformed(T)
+    for chosen in (None, np.arange(8), np.array([5, 2, 2, 0, 7]), np.zeros(0, dtype=np.intp)):
+        some = T if chosen is None else T[chosen]
+        for rows in (rng.standard_normal((len(some), r)), rng.integers(-3, 4, (len(some), r))):
+            strided = np.asfortranarray(rows)
+            assert np.allclose(products.base_weights(strided, chosen), np.einsum("gij,gj->gi", some, rows), atol=1e-13)
+            assert np.allclose(products.group_pulls(strided, chosen), np.einsum("gji,gj->gi", some, rows), atol=1e-13)
+    kept = np.arange(8) % 3 == 1
+    W = rng.standard_normal((int(kept.sum()), r))
+    assert np.allclose(products.among(kept).base_weights(W, None), np.einsum("gij,gj->gi", T[kept], W), atol=1e-13)
+
+
+def test_products_do_not_hide_what_is_not_a_number() -> None:
+    products = Transformed(transforms(np.random.default_rng(0), 4))
+    rows = np.full((8, 4), np.nan)
+    assert np.isnan(products.base_weights(rows, None)[0]).all()
+    assert np.isnan(products.group_pulls(rows, None)[1]).all()
+
+
+@pytest.mark.parametrize(("m", "r"), [(0, 3), (1, 1), (5, 4), (16, 7), (17, 12), (37, 33)])
+def test_inverse_factors_are_those_of_numpy(m: int, r: int) -> None:
+    rng = np.random.default_rng(m + r)
+    A = rng.standard_normal((m, r, 2 * r))
+    G = A @ A.transpose(0, 2, 1)
+    i, j = np.tril_indices(r)
+    T, places = np.zeros((m + 4, r, r)), rng.permutation(m + 4)[:m]
+    assert inverse_factors(np.ascontiguousarray(G[:, i, j]), T, places, 1e-6).all()
+    for g, place in enumerate(places):
+        assert np.allclose(T[place], np.linalg.inv(np.linalg.cholesky(G[g])).T, rtol=1e-10, atol=1e-12)
+    assert not T[np.setdiff1d(np.arange(m + 4), places)].any()
+
+
+def test_matrices_that_no_factor_is_trusted_of_are_named() -> None:
+    eye, one = np.eye(3), np.ones((3, 3))
+    nearly = one + 1e-9 * eye
+    broken = np.full((3, 3), np.nan)
+    G = np.stack([eye, one, 0 * eye, -eye, nearly, broken] * 7 + [4 * eye])
+    i, j = np.tril_indices(3)
+    T = np.zeros((len(G), 3, 3))
+    with np.errstate(all="raise"):
+        sound = inverse_factors(np.ascontiguousarray(G[:, i, j]), T, np.arange(len(G)), 1e-2)
+    assert sound.tolist() == [True, False, False, False, False, False] * 7 + [True]
+    assert np.array_equal(T[0], eye)
+    assert np.array_equal(T[-1], eye / 2)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "repeated", "zero", "integers", "uneven"])
+def test_transforms_make_columns_orthonormal_whatever_the_rows(kind: str) -> None:
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((45, 6))
+    if kind == "repeated":
+        X[20:] = X[:25]
+    elif kind == "zero":
+        X[::3] = 0.0
+    elif kind == "integers":
+        X = rng.integers(-2, 3, X.shape).astype(float)
+    elif kind == "uneven":
+        X *= np.logspace(0, -9, 45)[:, None]
+    U, _ = orthonormal_base(X)
+    patterns = np.column_stack([X @ rng.standard_normal((6, 40)) >= 0, np.zeros(45, dtype=bool), np.arange(45) < 3])
+    T = orthonormal_transforms(U, patterns)
+    for g in range(patterns.shape[1]):
+        A = patterns[:, g, None] * (U @ T[g])
+        seen = A[:, T[g].any(axis=0)]
+        assert seen.shape[1] == np.linalg.matrix_rank(patterns[:, g, None] * U, tol=1e-10)
+        assert np.allclose(seen.T @ seen, np.eye(seen.shape[1]), atol=1e-9)
+        assert not A[:, ~T[g].any(axis=0)].any()
+
+
+def test_kept_groups_have_the_products_of_all() -> None:
+    rng = np.random.default_rng(3)
+    U, coordinates = orthonormal_base(rng.standard_normal((30, 4)))
+    groups = Groups(U, rng.random((30, 12)) < 0.5, coordinates, orthonormal=True)
+    lam, kept = rng.standard_normal(30), np.arange(12) % 2 == 0
+    expected = np.stack([groups.block(g).T @ lam for g in range(12)])
+    assert np.allclose(groups.adjoint(lam), expected, atol=1e-12)
+    assert np.allclose(groups.keep(kept).adjoint(lam), expected[kept], atol=1e-12)
+
+
+@pytest.mark.parametrize("gap", [1.0, 1e-3, 1e-7])
+def test_the_basis_does_not_depend_on_how_it_was_found(gap: float) -> None:
+    """Rows nearly in one plane leave Cholesky factors in doubt; the basis stays that of QR, or the rows' own."""
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((24, 5))
+    X[:12, 4] = gap * X[:12, 4] + X[:12, 0]
+    U, _ = orthonormal_base(X)
+    few, many = np.zeros(24, dtype=bool), np.zeros(24, dtype=bool)
+    few[[0, 5, 7]], many[:12] = True, True
+    T = orthonormal_transforms(U, np.column_stack([few, many]))
+    assert np.allclose((U @ T[0])[few][:, :3], np.eye(3), atol=1e-12 / gap)
+    assert not T[0][:, 3:].any()
+    Q, R = np.linalg.qr(U[many])
+    assert np.allclose(U[many] @ T[1], Q * np.sign(np.diagonal(R)), atol=1e-13 / gap)
+    assert np.allclose(np.tril(T[1], -1), 0.0)
