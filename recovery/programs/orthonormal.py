@@ -17,6 +17,8 @@ RANK_TOLERANCE = 1e-10
 """Singular values below this fraction of the largest count as zero (the columns of U have norm 1)."""
 UNEVEN = 1e-3
 """Rows whose norms differ by more are measured each by its own: the ensembles hardly ever draw such rows."""
+ALIKE = 1e-6
+"""Singular values of X nearer than this share of the largest leave a choice of U, which is then that of QR."""
 SURE = 1e-8
 """Singular values above this fraction of the largest: eps over it is below the margin of proofs."""
 CHOLESKY_PIVOT = 1e-2
@@ -27,7 +29,10 @@ PAIRS = 512
 
 
 def orthonormal_base(X: Array) -> tuple[Array, Array]:
-    """U (n, r) and S V^T (r, d) of the compact decomposition X = U S V^T, r the numerical rank of X."""
+    """U (n, r) with orthonormal columns and U^T X (r, d), r the numerical rank of X.
+
+    From the compact decomposition X = U S V^T, or X = U R where equal singular values would leave a choice of U.
+    """
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
     Z = X / scale
@@ -38,6 +43,9 @@ def orthonormal_base(X: Array) -> tuple[Array, Array]:
     small = sizes < UNEVEN * sizes.max(initial=0.0)
     if small.any():  # the decomposition has them to rounding of the largest row only
         U[small] = Z[small] @ (Vt[:r].T / s[:r])
+    if (np.diff(s[:r]) > -ALIKE * s[0]).any():
+        Q, R = np.linalg.qr(U.T @ X)
+        U = U @ (Q * np.copysign(1.0, np.diagonal(R)))
     return U, U.T @ X
 
 

@@ -116,3 +116,18 @@ def test_the_basis_does_not_depend_on_how_it_was_found(gap: float) -> None:
     Q, R = np.linalg.qr(U[many])
     assert np.allclose(U[many] @ T[1], Q * np.sign(np.diagonal(R)), atol=1e-13 / gap)
     assert np.allclose(np.tril(T[1], -1), 0.0)
+
+
+def test_the_base_of_rows_with_equal_singular_values_is_that_of_qr() -> None:
+    """There a decomposition may return any rotation, and another processor another one."""
+    rng = np.random.default_rng(2)
+    Q = np.linalg.qr(rng.standard_normal((20, 4)))[0]
+    for X in (Q, 3.0 * Q, Q * np.array([1e-3, 1.0, 50.0, 1.0]), np.eye(20)[:, :4]):
+        U, coordinates = orthonormal_base(X)
+        assert np.allclose(U, X / np.linalg.norm(X, axis=0), atol=1e-12)
+        assert np.allclose(U @ coordinates, X, atol=1e-12)
+    X = np.column_stack([Q, Q[:, 0] + Q[:, 1], 0 * Q[:, 0]])
+    U, coordinates = orthonormal_base(X)
+    assert U.shape == (20, 4)
+    assert np.allclose(U @ coordinates, X, atol=1e-12)
+    assert np.allclose(U.T @ U, np.eye(4), atol=1e-12)
