@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from recovery.errors import ParameterError
 from recovery.types import Array
 
 
@@ -76,8 +77,11 @@ class Adam:
     def step(self, theta: Array, gradient: Array, rate: float | Array) -> None:
         """Move `theta` in place; an array of rates has one for as many entries each: several networks side by side.
 
-        Afterwards `scale` is sqrt(s / (1 - b2^t)) + eps.
+        Afterwards `scale` is sqrt(s / (1 - b2^t)) + eps. Raises `ParameterError` for a theta that does not lie in one
+        piece: it would not move.
         """
+        if not theta.flags.c_contiguous:
+            raise ParameterError("theta must lie in one piece, in C order: use numpy.ascontiguousarray")
         if self.first.size != theta.size:
             self.first, self.second, self.scale = np.zeros((3, theta.size), theta.dtype)
         self.count += 1

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from recovery.errors import ParameterError
 from recovery.training.optimizers import Adam, AdamW, GradientDescent, Optimizer
 from recovery.training.schedules import SCHEDULES
 
@@ -89,6 +90,16 @@ def test_single_precision_stays_single():
     theta = run(AdamW(0.1), np.float32)
     assert theta.dtype == np.float32
     np.testing.assert_allclose(theta, run(AdamW(0.1)), rtol=1e-5)
+
+
+def test_weights_that_do_not_lie_in_one_piece_are_refused_and_stay():
+    whole = np.arange(12.0).reshape(3, 4)
+    for theta in (whole.T, whole[:, ::2]):
+        with pytest.raises(ParameterError, match="one piece"):
+            Adam().step(theta, np.ones(theta.shape), 0.1)
+    assert np.array_equal(whole, np.arange(12.0).reshape(3, 4))
+    Adam().step(whole, np.asfortranarray(np.ones((3, 4))), 0.1)
+    assert np.allclose(whole, np.arange(12.0).reshape(3, 4) - 0.1)
 
 
 def test_schedules_at_their_stated_points():
