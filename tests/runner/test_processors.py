@@ -1,4 +1,4 @@
-"""A grid that one processor stored is the same on another: OpenBLAS has other kernels for each, which round otherwise."""
+"""A grid that one processor stored is the same on another: OpenBLAS has other kernels for each, rounding otherwise."""
 
 import os
 import subprocess
