@@ -1,8 +1,8 @@
 """Inverse Cholesky factors of many small matrices at once, compiled.
 
 LAPACK factors a matrix of some tens of rows at a small part of the rate of its products, and a call costs as much again
-where rows are few. Here matrices lie side by side, `LANES` of them, and every operation is one on vectors of them:
-3 to 100 times faster for 10 to 30 rows, 2 for 70, as fast for 100 (measured).
+where rows are few. Here matrices lie side by side, `LANES` of them, and every operation is one on vectors of them: the
+bases of 80 to 390 patterns take 0.05 to 0.2 of the time for 10 to 30 columns, 0.6 for 70, 0.8 for 100 (measured).
 """
 
 import numpy as np

@@ -26,9 +26,10 @@ from recovery.solvers.pricing import bound_projections
 from recovery.types import Array, Index, Mask
 
 TOLERANCE = 1e-8
-ROWS, WITHOUT_SKIP = 20, 16
-"""Rows a variable up to which projections are tried first, with and without a skip connection: beyond, most faces are
-rays, Newton's method meets many of them, and the interior point is faster (measured)."""
+ROWS, WITHOUT_SKIP, FROM, EACH = 20, 16.0, 7.0, 0.5
+"""Rows a variable up to which projections are tried first, with and without a skip connection; without one also EACH
+more a variable from FROM on. Beyond, most faces are rays, Newton's method meets many of them, and the interior point is
+faster (measured: at (130, 10) and (150, 10) 1.6 times, at (80, 5) 1.5 times)."""
 BEGUN, OUTSIDE, LEAVING = 1e-2, 0.1, 0.1
 """As a start the gated solution needs this gap only (measured: 5 to 20 % faster for 80 to 100 rows, as fast for more),
 where groups outside their cones, by this share of their largest value, have more than this share of all weight."""
@@ -64,8 +65,9 @@ def solve_cones(
     The solution says what ran: `gated`, whose solution lies in its cones, `newton` or `interior`. central: whether the
     dual is to keep away from bounds that need not be tight, as a proof of uniqueness wants it; Newton's does not.
     """
-    rows = ROWS if program.groups.linear else WITHOUT_SKIP
-    projects = not central and program.groups.n <= rows * program.groups.rank
+    groups = program.groups
+    rows = ROWS if groups.linear else min(WITHOUT_SKIP, FROM + EACH * groups.rank)
+    projects = not central and groups.n <= rows * groups.rank
     if projects and start is None:
         start = solve_newton(program.gated, tolerance=BEGUN)
         if start.outcome is Outcome.SOLVED and leaves_cones(program, start.W):
