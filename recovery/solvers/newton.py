@@ -249,9 +249,10 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough
     pull = s * program.penalty / point.norms
     c = s * (1.0 - pull)
     H = groups.rough_gram(point.active, c) if rough else groups.weighted_gram(point.active, c, CLOSE)
-    images = point.images * np.sqrt(s * pull)
-    H = dsyrk(1.0, images.T, beta=1.0, c=H.T, trans=1, lower=1, overwrite_c=1)
-    return descent(H, state.pull + (0.0 if program.interpolates else 1.0), point.gradient)
+    if len(point.active):  # BLAS does not take a matrix without columns
+        images = point.images * np.sqrt(s * pull)
+        H = dsyrk(1.0, images.T, beta=1.0, c=H.T, trans=1, lower=1, overwrite_c=1).T
+    return descent(H.T, state.pull + (0.0 if program.interpolates else 1.0), point.gradient)
 
 
 def descent(H: Array, shift: float, gradient: Array) -> Array | None:

@@ -153,3 +153,20 @@ def test_rows_in_other_units_do_not_stop_a_normalised_network(seed, monkeypatch)
     true = solve_newton(GatedProgram(groups, y, 1e-3))
     assert solution.outcome is true.outcome is Outcome.SOLVED
     assert solution.iterations <= 2.5 * true.iterations
+
+
+def test_a_step_without_active_groups_is_along_the_gradient_and_prints_nothing(capfd):
+    """LAPACK and BLAS print what they refuse, and go on."""
+    for seed in range(30):
+        program = small_program(seed)
+        groups = program.groups
+        W = np.zeros((groups.count, groups.rank))
+        state = newton._State(W, np.zeros(groups.n), np.zeros_like(W), 1.0, 0.5, np.zeros(groups.n))
+        point = newton._evaluate(program, state, state.lam, state.At)
+        assert not len(point.active)
+        for rough in (True, False):
+            step = newton._newton_direction(program, state, point, rough)
+            assert step is not None
+            assert np.allclose(step, program.y / (0.5 + (not program.interpolates)))
+        solve_newton(program)
+    assert capfd.readouterr() == ("", "")
