@@ -106,7 +106,7 @@ class Projections:
             return known[1]
         Z = self._identity[len(tight) :]
         if len(tight):
-            factor, tau, _, _ = dgeqrf(self._rows[self._place[g]][tight].T)
+            factor, tau, _, _ = dgeqrf(self._rows[self._place[g]][tight].T, overwrite_a=1)
             Z = np.ascontiguousarray(dormqr("L", "N", factor, tau, Z.T, len(self._identity) * 32)[0].T)
         self._faces[g] = key, Z
         return Z
