@@ -129,7 +129,7 @@ BLOCKS = st.sets(st.sampled_from(sorted(VALUES))).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(axes=st.one_of(BLOCKS, st.lists(BLOCKS, min_size=1, max_size=2)), seed=st.integers(0, 2**63 - 1))
 def test_a_stored_document_gives_the_same_sweep(axes: Any, seed: int) -> None:
     sweep = load_fields(axes=axes, seed=seed)

@@ -48,21 +48,21 @@ ANYTHING = st.recursive(
 AXES = st.dictionaries(st.sampled_from([*PATHS, "zip", "include", "exclude"]), ANYTHING, max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(fields=st.dictionaries(st.sampled_from([*COMPONENTS, *HEADER]), ANYTHING, max_size=3), axes=st.none() | AXES)
 def test_any_fields(fields: dict[str, Any], axes: Any) -> None:
     with contextlib.suppress(ConfigError):
         load_fields(**fields, **({} if axes is None or "axes" in fields else {"axes": axes}))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(option=st.one_of(st.text(), st.builds("{}={}".format, st.sampled_from([*PATHS, *HEADER]), st.text())))
 def test_any_override(option: str) -> None:
     with contextlib.suppress(ConfigError):
         load_fields(option, axes={"n": [4, 8], "planted": [{"kind": "linear"}]})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(content=st.one_of(st.binary(), st.text("{}[]:,-&*!|>%@'\"# \n\tab1.", max_size=60).map(str.encode)))
 def test_any_bytes(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(ConfigError):

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recovery.instances.patterns import unique_patterns
@@ -15,7 +15,6 @@ def some_groups(architecture, seed, n=14, d=4):
     return X, ARCHITECTURES[architecture].groups(X, unique_patterns(X, [X @ rng.standard_normal((d, 9)) >= 0]))
 
 
-@settings(deadline=None)  # the first sum of projections is compiled
 @given(st.sampled_from(list(ARCHITECTURES)), st.integers(0, 1000), st.integers(2, 12), st.integers(1, 6))
 def test_products_equal_those_of_the_blocks(architecture, seed, n, d):
     _, groups = some_groups(architecture, seed, n, d)
