@@ -68,14 +68,15 @@ def solve_cones(
     groups = program.groups
     rows = ROWS if groups.linear else min(WITHOUT_SKIP, FROM + EACH * groups.rank)
     projects = not central and groups.n <= rows * groups.rank
-    if projects and start is None:
-        start = solve_newton(program.gated, tolerance=BEGUN)
-        if start.outcome is Outcome.SOLVED and leaves_cones(program, start.W):
-            found = _projected(program, start, tolerance)
-            if found is not None:
-                return found
-            projects = False
-    gated = solve_newton(program.gated, start)
+    rough = solve_newton(program.gated, tolerance=BEGUN) if projects and start is None else None
+    if rough is not None and rough.outcome is Outcome.SOLVED and leaves_cones(program, rough.W):
+        found = _projected(program, rough, tolerance)
+        if found is not None:
+            return found
+        projects = False
+    if rough is not None and rough.outcome is Outcome.INFEASIBLE:
+        start = rough
+    gated = solve_newton(program.gated, rough) if start is None else start
     V = in_cones(program, gated.W)
     if gated.outcome is Outcome.INFEASIBLE:
         V = np.zeros((program.size, program.groups.rank))

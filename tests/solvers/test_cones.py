@@ -13,7 +13,7 @@ from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.networks import Network, network_of
-from recovery.programs.solution import Multipliers, Solution
+from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.solvers import cones
 from recovery.solvers.centres import find_centres
 from recovery.solvers.cones import solve_cones
@@ -309,3 +309,19 @@ def test_a_rough_gated_solution_serves_only_where_it_surely_leaves_its_cones(mon
     assert certify(exact, solution).proves_optimal
     assert not cones.leaves_cones(exact, solve_newton(exact.gated).W)
     assert asked == [cones.BEGUN, 1e-10]
+
+
+@pytest.mark.parametrize("architecture", ["relu", "relu_skip", "relu_norm"])
+@pytest.mark.parametrize("off", [1e-1, 1e-3, 1e-5])
+def test_labels_that_no_weights_give_are_infeasible_however_little_a_rough_start_sees(
+    architecture: str, off: float
+) -> None:
+    """Equal rows with unequal labels, and rows of zeros."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((10, 8)), rng.standard_normal(10)
+    X[5], y[5] = 0.0, 0.0
+    X, y = np.vstack([X, X]), np.concatenate([y, y])
+    y[12] += off
+    patterns = np.unique(X @ rng.standard_normal((8, 40)) >= 0, axis=1)
+    program = ExactProgram(ARCHITECTURES[architecture].groups(X, patterns), y, None)
+    assert solve_cones(program).outcome is Outcome.INFEASIBLE
