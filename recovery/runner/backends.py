@@ -51,9 +51,11 @@ def dask(jobs: int) -> Iterator[Service]:
         address: Any = os.environ.get("DASK_SCHEDULER_ADDRESS")
         if address is None:
             stack.enter_context(config.set({"distributed.scheduler.allowed-failures": 100}))
-            local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+            local = {"n_workers": jobs, "threads_per_worker": 1, "silence_logs": logging.CRITICAL}
+            # dask's web server cannot be switched off and knows no key: any free port that this machine alone sees
+            web = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
             try:  # a key of its own: else whoever can log in here could run code as this user
-                cluster = LocalCluster(**local, security=True, silence_logs=logging.CRITICAL)
+                cluster = LocalCluster(**local, **web, security=True)
             except ImportError as error:
                 raise _missing("dask") from error
             address = stack.enter_context(cluster)

@@ -66,6 +66,7 @@ class Job:
         """A script for one job of a dask scheduler, `workers` workers of one core, and the sweep."""
         python = shlex.quote(sys.executable)
         port = "${DASK_SCHEDULER_ADDRESS##*:}"
+        web = "--no-dashboard --dashboard-address 127.0.0.1:0"  # a web server is there all the same, without a key
         return "\n".join(
             [
                 *self._header([f"--ntasks={workers}", "--cpus-per-task=1"], "%j"),
@@ -81,8 +82,8 @@ class Job:
                     for name in ("CERT", "KEY")
                 ),
                 'export DASK_SCHEDULER_ADDRESS="tls://$(hostname):$((20000 + SLURM_JOB_ID % 20000))"',
-                f"{python} -m distributed.cli.dask_scheduler --protocol tls --port {port} --no-dashboard &",
-                f"srun {python} -m distributed.cli.dask_worker $DASK_SCHEDULER_ADDRESS --nthreads 1 --no-dashboard &",
+                f"{python} -m distributed.cli.dask_scheduler --protocol tls --port {port} {web} &",
+                f"srun {python} -m distributed.cli.dask_worker $DASK_SCHEDULER_ADDRESS --nthreads 1 {web} &",
                 f"{python} -c 'import distributed as d; d.Client().wait_for_workers({workers}, {WORKERS_SECONDS})'",
                 f"{self._sweep()} --backend dask",
                 "status=$?",
