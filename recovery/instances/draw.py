@@ -171,7 +171,7 @@ def _labels(setting: Setting, planted: Target, X: Array) -> Array:
 
 def _patterns(setting: Setting, rng: Rng, F: Array, planes: Array, all_ones: AllOnes | None) -> Mask:
     """Patterns of the features F: those of the planted hyperplanes first, the all-ones pattern last if it is known."""
-    blocks = [patterns_of(F, planes)]
+    blocks = [patterns_of(F, planes)] if planes.shape[1] else []
     if setting.patterns.kind == "exhaustive":
         cells, _ = enumerate_cells(F)
         blocks.append(cells[:, ~cells.all(axis=0)])

@@ -41,6 +41,13 @@ class Patterns:
         return max(2 * n if self.count == "double" else n, FEWEST_SAMPLES)
 
 
+def live_rows(X: Array) -> Mask:
+    """Which rows of X (n, d) are not zero, (n,)."""
+    if X.shape[1] and X[:, 0].all():
+        return np.ones(len(X), dtype=np.bool_)
+    return np.asarray(X.any(axis=1))
+
+
 def patterns_of(X: Array, directions: Array) -> Mask:
     """1[X h >= 0] for each column h of `directions` (d, m); shape (n, m)."""
     result: Mask = X @ directions >= 0
@@ -54,12 +61,17 @@ def sample_patterns(rng: Rng, X: Array, count: int) -> Mask:
 
 def unique_patterns(X: Array, blocks: Iterable[Mask]) -> Mask:
     """The distinct non-empty columns of the blocks side by side, in order of appearance; zero rows of X active."""
-    columns = np.hstack(list(blocks))
-    live = X.any(axis=1)
+    some = [block for block in blocks if block.shape[1]]
+    columns = some[0] if len(some) == 1 else np.hstack(some) if some else np.empty((len(X), 0), dtype=np.bool_)
+    live = live_rows(X)
     if not live.all():
+        columns = columns.copy()
         columns[~live] = columns[live].any(axis=0)
     rows = np.packbits(np.ascontiguousarray(columns.T), axis=1)
     keys = rows.view(f"V{rows.shape[1]}").ravel().tolist()
+    distinct, empty = set(keys), bytes(rows.shape[1])
+    if len(distinct) == len(keys) and empty not in distinct:
+        return columns
     first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
-    first.pop(bytes(rows.shape[1]), None)
-    return columns if len(first) == len(keys) else columns[:, sorted(first.values())]
+    first.pop(empty, None)
+    return columns[:, sorted(first.values())]

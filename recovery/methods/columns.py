@@ -224,8 +224,8 @@ def _is_infinite(value: object) -> bool:
 
 
 def _plain(name: str, kind: type, value: Any) -> Scalar:
-    if value is None:
-        return None
+    if value is None or (isinstance(value, (bool, float)) and type(value) is kind):
+        return value
     if not isinstance(value, KINDS[kind]) or (isinstance(value, (bool, np.bool_)) and kind is not bool):
         raise ColumnError(f"column {name!r} holds {kind.__name__}, found {type(value).__name__}: {value!r:.60}")
     plain: Scalar = kind(value)

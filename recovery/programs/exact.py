@@ -176,7 +176,7 @@ class ExactProgram(Program):
         Each is bounded by the gated norm, by the solution's multipliers where they do, else by its own projection.
         """
         lam, members, given = solution.lam, self.members, solution.multipliers
-        bounds = np.linalg.norm(self.groups.adjoint(lam), axis=1)[self.group(members)]
+        bounds = self.groups.adjoint_norms(lam)[self.group(members)]
         if len(given.chosen):
             place = np.full(self.size, -1)
             place[members] = np.arange(len(members))

@@ -97,13 +97,11 @@ class Groups:
 
     @cached_property
     def _seen(self) -> Mask:
-        if self.transforms is None:
-            return np.ones((self.count, self.rank), dtype=np.bool_)
         return np.any(self.transforms, axis=1)
 
     @cached_property
     def _last(self) -> list[Any]:
-        return [None, None]
+        return [None, None, None]
 
     @cached_property
     def _projections(self) -> "ProjectionSums":
@@ -161,20 +159,27 @@ class Groups:
 
         A dual point is examined where it is found and certified where it is reported: the product is then the same.
         """
-        last, known = self._last
+        last, known, _ = self._last
         if last is not None and np.array_equal(last, lam):
             return known
-        G = self.group_pulls(self.D.T @ (self.base * lam[:, None]))
+        G = self.group_pulls(((self.base * lam[:, None]).T @ self.D).T)
         G.flags.writeable = False
-        self._last[:] = lam.copy(), G
+        self._last[:] = lam.copy(), G, None
         return G
+
+    def adjoint_norms(self, lam: Array) -> Array:
+        """The norms of the rows of `adjoint(lam)`, (p,), read only; like these known for the last lam."""
+        At = self.adjoint(lam)
+        norms: Array | None = self._last[2]
+        if norms is None:
+            norms = np.sqrt(np.einsum("gr,gr->g", At, At))
+            norms.flags.writeable = False
+            self._last[2] = norms
+        return norms
 
     def dual_norms(self, lam: Array) -> Array:
         """||A_g^T lam|| for every g, (p,); no transform is formed for it."""
-        if self.orthonormal:
-            return projection_norms(self.base, self.patterns, lam)
-        At = self.adjoint(lam)
-        return np.sqrt(np.einsum("gr,gr->g", At, At))
+        return projection_norms(self.base, self.patterns, lam) if self.orthonormal else self.adjoint_norms(lam).copy()
 
     def row_gains(self, pattern: Mask, lam: Array) -> Array:
         """How much ||A^T lam||^2 of one pattern (n,) grows, to first order, where a row is activated; (n,)."""
@@ -188,7 +193,7 @@ class Groups:
 
     def block(self, g: int) -> Array:
         """A_g itself, (n, r)."""
-        A = self.D[:, g, None] * self.base
+        A = self.base if self.patterns[:, g].all() else self.D[:, g, None] * self.base
         return A if self.transforms is None else A @ self.transforms[g]
 
     def columns(self, chosen: Index) -> Array:
@@ -226,6 +231,8 @@ class Groups:
 
     def dimensions(self, chosen: Index) -> Mask:
         """Which coordinates of the chosen groups exist, (len(chosen), r)."""
+        if self.transforms is None:
+            return np.ones((len(chosen), self.rank), dtype=np.bool_)
         seen: Mask = self._seen[chosen]
         return seen
 

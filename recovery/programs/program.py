@@ -170,8 +170,7 @@ class GatedProgram(Program):
         return np.linalg.norm(W, axis=1)
 
     def dual_norms(self, solution: Solution) -> Array:
-        At = self.groups.adjoint(solution.lam)
-        return np.sqrt(np.einsum("gr,gr->g", At, At))
+        return self.groups.adjoint_norms(solution.lam)
 
     def cone_violation(self, W: Array) -> float:
         return 0.0
@@ -190,4 +189,6 @@ class GatedProgram(Program):
         return g, sign * self.groups.neuron(g, w, F)
 
     def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
-        return np.delete(norms, support), Multipliers.none(self.groups.n)
+        off = np.ones(self.size, dtype=np.bool_)
+        off[support] = False
+        return norms[off], Multipliers.none(self.groups.n)

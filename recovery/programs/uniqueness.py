@@ -93,9 +93,11 @@ def _frame(A: Array) -> Array:
 
 
 def _independent(images: Array) -> bool:
+    if images.shape[1] == 1:
+        return bool(images.any())
     lengths = np.linalg.norm(images, axis=0)
-    if not lengths.all() or images.shape[1] == 1:
-        return bool(lengths.all())
+    if not lengths.all():
+        return False
     s = np.linalg.svd(images / lengths, compute_uv=False)
     return len(s) == images.shape[1] and bool(s[-1] > RANK_TOLERANCE * s[0])
 
@@ -118,7 +120,7 @@ def examine_dual(program: Program, rows: Index, planted: Candidate, lam: Array) 
     """
     At = program.groups.adjoint(lam)
     error = float(np.linalg.norm(At[planted.support] - planted.directions))
-    bounds, multipliers = program.off_support(lam, np.sqrt(np.einsum("gr,gr->g", At, At)), rows)
+    bounds, multipliers = program.off_support(lam, program.groups.adjoint_norms(lam), rows)
     largest = float(bounds.max(initial=0.0))
     correction = error / planted.smallest * program.groups.largest_norm
     proved = planted.distinct and error <= EQUALITY_TOLERANCE and largest < 1.0 - MARGIN - correction

@@ -1,8 +1,9 @@
 """The processes in which supervised trials run.
 
-A keeper imports the program once and runs no trial itself. It forks a runner, which does; a fork takes milliseconds,
-so a new runner costs little. When a runner is gone, by whatever hand, its keeper ends everything that it started, also
-what left its process group, says how it ended, and can fork the next.
+The nursery imports the program, once for all workers, and forks keepers. A keeper runs no trial itself: it forks a
+runner, which does. A fork takes milliseconds, where the imports take seconds, so a new runner costs little. When a
+runner is gone, by whatever hand, its keeper ends everything that it started, also what left its process group, says how
+it ended, and can fork the next.
 """
 
 import ctypes
@@ -54,6 +55,41 @@ class Answer(NamedTuple):
     worn: bool = False
     unreadable: Row | None = None
     """What went wrong where the task could not be read."""
+
+
+def nurse(descriptor: int) -> None:
+    """The nursery's life: a keeper, in a session of its own, for every socket that it is sent, until its own is closed.
+
+    Where none can be forked the socket is closed, which says so. It waits for its keepers: what they took is counted.
+    """
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda number, frame: _reap(os.WNOHANG))
+    control = socket.socket(fileno=descriptor)
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+        if not message:
+            return _reap(0)
+        with suppress(OSError):
+            if os.fork() == 0:
+                control.close()
+                _become_keeper(descriptors[0])
+        os.close(descriptors[0])
+
+
+def _reap(options: int) -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, options)[0]:
+            pass
+
+
+def _become_keeper(descriptor: int) -> NoReturn:
+    try:
+        os.setsid()
+        os.set_inheritable(descriptor, False)
+        keep(descriptor)
+    finally:
+        os._exit(0)
 
 
 def keep(descriptor: int) -> None:

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from multiprocessing.connection import wait
 from pathlib import Path
 from queue import Empty, Queue
-from threading import Thread
+from threading import Lock, Thread
 
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
@@ -33,7 +33,9 @@ from recovery.runner.trial import Row, failure
 PATIENCE = 2
 """A trial whose process dies is tried this many times by itself."""
 START_SECONDS = 120.0
-"""A keeper that has not started by then never will."""
+"""A keeper that has not started by then, imports and all, never will."""
+END_SECONDS = 1.0
+"""What a process waits at its end for the nursery, whose time is then counted as its own."""
 READ_SECONDS = 60.0
 """An answer that has begun and is not read by then is none."""
 
@@ -78,6 +80,63 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 def worker_environment() -> dict[str, str]:
     """What a process that runs trials needs: one BLAS thread, and the modules that this process can import."""
     return {**dict.fromkeys(THREAD_VARIABLES, "1"), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+class _Nursery:
+    """The process that forks the keepers of this process, started when the first is asked for; for several threads."""
+
+    def __init__(self) -> None:
+        self._control: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = Lock()
+
+    def keeper(self) -> socket.socket:
+        """Our end of the socket to a new keeper. Raises `RecoverError` where none can start."""
+        for _ in range(2):  # the nursery may have been killed since
+            ours, theirs = socket.socketpair()
+            with theirs, self._lock, suppress(OSError):
+                if self._control is None:
+                    self._control, self._process = self._start()
+                socket.send_fds(self._control, [b"k"], [theirs.fileno()])
+            ours.settimeout(START_SECONDS)
+            with suppress(OSError):
+                if ours.recv(1):
+                    ours.settimeout(None)
+                    return ours
+            ours.close()
+            status = self.end(kill=True)
+        raise RecoverError(f"a worker process cannot start: what starts it ended with status {status}")
+
+    def end(self, kill: bool = False) -> int | None:
+        """End the nursery when its keepers have ended, or at once. Returns its exit status, None while it waits."""
+        with self._lock:
+            if self._control is None or self._process is None:
+                return None
+            self._control.close()
+            self._control = None
+            if kill:
+                self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                return self._process.wait(END_SECONDS)
+            return None
+
+    def _start(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+        ours, theirs = socket.socketpair()
+        code = f"from recovery.runner.keeper import nurse; nurse({theirs.fileno()})"
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, **worker_environment()},
+                stdin=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,  # a signal from the terminal is for the process that stores the rows
+            )
+        Thread(target=process.wait, daemon=True).start()  # so that it leaves no zombie
+        return ours, process
+
+
+_nursery = _Nursery()
 
 
 class Worker:
@@ -146,33 +205,12 @@ class Worker:
         if self._closed:
             raise Closed("the sweep is over")
         if self._control is None:
-            self._control = self._start_keeper()
+            self._control = _nursery.keeper()
         if self._runner is None:
             self._runner, theirs = socket.socketpair()
             with theirs:
                 socket.send_fds(self._control, [b"r"], [theirs.fileno()])
         return self._control, self._runner
-
-    def _start_keeper(self) -> socket.socket:
-        ours, theirs = socket.socketpair()
-        code = f"from recovery.runner.keeper import keep; keep({theirs.fileno()})"
-        with theirs:
-            keeper = subprocess.Popen(
-                [sys.executable, "-c", code],
-                pass_fds=[theirs.fileno()],
-                env={**os.environ, **worker_environment()},
-                stdin=subprocess.DEVNULL,
-                cwd="/",
-                start_new_session=True,  # a signal from the terminal is for the process that stores the rows
-            )
-        Thread(target=keeper.wait, daemon=True).start()  # so that it leaves no zombie
-        ours.settimeout(START_SECONDS)
-        with suppress(OSError):
-            if ours.recv(1):
-                ours.settimeout(None)
-                return ours
-        keeper.kill()
-        raise RecoverError(f"a worker process cannot start: it ended with status {keeper.wait()}")
 
     def end_runner(self, patience: float = 1.0) -> int:
         """End the process that runs trials, if there is one: at once, or if it is not gone by itself soon.
@@ -216,6 +254,7 @@ _idle: list[Worker] = []
 def _dispose() -> None:
     while _idle:
         _idle.pop().dispose()
+    _nursery.end()
 
 
 def measure_supervised(trials: Sequence[Trial], limits: Limits) -> list[Row]:

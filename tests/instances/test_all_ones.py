@@ -100,3 +100,30 @@ def test_closed_conditions_admit_more():
         X = rng.integers(-1, 2, (int(rng.integers(1, 8)), 3)).astype(float)
         best = linprog(-X.sum(axis=0), A_ub=-X, b_ub=np.zeros(len(X)), bounds=(-1, 1), method="highs")
         assert admits_all_ones_closed(X) == (best.fun < -1e-9)
+
+
+@pytest.mark.parametrize("kind", ["half space", "one against", "integers", "repeated", "opposite", "dependent", "heavy"])
+def test_many_rows_are_decided_with_a_proof_whatever_they_are(kind):
+    rng = np.random.default_rng(5)
+    for n, d in ((30, 10), (60, 10), (200, 40)):
+        X = rng.standard_normal((n, d))
+        w = rng.standard_normal(d)
+        if kind in ("half space", "one against"):
+            X *= np.sign(X @ w)[:, None]
+            X[0] *= -1 if kind == "one against" else 1
+        elif kind == "integers":
+            X = rng.integers(-1, 2, (n, d)).astype(float)
+        elif kind == "repeated":
+            X = np.repeat(X[: n // 5], 5, axis=0)
+        elif kind == "opposite":
+            X[1] = -X[0]
+        elif kind == "dependent":
+            X[:, -1] = X[:, 0] * (1 + 1e-9 * rng.standard_normal(n))
+        else:
+            X = X**9
+        decision = decide_all_ones(X)
+        assert proves(X, decision)
+        if kind == "repeated":
+            assert decision.exists == decide_all_ones(X[::5]).exists
+        elif kind != "one against":
+            assert decision.exists == (kind == "half space")

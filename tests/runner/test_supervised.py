@@ -1,10 +1,15 @@
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from recovery.runner.supervised import Limits
+from recovery.config import load
+from recovery.errors import RecoverError
+from recovery.runner import supervised
+from recovery.runner.supervised import Limits, Worker
 
 from .sweeps import rows, sweep, write_config
 
@@ -63,3 +68,35 @@ def test_supervised_rows_are_the_same(tmp_path: Path) -> None:
     sweep(config, tmp_path / "plain")
     sweep(config, tmp_path / "supervised", limits=Limits(seconds=60, memory=1000))
     pd.testing.assert_frame_equal(rows(tmp_path / "supervised"), rows(tmp_path / "plain"))
+
+
+def test_workers_start_and_go_on_though_their_nursery_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nursery = supervised._Nursery()
+    monkeypatch.setattr(supervised, "_nursery", nursery)
+    trials = list(load(config_with(tmp_path, "measure")).trials())
+    first, second = Worker(), Worker()
+    try:
+        assert [row["status"] for row in first.measure(trials[:1], Limits())] == ["ok"]
+        assert nursery._process is not None
+        (keeper,) = _children(nursery._process.pid)
+        nursery._process.kill()
+        assert [row["status"] for row in second.measure(trials[1:2], Limits())] == ["ok"]
+        assert [row["status"] for row in first.measure(trials[2:3], Limits())] == ["ok"]
+        assert os.getsid(keeper) == keeper
+    finally:
+        for worker in (first, second):
+            worker.close()
+            worker.dispose()
+        nursery.end()
+
+
+def test_a_worker_that_cannot_start_says_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervised.sys, "executable", "/bin/false")
+    with pytest.raises(RecoverError, match="ended with status 1"):
+        supervised._Nursery().keeper()
+
+
+def _children(parent: int) -> list[int]:
+    return [int(pid) for pid in subprocess.run(["pgrep", "-P", str(parent)], capture_output=True).stdout.split()]
