@@ -132,7 +132,7 @@ def planted_dual(
             W[first + i] = sign * own.neuron(first + i, neurons[:, i], F)
     if len(np.unique(own.patterns[:, first:], axis=1).T) < len(signs) or not W[first:].any(axis=1).all():
         return own, None
-    candidate = planted_candidate(own, W)
+    candidate = planted_candidate(own, W, np.flatnonzero(W.any(axis=1)))
     return own, candidate.lam if candidate.distinct else None
 
 

@@ -64,8 +64,8 @@ def decide_all_ones(X: Array) -> AllOnes:
     live = live_rows(X)
     if not live.any():
         return AllOnes(0.0, weights=np.full(X.shape[0], 1 / X.shape[0]))
-    Z, rows, columns = _balanced(X if live.all() else X[live])
-    decision = _minimise(Z) or _decide_in_basis(Z)
+    Z, sizes, rows, columns = _balanced(X if live.all() else X[live])
+    decision = _minimise(Z, sizes) or _decide_in_basis(Z, sizes)
     if decision is None:
         raise ParameterError("the data are too ill-conditioned to decide whether the all-ones pattern exists")
     if decision.direction is not None:
@@ -103,36 +103,36 @@ def _column_norms(Z: Array) -> Array:
     return np.sqrt(np.einsum("ij,ij->j", Z, Z))
 
 
-def _balanced(X: Array) -> tuple[Array, Array, Array]:
-    """Z with X = rows Z columns, its columns of norm 1 and its rows of even norms, and both scales."""
+def _balanced(X: Array) -> tuple[Array, Array, Array, Array]:
+    """Z with X = rows Z columns, its columns of norm 1 and its rows of even norms; these norms, and both scales."""
     rows, columns = np.ones(X.shape[0]), _column_norms(X)
     columns[columns == 0] = 1.0
     Z = X / columns
+    sizes = _row_norms(Z)
     for _ in range(BALANCING):
-        size = _row_norms(Z)
-        if size.min() > UNEVEN * size.max():
+        if sizes.min() > UNEVEN * sizes.max():
             break
-        Z = Z / size[:, None]
+        Z = Z / sizes[:, None]
         again = _column_norms(Z)
         again[again == 0] = 1.0
-        Z, rows, columns = Z / again, rows * size, columns * again
-    return Z, rows, columns
+        Z, rows, columns = Z / again, rows * sizes, columns * again
+        sizes = _row_norms(Z)
+    return Z, sizes, rows, columns
 
 
-def _decide_in_basis(Z: Array) -> AllOnes | None:
+def _decide_in_basis(Z: Array, sizes: Array) -> AllOnes | None:
     """The same in an orthonormal basis of Z with unit rows, by non-negative least squares if need be."""
-    size = np.linalg.norm(Z, axis=1)
-    U, coordinates = orthonormal_base(Z / size[:, None])
-    decision = _minimise(U) or _non_negative_least_squares(U)
+    U, coordinates = orthonormal_base(Z / sizes[:, None])
+    decision = _minimise(U, _row_norms(U)) or _non_negative_least_squares(U)
     if decision is not None and decision.weights is not None:
-        return replace(decision, weights=decision.weights / size)
+        return replace(decision, weights=decision.weights / sizes)
     if decision is not None and decision.direction is not None:
         return replace(decision, direction=np.linalg.lstsq(coordinates, decision.direction, rcond=None)[0])
     return None
 
 
-def _minimise(Z: Array) -> AllOnes | None:
-    (n, d), rows = Z.shape, _row_norms(Z)
+def _minimise(Z: Array, rows: Array) -> AllOnes | None:
+    n, d = Z.shape
     w: Array = np.zeros(d)
     image: Array = np.zeros(n)
     for _ in range(MOST_STEPS):

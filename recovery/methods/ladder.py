@@ -8,6 +8,7 @@ below 1.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -49,7 +50,12 @@ class Ladder:
     planted: Array
     tied: bool
 
-    @property
+    @cached_property
+    def rows(self) -> Index:
+        """The rows of W* that are not zero."""
+        return np.flatnonzero(self.planted.any(axis=1))
+
+    @cached_property
     def feasible(self) -> bool:
         """||F(W*) - y|| <= RESIDUAL_TOLERANCE ||y||, uneven rows each by its own norm: W* interpolates at all."""
         scales = self.program.groups.scales
@@ -63,19 +69,18 @@ class Ladder:
             return _open(NOT_PLANTED)
         if self.tied:
             return Decision("not_unique", "duplicate", "a cheaper interpolant was not looked for")
-        rows = np.flatnonzero(self.planted.any(axis=1))
-        if (planted := self._candidate(program, rows)) is None:
+        if (planted := self._candidate(program)) is None:
             return _open("planted neurons of opposite signs share a group")
         if not planted.distinct:
             return _open("the images of planted neurons are dependent")
         if planted.lam is None:
             return _open("no dual point has the planted directions")
-        examined = examine_dual(program, rows, planted, planted.lam)
+        examined = examine_dual(program, self.rows, planted, planted.lam)
         value = examined.value
         if examined.proved:
             return Decision("recovered", "isometry", None, value, 0, None, self._optimum(planted.lam, examined))
         even = program.balanced()
-        if even is not program and ((planted := self._candidate(even, rows)) is None or planted.lam is None):
+        if even is not program and ((planted := self._candidate(even)) is None or planted.lam is None):
             return _open("rounding of uneven rows decides whether a dual point has the planted directions", value)
         ignored = self._duplicates(planted.support)
         steps = 0
@@ -83,7 +88,7 @@ class Ladder:
             assert planted.lam is not None
             found = search_dual(even.groups, planted.support, planted.frame, planted.lam, threshold, ignored)
             steps += found.steps
-            examined = examine_dual(even, rows, planted, found.lam)
+            examined = examine_dual(even, self.rows, planted, found.lam)
             if examined.proved:
                 optimum = self._optimum(found.lam, examined)
                 if even is not program:
@@ -104,7 +109,7 @@ class Ladder:
                 yield lam / self.program.groups.scales
 
     def _duals(self, program: Program) -> Iterator[Array]:
-        planted = self._candidate(program, np.flatnonzero(self.planted.any(axis=1)))
+        planted = self._candidate(program)
         if planted is None or planted.lam is None:
             return
         yield planted.lam
@@ -116,23 +121,23 @@ class Ladder:
         """The planted weights with a dual near lam that proves them the unique optimum, or None."""
         if not self.feasible:
             return None
-        rows = np.flatnonzero(self.planted.any(axis=1))
         program, scales = self.program.balanced(), self.program.groups.scales
-        planted = self._candidate(program, rows)
+        planted = self._candidate(program)
         if planted is None or planted.lam is None or not planted.distinct:
             return None
         lam = lam if program is self.program else lam * scales
         corrected = lam - planted.frame @ (planted.frame.T @ (lam - planted.lam))
-        examined = examine_dual(program, rows, planted, corrected)
+        examined = examine_dual(program, self.rows, planted, corrected)
         if not examined.proved:
             return None
         optimum = self._optimum(corrected, examined)
         return optimum if program is self.program else optimum.unbalanced(scales)
 
-    def _candidate(self, program: Program, rows: Index) -> Candidate | None:
+    def _candidate(self, program: Program) -> Candidate | None:
         """None where two planted neurons of opposite signs share a group."""
         W = program.gated_weights(self.planted)
-        return planted_candidate(program.groups, W) if len(np.flatnonzero(W.any(axis=1))) == len(rows) else None
+        support = self.rows if W is self.planted else np.flatnonzero(W.any(axis=1))
+        return planted_candidate(program.groups, W, support) if len(support) == len(self.rows) else None
 
     def _duplicates(self, support: Index) -> Index:
         """Groups with a planted group's operator, which no search can hold below 1; their cones shut the neuron out."""

@@ -49,9 +49,8 @@ class Candidate:
         return _frame(self.block)
 
 
-def planted_candidate(groups: Groups, W: Array) -> Candidate:
-    """Prepare planted weights W (p, r), not all zero, for certification: one factorisation of A_S."""
-    support = np.flatnonzero(W.any(axis=1))
+def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
+    """Prepare planted weights W (p, r), zero off the rows `support`, for certification: one factorisation of A_S."""
     directions = W[support] / np.linalg.norm(W[support], axis=1, keepdims=True)
     present = groups.dimensions(support)
     A, u = groups.columns(support), directions.ravel()

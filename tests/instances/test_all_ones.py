@@ -102,7 +102,9 @@ def test_closed_conditions_admit_more():
         assert admits_all_ones_closed(X) == (best.fun < -1e-9)
 
 
-@pytest.mark.parametrize("kind", ["half space", "one against", "integers", "repeated", "opposite", "dependent", "heavy"])
+@pytest.mark.parametrize(
+    "kind", ["half space", "one against", "integers", "repeated", "opposite", "dependent", "heavy"]
+)
 def test_many_rows_are_decided_with_a_proof_whatever_they_are(kind):
     rng = np.random.default_rng(5)
     for n, d in ((30, 10), (60, 10), (200, 40)):
