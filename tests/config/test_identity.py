@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import struct
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from recovery.config import Cell, ConfigError, from_document, load
 from recovery.config.components import canonical_json
-from recovery.config.seeds import streams
+from recovery.config.seeds import _seed, streams
 from recovery.instances.draw import draw
 
 from .sweeps import BASE, ids, load_fields
@@ -214,3 +216,13 @@ def test_a_stored_document_refuses_an_edited_data_file(tmp_path: Path) -> None:
     write(tmp_path, np.zeros((8, 3)))
     with pytest.raises(ConfigError, match="the file changed"):
         list(from_document(sweep.document).trials())
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, 2**130 + 5])
+def test_a_streams_seed_is_the_root_seed_with_a_hash_for_its_key(seed: int) -> None:
+    found = _seed(seed, "data", 4, 2, {"ensemble": "gaussian"}, 3)
+    text = b'["data",4,2,{"ensemble":"gaussian"},3]'
+    expected = np.random.SeedSequence(seed, spawn_key=struct.unpack(">4I", blake2b(text, digest_size=16).digest()))
+    assert (found.generate_state(8) == expected.generate_state(8)).all()
+    for child, other in zip(found.spawn(2), expected.spawn(2), strict=True):
+        assert (child.generate_state(8) == other.generate_state(8)).all()
