@@ -57,8 +57,8 @@ class MinNorm:
         n, d = setting.n, setting.d
         if setting.noise > 0 or self.solver != "auto" or setting.patterns.kind == "searched":
             return solve_cost(self.program, setting)
-        if self.program == "exact" and n <= 1.2 * d:
-            return 0.1 + 5e-5 * d**2 + 1.5e-4 * n**2
+        if self.program == "exact" and n < 1.5 * d:
+            return 0.1 + 5e-5 * d**2 + (1.5e-4 * n**2 if n < 1.25 * d else 0.0)
         return 2.5e-3 + 2.5e-7 * n * d
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:

@@ -22,6 +22,8 @@ from recovery.runner.trial import PROCESSOR
 SECONDS = 4.0
 """Spent on timing trials."""
 STRATA = 4
+WIDEST = 10.0
+"""The dearest guess of a stratum over its cheapest: else its few dear trials, which are its work, are hardly met."""
 MOST_KINDS = 12
 FIRST_SAMPLES, MOST_SAMPLES = 10, 400
 """Of a stratum: before the rest of the time goes where it is needed most, and in all."""
@@ -113,7 +115,7 @@ def _timed(
     rough = [1.0] * len(kinds)
     for k, strata in sorted(enumerate(kinds), key=lambda kind: kind[1][0].guess, reverse=True):
         trial = strata[0].trials[0]
-        rough[k] = (time_one(trial, seconds) or _cut(seconds, cost(trial))) / cost(trial)
+        rough[k] = (time_one(trial, seconds) or max(seconds, cost(trial))) / cost(trial)
     waiting = sorted((rough[k] * stratum.guess, k, i) for k, some in enumerate(kinds) for i, stratum in enumerate(some))
     end = time.monotonic() + seconds
     half = end - seconds / 2
@@ -131,8 +133,8 @@ def _timed(
             return False
         trial = one.waiting.pop()
         took = time_one(trial, max(left, SHORTEST))
-        if took is None:
-            took = _cut(left, cost(trial) * _ratio(kinds[k], ratios(k), i, rough[k]))
+        if took is None:  # it takes longer than that
+            took = max(left, cost(trial) * _ratio(kinds[k], ratios(k), i, rough[k]))
         one.seconds.append(took)
         one.guesses.append(cost(trial))
         return True
@@ -187,20 +189,18 @@ def _kinds(trials: Sequence[Trial]) -> list[list[Trial]]:
 
 
 def _strata(trials: list[Trial]) -> list[Stratum]:
-    """Cut into pieces of about equal guessed work, the cheapest first."""
+    """Cut into pieces of about equal guessed work and of guesses alike, the cheapest first."""
     trials = sorted(trials, key=cost)
     total = sum(map(cost, trials))
-    pieces: list[list[Trial]] = [[] for _ in range(STRATA)]
-    work = 0.0
+    pieces: list[list[Trial]] = []
+    work, part = 0.0, 0
     for trial in trials:
-        pieces[min(int(STRATA * work / total), STRATA - 1)].append(trial)
+        if not pieces or work >= total * part / STRATA or cost(trial) > WIDEST * cost(pieces[-1][0]):
+            pieces.append([])
+            part = int(STRATA * work / total) + 1
+        pieces[-1].append(trial)
         work += cost(trial)
-    return [Stratum(piece, sum(map(cost, piece))) for piece in pieces if piece]
-
-
-def _cut(given: float, guess: float) -> float:
-    """Seconds that a trial takes which was not done in those given: as likely more than twice as many as fewer."""
-    return max(2.0 * given, guess)
+    return [Stratum(piece, sum(map(cost, piece))) for piece in pieces]
 
 
 def _ratio(strata: Sequence[Stratum], ratios: dict[int, float], i: int, rough: float) -> float:
