@@ -6,7 +6,7 @@ import pytest
 
 from recovery.config import Trial, load
 from recovery.runner.batches import cost
-from recovery.runner.forecast import Timing, time_some, time_sweep
+from recovery.runner.forecast import WIDEST, Timing, _strata, time_some, time_sweep
 
 from .sweeps import write_config
 
@@ -94,14 +94,9 @@ def test_rounds_to_come_are_as_dear_as_the_first(tmp_path: Path, monkeypatch: py
     assert time_sweep(sweep).seconds == pytest.approx(1000)
 
 
-def test_few_dear_trials_among_many_cheap_ones_are_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sixtieth of the trials is most of the work, and its times are twice what the other trials' say."""
-    axes = {"n": [1, 2, 3, 4, 5, 600], "d": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
-    some, machine = list(load(write_config(tmp_path, axes=axes)).trials()), Machine(0.001, 1.0, monkeypatch)
-    dear = max(map(cost, some)) / 10
-
-    def seconds(trial: Trial) -> float:
-        return float(0.001 * cost(trial) * (2.0 if cost(trial) > dear else 1.0))
-
-    monkeypatch.setattr(machine, "seconds", seconds)
-    assert time_some(some, 5.0, machine.time).seconds == pytest.approx(sum(map(seconds, some)), rel=0.1)
+def test_trials_of_a_stratum_are_alike(tmp_path: Path) -> None:
+    """A few dear trials do not lie among the cheap ones before them, of which samples would hardly meet them."""
+    some = list(load(write_config(tmp_path, axes={"n": [*range(1, 101), 3000], "d": [1]})).trials())
+    strata = _strata(some)
+    assert [trial for stratum in strata for trial in stratum.trials] == sorted(some, key=cost)
+    assert all(cost(stratum.trials[-1]) <= WIDEST * cost(stratum.trials[0]) for stratum in strata)
