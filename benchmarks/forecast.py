@@ -1,13 +1,13 @@
 """How near the forecast of a sweep comes: beside it, the time that as many trials take as there is time for.
 
 python -m benchmarks.forecast [--seconds S] [NAME ...] prints Markdown, and for all shipped configs writes it to
-benchmarks/forecast.md. Trials are drawn with probability in proportion to their guessed cost, one after another for S
-seconds (20) and three at least, each of SLOWEST seconds at most. The mean of time / guess times the guesses of all
-trials is then an unbiased estimate of what the sweep takes, whatever the forecast had timed.
+benchmarks/forecast.md. Trials are drawn one after another for S seconds (20) and three at least, each of SLOWEST
+seconds at most: half of them with probability in proportion to their guessed cost, half of them all alike, so that one
+which takes much longer than its guess is met too. The mean of time / probability is then an unbiased estimate of what
+the sweep takes, whatever the forecast had timed; a sweep of which every trial was drawn takes their sum.
 """
 
 import argparse
-import random
 import time
 
 import numpy as np
@@ -29,21 +29,26 @@ def measured(sweep: Sweep, seconds: float) -> tuple[float, float, int]:
     slower than SLOWEST.
     """
     trials = list(sweep.trials())
-    guesses = [cost(trial) for trial in trials]
-    picks = random.Random(1).choices(trials, guesses, k=MOST)
+    guesses = np.array([cost(trial) for trial in trials])
+    chances = 0.5 * guesses / guesses.sum() + 0.5 / len(trials)
     trial_seconds(min(trials, key=cost), SLOWEST)  # starts the process
-    ratios: list[float] = []
+    times: dict[int, float] = {}
+    drawn: list[float] = []
     end = time.monotonic() + seconds
-    for trial in picks:
-        if len(ratios) >= FEWEST and time.monotonic() > end:
+    for i in np.random.default_rng(1).choice(len(trials), MOST, p=chances):
+        if len(times) == len(trials) or (len(times) >= FEWEST and time.monotonic() > end):
             break
-        took = trial_seconds(trial, SLOWEST)
-        if took is None:
-            return np.nan, np.nan, len(ratios)
-        ratios.append(took / cost(trial))
-    mean = float(np.mean(ratios))
-    error = float(np.std(ratios, ddof=1) / np.sqrt(len(ratios))) / mean
-    return mean * sum(guesses) * sweep.size / len(trials), error, len(ratios)
+        if i not in times:
+            took = trial_seconds(trials[i], SLOWEST)
+            if took is None:
+                return np.nan, np.nan, len(times)
+            times[i] = took
+        drawn.append(times[i] / chances[i])
+    more = sweep.size / len(trials)
+    if len(times) == len(trials):
+        return sum(times.values()) * more, 0.0, len(times)
+    mean = float(np.mean(drawn))
+    return mean * more, float(np.std(drawn, ddof=1) / np.sqrt(len(drawn))) / mean, len(times)
 
 
 def line(sweep: Sweep, seconds: float) -> tuple[str, float]:

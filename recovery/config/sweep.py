@@ -38,7 +38,8 @@ class Cell:
     @cached_property
     def cost(self) -> float:
         """What the method guesses that a trial takes; only ratios matter."""
-        return float(self.method.cost(self.setting.n, self.setting.d))
+        of_setting = getattr(self.method, "setting_cost", None)
+        return float(of_setting(self.setting) if of_setting else self.method.cost(self.setting.n, self.setting.d))
 
     @property
     def id(self) -> str:

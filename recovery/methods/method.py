@@ -48,7 +48,8 @@ class Method(Protocol):
     """How recovery is attempted: a frozen value with parameters, a pure function of an instance.
 
     columns: what it measures. A method may also have `check(setting, architecture)`, called for every cell before
-    anything runs, which raises `ParameterError` for what it could not measure.
+    anything runs, which raises `ParameterError` for what it could not measure; and `setting_cost(setting)`, asked in
+    place of `cost` by a method whose seconds depend on more of the setting than n and d.
     """
 
     columns: ClassVar[Columns]

@@ -7,7 +7,7 @@ from annotated_types import Gt
 
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
-from recovery.methods.convex import PlantedProgram, ProgramKind, exact_cost
+from recovery.methods.convex import PlantedProgram, ProgramKind, solve_cost
 from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable
 from recovery.methods.searched import with_searched_patterns
@@ -40,7 +40,11 @@ class Regularized:
         check_representable(setting, architecture)
 
     def cost(self, n: int, d: int) -> float:
-        return 2e-4 + (n * d * max(n, 50) * 1e-8 if self.program == "gated" else exact_cost(n, d))
+        return self.setting_cost(Setting(n, d))
+
+    def setting_cost(self, setting: Setting) -> float:
+        """Seconds of a solve."""
+        return solve_cost(self.program, setting)
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)

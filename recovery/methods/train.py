@@ -1,6 +1,7 @@
 """Gradient training of a finite network on an instance: what does a real network find? (P1, section VII; P2)"""
 
 from dataclasses import dataclass
+from math import e, log
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -176,8 +177,14 @@ class Train:
         return GradientDescent(scaling=scaling.trainable(outer=False))
 
     def cost(self, n: int, d: int) -> float:
-        """Seconds: two products of n, d and the neurons an epoch, and a floor for the calls."""
+        """Seconds: two products of n, d and the neurons an epoch, and a floor for the calls.
+
+        A run that may stop early is as likely to do so between 100 and 1000 epochs as between 1000 and 10 000.
+        """
         k = n + 1 if self.neurons == "n+1" else self.neurons
         speed = 1.1e11 if self.precision == "float32" else 5.5e10
         rows = k if self.loss == "population" else n
-        return 1e-3 + self.epochs * (2.5e-5 + 4.0 * rows * k * (d + 30) / speed)
+        early = self.target_loss is not None or self.tolerance is not None
+        epochs = self.epochs / log(self.epochs + e) if early else self.epochs
+        floor = 1e-4 if self.loss == "population" else 2.5e-5
+        return 1e-3 + epochs * (floor + 4.0 * rows * k * (d + 30) / speed)

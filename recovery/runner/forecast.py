@@ -1,9 +1,10 @@
 """How long trials will take, before any row exists: a few of them are run and timed, in a process that may be lost.
 
-The methods' costs only say which trials are alike. Trials of one kind are cut into strata of equal guessed work; of
-each, a few are timed, the cheapest strata first, and then more where the times leave the whole most in doubt. A
-stratum that is too dear to time takes the ratio of time to guess of those below it, along the line through their
-logarithms; where none of its kind was timed, the guess is all there is.
+The methods' costs only say which trials are alike. Trials of one kind are cut into strata of equal guessed work. One
+trial of each kind is run so that everything is loaded, and tells roughly which kinds are dear; of each stratum a few
+are timed, the cheapest strata first, and then more where the times leave the whole most in doubt. A stratum that is too
+dear to time takes the ratio of time to guess of those below it, along the line through their logarithms; where none of
+its kind was timed, the one trial is all there is.
 """
 
 import math
@@ -21,6 +22,8 @@ from recovery.runner.trial import PROCESSOR
 SECONDS = 4.0
 """Spent on timing trials."""
 STRATA = 4
+WIDEST = 10.0
+"""The dearest guess of a stratum over its cheapest: else its few dear trials, which are its work, are hardly met."""
 MOST_KINDS = 12
 FIRST_SAMPLES, MOST_SAMPLES = 10, 400
 """Of a stratum: before the rest of the time goes where it is needed most, and in all."""
@@ -109,9 +112,11 @@ def _timed(
     """A few of each stratum first, each in its share of half the time; then where they leave the most in doubt."""
     rng = random.Random(0)
     samples = [[_Samples(stratum, rng) for stratum in strata] for strata in kinds]
-    waiting = sorted((stratum.guess, k, i) for k, strata in enumerate(kinds) for i, stratum in enumerate(strata))
-    for trial in sorted((strata[0].trials[0] for strata in kinds), key=cost, reverse=True):
-        time_one(trial, seconds)  # starts the process, and loads what its kind needs
+    rough = [1.0] * len(kinds)
+    for k, strata in sorted(enumerate(kinds), key=lambda kind: kind[1][0].guess, reverse=True):
+        trial = strata[0].trials[0]
+        rough[k] = (time_one(trial, seconds) or max(seconds, cost(trial))) / cost(trial)
+    waiting = sorted((rough[k] * stratum.guess, k, i) for k, some in enumerate(kinds) for i, stratum in enumerate(some))
     end = time.monotonic() + seconds
     half = end - seconds / 2
 
@@ -129,7 +134,7 @@ def _timed(
         trial = one.waiting.pop()
         took = time_one(trial, max(left, SHORTEST))
         if took is None:  # it takes longer than that
-            took = max(left, cost(trial) * _ratio(kinds[k], ratios(k), i))
+            took = max(left, cost(trial) * _ratio(kinds[k], ratios(k), i, rough[k]))
         one.seconds.append(took)
         one.guesses.append(cost(trial))
         return True
@@ -152,7 +157,7 @@ def _timed(
     for k, strata in enumerate(kinds):
         known = ratios(k)
         for i, stratum in enumerate(strata):
-            total += stratum.work * _ratio(strata, known, i)
+            total += stratum.work * _ratio(strata, known, i, rough[k])
             work, timed_work = work + stratum.work, timed_work + stratum.work * (i in known)
     return Timing(total, sum(len(one.seconds) for strata in samples for one in strata), timed_work / work)
 
@@ -184,24 +189,30 @@ def _kinds(trials: Sequence[Trial]) -> list[list[Trial]]:
 
 
 def _strata(trials: list[Trial]) -> list[Stratum]:
-    """Cut into pieces of about equal guessed work, the cheapest first."""
+    """Cut into pieces of about equal guessed work and of guesses alike, the cheapest first."""
     trials = sorted(trials, key=cost)
     total = sum(map(cost, trials))
-    pieces: list[list[Trial]] = [[] for _ in range(STRATA)]
-    work = 0.0
+    pieces: list[list[Trial]] = []
+    work, part = 0.0, 0
     for trial in trials:
-        pieces[min(int(STRATA * work / total), STRATA - 1)].append(trial)
+        if not pieces or work >= total * part / STRATA or cost(trial) > WIDEST * cost(pieces[-1][0]):
+            pieces.append([])
+            part = int(STRATA * work / total) + 1
+        pieces[-1].append(trial)
         work += cost(trial)
-    return [Stratum(piece, sum(map(cost, piece))) for piece in pieces if piece]
+    return [Stratum(piece, sum(map(cost, piece))) for piece in pieces]
 
 
-def _ratio(strata: Sequence[Stratum], ratios: dict[int, float], i: int) -> float:
-    """Seconds a second of guess in stratum i: as timed, or along the line through what was timed of its kind."""
+def _ratio(strata: Sequence[Stratum], ratios: dict[int, float], i: int, rough: float) -> float:
+    """Seconds a second of guess in stratum i: as timed, or along the line through what was timed of its kind.
+
+    rough: where nothing was.
+    """
     if i in ratios:
         return ratios[i]
     known = [(math.log(strata[j].guess), math.log(max(ratio, 1e-12))) for j, ratio in sorted(ratios.items())]
     if not known:
-        return 1.0
+        return rough
     x, y = (sum(values) / len(known) for values in zip(*known, strict=True))
     spread = sum((a - x) ** 2 for a, _ in known)
     slope = (

@@ -6,7 +6,7 @@ import pytest
 
 from recovery.config import Trial, load
 from recovery.runner.batches import cost
-from recovery.runner.forecast import Timing, time_some, time_sweep
+from recovery.runner.forecast import WIDEST, Timing, _strata, time_some, time_sweep
 
 from .sweeps import write_config
 
@@ -92,3 +92,11 @@ def test_rounds_to_come_are_as_dear_as_the_first(tmp_path: Path, monkeypatch: py
     sampling = {"kind": "boundary", "rounds": 3, "budget": 1000}
     sweep = load(write_config(tmp_path, method={"act": "transition"}, sampling=sampling, axes=AXES))
     assert time_sweep(sweep).seconds == pytest.approx(1000)
+
+
+def test_trials_of_a_stratum_are_alike(tmp_path: Path) -> None:
+    """A few dear trials do not lie among the cheap ones before them, of which samples would hardly meet them."""
+    some = list(load(write_config(tmp_path, axes={"n": [*range(1, 101), 3000], "d": [1]})).trials())
+    strata = _strata(some)
+    assert [trial for stratum in strata for trial in stratum.trials] == sorted(some, key=cost)
+    assert all(cost(stratum.trials[-1]) <= WIDEST * cost(stratum.trials[0]) for stratum in strata)
