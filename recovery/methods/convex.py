@@ -49,7 +49,7 @@ SEARCH_SOLVES: dict[ProgramKind, int] = {"gated": 30, "exact": 5}
 def solve_cost(program: ProgramKind, setting: Setting) -> float:
     """A guess of the seconds that solves take, as `Method.cost`: by n and the patterns, as measured under noise.
 
-    At n = 40 to 400, d = 10 to 100 moves the time of sampled patterns by a factor of 2 (normalised) or 3 (skip) at most.
+    For n = 40 to 400 and sampled patterns, d = 10 to 100 moves the time by a factor of 2 (normalised) or 3 (skip).
     """
     patterns = setting.patterns.samples(setting.n)
     if setting.patterns.kind == "exhaustive":
