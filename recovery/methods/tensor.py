@@ -95,11 +95,15 @@ class Tensor:
                 raise ParameterError(message)
 
     def cost(self, n: int, d: int) -> float:
+        return self.setting_cost(Setting(n, d))
+
+    def setting_cost(self, setting: Setting) -> float:
         """Seconds: the product of the moments, and the least squares of the polish on at most 50 rows a parameter."""
+        n, d = setting.n, setting.d
         moments = 1e-10 * n * count_operations(d, self._directions(d), self.order)
-        p = (d + 2) * (d if self.neurons == "planted" else self.neurons)
+        p = (d + 2) * self._neurons(setting)
         steps = self.evaluations if self.polish == "lm" else 0
-        return 1e-2 + moments + 2e-10 * p**2 * (min(n, 50 * p) * steps + n * min(steps, 10))
+        return 1e-2 + moments + 1e-3 * steps + 1e-10 * p**2 * (min(n, 50 * p) * steps + n * min(steps, 10))
 
     def __call__(self, instance: Instance, architecture: Architecture) -> dict[str, Scalar]:
         """Learn from the instance. Raises `ParameterError` for what `check` refuses, `DataError` for another target."""
