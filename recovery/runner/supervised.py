@@ -7,11 +7,9 @@ limit of memory and starts Python anew for each lost worker.
 
 import atexit
 import math
-import os
 import pickle
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Generator, Sequence
@@ -21,21 +19,18 @@ from datetime import UTC, datetime
 from multiprocessing.connection import wait
 from pathlib import Path
 from queue import Empty, Queue
-from threading import Lock, Thread
+from threading import Thread
 
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches, Done, run_batch
 from recovery.runner.frames import receive, send
 from recovery.runner.keeper import Answer, Task
+from recovery.runner.nursery import Nursery
 from recovery.runner.trial import Row, failure
 
 PATIENCE = 2
 """A trial whose process dies is tried this many times by itself."""
-START_SECONDS = 120.0
-"""A keeper that has not started by then, imports and all, never will."""
-END_SECONDS = 1.0
-"""What a process waits at its end for the nursery, whose time is then counted as its own."""
 READ_SECONDS = 60.0
 """An answer that has begun and is not read by then is none."""
 
@@ -74,73 +69,7 @@ class Limits:
 UNLIMITED = Limits()
 
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
-"""glibc's own upper bounds, from the start: else each trial hands its arrays back to the system and asks for them anew,
-which is a twentieth of a small trial's time."""
-
-
-def worker_environment() -> dict[str, str]:
-    """What a process that runs trials needs: one BLAS thread, and the modules that this process can import."""
-    path = os.pathsep.join(path for path in sys.path if path)
-    return {**dict.fromkeys(THREAD_VARIABLES, "1"), **KEEP_MEMORY, "PYTHONPATH": path}
-
-
-class _Nursery:
-    """The process that forks the keepers of this process, started when the first is asked for; for several threads."""
-
-    def __init__(self) -> None:
-        self._control: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = Lock()
-
-    def keeper(self) -> socket.socket:
-        """Our end of the socket to a new keeper. Raises `RecoverError` where none can start."""
-        for _ in range(2):  # the nursery may have been killed since
-            ours, theirs = socket.socketpair()
-            with theirs, self._lock, suppress(OSError):
-                if self._control is None:
-                    self._control, self._process = self._start()
-                socket.send_fds(self._control, [b"k"], [theirs.fileno()])
-            ours.settimeout(START_SECONDS)
-            with suppress(OSError):
-                if ours.recv(1):
-                    ours.settimeout(None)
-                    return ours
-            ours.close()
-            status = self.end(kill=True)
-        raise RecoverError(f"a worker process cannot start: what starts it ended with status {status}")
-
-    def end(self, kill: bool = False) -> int | None:
-        """End the nursery when its keepers have ended, or at once. Returns its exit status, None while it waits."""
-        with self._lock:
-            if self._control is None or self._process is None:
-                return None
-            self._control.close()
-            self._control = None
-            if kill:
-                self._process.kill()
-            with suppress(subprocess.TimeoutExpired):
-                return self._process.wait(END_SECONDS)
-            return None
-
-    def _start(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-        ours, theirs = socket.socketpair()
-        code = f"from recovery.runner.keeper import nurse; nurse({theirs.fileno()})"
-        with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-c", code],
-                pass_fds=[theirs.fileno()],
-                env={**os.environ, **worker_environment()},
-                stdin=subprocess.DEVNULL,
-                cwd="/",
-                start_new_session=True,  # a signal from the terminal is for the process that stores the rows
-            )
-        Thread(target=process.wait, daemon=True).start()  # so that it leaves no zombie
-        return ours, process
-
-
-_nursery = _Nursery()
+_nursery = Nursery()
 
 
 class Worker:

@@ -1,5 +1,6 @@
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from recovery.config import load
 from recovery.errors import RecoverError
 from recovery.runner import supervised
+from recovery.runner.nursery import Nursery
 from recovery.runner.supervised import Limits, Worker
 
 from .sweeps import rows, sweep, write_config
@@ -73,7 +75,7 @@ def test_supervised_rows_are_the_same(tmp_path: Path) -> None:
 def test_workers_start_and_go_on_though_their_nursery_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nursery = supervised._Nursery()
+    nursery = Nursery()
     monkeypatch.setattr(supervised, "_nursery", nursery)
     trials = list(load(config_with(tmp_path, "measure")).trials())
     first, second = Worker(), Worker()
@@ -93,9 +95,9 @@ def test_workers_start_and_go_on_though_their_nursery_was_killed(
 
 
 def test_a_worker_that_cannot_start_says_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervised.sys, "executable", "/bin/false")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(RecoverError, match="ended with status 1"):
-        supervised._Nursery().keeper()
+        Nursery().keeper()
 
 
 def _children(parent: int) -> list[int]:
