@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from numba import njit
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 SUMS_IN_ANY_ORDER = {"reassoc", "contract"}
@@ -23,3 +24,10 @@ def compiled(**options: Any) -> Callable[[F], F]:
             return njit(function, **options)
 
     return decorate
+
+
+@compiled()
+def copy(a: NDArray[Any], b: NDArray[Any]) -> None:
+    """b = a for arrays of one axis. In compiled code, `b[:] = a` takes five seconds to compile: it words its error."""
+    for i in range(len(a)):
+        b[i] = a[i]

@@ -7,7 +7,7 @@ bases of 80 to 390 patterns take 0.05 to 0.2 of the time for 10 to 30 columns, 0
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, copy
 from recovery.types import Array, Index, Mask
 
 LANES = 16
@@ -56,7 +56,7 @@ def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes
                 for k in range(j + 1, i):
                     _subtract(x[k], c, column[k])
                 _subtract(x[i], c, c)
-                column[i] = c
+                copy(c, column[i])
             for q in range(lanes):
                 square = x[i, q]
                 if not square >= least * least:
@@ -71,7 +71,7 @@ def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes
                     _subtract(y[j], c, row[j])
             for j in range(i):
                 _multiply(y[j], inverse[i])
-            y[i] = inverse[i]
+            copy(inverse[i], y[i])
         for q in range(many):
             to = T[places[first + q]]
             for j in range(r):

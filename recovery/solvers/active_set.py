@@ -10,7 +10,7 @@ Source: Lawson and Hanson, Solving Least Squares Problems (1974), chapter 23.
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, copy
 from recovery.types import Array, Index, Mask
 
 INDEPENDENT = 1e-12
@@ -31,6 +31,29 @@ def _dot(a: Array, b: Array, m: int) -> float:
     for k in range(m):
         total += a[k] * b[k]
     return total
+
+
+@_compiled
+def _smallest(a: Array, count: int) -> float:
+    """The largest of the `count` smallest entries of a, which it reorders; `np.partition` takes eight to compile."""
+    low, high = 0, len(a) - 1
+    while low < high:
+        pivot, i, j = a[(low + high) // 2], low, high
+        while i <= j:
+            while a[i] < pivot:
+                i += 1
+            while a[j] > pivot:
+                j -= 1
+            if i <= j:
+                a[i], a[j] = a[j], a[i]
+                i, j = i + 1, j - 1
+        if count - 1 <= j:
+            high = j
+        elif count - 1 >= i:
+            low = i
+        else:
+            break
+    return float(a[count - 1])
 
 
 @_compiled
@@ -79,7 +102,7 @@ def _multipliers(L: Array, m: int, a: Array, tight: Index, x: Array) -> None:
 @_compiled
 def _point(R: Array, s: Array, z: Array, tight: Index, x: Array, m: int, v: Array) -> None:
     """v = z + sum of x_k s_k R_k over the m tight rows."""
-    v[:] = z
+    copy(z, v)
     for k in range(m):
         row, weight = R[tight[k]], x[k] * s[tight[k]]
         for j in range(len(z)):
@@ -107,7 +130,9 @@ def project(
     multipliers prove that the projection is no longer than `enough`: then v = z + sum_i mu_i s_i R_i is so short.
     """
     n, r = R.shape
-    a = s * np.dot(R, z)
+    a = np.dot(R, z)
+    for i in range(n):
+        a[i] *= s[i]
     size = np.sqrt(_dot(z, z, r))
     x, held, turns, m = np.zeros(r), np.zeros(r), np.empty((2, r)), 0
     if known:
@@ -144,28 +169,37 @@ def project(
         square = _dot(v, v, r)
         if square <= enough * enough:
             break
-        slack = s * np.dot(R, v)
+        slack = np.dot(R, v)
+        for i in range(n):
+            slack[i] *= s[i]
         for k in range(m):
             slack[tight[k]] = 0.0
-        many = int(np.count_nonzero(slack < limit))
+        many = 0
+        for i in range(n):
+            many += slack[i] < limit[i]
         if many == 0:
             break
         if not single and square >= least:
             single, m = True, 0
-            x[:], slack[:] = best_x, best_slack
+            copy(best_x, x)
+            copy(best_slack, slack)
             for k in range(best_m):
                 if _append(L, m, R, s, tight, best_tight[k]):
                     x[m] = best_x[k]
                     m += 1
-        best_tight[:], best_x[:], best_slack[:], best_m, least = tight, x, slack, m, square
-        held[:] = np.maximum(x, 0.0)
+        copy(tight, best_tight)
+        copy(x, best_x)
+        copy(slack, best_slack)
+        best_m, least = m, square
+        for k in range(r):
+            held[k] = max(x[k], 0.0)
         many = 0
         for i in range(n):
             if slack[i] < limit[i]:
                 worst[many], excess[many] = i, slack[i] / norms[i]
                 many += 1
         room = 1 if single else max(1, int(ENTERING * (r - 1 - m)))
-        last = np.partition(excess[:many], room - 1)[room - 1] if room < many else 0.0
+        last = _smallest(excess[:many].copy(), room) if room < many else 0.0
         before = m
         for k in range(many):
             if excess[k] <= last and m < r and _append(L, m, R, s, tight, worst[k]):
@@ -176,7 +210,8 @@ def project(
         if m == before:
             break
     else:
-        x[:] = np.maximum(x, 0.0)
+        for k in range(r):
+            x[k] = max(x[k], 0.0)
         _point(R, s, z, tight, x, m, v)
     mu[:] = 0.0
     for k in range(m):
@@ -237,7 +272,7 @@ def project_each(
                 sizes[at, k] = np.sqrt(_dot(rows[at, k], rows[at, k], r))
             filled[at] = True
         if free[g]:
-            v[:] = z
+            copy(z, v)
         else:
             L = factors[g] if keep or known[g] else scratch
             guess = tight[g], L, counts[g], known[g]

@@ -135,3 +135,13 @@ def test_where_the_limit_of_steps_ends_it_point_and_multipliers_still_agree(monk
     plain(R, np.ones(12), np.linalg.norm(R, axis=1), z, tight, L, 1, False, 0.0, v, mu)
     assert (v == z).all()
     assert not mu.any()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 17, 200])
+def test_the_largest_of_the_smallest_is_that_of_a_sort(count: int) -> None:
+    """Also of equal entries, and of entries in order."""
+    rng = np.random.default_rng(count)
+    for a in (rng.standard_normal(count), rng.integers(0, 3, count).astype(float), np.arange(count, dtype=float)):
+        for some in (a, np.sort(a), np.sort(a)[::-1].copy()):
+            for k in {1, (count + 1) // 2, count}:
+                assert active_set._smallest(some.copy(), k) == np.sort(a)[k - 1]
