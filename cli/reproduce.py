@@ -68,7 +68,7 @@ def command(
     if not gallery_only:
         try:
             with Stop(max_time) as stop:
-                order, failed = forecasts(figures, settings, stop, max_time_each, err=not dry_run)
+                order, failed = forecasts(figures, settings, stop, max_time_each, only=dry_run)
                 if dry_run:
                     sys.exit(int(failed))
                 some_failed, early = run_all(order, settings, stop, max_time_each, quiet)
@@ -113,12 +113,16 @@ def chosen(papers: Sequence[str]) -> list[str]:
 
 
 def forecasts(
-    figures: Sequence[Figure], settings: Options, stop: Stop, each: float | None, *, err: bool
+    figures: Sequence[Figure], settings: Options, stop: Stop, each: float | None, *, only: bool
 ) -> tuple[list[Figure], bool]:
     """Print a line a figure, as soon as its time is known, and their sum; the figures that can run, the cheapest first,
-    and whether there are others, apart from those whose data file is missing."""
+    and whether there are others, apart from those whose data file is missing.
+
+    only: whether that is all that was asked for; else a quick one is enough.
+    """
     from recovery.config import MissingFileError
     from recovery.errors import RecoverError
+    from recovery.runner.forecast import MOST_SECONDS, SECONDS
     from recovery.runner.progress import duration
     from recovery.runner.sweep import forecast
 
@@ -128,7 +132,7 @@ def forecasts(
         try:
             with stop.held():
                 plan = figure.wanted()
-            one = forecast(plan, settings)
+            one = forecast(plan, settings, MOST_SECONDS if only else SECONDS)
         except MissingFileError:
             click.echo(f"{figure.name}: left out; `recover check {figure.name}` says which file it needs", err=True)
             continue
@@ -138,13 +142,13 @@ def forecasts(
             continue
         found.append((figure, one))
         time = f"about {duration(one.seconds)}, by {one.known_by}" if one.trials else "nothing"
-        click.echo(f"{figure.name:20}{one.trials:>7} trials to run, {time}", err=err)
+        click.echo(f"{figure.name:20}{one.trials:>7} trials to run, {time}", err=not only)
     seconds = [one.seconds or 0.0 for _, one in found]
     trials, jobs = sum(one.trials for _, one in found), settings.engine.jobs
     total = f"{trials} trials to run, about {duration(sum(seconds))} with {jobs} jobs, the cheapest figure first"
     if each is not None:
         total += f"; {duration(sum(min(one, each) for one in seconds))} with at most {duration(each)} for each"
-    click.echo(total, err=err)
+    click.echo(total, err=not only)
     return [figure for figure, one in sorted(found, key=lambda pair: pair[1].seconds or 0.0)], failed
 
 

@@ -2,9 +2,9 @@
 
 The methods' costs only say which trials are alike. Trials of one kind are cut into strata of equal guessed work. One
 trial of each kind is run so that everything is loaded, and tells roughly which kinds are dear; of each stratum a few
-are timed, the cheapest strata first, and then more where the times leave the whole most in doubt. A stratum that is too
-dear to time takes the ratio of time to guess of those below it, along the line through their logarithms; where none of
-its kind was timed, the one trial is all there is.
+are timed, the cheapest strata first, and then more where the times leave the whole most in doubt; for longer where the
+whole takes long. A stratum that is too dear to time takes the ratio of time to guess of those below it, along the line
+through their logarithms; where none of its kind was timed, the one trial is all there is.
 """
 
 import math
@@ -15,15 +15,21 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from recovery.config import Sweep, Trial
+from recovery.methods.method import Method
 from recovery.runner.batches import cost
 from recovery.runner.supervised import Limits, end_runners, measure_supervised
 from recovery.runner.trial import PROCESSOR
 
-SECONDS = 4.0
-"""Spent on timing trials."""
+SECONDS, MOST_SECONDS = 4.0, 20.0
+"""Spent on timing trials: at least, and at most where the sweep takes long."""
+PART = 0.05
+"""Of a long sweep's time, that is spent on timing its trials."""
+LOADING = 60.0
+"""Before that, for the first trial of each kind, all of them together: code is compiled once on each machine."""
 STRATA = 4
-WIDEST = 10.0
-"""The dearest guess of a stratum over its cheapest: else its few dear trials, which are its work, are hardly met."""
+NARROWEST, WIDEST = 1.25, 10.0
+"""The dearest guess of a stratum over its cheapest: nothing is gained where trials are cut that have about the same;
+and where it is wide, its few dear trials, which are its work, are hardly met."""
 MOST_KINDS = 12
 FIRST_SAMPLES, MOST_SAMPLES = 10, 400
 """Of a stratum: before the rest of the time goes where it is needed most, and in all."""
@@ -73,12 +79,16 @@ def time_sweep(sweep: Sweep) -> Timing:
 
 
 def time_some(
-    trials: Sequence[Trial], seconds: float = SECONDS, time_one: Callable[[Trial, float], float | None] | None = None
+    trials: Sequence[Trial],
+    seconds: float = SECONDS,
+    most: float = MOST_SECONDS,
+    time_one: Callable[[Trial, float], float | None] | None = None,
 ) -> Timing:
-    """Time a few of these trials for about so many seconds, by `time_one(trial, limit)`; see the module."""
+    """Time a few of these trials by `time_one(trial, limit)` for about so many seconds, and at most `most` where all of
+    them take long; see the module."""
     clock = time_one or trial_seconds
     try:
-        return _timed([_strata(kind) for kind in _kinds(trials)], seconds, clock)
+        return _timed([_strata(kind) for kind in _kinds(trials)], seconds, most, clock)
     finally:
         end_runners()
 
@@ -107,21 +117,31 @@ class _Samples:
 
 
 def _timed(
-    kinds: Sequence[Sequence[Stratum]], seconds: float, time_one: Callable[[Trial, float], float | None]
+    kinds: Sequence[Sequence[Stratum]], seconds: float, most: float, time_one: Callable[[Trial, float], float | None]
 ) -> Timing:
     """A few of each stratum first, each in its share of half the time; then where they leave the most in doubt."""
     rng = random.Random(0)
     samples = [[_Samples(stratum, rng) for stratum in strata] for strata in kinds]
     rough = [1.0] * len(kinds)
+    loaded = time.monotonic() + LOADING
     for k, strata in sorted(enumerate(kinds), key=lambda kind: kind[1][0].guess, reverse=True):
-        trial = strata[0].trials[0]
-        rough[k] = (time_one(trial, seconds) or max(seconds, cost(trial))) / cost(trial)
-    waiting = sorted((rough[k] * stratum.guess, k, i) for k, some in enumerate(kinds) for i, stratum in enumerate(some))
-    end = time.monotonic() + seconds
-    half = end - seconds / 2
+        trial, limit = strata[0].trials[0], max(seconds, loaded - time.monotonic())
+        rough[k] = (time_one(trial, limit) or _cut(cost(trial), limit)) / cost(trial)
 
     def ratios(k: int) -> dict[int, float]:
         return {i: one.ratio for i, one in enumerate(samples[k]) if one.seconds}
+
+    def whole() -> float:
+        """The seconds of all trials, as far as they are known."""
+        return sum(
+            stratum.work * _ratio(strata, ratios(k), i, rough[k])
+            for k, strata in enumerate(kinds)
+            for i, stratum in enumerate(strata)
+        )
+
+    begin = time.monotonic()
+    end = begin + max(seconds, min(most, PART * whole()))
+    half = (begin + end) / 2
 
     def take(k: int, i: int) -> bool:
         """Time one more trial of a stratum; False where it is known to be too dear, or none is left."""
@@ -139,6 +159,7 @@ def _timed(
         one.guesses.append(cost(trial))
         return True
 
+    waiting = sorted((rough[k] * stratum.guess, k, i) for k, some in enumerate(kinds) for i, stratum in enumerate(some))
     for position, (_, k, i) in enumerate(waiting):
         if i > 0 and not samples[k][i - 1].seconds:
             continue
@@ -146,6 +167,7 @@ def _timed(
         until = now + max(0.0, half - now) / (len(waiting) - position)
         while take(k, i) and len(samples[k][i].seconds) < FIRST_SAMPLES and time.monotonic() < until:
             pass
+    end = max(end, begin + min(most, PART * whole()))
     places = [(k, i) for _, k, i in waiting if samples[k][i].seconds]
     while places and time.monotonic() < end:
         k, i = max(places, key=lambda place: samples[place[0]][place[1]].doubt)
@@ -153,13 +175,9 @@ def _timed(
             break
         if not take(k, i):
             places.remove((k, i))
-    total = timed_work = work = 0.0
-    for k, strata in enumerate(kinds):
-        known = ratios(k)
-        for i, stratum in enumerate(strata):
-            total += stratum.work * _ratio(strata, known, i, rough[k])
-            work, timed_work = work + stratum.work, timed_work + stratum.work * (i in known)
-    return Timing(total, sum(len(one.seconds) for strata in samples for one in strata), timed_work / work)
+    timed = [one for strata in samples for one in strata if one.seconds]
+    share = sum(one.stratum.work for one in timed) / sum(one.stratum.work for strata in samples for one in strata)
+    return Timing(whole(), sum(len(one.seconds) for one in timed), share)
 
 
 def trial_seconds(trial: Trial, limit: float) -> float | None:
@@ -175,9 +193,22 @@ def trial_seconds(trial: Trial, limit: float) -> float | None:
     return processor if processor > WAITS * wall else wall
 
 
+def _cut(guess: float, limit: float) -> float:
+    """The seconds of a trial that was not done within the limit: its guess, if that is longer; else twice the limit,
+    the median if any scale is as likely as any other."""
+    return guess if guess > limit else 2 * limit
+
+
+def _words(method: Method) -> str:
+    """A method's class and its parameters that are no numbers."""
+    words = {name: value for name, value in getattr(method, "__dict__", {}).items() if isinstance(value, (str, bool))}
+    return f"{type(method).__name__} {words}"
+
+
 def _kinds(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Trials that differ in their size alone, or by their methods' classes where there are too many such."""
-    for name in (repr, lambda method: type(method).__name__):
+    """Trials that differ in their size alone; or also in their methods' numbers, where there are too many such; or
+    in more than their methods' classes."""
+    for name in (repr, _words, lambda method: type(method).__name__):
         kinds: dict[tuple[str, str, str, bool], list[Trial]] = {}
         for cell, group in groupby(trials, lambda trial: trial.cell):
             setting = cell.setting
@@ -189,13 +220,14 @@ def _kinds(trials: Sequence[Trial]) -> list[list[Trial]]:
 
 
 def _strata(trials: list[Trial]) -> list[Stratum]:
-    """Cut into pieces of about equal guessed work and of guesses alike, the cheapest first."""
+    """Cut into pieces of about equal guessed work and of guesses alike but not the same, the cheapest first."""
     trials = sorted(trials, key=cost)
     total = sum(map(cost, trials))
     pieces: list[list[Trial]] = []
     work, part = 0.0, 0
     for trial in trials:
-        if not pieces or work >= total * part / STRATA or cost(trial) > WIDEST * cost(pieces[-1][0]):
+        spread = cost(trial) / cost(pieces[-1][0]) if pieces else math.inf
+        if spread > WIDEST or (spread > NARROWEST and work >= total * part / STRATA):
             pieces.append([])
             part = int(STRATA * work / total) + 1
         pieces[-1].append(trial)

@@ -11,7 +11,7 @@ from recovery.config import Trial
 from recovery.errors import StoreError
 from recovery.runner.batches import cost
 from recovery.runner.failures import MOST_EQUAL, Failures
-from recovery.runner.forecast import time_some
+from recovery.runner.forecast import MOST_SECONDS, time_some
 from recovery.runner.plan import Plan, changed, content_of, goes_on, up_to_date
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
@@ -49,15 +49,16 @@ class Forecast:
     known_by: str = ""
 
 
-def forecast(plan: Plan, options: Options) -> Forecast:
-    """Estimate a run from the times of the stored trials, for the methods' costs; without any, time a few."""
+def forecast(plan: Plan, options: Options, most: float = MOST_SECONDS) -> Forecast:
+    """Estimate a run from the times of the stored trials, for the methods' costs; without any, time a few, for at most
+    about so many seconds."""
     mine = _mine(plan, options)
     costs = {trial.id: cost(trial) for trial in plan.trials}
     timed = [(costs[trial], seconds) for trial, seconds in plan.folder.timings().items() if trial in costs]
     if not mine:
         return Forecast(0, None)
     if not timed:
-        timing = time_some(mine)
+        timing = time_some(mine, most=most)
         return Forecast(len(mine), timing.seconds / options.engine.jobs, str(timing))
     rate = sum(seconds for _, seconds in timed) / sum(cost for cost, _ in timed)
     return Forecast(len(mine), rate * sum(costs[trial.id] for trial in mine) / options.engine.jobs, "stored timings")
