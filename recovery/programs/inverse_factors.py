@@ -7,7 +7,7 @@ bases of 80 to 390 patterns take 0.05 to 0.2 of the time for 10 to 30 columns, 0
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, copy
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
 from recovery.types import Array, Index, Mask
 
 LANES = 16
@@ -38,7 +38,10 @@ def _multiply(a: Array, c: Array) -> None:
 
 @_compiled
 def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes: int) -> Mask:
-    """With L = U^T, row i of L and of X = L^{-1} from the rows above; x is the row of L, y that of X."""
+    """With L = U^T, row i of L and of X = L^{-1} from the rows above; x is the row of L, y that of X.
+
+    An assignment from array to array would take five seconds to compile, for the words of its error.
+    """
     m, r = len(packed), T.shape[1]
     sound = np.ones(m, dtype=np.bool_)
     U, X = np.zeros((r, r, lanes)), np.zeros((r, r, lanes))
@@ -56,7 +59,8 @@ def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes
                 for k in range(j + 1, i):
                     _subtract(x[k], c, column[k])
                 _subtract(x[i], c, c)
-                copy(c, column[i])
+                for q in range(lanes):
+                    column[i, q] = c[q]
             for q in range(lanes):
                 square = x[i, q]
                 if not square >= least * least:
@@ -71,7 +75,8 @@ def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes
                     _subtract(y[j], c, row[j])
             for j in range(i):
                 _multiply(y[j], inverse[i])
-            copy(inverse[i], y[i])
+            for q in range(lanes):
+                y[i, q] = inverse[i, q]
         for q in range(many):
             to = T[places[first + q]]
             for j in range(r):

@@ -24,8 +24,6 @@ SECONDS, MOST_SECONDS = 4.0, 20.0
 """Spent on timing trials: at least, and at most where the sweep takes long."""
 PART = 0.05
 """Of a long sweep's time, that is spent on timing its trials."""
-LOADING = 60.0
-"""Before that, for the first trial of each kind, all of them together: code is compiled once on each machine."""
 STRATA = 4
 NARROWEST, WIDEST = 1.25, 10.0
 """The dearest guess of a stratum over its cheapest: nothing is gained where trials are cut that have about the same;
@@ -123,10 +121,9 @@ def _timed(
     rng = random.Random(0)
     samples = [[_Samples(stratum, rng) for stratum in strata] for strata in kinds]
     rough = [1.0] * len(kinds)
-    loaded = time.monotonic() + LOADING
     for k, strata in sorted(enumerate(kinds), key=lambda kind: kind[1][0].guess, reverse=True):
-        trial, limit = strata[0].trials[0], max(seconds, loaded - time.monotonic())
-        rough[k] = (time_one(trial, limit) or _cut(cost(trial), limit)) / cost(trial)
+        trial = strata[0].trials[0]
+        rough[k] = (time_one(trial, seconds) or _cut(cost(trial), seconds)) / cost(trial)
 
     def ratios(k: int) -> dict[int, float]:
         return {i: one.ratio for i, one in enumerate(samples[k]) if one.seconds}

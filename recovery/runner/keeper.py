@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from recovery.compiled import compilation
 from recovery.config import Trial
 from recovery.errors import RecoverError
 from recovery.runner.frames import receive, send
@@ -55,6 +56,12 @@ class Answer(NamedTuple):
     worn: bool = False
     unreadable: Row | None = None
     """What went wrong where the task could not be read."""
+
+
+class Compiling(NamedTuple):
+    """Said before the answer: the runner begins to compile code (`busy`), or has ended. The time is not the trial's."""
+
+    busy: bool
 
 
 def nurse(descriptor: int) -> None:
@@ -186,6 +193,12 @@ def _become_runner(inherited: Sequence[socket.socket], descriptor: int) -> NoRet
 def serve(connection: socket.socket) -> None:
     """The runner's life: receive (sys.path, working folder, task), send its rows, until the other end is gone."""
     me, fresh, idle = os.getpid(), True, 0
+
+    def tell(busy: bool) -> None:
+        if os.getpid() == me:
+            send(connection, pickle.dumps(Compiling(busy)))
+
+    compilation.told = tell
     while True:
         try:
             data = receive(connection)

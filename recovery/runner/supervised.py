@@ -25,7 +25,7 @@ from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches, Done, run_batch
 from recovery.runner.frames import receive, send
-from recovery.runner.keeper import Answer, Task
+from recovery.runner.keeper import Answer, Compiling, Task
 from recovery.runner.nursery import Nursery
 from recovery.runner.trial import Row, failure
 
@@ -33,6 +33,8 @@ PATIENCE = 2
 """A trial whose process dies is tried this many times by itself."""
 READ_SECONDS = 60.0
 """An answer that has begun and is not read by then is none."""
+COMPILE_SECONDS = 600.0
+"""For compiling code, which is no part of a trial's time."""
 
 
 class TimeLimit(RecoverError):  # noqa: N818  (the name is what a row says)
@@ -121,11 +123,19 @@ class Worker:
             runner.settimeout(READ_SECONDS)
             if not wait([control], 0):
                 send(runner, data)
-            ready = wait([runner, control], seconds)
+            left, compiling = seconds, False
+            while True:
+                clock = time.monotonic()
+                ready = wait([runner, control], left if left is None or not compiling else COMPILE_SECONDS)
+                if runner not in ready:
+                    break
+                message: Answer | Compiling = pickle.loads(receive(runner))
+                if isinstance(message, Answer):
+                    return message
+                if left is not None and not compiling:
+                    left = max(left - (time.monotonic() - clock), 0.0)
+                compiling = message.busy
             late = not ready
-            if runner in ready:
-                answer: Answer = pickle.loads(receive(runner))
-                return answer
         except (OSError, EOFError, pickle.UnpicklingError):
             pass
         if late:

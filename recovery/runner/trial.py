@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
+from recovery.compiled import compilation
 from recovery.config import Trial
 from recovery.config.seeds import streams
 from recovery.instances.draw import Instance, draw
@@ -37,7 +38,7 @@ def measure(trial: Trial) -> Row:
     row: Row = {"trial_id": trial.id, "started_at": datetime.now(UTC)}
     if trial.cell.own:
         row["own_code"] = _fingerprint(trial.cell.own)
-    clock, processor = time.perf_counter(), time.process_time()
+    clock, processor = _clocks()
     try:
         method = trial.cell.method
         result = method(draw_instance(trial), trial.cell.architecture)
@@ -50,8 +51,14 @@ def measure(trial: Trial) -> Row:
         raise
     except BaseException as error:  # also sys.exit and KeyboardInterrupt: whatever a method does is a row
         row |= failure("failed", error)
-    row["seconds"], row[PROCESSOR] = time.perf_counter() - clock, time.process_time() - processor
+    end, processor_end = _clocks()
+    row["seconds"], row[PROCESSOR] = end - clock, processor_end - processor
     return row
+
+
+def _clocks() -> tuple[float, float]:
+    """Seconds of wall and of processor time of this process, without those that it compiled code."""
+    return time.perf_counter() - compilation.wall, time.process_time() - compilation.processor
 
 
 _fingerprint = cache(fingerprint)

@@ -10,7 +10,7 @@ Source: Lawson and Hanson, Solving Least Squares Problems (1974), chapter 23.
 
 import numpy as np
 
-from recovery.compiled import SUMS_IN_ANY_ORDER, compiled, copy
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
 from recovery.types import Array, Index, Mask
 
 INDEPENDENT = 1e-12
@@ -31,6 +31,13 @@ def _dot(a: Array, b: Array, m: int) -> float:
     for k in range(m):
         total += a[k] * b[k]
     return total
+
+
+@_compiled
+def _copy(a: Array | Index, b: Array | Index) -> None:
+    """b = a; `b[:] = a` takes five seconds to compile, for the words of its error."""
+    for i in range(len(a)):
+        b[i] = a[i]
 
 
 @_compiled
@@ -102,7 +109,7 @@ def _multipliers(L: Array, m: int, a: Array, tight: Index, x: Array) -> None:
 @_compiled
 def _point(R: Array, s: Array, z: Array, tight: Index, x: Array, m: int, v: Array) -> None:
     """v = z + sum of x_k s_k R_k over the m tight rows."""
-    copy(z, v)
+    _copy(z, v)
     for k in range(m):
         row, weight = R[tight[k]], x[k] * s[tight[k]]
         for j in range(len(z)):
@@ -181,15 +188,15 @@ def project(
             break
         if not single and square >= least:
             single, m = True, 0
-            copy(best_x, x)
-            copy(best_slack, slack)
+            _copy(best_x, x)
+            _copy(best_slack, slack)
             for k in range(best_m):
                 if _append(L, m, R, s, tight, best_tight[k]):
                     x[m] = best_x[k]
                     m += 1
-        copy(tight, best_tight)
-        copy(x, best_x)
-        copy(slack, best_slack)
+        _copy(tight, best_tight)
+        _copy(x, best_x)
+        _copy(slack, best_slack)
         best_m, least = m, square
         for k in range(r):
             held[k] = max(x[k], 0.0)
@@ -272,7 +279,7 @@ def project_each(
                 sizes[at, k] = np.sqrt(_dot(rows[at, k], rows[at, k], r))
             filled[at] = True
         if free[g]:
-            copy(z, v)
+            _copy(z, v)
         else:
             L = factors[g] if keep or known[g] else scratch
             guess = tight[g], L, counts[g], known[g]

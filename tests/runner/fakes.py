@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from threadpoolctl import threadpool_info
 
+from recovery.compiled import compilation
 from recovery.instances.draw import Instance
 from recovery.methods.columns import Columns, select
 from recovery.methods.method import Measurement
@@ -19,9 +20,9 @@ class Fake:
     """Measures a number that the trial's data and training streams determine, after so many `seconds`; one that lingers
     takes them only while there is a file `path`."""
 
-    act: Literal["measure", "linger", "raise", "nan", "hang", "grab", "die", "die_once", "threads", "transition"] = (
-        "measure"
-    )
+    act: Literal[
+        "measure", "linger", "raise", "nan", "hang", "grab", "die", "die_once", "threads", "transition", "compile"
+    ] = "measure"
     seconds: float = 0.0
     path: str = ""
     record: bool = False
@@ -38,6 +39,14 @@ class Fake:
             raise ArithmeticError(f"no luck\nwith n = {instance.setting.n}")
         if self.act == "nan":
             return Measurement(recovered=True, gap=float("nan"))
+        if self.act == "compile":  # twice, and one function within another
+            for _ in range(2):
+                compilation.begin()
+                compilation.begin()
+                time.sleep(0.4)
+                compilation.end()
+                compilation.end()
+            time.sleep(self.seconds)
         if self.act == "hang":
             time.sleep(3600)
         if self.act == "grab":

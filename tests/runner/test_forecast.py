@@ -23,12 +23,6 @@ from .sweeps import write_config
 AXES = {"n": {"start": 2, "stop": 40, "step": 2}, "d": [2, 4, 8, 16]}
 
 
-@pytest.fixture
-def nothing_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first trials of each kind have no longer than the others."""
-    monkeypatch.setattr("recovery.runner.forecast.LOADING", 0.0)
-
-
 def trials(folder: Path) -> list[Trial]:
     return list(load(write_config(folder, axes=AXES)).trials())
 
@@ -56,7 +50,6 @@ def test_times_that_follow_the_guesses_are_told_exactly(tmp_path: Path, monkeypa
     assert str(found) == f"{found.timed} trials timed now"
 
 
-@pytest.mark.usefixtures("nothing_to_load")
 @pytest.mark.parametrize(("factor", "power"), [(20.0, 0.7), (100.0, 1.0), (300.0, 1.3)])
 def test_what_is_too_dear_to_time_lies_on_the_line_of_the_rest(
     tmp_path: Path, factor: float, power: float, monkeypatch: pytest.MonkeyPatch
@@ -69,7 +62,6 @@ def test_what_is_too_dear_to_time_lies_on_the_line_of_the_rest(
     assert "the dearest took too long" in str(found)
 
 
-@pytest.mark.usefixtures("nothing_to_load")
 @pytest.mark.parametrize(("share", "ratio"), [(0.5, 1.0), (50.0, 100.0)])
 def test_a_trial_that_is_cut_takes_its_guess_or_twice_the_longer_time_that_it_was_given(
     tmp_path: Path, share: float, ratio: float, monkeypatch: pytest.MonkeyPatch
@@ -91,23 +83,6 @@ def test_a_long_sweep_is_timed_for_longer(tmp_path: Path, whole: float, monkeypa
     assert machine.now <= max(4.0, min(MOST_SECONDS, PART * whole)) + 2 * max(map(machine.seconds, some))
 
 
-def test_the_first_trial_of_a_kind_may_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it does on a new machine, half a minute long; a process that is ended before that begins from nothing."""
-    some, machine, known = trials(tmp_path), Machine(1.0, 1.0, monkeypatch), set()
-
-    def compiling(trial: Trial, limit: float) -> float | None:
-        late = 0.0 if known else 36.0
-        machine.now += min(late, limit)
-        if late > limit:
-            return None
-        known.add("compiled")
-        took = machine.time(trial, limit - late)
-        return None if took is None else took + late
-
-    assert time_some(some, time_one=compiling).seconds == pytest.approx(sum(map(machine.seconds, some)))
-
-
-@pytest.mark.usefixtures("nothing_to_load")
 def test_a_trial_that_hangs_or_dies_is_no_trial_to_wait_for(tmp_path: Path) -> None:
     for act in ("hang", "die"):
         config = write_config(tmp_path, method={"act": act}, axes={"n": [4], "d": [2]}, replicates=3)

@@ -6,7 +6,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from numba import njit
 
+from recovery.compiled import compilation, compiled
 from recovery.config import load
 from recovery.errors import RecoverError
 from recovery.runner import supervised
@@ -31,6 +33,28 @@ def test_a_hanging_trial_is_a_row_and_the_sweep_goes_on(tmp_path: Path, jobs: in
     assert set(late["error_message"]) == {"not done after 0.5 s"}
     assert (late["seconds"] >= 0.5).all()
     assert late["recovered"].isna().all()
+
+
+def test_compiling_is_no_part_of_a_trials_time(tmp_path: Path) -> None:
+    summary = sweep(config_with(tmp_path, "compile"), tmp_path / "out", limits=Limits(seconds=0.5))
+    assert summary.stored == {"ok": 4}
+    assert (rows(tmp_path / "out", drop=())["seconds"] < 0.5).all()
+
+
+def test_a_trial_that_compiles_has_no_more_time_than_others(tmp_path: Path) -> None:
+    """It takes 0.3 s before it compiles and 0.3 s after that."""
+    config = config_with(tmp_path, "compile", seconds=0.3)
+    assert sweep(config, tmp_path / "out", limits=Limits(seconds=0.5)).stored == {"timeout": 4}
+
+
+def test_numba_says_when_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, wall = list[bool](), compilation.wall
+    monkeypatch.setattr(compilation, "told", told.append)
+    compiled()  # it listens from now on
+    square = njit(lambda x: x * x)  # not kept on disk, as that of `compiled` is
+    assert [square(2.0), square(3.0)] == [4.0, 9.0]
+    assert told == [True, False]
+    assert compilation.wall > wall
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
