@@ -70,11 +70,11 @@ def decide_all_ones(X: Array) -> AllOnes:
         raise ParameterError("the data are too ill-conditioned to decide whether the all-ones pattern exists")
     if decision.direction is not None:
         w = decision.direction / columns
-        return replace(decision, direction=w / np.linalg.norm(w))
+        return AllOnes(decision.bound, direction=w / np.linalg.norm(w))
     assert decision.weights is not None
     weights: Array = np.zeros(X.shape[0])
     weights[live] = decision.weights / rows
-    return replace(decision, weights=weights / weights.sum())
+    return AllOnes(decision.bound, weights=weights / weights.sum())
 
 
 def admits_all_ones_closed(X: Array) -> bool:
@@ -135,11 +135,10 @@ def _minimise(Z: Array, rows: Array) -> AllOnes | None:
     n, d = Z.shape
     w: Array = np.zeros(d)
     image: Array = np.zeros(n)
-    for _ in range(MOST_STEPS):
+    for number in range(MOST_STEPS):
         excess = np.maximum(1.0 - image, 0.0)
         pull = Z.T @ excess
-        decision = _decide(Z, rows, w, image, excess, pull)
-        if decision is not None:
+        if number > 0 and (decision := _decide(Z, rows, w, image, excess, pull)) is not None:
             return decision
         active = excess > 0
         every = bool(active.all())
@@ -174,7 +173,7 @@ def _decide_by_projections(Z: Array, rows: Array, factor: Array, u: Array) -> Al
     again, and the rest projected on the null space of Z^T? factor: Cholesky's, of Z^T Z."""
     for _ in range(MOST_PROJECTIONS):
         if u.min() >= 0:
-            return _decide(Z, rows, np.zeros(Z.shape[1]), np.zeros(len(Z)), u, Z.T @ u)
+            return _decide_against(Z, rows, u, Z.T @ u)
         least = LEAST * float(u.sum()) / len(u)
         u = least + np.abs(u - least)
         u -= Z @ lapack.dpotrs(factor, Z.T @ u)[0]
@@ -196,6 +195,11 @@ def _decide(Z: Array, rows: Array, w: Array, image: Array, u: Array, pull: Array
         lower = float((image / np.maximum(rows, np.finfo(float).tiny)).min()) / length
         if lower > ROUNDING:
             return AllOnes(lower, direction=w / length)
+    return _decide_against(Z, rows, u, pull)
+
+
+def _decide_against(Z: Array, rows: Array, u: Array, pull: Array) -> AllOnes | None:
+    """That there is none, if u >= 0 proves it."""
     total = float(u @ rows)
     # zero up to what rounding leaves of each column's sum: scaling rows or columns changes nothing of that
     if total > 0 and np.abs(pull).max() <= ROUNDING * total and (np.abs(pull) <= ROUNDING * (np.abs(Z).T @ u)).all():

@@ -164,11 +164,10 @@ class PlantedProgram:
             iterations=decision.steps,
             solver=decision.solver,
         )
-        return row if decision.optimum is None else self.recovered(row, decision.optimum)
+        return row if decision.proof is None else self.recovered(row, decision.proof)
 
-    def recovered(self, row: Measurement, optimum: Solution) -> Measurement:
+    def recovered(self, row: Measurement, certificate: Certificate) -> Measurement:
         """The columns of a proof that the planted weights are the unique optimum: they deviate from it by nothing."""
-        certificate = certify(self.program, optimum)
         return row.having(
             recovered=True,
             verdict="recovered",

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from recovery.methods.method import CertificateKind, Verdict
-from recovery.programs.certificate import RESIDUAL_TOLERANCE, relative
+from recovery.programs.certificate import RESIDUAL_TOLERANCE, Certificate, certify, relative
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.programs.uniqueness import Candidate, Examined, examine_dual, planted_candidate, proves_not_optimal
@@ -30,7 +30,7 @@ class Decision:
     """What was proved of planted weights, by which certificate, and the dual that proves a recovery.
 
     reason: why it is open, or what it leaves open. value: the isometry condition's. steps: of the search, None where
-    there was none.
+    there was none. proof: the certificate of the planted weights with that dual.
     """
 
     verdict: Verdict
@@ -39,7 +39,7 @@ class Decision:
     value: float | None = None
     steps: int | None = None
     solver: str | None = None
-    optimum: Solution | None = None
+    proof: Certificate | None = None
 
 
 @dataclass(frozen=True)
@@ -65,40 +65,45 @@ class Ladder:
     def climb(self) -> Decision:
         """The first rung that proves an answer; `undecided` where none does."""
         program = self.program
+        planted = None if self.tied else self._candidate(program)
+        examined = None
+        if planted is not None and planted.distinct and planted.lam is not None:
+            examined = examine_dual(program, self.rows, planted, planted.lam)
+            if examined.proved:
+                return _recovered(self._proof(program, planted.lam, examined), "isometry", examined.value, 0, None)
         if not self.feasible:
             return _open(NOT_PLANTED)
         if self.tied:
             return Decision("not_unique", "duplicate", "a cheaper interpolant was not looked for")
-        if (planted := self._candidate(program)) is None:
+        if planted is None:
             return _open("planted neurons of opposite signs share a group")
         if not planted.distinct:
             return _open("the images of planted neurons are dependent")
-        if planted.lam is None:
+        if examined is None:
             return _open("no dual point has the planted directions")
-        examined = examine_dual(program, self.rows, planted, planted.lam)
-        value = examined.value
-        if examined.proved:
-            return Decision("recovered", "isometry", None, value, 0, None, self._optimum(planted.lam, examined))
-        even = program.balanced()
-        if even is not program and ((planted := self._candidate(even)) is None or planted.lam is None):
-            return _open("rounding of uneven rows decides whether a dual point has the planted directions", value)
-        ignored = self._duplicates(planted.support)
-        steps = 0
+        return self._searched(planted, examined.value)
+
+    def _searched(self, planted: Candidate, value: float) -> Decision:
+        """What the search for a dual certificate proves; value: the isometry condition's."""
+        program, candidate = self.program.balanced(), planted
+        if program is not self.program:
+            even = self._candidate(program)
+            if even is None or even.lam is None:
+                return _open("rounding of uneven rows decides whether a dual point has the planted directions", value)
+            candidate = even
+        ignored = self._duplicates(candidate.support)
+        steps, best = 0, np.inf
         for threshold in SEARCH_THRESHOLDS:
-            assert planted.lam is not None
-            found = search_dual(even.groups, planted.support, planted.frame, planted.lam, threshold, ignored)
+            assert candidate.lam is not None
+            found = search_dual(program.groups, candidate.support, candidate.frame, candidate.lam, threshold, ignored)
             steps += found.steps
-            examined = examine_dual(even, self.rows, planted, found.lam)
+            examined = examine_dual(program, self.rows, candidate, found.lam)
             if examined.proved:
-                optimum = self._optimum(found.lam, examined)
-                if even is not program:
-                    optimum = optimum.unbalanced(program.groups.scales)
-                return Decision("recovered", "dual", None, value, steps, "newton", optimum)
-            if not program.has_cones and proves_not_optimal(even.groups, planted, found.excess):
+                return _recovered(self._proof(program, found.lam, examined), "dual", value, steps, "newton")
+            if not program.has_cones and proves_not_optimal(program.groups, candidate, found.excess):
                 return Decision("not_optimal", "dual", None, value, steps, "newton")
-        return Decision(
-            "undecided", "none", f"the best dual norm found is {examined.value:.9g}", value, steps, "newton"
-        )
+            best = examined.value
+        return Decision("undecided", "none", f"the best dual norm found is {best:.9g}", value, steps, "newton")
 
     def duals(self) -> Iterator[Array]:
         """The duals that `climb` looks at: the least-norm one, then those that the search ends at."""
@@ -117,21 +122,25 @@ class Ladder:
         for threshold in SEARCH_THRESHOLDS:
             yield search_dual(program.groups, planted.support, planted.frame, planted.lam, threshold, ignored).lam
 
-    def proof_from(self, lam: Array) -> Solution | None:
-        """The planted weights with a dual near lam that proves them the unique optimum, or None."""
-        if not self.feasible:
-            return None
-        program, scales = self.program.balanced(), self.program.groups.scales
+    def proof_from(self, lam: Array) -> Certificate | None:
+        """The certificate of W* with a dual near lam that proves them the unique optimum, or None."""
+        program = self.program.balanced()
         planted = self._candidate(program)
         if planted is None or planted.lam is None or not planted.distinct:
             return None
-        lam = lam if program is self.program else lam * scales
+        lam = lam if program is self.program else lam * self.program.groups.scales
         corrected = lam - planted.frame @ (planted.frame.T @ (lam - planted.lam))
         examined = examine_dual(program, self.rows, planted, corrected)
-        if not examined.proved:
-            return None
-        optimum = self._optimum(corrected, examined)
-        return optimum if program is self.program else optimum.unbalanced(scales)
+        return self._proof(program, corrected, examined) if examined.proved else None
+
+    def _proof(self, program: Program, lam: Array, examined: Examined) -> Certificate | None:
+        """The certificate of W* with a dual that proves them the unique optimum of their own labels; None where these
+        are not the program's. program: this one or the balanced one, whose dual it is."""
+        optimum = Solution(self.planted, lam, solver="planted", multipliers=examined.multipliers)
+        if program is not self.program:
+            optimum = optimum.unbalanced(self.program.groups.scales)
+        proof = certify(self.program, optimum)
+        return proof if proof.primal_residual <= RESIDUAL_TOLERANCE else None
 
     def _candidate(self, program: Program) -> Candidate | None:
         """None where two planted neurons of opposite signs share a group."""
@@ -145,8 +154,11 @@ class Ladder:
             return np.empty(0, dtype=np.intp)
         return np.unique(np.concatenate([self.program.groups.duplicates_of(int(g)) for g in support]))
 
-    def _optimum(self, lam: Array, examined: Examined) -> Solution:
-        return Solution(self.planted, lam, solver="planted", multipliers=examined.multipliers)
+
+def _recovered(
+    proof: Certificate | None, by: CertificateKind, value: float, steps: int, solver: str | None
+) -> Decision:
+    return _open(NOT_PLANTED) if proof is None else Decision("recovered", by, None, value, steps, solver, proof)
 
 
 def _open(reason: str, value: float | None = None) -> Decision:

@@ -91,9 +91,9 @@ class MinNorm:
         measured = problem.measure(row, solution, certificate)
         if decision.verdict == "not_optimal":
             return measured, solution.W
-        if decision.verdict == "undecided" and (optimum := problem.ladder.proof_from(solution.lam)) is not None:
+        if decision.verdict == "undecided" and (proof := problem.ladder.proof_from(solution.lam)) is not None:
             proved = measured.having(recovered=True, verdict="recovered", certificate="dual")
-            return problem.recovered(proved, optimum), solution.W
+            return problem.recovered(proved, proof), solution.W
         return problem.settle(measured, solution, certificate), solution.W
 
 

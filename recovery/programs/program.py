@@ -167,7 +167,7 @@ class GatedProgram(Program):
         return self.groups.forward(W)
 
     def norms(self, W: Array) -> Array:
-        return np.linalg.norm(W, axis=1)
+        return np.sqrt(np.einsum("gr,gr->g", W, W))
 
     def dual_norms(self, solution: Solution) -> Array:
         return self.groups.adjoint_norms(solution.lam)
