@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from recovery.types import Array, Mask
 
@@ -42,7 +42,7 @@ def is_maximal(X: Array, pattern: Mask) -> bool:
 def _inside(active: Array, x: Array) -> bool:
     """Whether x (d,) is active^T c for some c > 0: max t s.t. active^T (s + t 1) = x, s >= 0, t <= 1 is above 0."""
     m = len(active)
-    result: Any = linprog(
+    result: Any = scipy.optimize.linprog(
         np.append(np.zeros(m), -1.0),
         A_eq=np.column_stack([active.T, active.sum(axis=0)]),
         b_eq=x,

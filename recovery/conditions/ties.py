@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import sqrt
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from recovery.programs.orthonormal import RANK_TOLERANCE
 from recovery.types import Array, Index, Mask
@@ -71,7 +71,7 @@ def reaching_weights(F: Array, rows: Mask, beside: Mask, image: Array) -> Array 
     """Weights v with F v = image on `rows` and F v < 0 on the rows `beside`, the farthest below; None if none."""
     d = F.shape[1]
     sizes = np.linalg.norm(F, axis=1)
-    found = linprog(
+    found = scipy.optimize.linprog(
         np.append(np.zeros(d), -1.0),
         A_ub=np.column_stack([F[beside] / sizes[beside, None], np.ones(int(beside.sum()))]),
         b_ub=np.zeros(int(beside.sum())),

@@ -10,6 +10,7 @@ The conditions are strict. P1's (5) has closed ones: with rows x and -x it can a
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from scipy.linalg import lapack
 
 from recovery.errors import ParameterError
@@ -209,8 +210,6 @@ def _decide_against(Z: Array, rows: Array, u: Array, pull: Array) -> AllOnes | N
 
 def _non_negative_least_squares(Z: Array) -> AllOnes | None:
     """min ||Z^T u||^2 + (1 - sum u)^2 over u >= 0: the optimum proves one side by u, the other by w = Z^T u."""
-    from scipy.optimize import nnls  # a quarter of a second to import, and hardly ever needed
-
-    u = np.asarray(nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))[0])
+    u = np.asarray(scipy.optimize.nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))[0])
     pull = Z.T @ u
     return _decide(Z, np.linalg.norm(Z, axis=1), pull, Z @ pull, u, pull)

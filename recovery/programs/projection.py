@@ -5,7 +5,7 @@ b(mu) = sigma B^T D_g lam + B^T (2 D_g - I) mu in group coordinates (Moreau): a 
 """
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from recovery.errors import SolverError
 from recovery.programs.groups import Groups
@@ -72,7 +72,7 @@ def _unseen(groups: Groups, g: int) -> Array:
 
 def _nnls(A: Array, b: Array) -> Array:
     try:
-        solution: Array = nnls(np.asfortranarray(A), b, maxiter=30 * A.shape[1])[0]
+        solution: Array = scipy.optimize.nnls(np.asfortranarray(A), b, maxiter=30 * A.shape[1])[0]
     except RuntimeError as error:
         raise SolverError(f"a projection on a cone did not end: {error}") from error
     return solution

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.special import ndtr, owens_t
+import scipy
 
 from recovery.types import Array
 
@@ -72,10 +71,15 @@ def relu_products(W: Array, b: Array) -> Array:
     back = np.where(r > 0, (k - h) + 0.5 * near**2 * h, (k + h) - 0.5 * far**2 * h)
     across = back.T
     with np.errstate(over="ignore"):
-        both = 0.5 * (ndtr(h) + ndtr(k)) - owens_t(h, back / (h * s)) - owens_t(k, across / (k * s)) - 0.5 * (h * k < 0)
+        both = (
+            0.5 * (scipy.special.ndtr(h) + scipy.special.ndtr(k))
+            - scipy.special.owens_t(h, back / (h * s))
+            - scipy.special.owens_t(k, across / (k * s))
+            - 0.5 * (h * k < 0)
+        )
         density = np.exp(-0.5 * (h * h + (back / s) ** 2)) / (2.0 * np.pi)
     phi = np.exp(-0.5 * b * b) / np.sqrt(2.0 * np.pi)
-    inner = h * phi[None, :] * ndtr(across / s) + k * phi[:, None] * ndtr(back / s)
+    inner = h * phi[None, :] * scipy.special.ndtr(across / s) + k * phi[:, None] * scipy.special.ndtr(back / s)
     return (h * k + r) * both + inner + s * density
 
 
@@ -99,4 +103,4 @@ def parameter_error(found: ReluNetwork, planted: ReluNetwork, up_to_sign: bool =
         return np.sum((rows[:, None, :] - columns[None, :, :]) ** 2, axis=2)
 
     costs = np.minimum(cost(1.0), cost(-1.0)) if up_to_sign else cost(1.0)
-    return float(np.sqrt(costs[linear_sum_assignment(costs)].max()))
+    return float(np.sqrt(costs[scipy.optimize.linear_sum_assignment(costs)].max()))

@@ -8,9 +8,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
-from scipy.special import log_ndtr
 
 from recovery.types import Array
 
@@ -49,13 +48,13 @@ def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike) -> Transition | None:
 
     def loss(b: Array) -> float:
         eta = basis @ b
-        above, below = log_ndtr(eta), log_ndtr(-eta)
+        above, below = scipy.special.log_ndtr(eta), scipy.special.log_ndtr(-eta)
         first, second, mixed = products @ np.exp(-(eta**2) - LOG_TAU - above - below)
         determinant = first * second - mixed**2
         return -float(won @ above + lost @ below) - math.log(determinant) / 2 if determinant > 0 else math.inf
 
     start = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    found = minimize(
+    found = scipy.optimize.minimize(
         loss, start[0], method="Nelder-Mead", options={"initial_simplex": start, "xatol": 1e-6, "fatol": 1e-8}
     )
     slope, offset = np.linalg.solve(triangle, found.x)
@@ -75,5 +74,5 @@ def gradients(n: ArrayLike, half: float, slope: float) -> tuple[Array, Array]:
     phi(eta)^2 / (Phi(eta) (1 - Phi(eta))), shape (cells,)."""
     n = np.asarray(n, dtype=np.float64)
     eta = slope * (n - half) / np.sqrt(n)
-    information = np.exp(-np.square(eta) - LOG_TAU - log_ndtr(eta) - log_ndtr(-eta))
+    information = np.exp(-np.square(eta) - LOG_TAU - scipy.special.log_ndtr(eta) - scipy.special.log_ndtr(-eta))
     return np.column_stack([-slope / np.sqrt(n), eta]), information

@@ -5,8 +5,7 @@ i is one row (w_j, b_j, a_j) of theta (B r, p + 2); f_i(x) = sum_j a_j (w_j . x 
 """
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
+import scipy
 
 from recovery.programs.relu_network import ReluNetwork
 from recovery.types import Array, Rng
@@ -20,8 +19,8 @@ def distance(first: ReluNetwork, second: ReluNetwork) -> float:
     """
     (P, p), (Q, q) = ((np.column_stack([f.W, f.b]) * np.abs(f.a)[:, None], np.sign(f.a)) for f in (first, second))
     alone = np.sum(P**2, axis=1)[:, None] + np.sum(Q**2, axis=1)
-    cost = np.where(p[:, None] == q, cdist(P, Q, "sqeuclidean"), alone)
-    rows, columns = linear_sum_assignment(cost - alone)
+    cost = np.where(p[:, None] == q, scipy.spatial.distance.cdist(P, Q, "sqeuclidean"), alone)
+    rows, columns = scipy.optimize.linear_sum_assignment(cost - alone)
     left = np.sum(np.delete(P, rows, axis=0) ** 2) + np.sum(np.delete(Q, columns, axis=0) ** 2)
     return float(np.sqrt(cost[rows, columns].sum() + left))
 

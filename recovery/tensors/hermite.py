@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement, permutations
 from math import comb, factorial
 
 import numpy as np
-from scipy.special import eval_hermitenorm, ndtr
+import scipy
 
 from recovery.errors import ParameterError
 from recovery.programs.relu_network import ReluNetwork
@@ -185,8 +185,8 @@ def coefficients(unit: ReluNetwork, k: int) -> Array:
     """zeta_k(i) of a network with unit weights: a [b Phi(b) + phi(b)], a Phi(b), (-1)^k a He_{k-2}(b) phi(b)."""
     a, b = unit.a, unit.b
     if k < 2:
-        return a * ndtr(b) if k else a * (b * ndtr(b) + density(b))
-    return (-1) ** k * a * eval_hermitenorm(k - 2, b) * density(b)
+        return a * scipy.special.ndtr(b) if k else a * (b * scipy.special.ndtr(b) + density(b))
+    return (-1) ** k * a * scipy.special.eval_hermitenorm(k - 2, b) * density(b)
 
 
 def powers(W: Array, k: int) -> Array:

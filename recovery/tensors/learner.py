@@ -8,9 +8,7 @@ from enum import Enum
 from math import factorial
 
 import numpy as np
-from scipy.optimize import lsq_linear
-from scipy.spatial import KDTree
-from scipy.special import eval_hermitenorm
+import scipy
 
 from recovery.programs.relu_network import ReluNetwork, affine
 from recovery.tensors.hermite import Estimate, Moments, coefficients, exact, powers
@@ -219,7 +217,7 @@ def scalars(moments: Moments, W: Array) -> tuple[Array, Array]:
     top = gamma[q, m]
     b = np.divide(-(above + below), top, out=np.zeros(len(W)), where=top != 0)
     b = np.clip(b, -LARGEST_BIAS, LARGEST_BIAS)
-    he = (-1.0) ** q * eval_hermitenorm(q, b)
+    he = (-1.0) ** q * scipy.special.eval_hermitenorm(q, b)
     scale = np.sqrt(2.0 * np.pi) * np.exp(0.5 * b * b)
     return b, np.divide(scale * top, he, out=np.zeros(len(W)), where=he != 0)
 
@@ -261,11 +259,11 @@ def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]
     """
     A, target = a[:, None] * np.column_stack([W, b]), -np.append(v, c)
     if len(A) > MOST_ENUMERATED:
-        wrong = lsq_linear(A.T, target, (0.0, 1.0), method="bvls").x > 0.5
+        wrong = scipy.optimize.lsq_linear(A.T, target, (0.0, 1.0), method="bvls").x > 0.5
         return wrong, bool(np.linalg.matrix_rank(A) == len(A))
     half = (len(A) + 1) // 2
     (left, first), (right, second) = _subsets(A[:half]), _subsets(A[half:])
-    found = KDTree(first).query(target - second, k=range(1, 1 + min(2, len(first))))
+    found = scipy.spatial.KDTree(first).query(target - second, k=range(1, 1 + min(2, len(first))))
     distances, nearest = np.asarray(found[0]), np.asarray(found[1])
     best, runner_up = (*np.sort(distances, axis=None), np.inf)[:2]
     row, column = np.unravel_index(np.argmin(distances), distances.shape)

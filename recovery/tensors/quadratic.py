@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, lsqr
+import scipy
 
 from recovery.types import Array
 
@@ -67,6 +67,8 @@ def explaining(X: Array, y: Array) -> Quadratic:
         result: Array = used * np.concatenate([[np.sum(r)], rows.T @ r.ravel(), second.ravel()])
         return result
 
-    features = LinearOperator((len(rows), len(used)), lambda theta: polynomial(theta)(rows), adjoint, dtype=float)
+    features = scipy.sparse.linalg.LinearOperator(
+        (len(rows), len(used)), lambda theta: polynomial(theta)(rows), adjoint, dtype=float
+    )
     labels = y[: len(rows)].astype(float)
-    return polynomial(lsqr(features, labels, atol=EXACT, btol=EXACT, conlim=0.0, iter_lim=STEPS)[0])
+    return polynomial(scipy.sparse.linalg.lsqr(features, labels, atol=EXACT, btol=EXACT, conlim=0.0, iter_lim=STEPS)[0])

@@ -6,8 +6,8 @@ the second class mirrors it, so the n1 + n2 independent rows fall on their sides
 """
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr
 
 from recovery.types import Array
 
@@ -26,7 +26,7 @@ def split_probability(
     with np.errstate(divide="ignore"):
         for a, count in ((a1, n1), (a2, n2)):
             score = np.where(sigma > 0, a / np.where(sigma > 0, sigma, 1.0), np.where(a > 0, np.inf, -np.inf))
-            log = log + np.where(np.asarray(count) > 0, np.asarray(count) * log_ndtr(score), 0.0)
+            log = log + np.where(np.asarray(count) > 0, np.asarray(count) * scipy.special.log_ndtr(score), 0.0)
     return np.exp(log)
 
 

@@ -1,8 +1,8 @@
 """The standard normal law: phi and Q. `scipy.stats` has them too, but every worker would wait for its import."""
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from recovery.types import Array
 
@@ -14,4 +14,4 @@ def density(x: ArrayLike) -> Array:
 
 def tail(x: ArrayLike) -> Array:
     """Q(x) = P(z > x)."""
-    return ndtr(-np.asarray(x, dtype=np.float64))
+    return scipy.special.ndtr(-np.asarray(x, dtype=np.float64))

@@ -1,8 +1,8 @@
 """The l1 phase transition of compressed sensing, for comparison with the neural ones."""
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from recovery.errors import ParameterError
 from recovery.theory.normal import density, tail
@@ -31,7 +31,9 @@ def _threshold(rho: float) -> float:
         return np.inf
     if rho == 1:
         return 0.0
-    return float(brentq(lambda t: rho * t - 2 * (1 - rho) * (density(t) - t * tail(t)), 0.0, 40.0, xtol=1e-14))
+    return float(
+        scipy.optimize.brentq(lambda t: rho * t - 2 * (1 - rho) * (density(t) - t * tail(t)), 0.0, 40.0, xtol=1e-14)
+    )
 
 
 def l1_transition(n: ArrayLike, d: ArrayLike) -> Array:
@@ -44,6 +46,6 @@ def l1_transition(n: ArrayLike, d: ArrayLike) -> Array:
     def invert(delta: float) -> float:
         if delta >= 1:
             return 1.0
-        return float(brentq(lambda rho: float(l1_dimension(rho)) - delta, 0.0, 1.0, xtol=1e-12))
+        return float(scipy.optimize.brentq(lambda rho: float(l1_dimension(rho)) - delta, 0.0, 1.0, xtol=1e-12))
 
     return np.vectorize(invert, otypes=[np.float64])(ratio)

@@ -6,9 +6,8 @@ so that g(theta*) = 1 reads 2 Q(s) + s phi(s) = 1/2.
 """
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import ndtri
 
 from recovery.theory.normal import density, tail
 from recovery.types import Array
@@ -23,14 +22,14 @@ def strong_width(theta: ArrayLike) -> Array:
     (orth-SNIC-L) holds with high probability where g < 1. Source: P1, (113) and Figure 11.
     """
     theta = np.asarray(theta, dtype=np.float64)
-    s = -ndtri(theta)
+    s = -scipy.special.ndtri(theta)
     edge = np.where(np.isfinite(s), s, 0.0) * density(s)
     return 0.5 + 2 * theta + edge
 
 
 def theta_star() -> float:
     """The root of g(theta) = 1: 0.1307583538..., found in s from 2 Q(s) + s phi(s) = 1/2. Source: P1, Theorem 9."""
-    s = brentq(lambda s: 2 * tail(s) + s * density(s) - 0.5, 0.0, 5.0, xtol=1e-15, rtol=1e-15)
+    s = scipy.optimize.brentq(lambda s: 2 * tail(s) + s * density(s) - 0.5, 0.0, 5.0, xtol=1e-15, rtol=1e-15)
     return float(tail(s))
 
 

@@ -1,8 +1,8 @@
 """Wendel's law: the exact probability that n symmetric points in general position lie in a half-space."""
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import betainc
 
 from recovery.types import Array
 
@@ -16,5 +16,5 @@ def wendel(n: ArrayLike, d: ArrayLike) -> Array:
     """
     n, d = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(d, dtype=np.float64))
     inside = (n > d) & (d > 0)
-    tail = betainc(np.where(inside, n - d, 1.0), np.where(inside, d, 1.0), 0.5)
+    tail = scipy.special.betainc(np.where(inside, n - d, 1.0), np.where(inside, d, 1.0), 0.5)
     return np.where(inside, tail, np.where(d > 0, 1.0, 0.0))

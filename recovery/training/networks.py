@@ -1,8 +1,7 @@
 """What a trained network has found: its neurons against the planted ones, its pairs, its distinct neurons."""
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from recovery.training.models import Parameters
 from recovery.types import Array, Index
@@ -34,7 +33,7 @@ def weight_error(W: Array, V: Array, A: Array, outer: Array | None = None) -> fl
     best = np.array([[1.0], [-1.0]]) if outer is None or r == 1 else unit_outer(W, outer)[1]
     found, planted = np.hstack([P, Q]), np.hstack([best @ A, best])
     cost = np.sum((found[:, None, :] - planted[None, :, :]) ** 2, axis=2)
-    rows, columns = linear_sum_assignment(cost)
+    rows, columns = scipy.optimize.linear_sum_assignment(cost)
     return float(np.sqrt(cost[rows, columns].sum()))
 
 
@@ -54,7 +53,7 @@ def pairing(W: Array, V: Array) -> tuple[Index, float]:
     sums = np.linalg.norm(S[:, None, :] + S[None, :, :], axis=2)
     cost = sums.copy()
     np.fill_diagonal(cost, 1e3 * (1.0 + sums.sum()))
-    _, partner = linear_sum_assignment(cost)
+    _, partner = scipy.optimize.linear_sum_assignment(cost)
     sizes = np.linalg.norm(S, axis=1)
     return partner, float(np.max(sums[np.arange(len(S)), partner] / np.maximum(sizes, np.finfo(float).tiny)))
 
@@ -80,4 +79,4 @@ def count_merged(parameters: Parameters, X: Array) -> int:
     _, cone = np.unique(patterns, axis=1, return_inverse=True)
     cone = cone.ravel()
     same = (W @ W.T > 1.0 - COLINEAR) & (V @ V.T > 1.0 - COLINEAR) & (cone[:, None] == cone[None, :])
-    return int(connected_components(same, directed=False)[0])
+    return int(scipy.sparse.csgraph.connected_components(same, directed=False)[0])

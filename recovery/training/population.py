@@ -5,7 +5,7 @@ L = (1/4pi) sum_ij <v_i, v_j> ||w_i|| ||w_j|| (sin t_ij + (pi - t_ij) cos t_ij) 
 """
 
 import numpy as np
-from scipy.spatial.distance import cdist
+import scipy
 
 from recovery.programs.architecture import RELU
 from recovery.training.models import Parameters
@@ -20,7 +20,11 @@ def angles(W: Array) -> tuple[Array, Array, Array]:
     """
     norms = np.linalg.norm(W, axis=1)
     units = np.divide(W, norms[:, None], out=np.zeros_like(W), where=norms[:, None] > 0)
-    return norms, units, 2.0 * np.arctan2(cdist(units, units), cdist(units, -units))
+    return (
+        norms,
+        units,
+        2.0 * np.arctan2(scipy.spatial.distance.cdist(units, units), scipy.spatial.distance.cdist(units, -units)),
+    )
 
 
 class Population:
