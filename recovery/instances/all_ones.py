@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
-from scipy.linalg import lapack
 
 from recovery.errors import ParameterError
 from recovery.instances.patterns import live_rows
@@ -177,7 +176,7 @@ def _decide_by_projections(Z: Array, rows: Array, factor: Array, u: Array) -> Al
             return _decide_against(Z, rows, u, Z.T @ u)
         least = LEAST * float(u.sum()) / len(u)
         u = least + np.abs(u - least)
-        u -= Z @ lapack.dpotrs(factor, Z.T @ u)[0]
+        u -= Z @ scipy.linalg.lapack.dpotrs(factor, Z.T @ u)[0]
     return None
 
 
@@ -185,7 +184,7 @@ def _solved(gram: Array, b: Array) -> tuple[Array, Array | None]:
     """gram^-1 b for a positive semidefinite matrix, which it may overwrite, and b in its range; and its factor."""
     diagonal = np.einsum("ii->i", gram)
     diagonal += 1e-13 * diagonal.sum()
-    factor, z, failed = lapack.dposv(gram, b)
+    factor, z, failed = scipy.linalg.lapack.dposv(gram, b)
     return (z, factor) if not failed else (np.linalg.lstsq(gram, b, rcond=None)[0], None)
 
 

@@ -8,8 +8,7 @@ both, a singular value decomposition D_j U = P S V^T leaves a choice: T_j = V S^
 """
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotrs
+import scipy
 
 from recovery.types import Array, Index, Mask
 
@@ -94,9 +93,9 @@ def _of_rows(rows: Array) -> Array:
     """T (r, rank) of the rows (m, r) of one pattern, the columns of rows @ T being orthonormal."""
     m, r = rows.shape
     if 0 < m < r:
-        factor, failed = dpotrf((rows @ rows.T).T, lower=1)
+        factor, failed = scipy.linalg.lapack.dpotrf((rows @ rows.T).T, lower=1)
         if not failed and np.diagonal(factor).min() >= CHOLESKY_PIVOT:
-            return dpotrs(factor, rows, lower=1)[0].T
+            return scipy.linalg.lapack.dpotrs(factor, rows, lower=1)[0].T
     P, s, Vt = np.linalg.svd(rows, full_matrices=False)
     rank = int(np.count_nonzero(s > RANK_TOLERANCE))
     T: Array = Vt[:rank].T / s[:rank]
@@ -104,7 +103,7 @@ def _of_rows(rows: Array) -> Array:
         return T @ P.T
     if rank == r:
         R = np.linalg.qr(rows, mode="r")
-        return solve_triangular(R, np.diag(np.sign(np.diagonal(R))))
+        return scipy.linalg.solve_triangular(R, np.diag(np.sign(np.diagonal(R))))
     return T
 
 

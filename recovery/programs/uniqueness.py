@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack, qr
+import scipy
 
 from recovery.programs.groups import Groups
 from recovery.programs.orthonormal import RANK_TOLERANCE
@@ -67,11 +67,11 @@ def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
     """The least-norm solution lam of A^T lam = u, and a lower estimate of the least non-zero singular value of A."""
     gram = A.T @ A
     size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
-    factor, failed = lapack.dpotrf(gram)
-    reciprocal = 0.0 if failed else float(lapack.dpocon(factor, size)[0])
+    factor, failed = scipy.linalg.lapack.dpotrf(gram)
+    reciprocal = 0.0 if failed else float(scipy.linalg.lapack.dpocon(factor, size)[0])
     if reciprocal > WELL_CONDITIONED:
-        z = lapack.dpotrs(factor, u)[0]
-        z += lapack.dpotrs(factor, u - A.T @ (A @ z))[0]
+        z = scipy.linalg.lapack.dpotrs(factor, u)[0]
+        z += scipy.linalg.lapack.dpotrs(factor, u - A.T @ (A @ z))[0]
         return A @ z, float(np.sqrt(reciprocal * size))
     P, s, Vt = np.linalg.svd(A, full_matrices=False)
     keep = s > RANK_TOLERANCE * s.max(initial=0.0)
@@ -84,8 +84,8 @@ def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
 def _frame(A: Array) -> Array:
     """An orthonormal basis of range(A), (n, rank)."""
     if A.shape[0] >= A.shape[1]:
-        Q, R = qr(A, mode="economic", check_finite=False)
-        if float(lapack.dtrcon(R)[0]) > WELL_CONDITIONED:
+        Q, R = scipy.linalg.qr(A, mode="economic", check_finite=False)
+        if float(scipy.linalg.lapack.dtrcon(R)[0]) > WELL_CONDITIONED:
             return Q
     P, s, _ = np.linalg.svd(A, full_matrices=False)
     return P[:, s > RANK_TOLERANCE * s.max(initial=0.0)]

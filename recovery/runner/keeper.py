@@ -20,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+import scipy
+
 from recovery.compiled import compilation
 from recovery.config import Trial
 from recovery.errors import RecoverError
@@ -69,6 +71,7 @@ def nurse(descriptor: int) -> None:
 
     Where none can be forked the socket is closed, which says so. It waits for its keepers: what they took is counted.
     """
+    _ = scipy.linalg.lapack  # is loaded when first asked for, here once for all
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda number, frame: _reap(os.WNOHANG))

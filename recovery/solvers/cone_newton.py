@@ -11,7 +11,7 @@ Source: as `recovery.solvers.newton`.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
+import scipy
 
 from recovery.programs.certificate import relative
 from recovery.programs.exact import ExactProgram
@@ -246,7 +246,7 @@ class ConeNewton:
             columns = self.cones.columns(groups, units, np.sqrt(1.0 - threshold))
             columns *= np.repeat(self.signed[groups], freedom, axis=0)
             n = len(self.y)
-            H = dsyrk(s, columns.T, lower=1) if len(columns) else np.zeros((n, n), order="F")
+            H = scipy.linalg.blas.dsyrk(s, columns.T, lower=1) if len(columns) else np.zeros((n, n), order="F")
         return descent(H, pull + self.delta, point.gradient)
 
     def _images(self, chosen: Index, lam: Array) -> Array:

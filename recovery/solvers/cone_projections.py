@@ -5,7 +5,7 @@ given a share UNSEEN of it, and the polish has the last word.
 """
 
 import numpy as np
-from scipy.linalg.lapack import dgeqrf, dormqr
+import scipy
 
 from recovery.programs.exact import ExactProgram
 from recovery.solvers.active_set import project_each
@@ -106,8 +106,10 @@ class Projections:
             return known[1]
         Z = self._identity[len(tight) :]
         if len(tight):
-            factor, tau, _, _ = dgeqrf(self._rows[self._place[g]][tight].T, overwrite_a=1)
-            Z = np.ascontiguousarray(dormqr("L", "N", factor, tau, Z.T, len(self._identity) * 32)[0].T)
+            factor, tau, _, _ = scipy.linalg.lapack.dgeqrf(self._rows[self._place[g]][tight].T, overwrite_a=1)
+            Z = np.ascontiguousarray(
+                scipy.linalg.lapack.dormqr("L", "N", factor, tau, Z.T, len(self._identity) * 32)[0].T
+            )
         self._faces[g] = key, Z
         return Z
 

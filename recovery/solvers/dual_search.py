@@ -11,7 +11,7 @@ through `recovery.programs.uniqueness`. Source: P1, proof of Proposition 2; math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+import scipy
 
 from recovery.programs.groups import Groups
 from recovery.types import Array, Index, Mask
@@ -101,10 +101,10 @@ def _direction(
     for _ in range(SHIFTS):
         H[np.diag_indices_from(H)] += shift
         try:
-            factor = cho_factor(H, lower=True, check_finite=False)
-        except LinAlgError:
+            factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
             shift *= 100
             continue
-        step = -cho_solve(factor, gradient, check_finite=False)
+        step = -scipy.linalg.cho_solve(factor, gradient, check_finite=False)
         return step - frame @ (frame.T @ step)
     return np.zeros_like(gradient)

@@ -5,8 +5,7 @@ Both signs of a pattern share its rows, so that one factor C C^T of the sum of t
 """
 
 import numpy as np
-from scipy.linalg.blas import dsyrk, dtrmm
-from scipy.linalg.lapack import dtrtri
+import scipy
 
 from recovery.programs.groups import Groups
 from recovery.programs.projection_sums import add_block
@@ -32,7 +31,7 @@ class Gram:
         r, n = self._columns.shape
         U = np.empty_like(factors)
         for inverse, factor in zip(U, factors, strict=True):
-            inverse[:] = dtrtri(factor.T)[0]
+            inverse[:] = scipy.linalg.lapack.dtrtri(factor.T)[0]
         if self._dense:
             K = np.zeros((n, n), order="F")
             size = max(1, CHUNK // (n * r))
@@ -40,15 +39,15 @@ class Gram:
                 part = slice(start, start + size)
                 Z = np.matmul(U[part].transpose(0, 2, 1), self._columns)
                 Z *= self._signed[part, None, :]
-                dsyrk(1.0, Z.reshape(-1, n).T, beta=1.0, c=K, overwrite_c=1)
+                scipy.linalg.blas.dsyrk(1.0, Z.reshape(-1, n).T, beta=1.0, c=K, overwrite_c=1)
             return U, K
         inverses = np.matmul(U, U.transpose(0, 2, 1))
         both = cholesky(np.array([inverses[copies].sum(axis=0) for copies in self._copies]))  # signs share their rows
         K = np.zeros((n, n))
         for factor, rows in zip(both, self._rows, strict=True):
             Z = self._columns.take(rows, axis=1, mode="clip")
-            dtrmm(1.0, factor.T, Z.T, side=1, lower=0, trans_a=1, overwrite_b=1)
-            add_block(K, rows, dsyrk(1.0, Z.T, lower=1).T, 1.0)
+            scipy.linalg.blas.dtrmm(1.0, factor.T, Z.T, side=1, lower=0, trans_a=1, overwrite_b=1)
+            add_block(K, rows, scipy.linalg.blas.dsyrk(1.0, Z.T, lower=1).T, 1.0)
         return U, K
 
 

@@ -13,7 +13,7 @@ Mehrotra's predictor-corrector with Nesterov-Todd scaling; centrality correctors
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+import scipy
 
 from recovery.programs.exact import ExactProgram
 from recovery.solvers.centres import Centres
@@ -185,7 +185,7 @@ class InteriorPoint:
         try:
             with np.errstate(all="ignore"):
                 step, length = self._step()
-        except LinAlgError:
+        except np.linalg.LinAlgError:
             return False
         if not (np.isfinite(length) and length > 1e-6 and all(np.isfinite(part).all() for part in step)):
             return False
@@ -248,14 +248,14 @@ class InteriorPoint:
         n = len(self.y)
         K[np.diag_indices(n)] += self.delta
         K[np.diag_indices(n)] += SHIFT * float(np.trace(K)) / n
-        factor = cho_factor(K, lower=False, overwrite_a=True, check_finite=False)
+        factor = scipy.linalg.cho_factor(K, lower=False, overwrite_a=True, check_finite=False)
 
         def inverse(x: Array) -> Array:
             return np.matmul(U, np.matmul(x[:, None, :], U).transpose(0, 2, 1))[:, :, 0]
 
         def once(x_v: Array, x_y: Array) -> tuple[Array, Array]:
             start = inverse(x_v)
-            dlam = cho_solve(factor, x_y - self._fit(start), check_finite=False)
+            dlam = scipy.linalg.cho_solve(factor, x_y - self._fit(start), check_finite=False)
             return start + inverse(self._gradient(dlam)), dlam
 
         def newton(x_v: Array, x_y: Array) -> tuple[Array, Array]:

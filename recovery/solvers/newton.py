@@ -12,8 +12,7 @@ Source: the augmented-Lagrangian scheme of Li, Sun and Toh (SIAM J. Optim. 28, 2
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotrf, dpotrs
+import scipy
 
 from recovery.programs.certificate import certify
 from recovery.programs.program import GatedProgram
@@ -251,7 +250,7 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough
     H = groups.rough_gram(point.active, c) if rough else groups.weighted_gram(point.active, c, CLOSE)
     if len(point.active):  # BLAS does not take a matrix without columns
         images = point.images * np.sqrt(s * pull)
-        H = dsyrk(1.0, images.T, beta=1.0, c=H.T, trans=1, lower=1, overwrite_c=1).T
+        H = scipy.linalg.blas.dsyrk(1.0, images.T, beta=1.0, c=H.T, trans=1, lower=1, overwrite_c=1).T
     return descent(H.T, state.pull + (0.0 if program.interpolates else 1.0), point.gradient)
 
 
@@ -265,9 +264,9 @@ def descent(H: Array, shift: float, gradient: Array) -> Array | None:
     shift = shift + 1e-15 * mean
     for _ in range(6):
         diagonal += shift
-        factor, failed = dpotrf(H, lower=1, clean=0)
+        factor, failed = scipy.linalg.lapack.dpotrf(H, lower=1, clean=0)
         if not failed:
-            return -dpotrs(factor, gradient, lower=1)[0]
+            return -scipy.linalg.lapack.dpotrs(factor, gradient, lower=1)[0]
         shift = 100 * max(shift, 1e-14 * mean)
     return None
 

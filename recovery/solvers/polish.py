@@ -9,7 +9,7 @@ is smooth: a few steps, slightly regularised and refined, solve it. What comes o
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import lapack, qr, solve_triangular
+import scipy
 
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Solution
@@ -151,7 +151,7 @@ class _Face:
     @classmethod
     def of(cls, base: Array, tight: Mask, F: Array | None) -> "_Face":
         r, rows = base.shape[1], np.flatnonzero(tight)
-        Q, L, order = qr(base[rows].T, pivoting=True) if len(rows) else (np.eye(r), np.empty((r, 0)), rows)
+        Q, L, order = scipy.linalg.qr(base[rows].T, pivoting=True) if len(rows) else (np.eye(r), np.empty((r, 0)), rows)
         size = np.abs(np.diagonal(L))
         rank = int(np.count_nonzero(size > DEPENDENT * size.max(initial=0.0)))
         kernel = Z = Q[:, rank:]
@@ -164,7 +164,7 @@ class _Face:
 
     def multipliers(self, pull: Array) -> Array:
         """mu of `rows` with base[rows]^T mu nearest to `pull`."""
-        return solve_triangular(self.L, self.Q.T @ pull, check_finite=False)
+        return scipy.linalg.solve_triangular(self.L, self.Q.T @ pull, check_finite=False)
 
 
 def _on_face(
@@ -239,10 +239,10 @@ def _solve(J: Array, right: Array, n: int) -> Array | None:
     """The solution of J step = right nearest to zero, through a regularised factor and its refinement."""
     shift = np.full(len(J), REGULARISATION * float(np.abs(J).max()))
     shift[n:] *= -1.0
-    factor, pivots, singular = lapack.dgetrf(J + np.diag(shift))
+    factor, pivots, singular = scipy.linalg.lapack.dgetrf(J + np.diag(shift))
     if singular:
         return None
     step = np.zeros_like(right)
     for _ in range(REFINEMENTS):
-        step = step + lapack.dgetrs(factor, pivots, right - J @ step)[0]
+        step = step + scipy.linalg.lapack.dgetrs(factor, pivots, right - J @ step)[0]
     return step

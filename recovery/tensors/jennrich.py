@@ -7,7 +7,7 @@ and B x_i is parallel to v_i. `refine` diagonalises all M_k at once from there, 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eig
+import scipy
 
 from recovery.types import Array, Rng
 
@@ -67,7 +67,7 @@ def jennrich(matrices: Array, rng: Rng) -> Array:
     them.
     """
     A, B = np.tensordot(rng.standard_normal((2, len(matrices))), matrices, axes=1)
-    _, vectors = eig(A, B)
+    _, vectors = scipy.linalg.eig(A, B)
     V = B @ vectors
     # eig gives conjugate pairs side by side; the second of a pair has the negative imaginary part
     V = np.where(_second_of_pairs(V), V.imag, V.real)

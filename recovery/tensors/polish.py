@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve
+import scipy
 
 from recovery.errors import ParameterError
 from recovery.programs.relu_network import TINY, ReluNetwork
@@ -89,7 +89,7 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
     mu, growth, spent = FIRST, 2.0, 1
     while spent < evaluations and loss > ROUNDING * size:
         scale = np.sqrt(np.maximum(np.diag(H), max(TINY, np.finfo(float).eps * float(np.diag(H).max()))))
-        scaled = -solve(H / np.outer(scale, scale) + mu * np.eye(len(g)), g / scale, assume_a="pos")
+        scaled = -scipy.linalg.solve(H / np.outer(scale, scale) + mu * np.eye(len(g)), g / scale, assume_a="pos")
         step, predicted = scaled / scale, float(scaled @ (mu * scaled - g / scale))
         if predicted <= SMALLEST * loss:
             break
