@@ -31,6 +31,8 @@ and where it is wide, its few dear trials, which are its work, are hardly met.""
 MOST_KINDS = 12
 FIRST_SAMPLES, MOST_SAMPLES = 10, 400
 """Of a stratum: before the rest of the time goes where it is needed most, and in all."""
+UNSURE = 3.0
+"""By what factor trials may be quicker than those of the stratum below say, before one of them is timed."""
 SHORTEST = 0.1
 """Seconds that a trial is given at least, so that one is not cut for a late start."""
 WAITS = 0.1
@@ -143,7 +145,7 @@ def _timed(
     def take(k: int, i: int) -> bool:
         """Time one more trial of a stratum; False where it is known to be too dear, or none is left."""
         one, left = samples[k][i], end - time.monotonic()
-        ratio = one.ratio if one.seconds else ratios(k).get(i - 1, 0.0)
+        ratio = one.ratio if one.seconds else ratios(k).get(i - 1, 0.0) / UNSURE
         while one.waiting and ratio * cost(one.waiting[-1]) > left:
             one.waiting.pop()
         if not one.waiting or left <= 0:
