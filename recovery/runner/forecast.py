@@ -20,10 +20,12 @@ from recovery.runner.batches import cost
 from recovery.runner.supervised import Limits, end_runners, measure_supervised
 from recovery.runner.trial import PROCESSOR
 
-SECONDS, MOST_SECONDS = 4.0, 20.0
+SECONDS, MOST_SECONDS = 6.0, 30.0
 """Spent on timing trials: at least, and at most where the sweep takes long."""
 PART = 0.05
 """Of a long sweep's time, that is spent on timing its trials."""
+LOADING = 2.0
+"""How many times as long as for the others the first trial of a kind may take, which loads what these need too."""
 STRATA = 4
 NARROWEST, WIDEST = 1.25, 10.0
 """The dearest guess of a stratum over its cheapest: nothing is gained where trials are cut that have about the same;
@@ -124,8 +126,8 @@ def _timed(
     samples = [[_Samples(stratum, rng) for stratum in strata] for strata in kinds]
     rough = [1.0] * len(kinds)
     for k, strata in sorted(enumerate(kinds), key=lambda kind: kind[1][0].guess, reverse=True):
-        trial = strata[0].trials[0]
-        rough[k] = (time_one(trial, seconds) or _cut(cost(trial), seconds)) / cost(trial)
+        trial, limit = strata[0].trials[0], LOADING * seconds
+        rough[k] = (time_one(trial, limit) or _cut(cost(trial), limit)) / cost(trial)
 
     def ratios(k: int) -> dict[int, float]:
         return {i: one.ratio for i, one in enumerate(samples[k]) if one.seconds}
