@@ -1,6 +1,6 @@
 """Functions compiled by Numba at their first call, their code kept on disk.
 
-On a new machine that takes seconds, up to a quarter of a minute: no trial is to be blamed for it. `compilation` tells
+On a new machine that takes seconds, up to twenty: no trial is to be blamed for it. `compilation` tells
 what it has taken, and whoever waits for a trial when it begins and ends.
 """
 

@@ -207,8 +207,8 @@ def _words(method: Method) -> str:
 
 
 def _kinds(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Trials that differ in their size alone; or also in their methods' numbers, where there are too many such; or
-    in more than their methods' classes."""
+    """Trials that differ in their size alone; where these are too many kinds, in their methods' numbers too; where even
+    these are, in all but their methods' classes."""
     for name in (repr, _words, lambda method: type(method).__name__):
         kinds: dict[tuple[str, str, str, bool], list[Trial]] = {}
         for cell, group in groupby(trials, lambda trial: trial.cell):

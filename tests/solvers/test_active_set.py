@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from recovery import compiled
+from recovery.compiled import compiled
 from recovery.solvers import active_set
 from recovery.solvers.active_set import project
 from recovery.types import Array, Index
@@ -121,8 +121,8 @@ def test_without_a_folder_for_compiled_code_it_is_compiled_anew(monkeypatch: pyt
             raise RuntimeError("cannot cache function: no locator available")
         return function, cache
 
-    monkeypatch.setattr(compiled, "njit", njit)
-    assert compiled.compiled()(len) == (len, False)
+    monkeypatch.setattr("numba.njit", njit)
+    assert compiled()(len) == (len, False)
 
 
 def test_where_the_limit_of_steps_ends_it_point_and_multipliers_still_agree(monkeypatch: pytest.MonkeyPatch) -> None:
