@@ -1,10 +1,11 @@
 """How near the forecast of a sweep comes: beside it, the time that as many trials take as there is time for.
 
 python -m benchmarks.forecast [--seconds S] [NAME ...] prints Markdown, and for all shipped configs writes it to
-benchmarks/forecast.md. Trials are drawn one after another for S seconds (20) and three at least, each of SLOWEST
-seconds at most: half of them with probability in proportion to their guessed cost, half of them all alike, so that one
-which takes much longer than its guess is met too. The mean of time / probability is then an unbiased estimate of what
-the sweep takes, whatever the forecast had timed; a sweep of which every trial was drawn takes their sum.
+benchmarks/forecast.md. Trials are drawn one after another for S seconds (20) and three at least, and for LONGER times S
+at most while their mean is rougher than ROUGH, each of SLOWEST seconds at most: half of them with probability in
+proportion to their guessed cost, half of them all alike, so that one which takes much longer than its guess is met too.
+The mean of time / probability is then an unbiased estimate of what the sweep takes, whatever the forecast had timed; a
+sweep of which every trial was drawn takes their sum.
 """
 
 import argparse
@@ -19,6 +20,8 @@ from recovery.runner.forecast import time_sweep, trial_seconds
 from recovery.runner.supervised import end_runners
 
 SLOWEST = 120.0
+LONGER = 6
+ROUGH = 0.15
 FEWEST = 3
 MOST = 2000
 NEAR = 1.5
@@ -34,9 +37,10 @@ def measured(sweep: Sweep, seconds: float) -> tuple[float, float, int]:
     trial_seconds(min(trials, key=cost), SLOWEST)  # starts the process
     times: dict[int, float] = {}
     drawn: list[float] = []
-    end = time.monotonic() + seconds
+    begin = time.monotonic()
     for i in np.random.default_rng(1).choice(len(trials), MOST, p=chances):
-        if len(times) == len(trials) or (len(times) >= FEWEST and time.monotonic() > end):
+        enough = seconds if len(drawn) > 1 and _error(drawn) <= ROUGH else LONGER * seconds
+        if len(times) == len(trials) or (len(times) >= FEWEST and time.monotonic() - begin > enough):
             break
         if i not in times:
             took = trial_seconds(trials[i], SLOWEST)
@@ -47,8 +51,12 @@ def measured(sweep: Sweep, seconds: float) -> tuple[float, float, int]:
     more = sweep.size / len(trials)
     if len(times) == len(trials):
         return sum(times.values()) * more, 0.0, len(times)
-    mean = float(np.mean(drawn))
-    return mean * more, float(np.std(drawn, ddof=1) / np.sqrt(len(drawn))) / mean, len(times)
+    return float(np.mean(drawn)) * more, _error(drawn), len(times)
+
+
+def _error(drawn: list[float]) -> float:
+    """The standard error of their mean, relative to it."""
+    return float(np.std(drawn, ddof=1) / np.sqrt(len(drawn)) / np.mean(drawn))
 
 
 def line(sweep: Sweep, seconds: float) -> tuple[str, float]:
