@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from recovery.config import Sweep, Trial
+from recovery.config import Cell, Sweep, Trial
 from recovery.methods.method import Method
 from recovery.runner.batches import cost
 from recovery.runner.supervised import Limits, end_runners, measure_supervised
@@ -207,13 +207,19 @@ def _words(method: Method) -> str:
 
 
 def _kinds(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Trials that differ in their size alone; where these are too many kinds, in their methods' numbers too; where even
-    these are, in all but their methods' classes."""
-    for name in (repr, _words, lambda method: type(method).__name__):
+    """Trials that differ in their size alone; where these are too many kinds, in what is planted too; then in their
+    methods' numbers; then in all but their methods' classes."""
+    names: Sequence[Callable[[Cell], object]] = (
+        lambda cell: (cell.method, cell.setting.planted),
+        lambda cell: cell.method,
+        lambda cell: _words(cell.method),
+        lambda cell: type(cell.method),
+    )
+    for name in names:
         kinds: dict[tuple[str, str, str, bool], list[Trial]] = {}
         for cell, group in groupby(trials, lambda trial: trial.cell):
             setting = cell.setting
-            key = name(cell.method), str(cell.architecture), setting.patterns.kind, setting.noise > 0
+            key = repr(name(cell)), str(cell.architecture), setting.patterns.kind, setting.noise > 0
             kinds.setdefault(key, []).extend(group)
         if len(kinds) <= MOST_KINDS:
             break

@@ -133,3 +133,9 @@ def test_kinds_are_told_apart_by_words_where_numbers_make_too_many() -> None:
     """p2-fig04: twenty rates, of gradient descent with and without scaling, which takes a thousandth of the time."""
     kinds = _kinds(list(load("configs/p2-fig04.yaml").trials()))
     assert [{trial.cell.method.optimizer for trial in kind} for kind in kinds] == [{"scaled_gd"}, {"gd"}]  # type: ignore[attr-defined]
+
+
+def test_kinds_are_told_apart_by_what_is_planted_where_that_makes_few() -> None:
+    """p4-smoothed: networks that are harder to learn take five times as long, at the same size."""
+    assert len(_kinds(list(load("configs/p4-smoothed.yaml").trials()))) == 6
+    assert len(_kinds(list(load("configs/p4-overcomplete.yaml").trials()))) == 1  # 16 numbers of neurons
