@@ -33,8 +33,8 @@ and where it is wide, its few dear trials, which are its work, are hardly met.""
 MOST_KINDS = 12
 FIRST_SAMPLES, MOST_SAMPLES = 10, 400
 """Of a stratum: before the rest of the time goes where it is needed most, and in all."""
-UNSURE = 3.0
-"""By what factor trials may be quicker than those of the stratum below say, before one of them is timed."""
+FEW, UNSURE = 3, 3.0
+"""Before so many trials of a stratum are timed, the next may be quicker than it is known to be by such a factor."""
 SHORTEST = 0.1
 """Seconds that a trial is given at least, so that one is not cut for a late start."""
 WAITS = 0.1
@@ -104,6 +104,13 @@ class _Samples:
         self.seconds: list[float] = []
         self.guesses: list[float] = []
 
+    def leave_out(self, trial: Trial) -> None:
+        self.waiting = [other for other in self.waiting if other.id != trial.id]
+
+    def add(self, seconds: float, guess: float) -> None:
+        self.seconds.append(seconds)
+        self.guesses.append(guess)
+
     @property
     def ratio(self) -> float:
         return sum(self.seconds) / sum(self.guesses)
@@ -124,10 +131,14 @@ def _timed(
     """A few of each stratum first, each in its share of half the time; then where they leave the most in doubt."""
     rng = random.Random(0)
     samples = [[_Samples(stratum, rng) for stratum in strata] for strata in kinds]
-    rough = [1.0] * len(kinds)
+    rough, cut = [1.0] * len(kinds), dict[int, float]()
     for k, strata in sorted(enumerate(kinds), key=lambda kind: kind[1][0].guess, reverse=True):
         trial, limit = strata[0].trials[0], LOADING * seconds
-        rough[k] = (time_one(trial, limit) or _cut(cost(trial), limit)) / cost(trial)
+        took = time_one(trial, limit)
+        if took is None:
+            took, cut[k] = _cut(cost(trial), limit), max(cost(trial), limit)
+            samples[k][0].leave_out(trial)
+        rough[k] = took / cost(trial)
 
     def ratios(k: int) -> dict[int, float]:
         return {i: one.ratio for i, one in enumerate(samples[k]) if one.seconds}
@@ -147,7 +158,9 @@ def _timed(
     def take(k: int, i: int) -> bool:
         """Time one more trial of a stratum; False where it is known to be too dear, or none is left."""
         one, left = samples[k][i], end - time.monotonic()
-        ratio = one.ratio if one.seconds else ratios(k).get(i - 1, 0.0) / UNSURE
+        ratio = one.ratio if one.seconds else ratios(k).get(i - 1, 0.0)
+        if len(one.seconds) < FEW:
+            ratio /= UNSURE
         while one.waiting and ratio * cost(one.waiting[-1]) > left:
             one.waiting.pop()
         if not one.waiting or left <= 0:
@@ -155,9 +168,11 @@ def _timed(
         trial = one.waiting.pop()
         took = time_one(trial, max(left, SHORTEST))
         if took is None:  # it takes longer than that
-            took = max(left, cost(trial) * _ratio(kinds[k], ratios(k), i, rough[k]))
-        one.seconds.append(took)
-        one.guesses.append(cost(trial))
+            one.add(max(left, cost(trial) * _ratio(kinds[k], ratios(k), i, rough[k])), cost(trial))
+            return True
+        one.add(took, cost(trial))
+        if i == 0 and k in cut:  # the kind's first trial is one of this stratum too, and took so long at least
+            one.add(cut.pop(k), cost(kinds[k][0].trials[0]))
         return True
 
     waiting = sorted((rough[k] * stratum.guess, k, i) for k, some in enumerate(kinds) for i, stratum in enumerate(some))

@@ -7,6 +7,7 @@ import pytest
 from recovery.config import Trial, load
 from recovery.runner.batches import cost
 from recovery.runner.forecast import (
+    LOADING,
     MOST_SECONDS,
     NARROWEST,
     PART,
@@ -84,6 +85,13 @@ def test_a_long_sweep_is_timed_for_longer(tmp_path: Path, whole: float, monkeypa
     assert machine.now <= max(SECONDS, min(MOST_SECONDS, PART * whole)) + 2 * max(map(machine.seconds, some))
 
 
+def test_a_first_trial_that_was_cut_counts_with_those_that_were_not(tmp_path: Path) -> None:
+    """One of four trials takes 20 s, the others 1 s: the whole is known to be 15 s at least, and not taken for 4 s."""
+    some = list(load(write_config(tmp_path, axes={"n": [4], "d": [2]})).trials())
+    found = time_some(some, time_one=lambda trial, limit: 1.0 if trial.replicate else None)
+    assert found.seconds == pytest.approx(4 * (LOADING * SECONDS + 3) / 4)
+
+
 def test_a_trial_that_hangs_or_dies_is_no_trial_to_wait_for(tmp_path: Path) -> None:
     for act in ("hang", "die"):
         config = write_config(tmp_path, method={"act": act}, axes={"n": [4], "d": [2]}, replicates=3)
@@ -138,4 +146,4 @@ def test_kinds_are_told_apart_by_words_where_numbers_make_too_many() -> None:
 def test_kinds_are_told_apart_by_what_is_planted_where_that_makes_few() -> None:
     """p4-smoothed: networks that are harder to learn take five times as long, at the same size."""
     assert len(_kinds(list(load("configs/p4-smoothed.yaml").trials()))) == 6
-    assert len(_kinds(list(load("configs/p4-overcomplete.yaml").trials()))) == 1  # 16 numbers of neurons
+    assert len(_kinds(list(load("configs/p4-overcomplete.yaml").trials()))) == 2  # two orders, of 16 numbers of neurons
