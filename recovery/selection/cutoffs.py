@@ -57,8 +57,11 @@ def cut(importances: Array, cutoff: Cutoff, rng: Rng, count: int | None = None) 
     `gap`, or a cluster.
 
     Clusterings see the importances in units of the largest one. Where all are equal there is nothing to separate,
-    and those that are not zero are chosen. Ties at the last place of a count go to the first variable.
+    and those that are not zero are chosen. Ties at the last place of a count go to the first variable. Raises
+    `ParameterError` for a count that is missing, and for `shadow`, which `Selector` fits itself.
     """
+    if cutoff == "shadow":
+        raise ParameterError("cutoff: shadow compares with shadows of the table, which a Selector fits")
     positive = importances > 0
     if cutoff == "none":
         return positive

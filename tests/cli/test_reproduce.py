@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recovery.cli.main import main
+from recovery.cli.reproduce import chosen
 from recovery.config import load
 from recovery.report.claims.result import ClaimResult
 from recovery.report.gallery import Extent, Shown, gallery_page
@@ -101,11 +102,19 @@ def test_the_gallery_in_the_repository_says_what_is_stored() -> None:
         assert [cell.strip() for cell in row.split("|")][3:5] == [found.words, f"{found.stored} of {found.full}"]
 
 
+def test_a_paper_is_all_of_its_figures() -> None:
+    of_p2 = chosen(("p2",))
+    assert OTHER in of_p2
+    assert all(name.startswith("p2-") for name in of_p2)
+    assert set(of_p2) < set(chosen(("all",)))
+    assert chosen(("P2", OTHER, SMALL)) == [*of_p2, SMALL]
+
+
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
-    result = reproduce("p2", "--dry-run", "--out", tmp_path / "papers")
+    result = reproduce(OTHER, SMALL, "--dry-run", "--out", tmp_path / "papers")
     assert result.exit_code == 0, result.output
-    assert "p2-fig01" in result.stdout
-    assert "p1-fig06" not in result.stdout
+    for name in (OTHER, SMALL):
+        assert name in result.stdout
     assert not list(tmp_path.iterdir())
 
 

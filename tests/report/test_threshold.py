@@ -1,5 +1,8 @@
+import warnings
+
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from scipy.optimize import minimize
 from scipy.stats import binomtest, chi2, norm
 
@@ -43,6 +46,34 @@ def test_interval_ends_where_the_profile_has_risen_by_the_chi_squared_quantile()
     for end in (low, high):
         profile = minimize(lambda t, end=end: direct_deviance(counts, end, t[0]), [2.0], method="Nelder-Mead")
         assert profile.fun - found.deviance == pytest.approx(chi2.ppf(0.95, 1), abs=1e-2)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_fit_is_the_maximum_in_any_unit_and_from_any_guess(unit: float) -> None:
+    """Second opinion: statsmodels, for steep and for flat curves, few cells and many, one trial a cell and hundreds."""
+    rng, tried = np.random.default_rng(5), 0
+    probit = sm.families.Binomial(link=sm.families.links.Probit())
+    for _ in range(80):
+        u = np.sort(rng.uniform(1, 400, rng.integers(2, 40)))
+        total = rng.integers(1, rng.choice([3, 300]), len(u))
+        slope = rng.choice([-1, 1]) * 10 ** rng.uniform(-2, 2) / np.ptp(u)
+        yes = rng.binomial(total, norm.cdf(slope * (u - np.median(u))))
+        counts = Counts.of(unit * u, 1.0, yes, total - yes)
+        found = fit(counts, intervals=False)
+        if found.separated:
+            continue
+        tried += 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of fits that meet every cell exactly
+            other = sm.GLM(np.column_stack([yes, total - yes]), np.column_stack([u, -np.ones(len(u))]), probit).fit(
+                maxiter=200, tol=1e-12, rtol=1e-12
+            )
+        assert found.deviance <= other.deviance + 1e-9 * (1 + other.deviance)
+        guesses = [(found.estimate * 3, 10 * found.slope), (0.0, -found.slope), (-found.estimate, 1e3 * found.slope)]
+        for near in guesses:
+            again = fit(counts, intervals=False, near=near)
+            assert (again.estimate, again.slope) == pytest.approx((found.estimate, found.slope), rel=1e-5)
+    assert tried > 40
 
 
 def test_falling_success_is_the_mirror_of_rising() -> None:

@@ -174,6 +174,8 @@ def test_counts_and_zeros():
     assert np.flatnonzero(cut(values, "none", rng())).tolist() == [1, 2, 3]
     with pytest.raises(ParameterError, match="needs `count`"):
         cut(values, "count", rng())
+    with pytest.raises(ParameterError, match="which a Selector fits"):
+        cut(values, "shadow", rng())
 
 
 @pytest.mark.parametrize("cutoff", ["mixture", "kmeans", "gap"])

@@ -110,8 +110,8 @@ def test_the_correlation_function_is_the_minimum_over_targets(angle, ratio):
     """Against direct search over targets a in the plane of w_1 and w_2, where the minimum is attained."""
     W = np.array([[1.0, 0.0], [ratio * np.cos(angle), ratio * np.sin(angle)]])
     smallest = 2.0 * np.linalg.norm(W.sum(axis=0))
-    sizes = np.append(smallest, smallest + np.geomspace(1e-4, 30.0, 200))
-    turns = np.linspace(-np.pi, np.pi, 181)
+    sizes = np.append(smallest, smallest + np.geomspace(1e-4, 30.0, 60))
+    turns = np.linspace(-np.pi, np.pi, 61)
     values = [contraction(W, s * np.array([np.cos(t), np.sin(t)]), 0.3) for s in sizes for t in turns]
     expected = correlation(np.array(angle), np.array(ratio))
     assert min(values) >= expected - 1e-9

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from recovery.report.charts.axes import Json
 from recovery.report.claims import Analysis
@@ -57,7 +57,7 @@ def collapse(analysis: Analysis, name: str) -> FitChart | None:
     ]
     slopes = [found.ratio.slope for found in usable if np.isfinite(found.ratio.slope)]
     along = np.linspace(-REACH, REACH, 81) if slopes else np.empty(0)
-    law = [{"t": _short(t), "fraction": _short(norm.cdf(float(np.median(slopes)) * t))} for t in along]
+    law = [{"t": _short(t), "fraction": _short(float(ndtr(np.median(slopes) * t)))} for t in along]
     x = {"field": "t", "type": "quantitative", "scale": {"domain": [-REACH, REACH]}}
     x["axis"] = {"title": "(n - ratio d) / √n", "values": list(range(-4, 5, 2))}
     y = {"field": "fraction", "type": "quantitative", "scale": {"domain": [-0.03, 1.03], "nice": False}}

@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
@@ -33,7 +32,7 @@ class Analysis(Estimates):
         records = []
         for i, found in enumerate(self.pooled):
             model, scaling = found.model, self.collapses[i]
-            given, z = Crossing(np.nan, np.nan, np.nan) if found.withdrawn else found.given, found.directed.z
+            given = Crossing(np.nan, np.nan, np.nan) if found.withdrawn else found.given
             change = found.directed.change() if found.directed.ends else (np.nan,) * 3
             records.append(
                 {
@@ -52,7 +51,7 @@ class Analysis(Estimates):
                     "change": change[0],
                     "change_low": change[1],
                     "change_high": change[2],
-                    **{f"{name}_p": float(2 * norm.sf(abs(z.get(name, np.nan)))) for name in DIRECTIONS},
+                    **{f"{name}_p": found.directed.p_value(name) for name in DIRECTIONS},
                     **_jump(found),
                     "unfinished_as_yes": found.bracket[0],
                     "unfinished_as_no": found.bracket[1],

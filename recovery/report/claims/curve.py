@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import xlogy
-from scipy.stats import chi2
+from scipy.special import chdtri, xlogy
 
 from recovery.config import CurveClaim
 from recovery.errors import ReportError
@@ -64,7 +63,7 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
 
     shift, low, high = _minimum(deviance, RISE)
     text += f"; moved by {shift:+.1%} of n, 95 % interval {low:+.1%} to {high:+.1%}"
-    if deviance(0.0) - deviance(shift) > chi2.ppf(1 - level, 1):
+    if deviance(0.0) - deviance(shift) > chdtri(1, level):
         return text, "contradicted"
     return text, "holds" if low >= -SHIFT and high <= SHIFT else "cannot tell"
 

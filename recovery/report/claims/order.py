@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest
+import scipy
 
 from recovery.config import OrderClaim
 from recovery.errors import ReportError
@@ -91,7 +91,7 @@ def _split(first: "pd.Series[float]", second: "pd.Series[float]") -> tuple[int, 
 
 def _tail(more: int, less: int) -> float:
     """One-sided exact p-value of `more` out of so many; 1 without any."""
-    return float(binomtest(more, more + less, alternative="greater").pvalue) if more + less else 1.0
+    return float(scipy.stats.binomtest(more, more + less, alternative="greater").pvalue) if more + less else 1.0
 
 
 def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.stats import norm
 
 from recovery.report.diagram import value_words
 from recovery.report.statistics import CrossedRow, Crossing, Pooled
@@ -76,7 +75,7 @@ def _p(found: Pooled, name: str) -> str:
     """The p-value of a reason that has one."""
     if name == "apart":
         return ""
-    return f" (p {p_value(found.goodness if name == 'scatter' else float(2 * norm.sf(abs(found.directed.z[name]))))})"
+    return f" (p {p_value(found.goodness if name == 'scatter' else found.directed.p_value(name))})"
 
 
 def in_words(found: Pooled) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.interpolate import PchipInterpolator
+import scipy
 
 from recovery.config import NamedCurve, RatioCurve
 from recovery.report.diagram.curves import MESH, ratio_label
@@ -56,7 +56,7 @@ def _own(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
             means = rows.groupby(diagram.layout.x)[name].mean().dropna()
             at, values = means.index.to_numpy(dtype=float), means.to_numpy(dtype=float)
             if len(at) > 2:
-                at, values = along, PchipInterpolator(at, values)(along)
+                at, values = along, scipy.interpolate.PchipInterpolator(at, values)(along)
             found.append(Along(name, np.stack([at, values], 1), "rows", rank))
     return found
 

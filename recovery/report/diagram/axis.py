@@ -85,7 +85,8 @@ class Axis:
             decades = [pair for pair in pairs if np.isclose(np.log10(pair[0]) % 1, [0, 1], atol=1e-9).any()]
             return decades[:: -(-len(decades) // MOST_TICKS)] if len(decades) >= 3 else self._apart(pairs)
         for step in (s * 10.0**k for k in range(-9, 12) for s in (1, 2, 2.5, 5)):
-            round_ = [pair for pair in pairs if np.isclose(pair[0] / step, np.round(pair[0] / step), atol=1e-9)]
+            multiples = self.at / step
+            round_ = [pairs[i] for i in np.flatnonzero(np.isclose(multiples, np.round(multiples), atol=1e-9))]
             if 3 <= len(round_) <= MOST_TICKS and self._spanned([at for at, _ in round_]):
                 return round_
         return self._apart(pairs)

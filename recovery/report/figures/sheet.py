@@ -14,10 +14,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as DrawnAxis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cbook import is_math_text
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import TextPath
+from matplotlib.textpath import text_to_path
 
 from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Panel, log_ticks
 from recovery.report.figures.names import letters, number, plain, value_label
@@ -245,8 +246,9 @@ def width(text: str, size: float) -> float:
 def _width(text: str, size: float, family: str) -> float:
     if not text.strip():
         return 0.0
-    box = TextPath((0, 0), text.replace(UNBROKEN, " "), size=size, prop=FontProperties(family=[family])).get_extents()
-    return float(box.width) / 72
+    font = FontProperties(family=[family], size=size)
+    shown = text.replace(UNBROKEN, " ")
+    return float(text_to_path.get_text_width_height_descent(shown, font, is_math_text(shown))[0]) / 72
 
 
 def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:

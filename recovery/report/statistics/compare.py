@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import false_discovery_control, fisher_exact, wilcoxon
+import scipy
 
 from recovery.errors import ReportError
 from recovery.report.diagram import Diagram, Panel, coordinates, describe
@@ -96,7 +96,7 @@ def compare(first: Diagram, second: Diagram) -> Comparison:
     tested = cells["p"].notna().to_numpy()
     cells["q"] = np.nan
     if tested.any():
-        cells.loc[tested, "q"] = false_discovery_control(cells.loc[tested, "p"], method="by")
+        cells.loc[tested, "q"] = scipy.stats.false_discovery_control(cells.loc[tested, "p"], method="by")
     everywhere = pd.concat([left[keys], right[keys]]).drop_duplicates()
     return Comparison(first, second, cells, keys, fixed, paired, len(everywhere) - len(cells))
 
@@ -157,12 +157,14 @@ def _unpaired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proporti
 
 def _fisher(yes: float, total: float, other_yes: float, other_total: float) -> float:
     table = np.array([[yes, total - yes], [other_yes, other_total - other_yes]])
-    return float(fisher_exact(table)[1])
+    return float(scipy.stats.fisher_exact(table)[1])
 
 
 def _signed_ranks(differences: "pd.Series[float]") -> float:
     moved = differences[differences != 0].to_numpy()
-    return float(wilcoxon(moved, method="exact" if len(moved) <= 50 else "approx").pvalue) if len(moved) else 1.0
+    if not len(moved):
+        return 1.0
+    return float(scipy.stats.wilcoxon(moved, method="exact" if len(moved) <= 50 else "approx").pvalue)
 
 
 def differences_in_words(found: Comparison, most: int) -> list[str]:

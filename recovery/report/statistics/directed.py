@@ -6,7 +6,7 @@ Each direction adds one column to the fit; efficient scores test it, and one New
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from recovery.report.statistics.likelihood import mills
 from recovery.types import Array
@@ -36,16 +36,20 @@ class Directed:
     drift: tuple[float, float]
     ends: tuple[tuple[float, float, float], ...]
 
+    def p_value(self, name: str) -> float:
+        """The two-sided p-value of a direction's test; NaN where it was not made."""
+        return float(2 * ndtr(-abs(self.z.get(name, np.nan))))
+
     @property
     def rejected(self) -> list[str]:
         """The directions in which the model fails, worst first."""
-        found = [name for name, z in self.z.items() if 2 * norm.sf(abs(z)) < LEVELS[name]]
+        found = [name for name in self.z if self.p_value(name) < LEVELS[name]]
         return sorted(found, key=lambda name: -abs(self.z[name]))
 
     def change(self) -> tuple[float, float, float]:
         """(estimate, low, high) of the relative change of r from the least to the largest d, r a power of d; 95 %."""
         span = float(np.log(self.ends[1][0] / self.ends[0][0])) / self.ratio[0]
-        far = float(norm.isf(0.025)) * self.drift[1]
+        far = float(ndtri(0.975)) * self.drift[1]
         estimate, low, high = np.expm1(span * np.array([self.drift[0], self.drift[0] - far, self.drift[0] + far]))
         return float(estimate), float(low), float(high)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import mannwhitneyu
+import scipy
 
 from recovery.report.diagram import Diagram, Panel, Quantity
 from recovery.report.statistics.pooled import Jump, Pooled, pooled
@@ -75,7 +75,7 @@ def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:
     best = int(np.argmax(step**2 * left * right / (left + right)))
     before, after = value[start[best] : at[best]], value[at[best] : end[best]]
     middle = float(np.median(before)), float(np.median(after))
-    if middle[0] == middle[1] or mannwhitneyu(before, after).pvalue * len(tried) > LEVEL:
+    if middle[0] == middle[1] or scipy.stats.mannwhitneyu(before, after).pvalue * len(tried) > LEVEL:
         return None
     return float(tried[best]), *middle
 

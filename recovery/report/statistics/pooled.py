@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from recovery.report.diagram import Panel
 from recovery.report.statistics.curve_free import Crossing, common, crossing, exact
@@ -110,7 +110,7 @@ class Pooled:
 
     def width(self, d: float) -> float:
         """n at 90 % less n at 10 %: (q/a) sqrt((q/a)^2 + 4 ratio d), q = 1.28; 0 for separated data."""
-        spread = float(norm.ppf(0.9)) / abs(self.model.slope)
+        spread = float(ndtri(0.9)) / abs(self.model.slope)
         return spread * float(np.sqrt(spread**2 + 4 * self.model.estimate * d))
 
 

@@ -4,28 +4,30 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import binomtest
-from statsmodels.stats.proportion import proportion_confint
+from scipy.special import ndtri
 
 from recovery.report.diagram import as_numbers, finished
 from recovery.types import Array
+
+QUANTILE = float(ndtri(0.975))
+"""Of the standard normal law, for 95 %."""
 
 
 def wilson(yes: ArrayLike, no: ArrayLike) -> tuple[Array, Array]:
     """95 % Wilson score interval of a proportion from counts of either outcome; NaN where both are 0. Wilson 1927."""
     yes, no = np.asarray(yes, dtype=float), np.asarray(no, dtype=float)
-    total = yes + no
-    with np.errstate(invalid="ignore", divide="ignore"):
-        low, high = proportion_confint(yes, total, alpha=0.05, method="wilson")
-    none = total == 0
-    return np.where(none, np.nan, np.clip(low, 0, 1)), np.where(none, np.nan, np.clip(high, 0, 1))
+    total = np.where(yes + no > 0, yes + no, np.nan)
+    middle = (yes + QUANTILE**2 / 2) / (total + QUANTILE**2)
+    half = QUANTILE * np.sqrt(yes * no / total + QUANTILE**2 / 4) / (total + QUANTILE**2)
+    return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
     """Two-sided exact p-value of `only_first` against Binomial(only_first + only_second, 1/2); 1 with none."""
     discordant = only_first + only_second
-    return float(binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
+    return float(scipy.stats.binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
 
 
 @dataclass(frozen=True)
