@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv)
-INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
+# Modules are compiled when they are first imported, as uv has it: most never are.
+INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --no-compile)
 
 .PHONY: demo papers test docs vega lint format bench soak wheel clean
 
@@ -15,7 +16,7 @@ papers: $(VENV)/program
 	$(BIN)/recover reproduce all
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 docs: $(VENV)/installed
 	$(BIN)/python docs/generate.py

@@ -137,19 +137,26 @@ def monotone(panel: Panel) -> float:
         total = numbers(cells, "yes") + numbers(cells, "no")
         if len(cells) < 2:
             continue
-        value, fitted = _isotonic_ratio(numbers(cells, "yes"), total)
-        observed += value
-        compared = True
-        samples = rng.binomial(total.astype(int), fitted, size=(DRAWS, len(total)))
-        drawn += [_isotonic_ratio(sample, total)[0] for sample in samples]
+        yes, compared = numbers(cells, "yes"), True
+        fitted = _rising(yes, total)
+        observed += float(_isotonic_ratio(yes, total, fitted))
+        samples = rng.binomial(total.astype(int), fitted, size=(DRAWS, len(total))).astype(float)
+        falls = (np.diff(samples / total) < 0).any(axis=1)  # the others are their own isotonic fit
+        if falls.any():
+            nearest = np.array([_rising(sample, total) for sample in samples[falls]])
+            drawn[falls] += _isotonic_ratio(samples[falls], total, nearest)
     if not compared:
         return float("nan")
     return float((1 + np.sum(drawn >= observed - 1e-9)) / (1 + DRAWS))
 
 
-def _isotonic_ratio(yes: Array, total: Array) -> tuple[float, Array]:
-    """(2 (log likelihood of free cells - that of isotonic ones), the isotonic fractions)."""
+def _rising(yes: Array, total: Array) -> Array:
+    """The most likely fractions that only rise."""
+    return np.clip(isotonic_regression(yes / total, weights=total).x, 0.0, 1.0)
+
+
+def _isotonic_ratio(yes: Array, total: Array, fitted: Array) -> Array:
+    """2 (log likelihood of free cells - that of fitted ones), summed over the last axis."""
     free = yes / total
-    fitted = np.clip(isotonic_regression(free, weights=total).x, 0.0, 1.0)
     gain = xlogy(yes, free) + xlogy(total - yes, 1 - free) - xlogy(yes, fitted) - xlogy(total - yes, 1 - fitted)
-    return 2 * float(gain.sum()), fitted
+    return 2 * np.sum(gain, axis=-1)
