@@ -28,6 +28,13 @@ def undecided() -> pd.DataFrame:
     return rows
 
 
+def even_odds(**axes: Any) -> pd.DataFrame:
+    """Half of the trials of every cell recover: no n/d has any part in it."""
+    rows = wendel_rows(replicates=2, **axes)
+    rows["recovered"] = pd.array(rows["replicate"] == 0, dtype="boolean")
+    return rows
+
+
 CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "one cell": (lambda: wendel_rows(n=[40], d=[20]), {}),
     "one trial": (lambda: wendel_rows(n=[40], d=[20], replicates=1), {}),
@@ -37,6 +44,12 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "all failed": (only_failed, {}),
     "undecided": (undecided, {}),
     "all recovered": (lambda: wendel_rows(n=[90, 100], d=[5]), {}),
+    "even odds": (even_odds, {}),
+    "even odds in one row": (lambda: even_odds(d=[10]), {}),
+    "even odds along the noise": (
+        lambda: even_odds(n=[60], d=[30], noise=np.linspace(0, 1, 5)),
+        {"report": {"value": "recovered", "x": "noise", "y": None}},
+    ),
     "none recovered": (lambda: wendel_rows(n=[10, 20], d=[30, 40]), {}),
     "d across": (wendel_rows, {"report": {"value": "recovered", "x": "d", "y": "n", "curves": ["wendel"]}}),
     "words across": (lambda: wendel_rows(ensemble=["gaussian", "haar"]), {"report": {"x": "ensemble", "y": "n"}}),

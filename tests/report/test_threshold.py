@@ -128,6 +128,16 @@ def test_data_without_a_trend_have_no_finite_interval() -> None:
     assert np.isinf(found.high - found.low)
 
 
+@pytest.mark.parametrize("slope", [1.0, 20.0])
+def test_the_same_odds_everywhere_are_no_threshold(slope: float) -> None:
+    for yes, no in [(5, 5), (9, 1), (1, 9)]:
+        found = fit(Counts.of(slope * np.arange(1.0, 8.0), 1.0, yes, no))
+        assert np.isnan([found.estimate, found.slope]).all()
+        assert (found.low, found.high) == (-np.inf, np.inf)
+        assert slope_interval(Counts.of(slope, 1.0, yes, no), found) == (-np.inf, np.inf)
+        assert found.deviance == pytest.approx(0, abs=1e-9)
+
+
 def test_nothing_measured_is_no_threshold() -> None:
     found = fit(slice_at(10, [10, 20], [0, 0], [0, 0]))
     assert np.isnan(found.estimate)

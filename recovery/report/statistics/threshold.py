@@ -19,6 +19,9 @@ from recovery.report.statistics.likelihood import (
 )
 from recovery.types import Array
 
+FLAT = 1e-8
+"""A curve whose eta differs by less from cell to cell."""
+
 
 @dataclass(frozen=True)
 class Threshold:
@@ -54,6 +57,8 @@ def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None
     if falling[0] <= falling[1]:
         return _separated(counts.flipped(), falling, -1.0)
     estimate, slope, deviance = _maximum(counts, near)
+    if np.isnan(estimate):
+        return Threshold(np.nan, -np.inf, np.inf, np.nan, False, (-np.inf, np.inf), deviance, len(counts) - 2)
     low = high = np.nan
     if intervals:
         way = counts if slope >= 0 else counts.flipped()
@@ -79,7 +84,8 @@ def theta_deviance(counts: Counts, theta: float, near: float | None = None) -> t
 
 
 def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, float, float]:
-    """(theta, slope, deviance) of overlapping data, for which they exist and are unique (Silvapulle 1981).
+    """(theta, slope, deviance) of overlapping data, for which they exist and are unique (Silvapulle 1981); NaN for both
+    where the best curve is flat, so that there is no theta.
 
     Newton's method in (slope, slope theta), in which the likelihood is concave, with steps halved until it rises.
     """
@@ -102,6 +108,8 @@ def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, f
         found, deviance, before = found + length * step, after, deviance
         if after >= before or gain <= CONVERGED * (1.0 + after):
             break
+    if np.ptp(columns @ found) <= FLAT:
+        return np.nan, np.nan, deviance
     slope, offset = map(float, found / scales)
     return offset / slope, slope, deviance
 
@@ -204,4 +212,4 @@ def goodness(counts: Counts, found: Threshold) -> float:
         variance += float((second - first**2).sum())
     if mean <= 0 or variance <= 0:
         return np.nan
-    return float(gammaincc(mean**2 / variance, found.deviance * mean / variance))
+    return float(gammaincc(mean**2 / variance, max(found.deviance, 0.0) * mean / variance))
