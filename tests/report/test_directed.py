@@ -93,3 +93,11 @@ def test_success_that_falls_with_n_is_judged_alike() -> None:
     assert falling.ratio == pytest.approx(rising.ratio, rel=1e-4)
     assert falling.z["drift"] == pytest.approx(rising.z["drift"], abs=1e-3)
     assert falling.z["tails"] == pytest.approx(rising.z["tails"], abs=1e-3)
+
+
+def test_a_change_beyond_all_numbers_is_infinite() -> None:
+    ends = ((5.0, 0.01, 1.0), (400.0, 9.0, 40.0))
+    found = Directed({"drift": 1.0}, (0.01, 1.0), 1.0, (2.0, 30.0), ends)
+    estimate, low, high = found.change()
+    assert (low, high) == (-1.0, np.inf)
+    assert estimate == np.inf

@@ -50,7 +50,8 @@ class Directed:
         """(estimate, low, high) of the relative change of r from the least to the largest d, r a power of d; 95 %."""
         span = float(np.log(self.ends[1][0] / self.ends[0][0])) / self.ratio[0]
         far = float(ndtri(0.975)) * self.drift[1]
-        estimate, low, high = np.expm1(span * np.array([self.drift[0], self.drift[0] - far, self.drift[0] + far]))
+        with np.errstate(over="ignore"):  # no bound is one too
+            estimate, low, high = np.expm1(span * np.array([self.drift[0], self.drift[0] - far, self.drift[0] + far]))
         return float(estimate), float(low), float(high)
 
 
