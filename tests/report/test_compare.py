@@ -78,6 +78,14 @@ def test_numbers_are_compared_by_signed_ranks() -> None:
     assert found.cells.set_index("n")["p"].to_dict() == pytest.approx({60: 1.0, 120: 2**-19})
 
 
+@pytest.mark.parametrize("value", ["recovered", "max_deviation"])
+def test_no_common_trial_is_an_error(value: str) -> None:
+    rows = wendel_rows(n=[20, 40], d=[10], replicates=4)
+    first, second = fail(rows, rows["replicate"] < 2), fail(rows, rows["replicate"] >= 2)
+    with pytest.raises(ReportError, match="no cell in common over d, n"):
+        compare(*(Diagram.of(grid(rows, seed=1), value) for rows in (first, second)))
+
+
 def test_no_common_cell_is_an_error() -> None:
     with pytest.raises(ReportError, match="no cell in common"):
         both(wendel_rows(n=[10, 20]), wendel_rows(n=[30, 40]))

@@ -138,8 +138,8 @@ def _paired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proportion
             mcnemar(int(gained), int(lost)) for gained, lost in zip(cells["gained"], cells["lost"], strict=True)
         ]
         return cells
-    tests = both.groupby(keys, dropna=False).apply(lambda c: _signed_ranks(c["value_second"] - c["value_first"]))
-    cells["p"] = tests.to_numpy(dtype=float)
+    moves = (both["value_second"] - both["value_first"]).groupby([both[key] for key in keys], dropna=False)
+    cells["p"] = moves.agg(_signed_ranks).to_numpy(dtype=float)
     return cells
 
 
