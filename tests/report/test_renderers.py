@@ -6,9 +6,12 @@ import sys
 from io import StringIO
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 from rich.console import Console
 
 from recovery.report.claims.analysis import Analysis
@@ -16,6 +19,7 @@ from recovery.report.diagram.curves import lines
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.diagram.scale import scale_of
 from recovery.report.figures import draw_map, render
+from recovery.report.figures.sheet import width
 from recovery.report.texts.tables import as_csv, as_json
 from recovery.report.texts.terminal import print_diagram
 from recovery.store import Grid
@@ -144,3 +148,17 @@ def test_a_log_scale_spans_eight_decades_and_says_that_values_lie_below() -> Non
     assert scale.limits == (1e-8, 1.0)
     assert scale.extend == "min"
     assert scale.unit(np.array([0.0, 1e-4, 1.0])).tolist() == pytest.approx([0.0, 0.5, 1.0])
+
+
+@pytest.mark.parametrize(
+    "text", ["gaussian", "d = 100, $\\sigma$ = 0.1", "$2 \\times 10^{-4}$", "(b) fraction of trials"]
+)
+def test_the_width_of_a_text_is_that_of_its_outlines(text: str) -> None:
+    outlines = TextPath((0, 0), text, size=9, prop=FontProperties(family=["sans-serif"]))
+    with matplotlib.rc_context({"font.family": ["sans-serif"]}):
+        assert width(text, 9) == pytest.approx(outlines.get_extents().width / 72, abs=1e-4)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\u200b"])
+def test_a_text_that_shows_nothing_has_no_width(text: str) -> None:
+    assert width(text, 9) == 0.0

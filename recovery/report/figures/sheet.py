@@ -18,6 +18,7 @@ from matplotlib.cbook import is_math_text
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.path import Path
 from matplotlib.textpath import text_to_path
 
 from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Panel, log_ticks
@@ -246,9 +247,11 @@ def width(text: str, size: float) -> float:
 def _width(text: str, size: float, family: str) -> float:
     if not text.strip():
         return 0.0
-    font = FontProperties(family=[family], size=size)
     shown = text.replace(UNBROKEN, " ")
-    return float(text_to_path.get_text_width_height_descent(shown, font, is_math_text(shown))[0]) / 72
+    points, codes = text_to_path.get_text_path(FontProperties(family=[family]), shown, is_math_text(shown))
+    # fonts set control points no further out than curves; the point of a closing line is anywhere
+    across = [x for (x, _), code in zip(points, codes, strict=True) if code != Path.CLOSEPOLY]
+    return float(np.ptp(across)) * size / text_to_path.FONT_SCALE / 72 if across else 0.0
 
 
 def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
