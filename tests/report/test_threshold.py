@@ -138,6 +138,13 @@ def test_the_same_odds_everywhere_are_no_threshold(slope: float) -> None:
         assert found.deviance == pytest.approx(0, abs=1e-9)
 
 
+def test_odds_that_do_not_change_with_u_are_no_threshold() -> None:
+    u, v = np.array([-1.0, 1.0, -1.0, 1.0]), np.array([1.0, 1.0, 2.0, 2.0])
+    found = fit(Counts.of(u, v, [3, 3, 4, 4], [2, 2, 1, 1]))
+    assert np.isnan(found.estimate)
+    assert (found.low, found.high) == (-np.inf, np.inf)
+
+
 def test_nothing_measured_is_no_threshold() -> None:
     found = fit(slice_at(10, [10, 20], [0, 0], [0, 0]))
     assert np.isnan(found.estimate)

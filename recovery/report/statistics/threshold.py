@@ -85,7 +85,7 @@ def theta_deviance(counts: Counts, theta: float, near: float | None = None) -> t
 
 def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, float, float]:
     """(theta, slope, deviance) of overlapping data, for which they exist and are unique (Silvapulle 1981); NaN for both
-    where the best curve is flat, so that there is no theta.
+    where the best curve is flat, or does not change with u, so that there is no theta.
 
     Newton's method in (slope, slope theta), in which the likelihood is concave, with steps halved until it rises.
     """
@@ -108,7 +108,7 @@ def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, f
         found, deviance, before = found + length * step, after, deviance
         if after >= before or gain <= CONVERGED * (1.0 + after):
             break
-    if np.ptp(columns @ found) <= FLAT:
+    if found[0] == 0.0 or np.ptp(columns @ found) <= FLAT:
         return np.nan, np.nan, deviance
     slope, offset = map(float, found / scales)
     return offset / slope, slope, deviance
