@@ -96,7 +96,7 @@ class PlantedProgram:
     def sure(self) -> bool:
         """Whether rounding leaves alone what normalised neurons can do, so that verdicts on them mean something."""
         instance = self.instance
-        return self.architecture.normalization == "none" or ranks_are_sure(
+        return not self.architecture.normalized or ranks_are_sure(
             self.architecture.features(instance.X), instance.patterns
         )
 
@@ -114,7 +114,7 @@ class PlantedProgram:
 
     def shares_its_cost(self) -> bool:
         """Whether another group reaches a planted neuron's image at the same cost, by `ties`."""
-        if self.tied or self.architecture.normalization != "after":
+        if self.tied or not self.architecture.normalizes_after:
             return self.tied
         return any(
             alone and reaches(F, patterns, w, own, cones=self.program.has_cones)
@@ -251,7 +251,7 @@ def convex_prediction(instance: Instance, architecture: Architecture) -> Array |
 
     None without a test draw, for normalised architectures, and where no solver certified an optimum.
     """
-    if instance.test is None or architecture.normalization != "none":
+    if instance.test is None or architecture.normalized:
         return None
     problem = PlantedProgram.of(instance, architecture, "gated")
     solution, certificate = problem.solve("auto")

@@ -64,7 +64,7 @@ class Isometry:
             return measured.having(holds=self._single_neuron(instance))
         if searched:
             instance = self._grown(instance, architecture)
-        normalized = self.condition == "planted" and architecture.normalization != "none"
+        normalized = self.condition == "planted" and architecture.normalized
         if normalized and not ranks_are_sure(architecture.features(instance.X), instance.patterns):
             return measured
         condition = self.evaluate(instance, architecture)

@@ -40,7 +40,7 @@ class Limit:
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse, before anything runs, what has no known limit. Raises `ParameterError`."""
         one = architecture.plain and not self.tilt
-        two = architecture.normalization == "after" and not architecture.skip
+        two = architecture.normalizes_after and not architecture.skip
         k, form = setting.planted.neurons, setting.planted.form
         if form not in ("relu", "normalized_relu") or not ((one and k == 1) or (two and k == 2)):
             raise ParameterError(f"{KNOWN}; found planted {form}, k = {k}, {architecture.name}, tilt {self.tilt:g}")

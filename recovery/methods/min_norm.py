@@ -104,7 +104,7 @@ def _network(problem: PlantedProgram, V: Array) -> Mapping[str, Array] | None:
     `recovery.report.figures.surface` draws them; None but for an exact program of plain neurons with two inputs.
     """
     architecture, instance = problem.architecture, problem.instance
-    plain = architecture.normalization == "none" and architecture.slope == 0.0
+    plain = not architecture.normalized and architecture.slope == 0.0
     if not problem.program.has_cones or not plain or instance.X.shape[1] != 2 or problem.program.groups.rank != 2:
         return None
     small = merge(network_of(problem.program, V, architecture))

@@ -66,7 +66,7 @@ def prediction(program: Program, W: Array, architecture: Architecture, X: Array)
 
     None for normalised architectures, whose weights are coordinates in bases that belong to the training data.
     """
-    if architecture.normalization != "none":
+    if architecture.normalized:
         return None
     F, groups = architecture.features(X), program.groups
     active = np.flatnonzero(W.any(axis=1))

@@ -43,11 +43,11 @@ class Architecture:
             )
         if not -1.0 < self.slope < 1.0:
             raise ParameterError(f"architecture {self.name!r}: slope must lie between -1 and 1, found {self.slope}")
-        if self.slope != 0.0 and self.normalization != "none":
+        if self.slope != 0.0 and self.normalized:
             raise ParameterError(f"architecture {self.name!r}: a slope goes with normalization: none only")
         if self.slope != 0.0 and self.uses - CONVEX:
             raise ParameterError(f"architecture {self.name!r}: a slope is known to convex programs only")
-        if "trained" in self.uses and self.normalization == "before":
+        if "trained" in self.uses and self.normalizes_before:
             raise ParameterError(f"architecture {self.name!r}: normalization before the ReLU cannot be trained")
 
     def __str__(self) -> str:
@@ -56,7 +56,26 @@ class Architecture:
     @property
     def plain(self) -> bool:
         """Whether it is f(X) = sum_i (X w_i)_+ a_i."""
-        return not self.skip and self.normalization == "none" and self.slope == 0.0
+        return not self.skip and not self.normalized and self.slope == 0.0
+
+    @property
+    def normalized(self) -> bool:
+        """Whether neurons are brought to a trained length: their weights are then coordinates in bases of the data."""
+        return self.normalization != "none"
+
+    @property
+    def normalizes_after(self) -> bool:
+        """Whether a neuron's length is that of its activations."""
+        return self.normalization == "after"
+
+    @property
+    def normalizes_before(self) -> bool:
+        """Whether a neuron's length is that of X w, before the activation."""
+        return self.normalization == "before"
+
+    def measured(self, pattern: Mask) -> Mask:
+        """The rows over which the length of a normalised neuron of this pattern (n,) is taken, (n,)."""
+        return pattern if self.normalizes_after else np.ones_like(pattern)
 
     def require(self, use: Use) -> None:
         """Raises `ParameterError` where it does not declare this use."""
@@ -76,17 +95,16 @@ class Architecture:
     def groups(self, X: Array, patterns: Mask) -> Groups:
         """The group operators over patterns (n, p) of the features of X (n, d)."""
         F = self.features(X)
-        plain = self.normalization == "none"
-        base, coordinates = (F, np.eye(F.shape[1])) if plain else orthonormal_base(F)
+        base, coordinates = orthonormal_base(F) if self.normalized else (F, np.eye(F.shape[1]))
         if self.skip:
             patterns = np.hstack([np.ones((len(patterns), 1), dtype=np.bool_), patterns])
-        return Groups(base, patterns, coordinates, self.skip, self.normalization == "after", self.slope)
+        return Groups(base, patterns, coordinates, self.skip, self.normalizes_after, self.slope)
 
     def condition(self, k: int, *, linear: bool) -> str:
         """P1's name of the isometry condition for k planted neurons, or for a linear one."""
         if linear:
-            return "orth-NIC-L" if self.normalization == "before" else "NIC-L"
-        return f"{'NNIC' if self.normalization == 'after' else 'NIC'}-{1 if k == 1 else 'k'}"
+            return "orth-NIC-L" if self.normalizes_before else "NIC-L"
+        return f"{'NNIC' if self.normalizes_after else 'NIC'}-{1 if k == 1 else 'k'}"
 
     def check(self) -> None:
         """Raises `ParameterError` where `features` or `groups` do not give what this class says."""

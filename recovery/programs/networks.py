@@ -38,10 +38,6 @@ class Network:
     skip_scale: float = 1.0
     architecture: Architecture = RELU
 
-    @property
-    def _before(self) -> bool:
-        return self.architecture.normalization == "before"
-
     def _activate(self, Z: Array) -> Array:
         return np.where(Z >= 0.0, Z, self.architecture.slope * Z)
 
@@ -59,13 +55,13 @@ class Network:
         coefficients = self.outer
         if self.scale is not None:
             own = Z if batch is None else batch @ self.inner.T
-            length = np.linalg.norm(own if self._before else self._activate(own), axis=0)
+            length = np.linalg.norm(own if self.architecture.normalizes_before else self._activate(own), axis=0)
             coefficients = np.divide(self.outer * self.scale, length, out=np.zeros_like(length), where=length > 0)
         values = self._activate(Z) @ coefficients
         if self.skip is None:
             return values
         linear = X @ self.skip
-        if self._before:
+        if self.architecture.normalizes_before:
             length = float(np.linalg.norm(linear if batch is None else batch @ self.skip))
             linear = linear * (self.skip_scale / length if length > 0 else 0.0)
         return values + linear
@@ -80,7 +76,9 @@ class Network:
         value = 0.5 * float(first + np.square(self.outer).sum())
         if self.skip is None:
             return value
-        return value + (abs(self.skip_scale) if self._before else float(np.linalg.norm(self.skip)))
+        return value + (
+            abs(self.skip_scale) if self.architecture.normalizes_before else float(np.linalg.norm(self.skip))
+        )
 
     def objective(self, X: Array, y: Array, beta: float | None) -> float:
         """The training objective 1/2 ||f - y||^2 + beta R / 2, or R / 2 where the network interpolates."""
@@ -100,7 +98,7 @@ def network_of(program: Program, V: Array, architecture: Architecture) -> Networ
     size, signs = norms[chosen], program.signs[chosen]
     skip = _raw(program, V[:1])[0] if groups.linear else None
     root = np.sqrt(size)
-    if architecture.normalization == "none":
+    if not architecture.normalized:
         return Network(raw / root[:, None], signs * root, skip=skip, architecture=architecture)
     inner = raw / np.linalg.norm(raw, axis=1, keepdims=True)
     if skip is None:
@@ -125,7 +123,7 @@ def weights_of(program: ExactProgram, network: Network, X: Array) -> Array:
         V[k] += (abs(size) * v / np.linalg.norm(program.coordinates(v, np.array([k])), axis=1))[0]
     if network.skip is not None:
         v = groups.coordinates @ network.skip
-        V[0] = v * network.skip_scale / np.linalg.norm(v) if network._before and v.any() else v
+        V[0] = v * network.skip_scale / np.linalg.norm(v) if network.architecture.normalizes_before and v.any() else v
     return V
 
 
@@ -178,7 +176,7 @@ def _parts(network: Network) -> Array:
 
 def _linear(network: Network) -> Array:
     assert network.skip is not None
-    if not network._before or not network.skip.any():
+    if not network.architecture.normalizes_before or not network.skip.any():
         return network.skip
     return network.skip * (network.skip_scale / float(np.linalg.norm(network.skip)))
 

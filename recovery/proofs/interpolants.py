@@ -145,7 +145,7 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
                 return 1.0
             except Unproved as why:
                 reason = str(why)
-        if alone and model.normalization == "after" and _is_reached(balls, own, images, exact):
+        if alone and model.architecture.normalizes_after and _is_reached(balls, own, images, exact):
             return 1.0
     raise Unproved(reason)
 

@@ -45,10 +45,6 @@ class Model:
         return self.architecture.skip
 
     @property
-    def normalization(self) -> str:
-        return self.architecture.normalization
-
-    @property
     def support(self) -> tuple[int, ...]:
         """The planted groups."""
         return tuple(dict.fromkeys(self.owner))
@@ -97,16 +93,21 @@ class Balls:
         """The rows that group g sees: active and not zero."""
         return np.flatnonzero(self.model.patterns[:, g] & self.model.X.any(axis=1))
 
+    def measured(self, g: int) -> Index:
+        """The rows, zero ones left out, over which a normalised neuron of group g has its length."""
+        model = self.model
+        return np.flatnonzero(model.architecture.measured(model.patterns[:, g]) & model.X.any(axis=1))
+
     def images(self, w: Sequence[arb]) -> list[arb]:
         """X w."""
         return [dot(row, w) for row in self.rows]
 
     def coordinates(self, g: int) -> Index:
         """Columns whose weights reach all that group g can do: all of them, unless they are dependent."""
-        normalization = self.model.normalization
-        if normalization == "none" and self.model.architecture.slope:
+        architecture = self.model.architecture
+        if architecture.slope:
             return np.arange(self.model.X.shape[1])
-        return self.base_columns if normalization == "before" else self._columns(self.model.X[self.active(g)])
+        return self.base_columns if architecture.normalizes_before else self._columns(self.model.X[self.active(g)])
 
     @staticmethod
     def _columns(A: Array) -> Index:
@@ -122,19 +123,18 @@ class Balls:
 
     def metric(self, g: int, chosen: Index) -> arb_mat:
         """Q_g on the chosen coordinates."""
-        if self.model.normalization == "none":
+        if not self.model.architecture.normalized:
             return matrix(np.eye(len(chosen)))
-        seen = range(len(self.rows)) if self.model.normalization == "before" else self.active(g)
-        B = arb_mat([[self.rows[i][j] for j in chosen] for i in seen])
+        B = arb_mat([[self.rows[i][j] for j in chosen] for i in self.measured(g)])
         return B.transpose() * B
 
     def square(self, g: int, w: Sequence[arb]) -> arb:
         """||w||_g^2."""
-        if self.model.normalization == "none":
+        if not self.model.architecture.normalized:
             return dot(w, w)
         z = self.images(w)
-        seen = range(len(z)) if self.model.normalization == "before" else self.active(g)
-        return dot([z[i] for i in seen], [z[i] for i in seen])
+        seen = [z[i] for i in self.measured(g)]
+        return dot(seen, seen)
 
     def diagonal(self, g: int) -> list[arb]:
         """D_g: 1 on the active rows, the slope on the others."""
@@ -190,10 +190,10 @@ class Balls:
         if not groups:
             return []
         pulls = self.X.transpose() * arb_mat(list(duals)).transpose()  # b = X^T z, a column a group
-        if self.model.normalization == "after":
+        if self.model.architecture.normalizes_after:
             columns = pulls.transpose().tolist()
             return [self._projected(g, b, z) for g, b, z in zip(groups, columns, duals, strict=True)]
-        if self.model.normalization == "none":
+        if not self.model.architecture.normalized:
             return [dot(b, b) for b in pulls.transpose().tolist()]
         chosen = self.base_columns
         pulls = arb_mat([pulls.tolist()[j] for j in chosen])

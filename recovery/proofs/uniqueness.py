@@ -82,7 +82,7 @@ def _corrected(balls: Balls, lam: Array) -> list[arb]:
     target: list[arb] = []
     for g in model.support:
         chosen = balls.coordinates(g)
-        if len(chosen) < model.X.shape[1] and model.normalization == "none":
+        if len(chosen) < model.X.shape[1] and not model.architecture.normalized:
             _check_in_row_space(balls, g, len(chosen))
         blocks.append(balls.operator(g, chosen))
         # M^T lam = Q u in raw coordinates, u = w / ||w||_g: of z = X w on the rows that the metric sees, X^T z
@@ -109,10 +109,10 @@ def _check_in_row_space(balls: Balls, g: int, rank: int) -> None:
 
 def _metric_times(balls: Balls, g: int, w: list[arb], chosen: Index) -> list[arb]:
     """(Q_g w) on the chosen coordinates."""
-    if balls.model.normalization == "none":
+    if not balls.model.architecture.normalized:
         return [w[j] for j in chosen]
     z = balls.images(w)
-    if balls.model.normalization == "after":
+    if balls.model.architecture.normalizes_after:
         z = balls.gated(g, z)
     return [dot([row[j] for row in balls.rows], z) for j in chosen]
 

@@ -33,7 +33,7 @@ def shapes_of(architecture: Architecture, k: int, d: int, r: int) -> dict[str, t
     shapes: dict[str, tuple[int, ...]] = {"W": (k, d)}
     if architecture.skip:
         shapes |= {"w0": (1, d), "a0": (r, 1)}
-    if architecture.normalization == "after":
+    if architecture.normalizes_after:
         shapes["gamma"] = (k,)
     return shapes | {"V": (k, r)}
 

@@ -126,7 +126,7 @@ def test_scaling_the_data_by_powers_of_two_changes_no_proof(architecture):
     verdict = method(instance, architecture)["verdict"]
     assert verdict == "recovered"
     scaled = replace(instance, X=instance.X * 2.0**40, y=instance.y * 2.0**40, signal=instance.signal * 2.0**40)
-    if architecture.normalization == "after":
+    if architecture.normalizes_after:
         scaled = replace(scaled, y=instance.y, signal=instance.signal)
     first = verify_rigorously(instance, architecture, method, verdict)
     second = verify_rigorously(scaled, architecture, method, verdict)
