@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from recovery.errors import RecoverError
+from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.methods.convex import PlantedProgram, ProgramKind
 from recovery.methods.min_norm import MinNorm
-from recovery.methods.rigorous import verify_rigorously
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.programs.certificate import certify
 from recovery.solvers.conic import solve_conic

@@ -23,6 +23,28 @@ def command(first: Path, second: Path, value: str | None, most: int, out: Path |
     recover compare results/a results/b --value test_distance --out difference.pdf
     recover compare results/a results/b --out difference.html
     """
-    from recovery.report.command import compare_results
+    from recovery.errors import ReportError
+    from recovery.extras.comparison import compare, differences_in_words
+    from recovery.report.diagram import Diagram
+    from recovery.report.figures import render
+    from recovery.report.formats import COMPARISON, format_of, write
+    from recovery.store import read
 
-    compare_results(first, second, value, most, out)
+    kind = format_of(out, None, COMPARISON)
+    if out is not None and kind is None:
+        raise ReportError(f"{out}: the ending says how a comparison is written: .{', .'.join(COMPARISON)}")
+    comparison = compare(Diagram.of(read(first), value), Diagram.of(read(second), value))
+    click.echo("\n".join(differences_in_words(comparison, most)))
+    if out is None or kind is None:
+        return
+    if kind == "csv":
+        content = comparison.cells.to_csv(index=False, lineterminator="\n").encode()
+    elif kind == "html":
+        from recovery.extras.comparison_page import comparison_page
+
+        content = comparison_page(comparison).encode()
+    else:
+        from recovery.extras.comparison_figure import draw_difference
+
+        content = render(draw_difference(comparison), kind)
+    click.echo(write(out, content))

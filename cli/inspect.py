@@ -39,8 +39,8 @@ def command(
     """
     import numpy as np
 
+    from recovery.extras.inspection import inspect_data
     from recovery.instances.files import read_columns, read_matrix
-    from recovery.methods.inspection import inspect_data
 
     if planted is None and (kind or architecture):
         raise click.UsageError("--kind and --architecture are about --planted neurons; give their FILE too")

@@ -12,7 +12,7 @@ import click
 from . import options
 
 if TYPE_CHECKING:
-    from recovery.runner.reproduction import Figure
+    from recovery.extras.reproduction import Figure
     from recovery.runner.stop import Stop
     from recovery.runner.sweep import Forecast, Options
 
@@ -57,7 +57,7 @@ def command(
     """
     from joblib import cpu_count
 
-    from recovery.runner.reproduction import Figure
+    from recovery.extras.reproduction import Figure
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
     from recovery.runner.sweep import Options
     from recovery.runner.workers import Engine
@@ -78,7 +78,7 @@ def command(
             sys.exit(RESUMABLE)
     from tabulate import tabulate
 
-    from recovery.report.gallery import gallery_table, in_short, write_gallery
+    from recovery.extras.gallery import gallery_table, in_short, write_gallery
 
     click.echo(f"drawing the gallery in {out}", err=True)
     asked = {one.name for one in figures}
@@ -157,8 +157,8 @@ def run_all(
 ) -> tuple[bool, str]:
     """Run them in turn; whether one of them or of their trials failed, and why not all is stored, or ''."""
     from recovery.errors import RecoverError
+    from recovery.extras.reproduction import run_figure
     from recovery.runner.progress import Progress, display
-    from recovery.runner.reproduction import run_figure
 
     def progress(name: str) -> Progress:
         return Progress(display(name, quiet=quiet))

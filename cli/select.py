@@ -57,7 +57,7 @@ def command(
     out carries nothing (two columns that say the same need only one of them); that
     anything is predicted well: look at R2, which is near 0 where nothing is.
     """
-    from recovery.report.selected import select_variables, write_selection
+    from recovery.extras.selected import select_variables, write_selection
 
     found = select_variables(
         data,

@@ -35,8 +35,8 @@ def command(
     recover submit p1-fig06 --dask 32 --sbatch=--partition=long
     """
     from recovery.config import Boundary, load
+    from recovery.extras.submit import Job, array_of, sbatch, slurm_memory, slurm_option, slurm_time, write_script
     from recovery.runner.plan import plan
-    from recovery.runner.submit import Job, array_of, sbatch, slurm_memory, slurm_option, slurm_time, write_script
 
     if (array is None) == (dask is None):
         raise click.UsageError("give one of --array N and --dask N")

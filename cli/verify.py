@@ -95,7 +95,7 @@ def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> i
     from recovery.runner.replay import stored_rows
 
     try:
-        from recovery.runner.rigor import check, summary, write
+        from recovery.extras.rigorous import check, summary, write
     except ModuleNotFoundError as error:
         if error.name != "flint":
             raise

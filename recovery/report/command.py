@@ -1,4 +1,4 @@
-"""What `recover report`, `compare` and `bundle` do, for the command line and for scripts."""
+"""What `recover report` and `bundle` do, for the command line and for scripts."""
 
 import re
 import sys
@@ -11,14 +11,12 @@ from typing import Any
 from rich.console import Console
 
 from recovery.config import build_style
-from recovery.errors import ReportError
 from recovery.report.bundle import bundle
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.figures import draw_difference, drawings, render
-from recovery.report.formats import BUNDLE, COMPARISON, PICTURES, REPORT, format_of, write
-from recovery.report.pages import comparison_page, report_page
-from recovery.report.statistics import compare, differences_in_words
+from recovery.report.figures import drawings, render
+from recovery.report.formats import BUNDLE, PICTURES, REPORT, format_of, write
+from recovery.report.pages import report_page
 from recovery.report.texts import as_csv, as_json, as_latex, as_markdown, print_diagram
 from recovery.store import read
 
@@ -61,23 +59,6 @@ def report(
         for analysis in [] if kind == "terminal" else analyses:
             _draw(analysis, kind or "png", out, len(analyses))
     return analyses
-
-
-def compare_results(first: Path, second: Path, value: str | None, most: int, out: Path | None) -> None:
-    """Print how two grids differ; with `out`, write the difference as a page or figure, or its cells as CSV."""
-    kind = format_of(out, None, COMPARISON)
-    if out is not None and kind is None:
-        raise ReportError(f"{out}: the ending says how a comparison is written: .{', .'.join(COMPARISON)}")
-    found = compare(Diagram.of(read(first), value), Diagram.of(read(second), value))
-    sys.stdout.write("\n".join(differences_in_words(found, most)) + "\n")
-    if out is None or kind is None:
-        return
-    writers: dict[str, Callable[[], bytes]] = {
-        "csv": lambda: found.cells.to_csv(index=False, lineterminator="\n").encode(),
-        "html": lambda: comparison_page(found).encode(),
-        **dict.fromkeys(PICTURES, lambda: render(draw_difference(found), kind)),
-    }
-    _written(out, writers[kind]())
 
 
 def bundle_results(results: Path, out: Path | None) -> None:

@@ -8,9 +8,9 @@ from click.testing import CliRunner, Result
 from recovery.cli.main import main
 from recovery.cli.reproduce import chosen
 from recovery.config import load
+from recovery.extras.gallery import Extent, Shown, gallery_page
+from recovery.extras.reproduction import Figure
 from recovery.report.claims.result import ClaimResult
-from recovery.report.gallery import Extent, Shown, gallery_page
-from recovery.runner.reproduction import Figure
 from recovery.store import read
 
 ROOT = Path(__file__).parents[2]

@@ -139,10 +139,10 @@ def test_what_rigorous_cannot_do_is_said(noiseless: Path, monkeypatch: pytest.Mo
     assert result.exit_code == 2
     assert "cannot be written" in result.stderr
     for name in [
-        name for name in sys.modules if name.startswith(("flint", "recovery.proofs", "recovery.runner.rigor"))
+        name for name in sys.modules if name.startswith(("flint", "recovery.extras.proofs", "recovery.extras.rigorous"))
     ]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "recovery.methods.rigorous", raising=False)
+    monkeypatch.delitem(sys.modules, "recovery.extras.rigorous", raising=False)
     monkeypatch.setitem(sys.modules, "flint", None)
     result = recover("verify", noiseless, "--rigorous")
     assert result.exit_code == 1

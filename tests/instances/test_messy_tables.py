@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from recovery.cli.main import main
 from recovery.errors import DataError
+from recovery.extras.tables import encode, read_table
 from recovery.instances.files import read_columns
-from recovery.instances.tables import encode, read_table
 
 N = 30
 ROWS = "".join(f"{i * i % 17},{i % 5},{i * 7 % 11}\n" for i in range(N))

@@ -1,9 +1,9 @@
 import numpy as np
 
+from recovery.extras.inspection import inspect_data
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.instances.patterns import Patterns, unique_patterns
 from recovery.instances.planted import Linear
-from recovery.methods.inspection import inspect_data
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from recovery.errors import DataError
-from recovery.instances.tables import MOST_CATEGORIES, encode, read_table
+from recovery.extras.tables import MOST_CATEGORIES, encode, read_table
 
 N = 40
 

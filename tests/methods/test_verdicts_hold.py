@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from benchmarks.verdicts import KINDS, Trial, outcome, outcomes
+from recovery.extras.inspection import inspect_data
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Neurons, Relu
-from recovery.methods.inspection import inspect_data
 from recovery.methods.isometry import Isometry
 from recovery.methods.min_norm import UNSURE, MinNorm
 from recovery.programs.architecture import ARCHITECTURES, RELU

@@ -8,14 +8,14 @@ from math import isqrt
 import numpy as np
 import pytest
 
+from recovery.extras.proofs.interpolants import Weight, prove_cheaper
+from recovery.extras.proofs.model import Model
+from recovery.extras.proofs.proposition7 import MOST, NEURONS, PLANTED, SKIP, X
+from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw
 from recovery.instances.planted import Linear, Neurons
 from recovery.methods.min_norm import MinNorm
-from recovery.methods.rigorous import verify_rigorously
 from recovery.programs.architecture import ARCHITECTURES
-from recovery.proofs.interpolants import Weight, prove_cheaper
-from recovery.proofs.model import Model
-from recovery.proofs.proposition7 import MOST, NEURONS, PLANTED, SKIP, X
 
 SKIP_NET = ARCHITECTURES["relu_skip"]
 

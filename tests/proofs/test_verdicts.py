@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
+from recovery.extras.proofs.balls import Unproved, at_rising_precision, independent_columns, solve
+from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
+from recovery.extras.proofs.model import Balls, Model, model_of
+from recovery.extras.proofs.uniqueness import prove_unique
+from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.min_norm import MinNorm
-from recovery.methods.rigorous import verify_rigorously
 from recovery.programs.architecture import ARCHITECTURES, RELU, Architecture
-from recovery.proofs.balls import Unproved, at_rising_precision, independent_columns, solve
-from recovery.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
-from recovery.proofs.model import Balls, Model, model_of
-from recovery.proofs.uniqueness import prove_unique
 
 VERDICTS = ("recovered", "not_optimal", "not_unique")
 SKIP = ARCHITECTURES["relu_skip"]

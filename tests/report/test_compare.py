@@ -6,10 +6,10 @@ import pytest
 from scipy.stats import binomtest
 
 from recovery.errors import ReportError
+from recovery.extras.comparison import Comparison, compare, differences_in_words
+from recovery.extras.comparison_figure import draw_difference
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import render
-from recovery.report.figures.difference import draw_difference
-from recovery.report.statistics.compare import Comparison, compare, differences_in_words
 
 from .grids import fail, grid, wendel_rows
 from .test_command import run_command, store

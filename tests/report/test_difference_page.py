@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from recovery.extras.comparison import Comparison, compare
+from recovery.extras.comparison_page import comparison_page
 from recovery.report.diagram.diagram import Diagram
-from recovery.report.pages import comparison_page
-from recovery.report.statistics.compare import Comparison, compare
 
 from .conftest import visit
 from .grids import grid, wendel_rows

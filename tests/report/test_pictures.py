@@ -10,11 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from benchmarks.contact import faults
+from recovery.extras.comparison import compare
+from recovery.extras.comparison_figure import draw_difference
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Axis, Diagram, log_ticks
-from recovery.report.figures import draw_difference, figures_beside, main_figure
+from recovery.report.figures import figures_beside, main_figure
 from recovery.report.figures.names import axis_label, number, value_label, where_label
-from recovery.report.statistics import compare
 
 from .grids import fail, grid, wendel_rows
 

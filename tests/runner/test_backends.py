@@ -15,7 +15,7 @@ import pytest
 from recovery.cli.sweep import BACKENDS as OFFERED
 from recovery.config.header import Header
 from recovery.errors import ParameterError
-from recovery.runner import credentials
+from recovery.extras import credentials
 from recovery.runner.backends import BACKENDS
 from recovery.runner.workers import PROCESSES
 

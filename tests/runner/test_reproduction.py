@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from recovery.errors import StoreError
-from recovery.runner import reproduction
+from recovery.extras import reproduction
+from recovery.extras.reproduction import Figure, run_figure
 from recovery.runner.progress import Progress
-from recovery.runner.reproduction import Figure, run_figure
 from recovery.runner.stop import Stop
 from recovery.runner.sweep import Forecast, Options, Summary
 from recovery.runner.workers import Engine

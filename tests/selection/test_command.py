@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from recovery.cli.main import main
-from recovery.report import selected
+from recovery.extras import selected
 from recovery.selection.grid import HyperparameterGrid
 from recovery.selection.selectors import Selector
 

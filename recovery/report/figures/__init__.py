@@ -1,14 +1,11 @@
 """Diagrams and what was recorded beside them, drawn by matplotlib."""
 
-from recovery.report.figures.difference import DIFFERENCES, draw_difference
 from recovery.report.figures.main import draw_into, drawings, figures_beside, main_figure, main_kind
 from recovery.report.figures.map import draw_map
 from recovery.report.figures.names import letters
 from recovery.report.figures.sheet import render
 
 __all__ = [
-    "DIFFERENCES",
-    "draw_difference",
     "draw_into",
     "draw_map",
     "drawings",

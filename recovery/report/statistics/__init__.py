@@ -1,6 +1,5 @@
-"""What is estimated from a diagram: thresholds, intervals, scaling, sensitivity, comparisons of two grids."""
+"""What is estimated from a diagram: thresholds, intervals, scaling, sensitivity."""
 
-from recovery.report.statistics.compare import FDR, Comparison, compare, differences_in_words
 from recovery.report.statistics.crossings import CrossedRow
 from recovery.report.statistics.curve_free import Crossing
 from recovery.report.statistics.directed import DIRECTIONS
@@ -21,10 +20,8 @@ from recovery.report.statistics.transition import (
 __all__ = [
     "COLUMNS",
     "DIRECTIONS",
-    "FDR",
     "FINE",
     "TOLERANCES",
-    "Comparison",
     "Counts",
     "CrossedRow",
     "Crossing",
@@ -33,8 +30,6 @@ __all__ = [
     "Pooled",
     "Size",
     "Threshold",
-    "compare",
-    "differences_in_words",
     "fit",
     "mcnemar",
     "numbers",

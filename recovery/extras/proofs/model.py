@@ -17,10 +17,10 @@ from functools import cached_property
 import numpy as np
 from flint import arb, arb_mat
 
+from recovery.extras.proofs.balls import Unproved, column, dot, independent_columns, largest, matrix, solve
 from recovery.instances.draw import Instance
 from recovery.instances.planted import Neurons
 from recovery.programs.architecture import Architecture
-from recovery.proofs.balls import Unproved, column, dot, independent_columns, largest, matrix, solve
 from recovery.types import Array, Index, Mask
 
 

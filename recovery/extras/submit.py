@@ -73,7 +73,7 @@ class Job:
                 *([f"export PYTHONPATH={shlex.quote(str(self.modules))}:$PYTHONPATH"] if self.modules else []),
                 f"secret={shlex.quote(str(self.logs))}/.dask-$SLURM_JOB_ID",
                 "trap 'rm -rf \"$secret\"' EXIT",
-                f'{python} -m recovery.runner.credentials "$secret" || exit 1',
+                f'{python} -m recovery.extras.credentials "$secret" || exit 1',
                 "export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=True",
                 'export DASK_DISTRIBUTED__COMM__TLS__CA_FILE="$secret/cert.pem"',
                 *(

@@ -1,4 +1,4 @@
-"""The Python door: what the commands do, from a script or a notebook."""
+"""The Python API: what the commands do, from a script or a notebook."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recovery.extras.comparison import FDR, Comparison, differences_in_words
+from recovery.extras.comparison_figure import DIFFERENCES
 from recovery.report.charts import Json, colour, coordinate, rounded
-from recovery.report.figures import DIFFERENCES, letters
+from recovery.report.figures import letters
 from recovery.report.pages.html import document, table
 from recovery.report.pages.page import MAPS
-from recovery.report.statistics import FDR, Comparison, differences_in_words
 
 MOST_ROWS = 1000
 """Cells in the page's table; the CSV has all."""

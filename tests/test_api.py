@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import recovery
-from recovery.door import IncompleteError
+from recovery.api import IncompleteError
 
 CONFIG = {
     "name": "small",

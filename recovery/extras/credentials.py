@@ -1,6 +1,6 @@
 """A key and certificate for one dask cluster: whoever can read the folder can join it, nobody else.
 
-python -m recovery.runner.credentials FOLDER     writes FOLDER/cert.pem and FOLDER/key.pem, for the user alone
+python -m recovery.extras.credentials FOLDER     writes FOLDER/cert.pem and FOLDER/key.pem, for the user alone
 """
 
 import sys

@@ -12,13 +12,13 @@ from tabulate import tabulate
 
 from recovery.config import Boundary, MissingFileError, load
 from recovery.errors import RecoverError
+from recovery.extras.reproduction import Figure
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.figures import drawings, render
 from recovery.runner.plan import Plan
 from recovery.runner.progress import duration
-from recovery.runner.reproduction import Figure
 from recovery.store import read
 
 PICTURES = "pictures"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.proofs.balls import (
+from recovery.extras.proofs.balls import (
     Unproved,
     at_rising_precision,
     beside,
@@ -23,7 +23,7 @@ from recovery.proofs.balls import (
     largest,
     solve,
 )
-from recovery.proofs.model import Balls, Model
+from recovery.extras.proofs.model import Balls, Model
 from recovery.types import Array, Index
 
 Multipliers = Callable[[Array, list[int], list[int]], Array]

@@ -6,11 +6,11 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from recovery.extras.comparison import FDR, Comparison
 from recovery.report.diagram import Axis
 from recovery.report.figures.map import draw_cells
 from recovery.report.figures.names import axis_label, plain, where_label
 from recovery.report.figures.sheet import panel_sheet
-from recovery.report.statistics import FDR, Comparison
 
 DIFFERENCES = "RdBu_r"
 """Red for more in the second grid, blue for less, white for neither: told apart without red or green cones."""

@@ -12,7 +12,7 @@ import numpy as np
 from flint import arb, arb_mat
 
 from recovery.conditions.ties import reaching_weights
-from recovery.proofs.balls import (
+from recovery.extras.proofs.balls import (
     Unproved,
     at_rising_precision,
     beside,
@@ -23,7 +23,7 @@ from recovery.proofs.balls import (
     length,
     solve,
 )
-from recovery.proofs.model import Balls, Model
+from recovery.extras.proofs.model import Balls, Model
 from recovery.types import Array, Mask
 
 

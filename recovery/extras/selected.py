@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.instances.tables import Table, read_table
+from recovery.extras.importances import draw_importances
+from recovery.extras.study import SelectorChoice, study
+from recovery.extras.tables import Table, read_table
 from recovery.report.figures import render
-from recovery.report.figures.importances import draw_importances
 from recovery.report.formats import write
 from recovery.selection.cutoffs import Cutoff
 from recovery.selection.selectors import Selector, SelectorName
-from recovery.selection.study import SelectorChoice, study
 from recovery.text import many
 from recovery.types import Index
 

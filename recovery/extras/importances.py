@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from recovery.config import StyleSpec
+from recovery.extras.study import SelectorChoice
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import LINES, Style
-from recovery.selection.study import SelectorChoice
 
 MOST_BARS = 30
 LONGEST = 28
