@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.report.claims import Analysis, brief, in_words
+from recovery.report.claims import Analysis, caption, in_words
 from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
@@ -45,7 +45,7 @@ def test_a_step_is_found_between_its_two_levels() -> None:
     assert found.given.low <= AT <= found.given.high
     assert all(size.n50.low <= AT * size.d <= size.n50.high for size in found.sizes)
     assert "falls from" in in_words(found)
-    assert brief(found).startswith("jump: n/d = 2.")
+    assert caption(found).startswith("jump: n/d = 2.")
 
 
 @pytest.mark.parametrize(

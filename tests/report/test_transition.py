@@ -4,7 +4,7 @@ import pytest
 from scipy.stats import norm
 
 from recovery.report.claims.analysis import Analysis
-from recovery.report.claims.words import brief, in_words
+from recovery.report.claims.words import caption, in_words
 from recovery.report.diagram.diagram import Diagram, Panel
 from recovery.report.statistics.estimates import sensitivity
 from recovery.report.statistics.pooled import pooled
@@ -72,9 +72,9 @@ def test_a_threshold_that_is_no_ratio_is_withdrawn_with_its_reason():
     rng = np.random.default_rng(3)
     flat = rows.assign(recovered=pd.array(rng.random(len(rows)) < norm.cdf((rows["n"] - 55) / 8), dtype="boolean"))
     straight, constant = (Analysis(Diagram.of(grid(frame))).pooled[0] for frame in (rows, flat))
-    assert brief(constant) == "no one n/d (drift)"
+    assert caption(constant) == "50 %: not proportional to d"
     assert "no one n/d, because the ratio n/d changes by -" in in_words(constant)
-    assert "[" in brief(straight)
+    assert "[" in caption(straight)
     assert "no one n/d" not in in_words(straight)
 
 
@@ -85,7 +85,7 @@ def test_a_ratio_that_lies_beyond_all_cells_is_called_so():
     rows["recovered"] = pd.array(few & (rows["d"] == 40), dtype="boolean")
     found = pooled(Diagram.of(grid(rows)).panels[0])
     assert found.given.estimate > 1.0  # the largest n/d of the grid
-    assert brief(found) == "50 %: beyond the grid"
+    assert caption(found) == "50 %: beyond the grid"
     assert "beyond the n/d of the grid" in in_words(found)
     (row,) = Analysis(Diagram.of(grid(rows, claims=[CLAIM]))).measured_beside_stated
     assert (row.measured, row.interval, row.stated) == ("beyond the grid", "", "2 ± 0.1")

@@ -8,10 +8,10 @@ import pandas as pd
 from recovery.report.charts.axes import Json, coordinate, coordinates
 from recovery.report.charts.polyline import simplified
 from recovery.report.charts.values import Gathered, choices, rounded
-from recovery.report.claims import Analysis, brief
+from recovery.report.claims import Analysis, caption
 from recovery.report.diagram import Axis, Cells, Diagram, lines, theory_along
 from recovery.report.figures import letters
-from recovery.report.figures.map import WITHOUT, half_words
+from recovery.report.figures.map import NONPARAMETRIC, half_words
 from recovery.report.statistics import Crossing, Threshold
 from recovery.types import Array
 
@@ -50,7 +50,7 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
         **{name: column(counts[name]) for name in ("trials", "ok", "failed", "missing")},
         "choices": shown,
         "pairs": column.finish(),
-        "half": {"along": _along(diagram), "label": ", ".join(half_words(analysis, 0)), "free": WITHOUT},
+        "half": {"along": _along(diagram), "label": ", ".join(half_words(analysis, 0)), "free": NONPARAMETRIC},
         "certificates": _certificates(diagram, column),
         "ids": _ids(diagram.cells, order),
         "lines": _lines(diagram),
@@ -64,7 +64,7 @@ def _panel(analysis: Analysis, i: int) -> Json:
     return {
         "title": title,
         "name": panel.title,
-        "brief": brief(analysis.pooled[i]) if analysis.pooled else "",
+        "brief": caption(analysis.pooled[i]) if analysis.pooled else "",
         "cells": len(panel.cells),
         "half": _half(analysis, i),
         "free": _free(analysis, i),

@@ -173,20 +173,28 @@ def _crossed(row: CrossedRow, x: str) -> str:
     return f"{x} above {low:g}" if np.isfinite(low) else f"{x} below {high:g}" if np.isfinite(high) else ""
 
 
-def brief(found: Pooled) -> str:
-    """`n/d = 1.99 [1.96, 2.03]` for a panel's corner; empty without an estimate."""
+UNFIT = {
+    "drift": "not proportional to d",
+    "apart": "not proportional to d",
+    "scatter": "probit fit rejected",
+}
+"""Why a panel has no ratio -> its caption."""
+
+
+def caption(found: Pooled) -> str:
+    """`50 %: n/d = 1.99 [1.96, 2.03]` for a panel's corner; empty without an estimate."""
     given = found.given
     if np.isnan(found.ratio.estimate):
         return ""
-    if found.withdrawn:
-        return f"no one n/d ({found.reasons[0]})"
     what = "50 %" if found.jump is None else "jump"
+    if found.withdrawn:
+        return f"{what}: {next(UNFIT[reason] for reason in found.reasons if reason in UNFIT)}"
     if found.beyond:
         return f"{what}: beyond the grid"
     bounded = given.low > 0 and np.isfinite(given.high)
     ends = f"[{given.low:.2f}, {given.high:.2f}]" if bounded else "(interval open)"
     words = f"{what}: n/d = {given.estimate:.2f} {ends}"
-    return words + (", no curve" if found.reasons else ", mean over d" if found.is_mean else "")
+    return words + (", nonparametric" if found.reasons else ", average over d" if found.is_mean else "")
 
 
 def p_value(p: float) -> str:

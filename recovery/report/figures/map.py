@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import Normal, Stroke
 
-from recovery.report.claims import Analysis, brief
+from recovery.report.claims import Analysis, caption
 from recovery.report.diagram import Axis, Diagram, Panel, Scale, lines, scale_of
 from recovery.report.figures.names import axis_label, where_label
 from recovery.report.figures.sheet import not_measured, panel_sheet, set_axis
@@ -19,7 +19,7 @@ from recovery.report.figures.style import CURVES, DASHES, STROKES
 from recovery.report.statistics import sizes_in_words
 from recovery.types import Array
 
-WITHOUT = "95 % interval without a curve"
+NONPARAMETRIC = "nonparametric 95 % interval"
 FREE = "0.55"
 """Grey of the intervals that no curve is fitted for."""
 LARGE = 10_000
@@ -34,7 +34,7 @@ def draw_map(analysis: Analysis) -> Figure:
         for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
             mesh, handles = draw_panel(ax, analysis, i, scale)
             page.add(handles)
-            page.name(i, where_label(panel.where), brief(analysis.pooled[i]) if analysis.pooled else "")
+            page.name(i, where_label(panel.where), caption(analysis.pooled[i]) if analysis.pooled else "")
         page.label(axis_label(diagram.layout.x), axis_label(diagram.layout.y))
         page.bar(mesh, scale.label, scale.extend)
         page.add(mark_handles(diagram))
@@ -146,14 +146,14 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     else:
         ax.errorbar(d, n50, yerr=error, **style, **bars)
     ax.set(xlim=view[0], ylim=view[1])
-    without = Line2D([], [], **band, label=WITHOUT)
+    without = Line2D([], [], **band, label=NONPARAMETRIC)
     return [Line2D([], [], color="black", **style, label=", with ".join(half_words(analysis, i))), without]
 
 
 def half_words(analysis: Analysis, i: int) -> tuple[str, str]:
     """What a key calls the marks of one half in a panel, and their bars."""
     if not analysis.slices:
-        return "50 %", WITHOUT
+        return "50 %", NONPARAMETRIC
     what = "50 %" if analysis.pooled[i].jump is None else "half way of the jump"
     return f"{what} at {sizes_in_words(analysis.diagram.panels[i])}", "95 % interval"
 

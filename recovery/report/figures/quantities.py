@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from recovery.report.claims import Analysis, brief
+from recovery.report.claims import Analysis, caption
 from recovery.report.diagram import Diagram, scale_of
 from recovery.report.figures.kinds import KINDS
 from recovery.report.figures.map import mark_handles
@@ -28,7 +28,7 @@ def draw_quantities(shown: Sequence[tuple[Analysis, str]]) -> Figure:
             assert draw is not None, "a main figure has panels"
             mesh, key = draw(page.axes[at], analysis, i)
             page.add(key)
-            page.name(at, "", brief(analysis.pooled[i]) if analysis.pooled else "")
+            page.name(at, "", caption(analysis.pooled[i]) if analysis.pooled else "")
             across, up = names_of_axes(name, analysis.diagram)
             page.label_one(at, across if page.outer(at, "bottom") else "", up if k == 0 or not maps else "")
             if mesh is not None and i == 0:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from recovery.report.claims import Analysis, brief
+from recovery.report.claims import Analysis, caption
 from recovery.report.diagram import Diagram
 from recovery.report.diagram.axis import Axis
 from recovery.report.figures.names import where_label
@@ -42,7 +42,7 @@ def draw_ratios(analysis: Analysis) -> Figure:
                 ax.set_xscale("log")
                 ax.set_xlim(ratios.reach)
                 label_log(ax.xaxis, *ratios.reach)
-            page.name(i, where_label(panels[i].where), brief(analysis.pooled[i]))
+            page.name(i, where_label(panels[i].where), caption(analysis.pooled[i]))
         page.label("$n/d$", diagram.measured_label)
         found = {str(h.get_label()): h for ax in page.axes for h in ax.get_legend_handles_labels()[0]}
         page.add(found[label] for label in sorted(found, key=lambda label: (label[:4] == "50 %", len(label), label)))
