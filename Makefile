@@ -6,7 +6,10 @@ UV := $(shell command -v uv)
 # Modules are compiled when they are first imported, as uv has it: most never are.
 INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --no-compile)
 
-.PHONY: demo papers test docs vega lint format bench soak wheel clean
+# Tests start hundreds of processes: without bytecode on the disk, each would compile its modules again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+
+.PHONY: demo papers test test-deep test-all docs vega lint format bench soak wheel clean
 
 demo: $(VENV)/program
 	$(BIN)/recover sweep quickstart
@@ -15,8 +18,14 @@ demo: $(VENV)/program
 papers: $(VENV)/program
 	$(BIN)/recover reproduce all
 
+# Every test is in one of three suites: test, test-deep, soak.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(PYTEST) -n 2 --dist worksteal -m 'not deep and not soak'
+
+test-deep: $(VENV)/installed
+	$(PYTEST) -n 2 --dist worksteal -m 'deep and not soak'
+
+test-all: test test-deep
 
 docs: $(VENV)/installed
 	$(BIN)/python docs/generate.py
@@ -38,7 +47,7 @@ bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks
 
 soak: $(VENV)/installed
-	$(BIN)/python -m pytest -m soak tests/attack
+	$(PYTEST) -m soak
 
 wheel: $(VENV)/installed
 	$(BIN)/python -m build --wheel --outdir dist .

@@ -39,7 +39,7 @@ OK = ("go_on", "forked", "move", "thread", "print_much", "no_signals", "at_exit"
 ANY = ("memory", "no_recursion")
 """A row, whose status depends on the limits."""
 ACTS = (*FAILED, *KILLED, *OK, *ANY)
-FEW = ("leave", "interrupt", "silent", "half", "large", "ragged", "fork_and_leave", "daemon", "kill_keeper", "forked")
+FEW = ("half", "daemon", "forked")
 LIMITS = Limits(seconds=8, memory=2000)
 
 
@@ -60,9 +60,8 @@ def left_of(noted: Path) -> list[str]:
     ("limits", "acts"),
     [
         pytest.param(UNLIMITED, FEW, id="few, plain"),
-        pytest.param(LIMITS, FEW[:6], id="few, limits"),
-        pytest.param(UNLIMITED, ACTS, id="all, plain", marks=pytest.mark.soak),
-        pytest.param(LIMITS, ACTS, id="all, limits", marks=pytest.mark.soak),
+        pytest.param(UNLIMITED, ACTS, id="all, plain", marks=pytest.mark.deep),
+        pytest.param(LIMITS, ACTS, id="all, limits", marks=pytest.mark.deep),
     ],
 )
 def test_each_trial_is_a_row(

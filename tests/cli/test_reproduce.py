@@ -28,6 +28,7 @@ def size(folder: Path) -> str:
     return Extent.of(Figure(SMALL, folder).plan(), load(SMALL).replicates).words
 
 
+@pytest.mark.deep
 def test_a_figure_is_run_and_shown_with_what_was_stored(tmp_path: Path) -> None:
     result = reproduce(SMALL, "--replicates", 1, "--out", tmp_path, "-q", "--jobs", 1)
     assert result.exit_code == 0, result.output
@@ -64,6 +65,7 @@ def test_bars_of_a_claim_do_not_end_a_cell(tmp_path: Path) -> None:
     assert "- **holds**: ||w|| falls (P2). Measured: it does." in page
 
 
+@pytest.mark.deep
 def test_the_size_counts_the_trials_of_the_figure_alone(tmp_path: Path) -> None:
     sweep = CliRunner().invoke
     assert sweep(main, ["sweep", SMALL, "--out", str(tmp_path / "a"), "--shard", "1/3", "-q", "-j", "1"]).exit_code == 0
@@ -75,6 +77,7 @@ def test_the_size_counts_the_trials_of_the_figure_alone(tmp_path: Path) -> None:
     assert size(tmp_path / "c") == "not run"
 
 
+@pytest.mark.deep
 def test_a_figure_that_cannot_run_stops_no_other_and_is_an_entry_that_says_why(tmp_path: Path) -> None:
     other = ["sweep", SMALL, "--set", "seed=3", "--out", str(tmp_path / SMALL), "-q", "-j", "1"]
     assert CliRunner().invoke(main, other).exit_code == 0
@@ -90,6 +93,7 @@ def test_a_figure_that_cannot_run_stops_no_other_and_is_an_entry_that_says_why(t
     assert f"## {OTHER}" in page
 
 
+@pytest.mark.deep
 def test_the_gallery_in_the_repository_says_what_is_stored() -> None:
     """Of every grid; its size by the trials' ids."""
     papers = ROOT / "results" / "papers"
@@ -133,6 +137,7 @@ def test_another_name_is_refused_with_those_that_there_are(tmp_path: Path, asked
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.deep
 def test_a_figure_without_its_data_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = reproduce("p3-table7", SMALL, "--replicates", 1, "--out", "papers", "-q", "--jobs", 1)

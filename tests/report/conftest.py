@@ -1,6 +1,5 @@
 """A real browser without a network, for the pages."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from tests.needs import lacking
+
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     program = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
     driver_path = shutil.which("chromedriver")
     if program is None or driver_path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("the page is tested in Chromium: install chromium and chromium-driver")
-        pytest.skip("needs chromium and chromedriver")
+        lacking("Chromium")
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()

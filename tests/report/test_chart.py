@@ -39,6 +39,7 @@ def drawn(chart: ConcatChart) -> str:
     return str(vl_convert.vegalite_to_svg(chart.to_json()))
 
 
+@pytest.mark.deep
 def test_a_notebook_shows_the_chart_without_any_magic(tmp_path: Path) -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     assert not [cell for cell in notebook.cells if cell.cell_type == "code" and "%" in cell.source]

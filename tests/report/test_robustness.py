@@ -63,6 +63,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("case", CASES)
 def test_every_format_renders(case: str) -> None:
     rows, document = CASES[case]
@@ -81,6 +82,7 @@ def test_all_failed_shows_no_value_anywhere() -> None:
     assert not analysis.slices or all(np.isnan(t.estimate) for line in analysis.slices for _, t in line)
 
 
+@pytest.mark.deep
 def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     size = 500
     rows = wendel_rows(n=range(1, size + 1), d=range(1, size + 1), replicates=1)
@@ -97,6 +99,7 @@ def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     assert len(render(draw_map(analysis), "pdf")) < 1_000_000
 
 
+@pytest.mark.deep
 def test_grids_of_different_configs_share_a_page() -> None:
     first = Diagram.of(grid(wendel_rows(), name="first"))
     second = Diagram.of(grid(wendel_rows(noise=[0.0, 0.1]), name="second"), "absolute_distance")

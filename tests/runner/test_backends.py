@@ -19,7 +19,6 @@ from recovery.extras import credentials
 from recovery.runner.backends import BACKENDS
 from recovery.runner.workers import PROCESSES
 
-from .needs import need_module
 from .sweeps import rows, sweep, write_config
 
 
@@ -36,8 +35,8 @@ def test_threads_give_the_same_rows(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(rows(tmp_path / "threads"), rows(tmp_path / "plain"))
 
 
+@pytest.mark.deep
 def test_dask_gives_the_same_rows_though_a_worker_is_killed(tmp_path: Path) -> None:
-    need_module("distributed")
     config = write_config(tmp_path, method={"seconds": 0.02}, replicates=40)
     killed: list[int] = []
 
@@ -60,8 +59,8 @@ def test_dask_gives_the_same_rows_though_a_worker_is_killed(tmp_path: Path) -> N
     pd.testing.assert_frame_equal(rows(tmp_path / "dask"), rows(tmp_path / "plain"))
 
 
+@pytest.mark.deep
 def test_dask_serves_no_page_to_other_machines_and_needs_no_port_of_its_own(tmp_path: Path) -> None:
-    need_module("distributed")
     seen: list[set[tuple[str, int]]] = []
 
     def look() -> None:
@@ -82,8 +81,8 @@ def test_dask_serves_no_page_to_other_machines_and_needs_no_port_of_its_own(tmp_
     assert all(host.startswith("127.") for host, _ in seen[0] - before)
 
 
+@pytest.mark.deep
 def test_ray_gives_the_same_rows(tmp_path: Path) -> None:
-    need_module("ray")
     config = write_config(tmp_path)
     sweep(config, tmp_path / "plain")
     command = [sys.executable, "-m", "recovery.cli", "sweep", config, "--out", tmp_path / "ray", "--jobs", "2"]
@@ -99,7 +98,6 @@ def test_a_backend_that_is_not_installed_says_what_to_install(tmp_path: Path, mo
 
 
 def test_a_killed_job_that_is_queued_again_gets_new_credentials(tmp_path: Path) -> None:
-    need_module("distributed")
     secret = tmp_path / "slurm" / ".dask-7"
     credentials.write(secret)
     first = (secret / "key.pem").read_text()

@@ -24,9 +24,9 @@ from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
+from tests.needs import lacking
 
 from .kills import COMMAND, start, stored_ids
-from .needs import lacking
 from .sweeps import rows, sweep, write_config
 
 
@@ -41,11 +41,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", disk], check=False)
     if mounted.returncode:
-        lacking("root, to mount a tmpfs")
+        lacking("root")
     yield disk
     subprocess.run(["umount", "--lazy", disk], check=True)
 
 
+@pytest.mark.deep
 def test_a_full_disk_stops_with_75_keeps_what_is_stored_and_goes_on_elsewhere(tmp_path: Path, small_disk: Path) -> None:
     config = write_config(tmp_path, replicates=40, method={"seconds": 0.03})
     out = small_disk / "out"
@@ -113,6 +114,7 @@ def test_a_clock_that_jumps_changes_times_only(
     assert read(tmp_path / "out").frame["seconds"].between(0, 60).all()
 
 
+@pytest.mark.deep
 def test_two_sweeps_on_one_folder_at_once_give_one_grid_while_a_third_compacts(tmp_path: Path) -> None:
     config = write_config(tmp_path, method={"seconds": 0.01}, replicates=40)
     out = tmp_path / "out"
@@ -145,6 +147,7 @@ def test_concurrent_compactions_lose_nothing(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), expected)
 
 
+@pytest.mark.deep
 def test_workers_end_with_a_killed_sweep(tmp_path: Path) -> None:
     config = write_config(tmp_path, method={"seconds": 0.05}, replicates=400)
     process = start(config, "--out", tmp_path / "out", "--jobs", 2, "--quiet", "--trial-timeout", 60)

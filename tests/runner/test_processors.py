@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CONFIG = """
 name: processors
 seed: 3
@@ -30,6 +32,7 @@ def recover(kernels: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.deep
 def test_normalised_networks_with_noise_have_the_same_rows_under_other_kernels(tmp_path: Path) -> None:
     """With fewer than about two rows a variable singular values are equal, and leave a choice of bases."""
     config, results = tmp_path / "processors.yaml", str(tmp_path / "results")

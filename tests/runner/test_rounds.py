@@ -68,6 +68,7 @@ def test_rows_do_not_depend_on_workers_shards_or_interruptions(tmp_path: Path, m
         assert plans == [path.read_bytes() for path in sorted((tmp_path / out / "rounds").iterdir())]
 
 
+@pytest.mark.deep
 def test_kills_lose_nothing(tmp_path: Path) -> None:
     config = boundary(tmp_path, method={"seconds": 0.01})
     kill_and_resume(config, tmp_path / "killed", 2, random.Random(1))
@@ -185,6 +186,7 @@ def test_status_tells_the_round_under_way(tmp_path: Path) -> None:
     assert (found.planned, found.stored, found.missing, found.round) == (BUDGET, BUDGET, 0, 4)
 
 
+@pytest.mark.deep
 def test_two_sweeps_on_one_folder_agree_on_the_rounds(tmp_path: Path) -> None:
     config = boundary(tmp_path, method={"seconds": 0.005})
     both = [start(config, "--out", tmp_path / "both", "--jobs", 1, "--quiet") for _ in range(2)]

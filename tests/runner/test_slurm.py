@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from recovery.cli.main import main
+from tests.needs import need_programs, need_root
 
-from .needs import lacking, need_programs
 from .sweeps import rows, sweep, write_config
 
 CONF = """
@@ -65,9 +65,8 @@ def free_ports() -> tuple[int, int]:
 
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    need_programs("slurmctld", "slurmd", "munged", "sbatch")
-    if os.geteuid():
-        lacking("root, to start SLURM")
+    need_programs("SLURM", "slurmctld", "slurmd", "munged", "sbatch")
+    need_root()
     folder = tmp_path / "slurm"
     for name in ("state", "spool"):
         (folder / name).mkdir(parents=True)
