@@ -47,7 +47,7 @@ def command(
     table = read_columns(data, columns, exclude)
     neurons = None if planted is None else read_matrix(planted)
     form = kind or ("linear" if neurons is None or len(neurons) == 1 else "relu")
-    found = inspect_data(
+    inspection = inspect_data(
         table.X,
         np.random.default_rng(seed),
         planted=neurons,
@@ -57,15 +57,15 @@ def command(
     )
     if as_json:
         known = {"columns": table.names, "warnings": table.warnings}
-        click.echo(json.dumps({**asdict(found), **known}, indent=2))
+        click.echo(json.dumps({**asdict(inspection), **known}, indent=2))
         return
-    looked = "all of them" if found.exhaustive else "sampled and searched"
-    click.echo(f"{data}: n = {found.n} rows, d = {found.d} columns; {found.patterns} patterns, {looked}")
+    looked = "all of them" if inspection.exhaustive else "sampled and searched"
+    click.echo(f"{data}: n = {inspection.n} rows, d = {inspection.d} columns; {inspection.patterns} patterns, {looked}")
     shown = ", ".join(table.names[:MOST_NAMES]) + (", ..." if len(table.names) > MOST_NAMES else "")
     click.echo(f"columns used: {shown}\n")
     for warning in table.warnings:
         click.echo(f"{data}: {warning}", err=True)
-    for finding in found.findings:
+    for finding in inspection.findings:
         click.echo(f"{finding.question} [{finding.condition}]")
         click.echo(f"  {ANSWERS[finding.answer]}")
         click.echo(click.wrap_text(finding.reason, 100, "  ", "  ") + "\n")

@@ -31,10 +31,10 @@ def command(results: Path, trial_id: str, save: Path | None, show_traceback: boo
     trial = find_trial(grid, trial_id, trust=trust)
     ((again,),) = Engine(1).run([trial])
     stored, where = stored_rows(grid, [trial]).get(trial.id), again.pop(TRACEBACK, "")
-    found = [] if stored is None else differences(stored, again, grid.columns)
+    differing = [] if stored is None else differences(stored, again, grid.columns)
     if as_json:
         rows = {"trial_id": trial.id, "stored": stored, "again": {**again, TRAJECTORY: None, TRACEBACK: where}}
-        click.echo(json.dumps({**rows, "differences": [str(difference) for difference in found]}, default=str))
+        click.echo(json.dumps({**rows, "differences": [str(difference) for difference in differing]}, default=str))
     else:
         places = ", ".join(f"{name} = {value}" for name, value in trial.cell.coordinates.items())
         click.echo(f"{trial.id}: replicate {trial.replicate} of {places}")
@@ -43,11 +43,11 @@ def command(results: Path, trial_id: str, save: Path | None, show_traceback: boo
                 click.echo(f"  {name:<18} {value}")
         if show_traceback and where:
             click.echo(where)
-        for difference in found:
+        for difference in differing:
             click.echo(f"differs in {difference}")
-        if not found:
+        if not differing:
             click.echo("it has no stored row yet" if stored is None else "the same as its stored row")
     if save is not None:
         save_instance(trial, save)
         click.echo(f"instance saved: {save}", err=as_json)
-    sys.exit(0 if all(difference.rounding for difference in found) else 1)
+    sys.exit(0 if all(difference.rounding for difference in differing) else 1)

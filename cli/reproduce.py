@@ -102,13 +102,13 @@ def chosen(papers: Sequence[str]) -> list[str]:
     of_paper = {name: paper for name, paper in of_paper.items() if paper in PAPERS}
     names: dict[str, None] = {}
     for asked in papers or ("all",):
-        found = [name for name, paper in of_paper.items() if asked in (name, "all") or asked.upper() == paper]
-        if not found:
+        matching = [name for name, paper in of_paper.items() if asked in (name, "all") or asked.upper() == paper]
+        if not matching:
             allowed = [*PAPERS, "all", *of_paper]
             raise ParameterError(
                 f"{asked!r} is no paper ({', '.join(PAPERS)}, all) and no shipped figure{did_you_mean(asked, allowed)}"
             )
-        names |= dict.fromkeys(found)
+        names |= dict.fromkeys(matching)
     return list(names)
 
 
@@ -126,7 +126,7 @@ def forecasts(
     from recovery.runner.progress import duration
     from recovery.runner.sweep import forecast
 
-    found: list[tuple[Figure, Forecast]] = []
+    forecast_of: list[tuple[Figure, Forecast]] = []
     failed = False
     for figure in figures:
         try:
@@ -140,16 +140,16 @@ def forecasts(
             click.echo(f"{figure.name}: {error}", err=True)
             failed = True
             continue
-        found.append((figure, one))
+        forecast_of.append((figure, one))
         time = f"about {duration(one.seconds)}, by {one.known_by}" if one.trials else "nothing"
         click.echo(f"{figure.name:20}{one.trials:>7} trials to run, {time}", err=not only)
-    seconds = [one.seconds or 0.0 for _, one in found]
-    trials, jobs = sum(one.trials for _, one in found), settings.engine.jobs
+    seconds = [one.seconds or 0.0 for _, one in forecast_of]
+    trials, jobs = sum(one.trials for _, one in forecast_of), settings.engine.jobs
     total = f"{trials} trials to run, about {duration(sum(seconds))} with {jobs} jobs, the cheapest figure first"
     if each is not None:
         total += f"; {duration(sum(min(one, each) for one in seconds))} with at most {duration(each)} for each"
     click.echo(total, err=not only)
-    return [figure for figure, one in sorted(found, key=lambda pair: pair[1].seconds or 0.0)], failed
+    return [figure for figure, one in sorted(forecast_of, key=lambda pair: pair[1].seconds or 0.0)], failed
 
 
 def run_all(

@@ -59,7 +59,7 @@ def command(
     """
     from recovery.extras.selected import select_variables, write_selection
 
-    found = select_variables(
+    selection = select_variables(
         data,
         target,
         keep=keep,
@@ -71,7 +71,7 @@ def command(
         baselines=baselines,
         seed=seed,
     )
-    click.echo(found.as_json() if as_json else found.as_text())
+    click.echo(selection.as_json() if as_json else selection.as_text())
     if out is not None:
-        for path in write_selection(found, out):
+        for path in write_selection(selection, out):
             click.echo(path, err=as_json)

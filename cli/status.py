@@ -12,7 +12,7 @@ import click
 from . import options
 
 if TYPE_CHECKING:
-    from recovery.runner.status import Standing
+    from recovery.runner.status import SweepStatus
 
 
 @click.command()
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--watch", "watched", is_flag=True, help="Show it with the map until every trial is stored, or Ctrl-C.")
 def command(results: Path, as_json: bool, watched: bool) -> None:
     """Count the stored trials of RESULTS by status, with the rate of late and the time left. Writes nothing."""
-    from recovery.runner.status import standing
+    from recovery.runner.status import sweep_status
 
     if watched:
         from time import sleep
@@ -31,32 +31,32 @@ def command(results: Path, as_json: bool, watched: bool) -> None:
         from recovery.report.live import watch
 
         return watch(results, in_words, Console(), sleep)
-    found = standing(results)
+    status = sweep_status(results)
     if as_json:
-        click.echo(json.dumps({**asdict(found), "missing": found.missing}, default=str))
+        click.echo(json.dumps({**asdict(status), "missing": status.missing}, default=str))
         return None
-    click.echo(in_words(found))
-    if found.missing:
+    click.echo(in_words(status))
+    if status.missing:
         click.echo("what is missing runs with the same `recover sweep` command")
     return None
 
 
-def in_words(found: Standing) -> str:
+def in_words(sweep: SweepStatus) -> str:
     """Counts by status, the most frequent errors, the rate of late and the time left."""
     from recovery.runner.progress import duration
     from recovery.runner.status import WINDOW, age
 
-    lines = [f"{found.path}: {found.stored} of {found.planned} trials stored, {found.missing} missing"]
-    lines += [f"  {count:>8} {status}" for status, count in sorted(found.statuses.items())]
-    lines += [f"  {count} x {kind}: {message}  (trial {trial[:12]})" for count, kind, message, trial in found.errors]
-    if found.errors:
-        trust = " --trust" if found.own else ""
-        lines.append(f"  where: recover replay {found.path} {found.errors[0][3][:12]} --traceback{trust}")
-    if found.last_row is not None:
-        idle = age(found.last_row)
+    lines = [f"{sweep.path}: {sweep.stored} of {sweep.planned} trials stored, {sweep.missing} missing"]
+    lines += [f"  {count:>8} {status}" for status, count in sorted(sweep.statuses.items())]
+    lines += [f"  {count} x {kind}: {message}  (trial {trial[:12]})" for count, kind, message, trial in sweep.errors]
+    if sweep.errors:
+        trust = " --trust" if sweep.own else ""
+        lines.append(f"  where: recover replay {sweep.path} {sweep.errors[0][3][:12]} --traceback{trust}")
+    if sweep.last_row is not None:
+        idle = age(sweep.last_row)
         lines.append(f"the last stored trial began {duration(idle)} ago")
-        if found.missing and found.rate is not None and idle <= WINDOW.total_seconds():
-            lines.append(f"{found.rate:.1f} trials/s of late; at that pace {duration(found.seconds_left)} are left")
-    if found.round is not None and found.missing:
-        lines.append(f"round {found.round} is under way: {found.round_missing} trials to its end")
+        if sweep.missing and sweep.rate is not None and idle <= WINDOW.total_seconds():
+            lines.append(f"{sweep.rate:.1f} trials/s of late; at that pace {duration(sweep.seconds_left)} are left")
+    if sweep.round is not None and sweep.missing:
+        lines.append(f"round {sweep.round} is under way: {sweep.round_missing} trials to its end")
     return "\n".join(lines)

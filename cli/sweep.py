@@ -108,8 +108,8 @@ def command(
     from recovery.errors import RecoverError
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
 
-    def end(status: int, **found: object) -> NoReturn:
-        text = json.dumps({"config": config, "exit": status, **found})
+    def end(status: int, **facts: object) -> NoReturn:
+        text = json.dumps({"config": config, "exit": status, **facts})
         with suppress(OSError):  # the terminal may be gone
             if as_json:
                 click.echo(text)
@@ -198,17 +198,17 @@ def _forecast(planned: Plan, options: Options) -> str:
     from recovery.runner.progress import duration
     from recovery.runner.sweep import forecast
 
-    found = forecast(planned, options)
+    expected = forecast(planned, options)
     lines = [
-        f"{planned.folder.path}: {len(planned.trials)} trials, {len(planned.stored)} stored, {found.trials} to run"
+        f"{planned.folder.path}: {len(planned.trials)} trials, {len(planned.stored)} stored, {expected.trials} to run"
     ]
     if planned.next_round is not None:
         later = planned.sweep.size - len(planned.trials)
         lines.append(f"then up to {later} trials from round {planned.next_round[0]} on, placed by what came before")
-    if found.seconds is not None:
+    if expected.seconds is not None:
         jobs = options.engine.jobs
-        alone = f"{duration(found.seconds * jobs)} of one core"
-        lines.append(f"about {duration(found.seconds)} with {jobs} jobs ({alone}), by {found.known_by}")
+        alone = f"{duration(expected.seconds * jobs)} of one core"
+        lines.append(f"about {duration(expected.seconds)} with {jobs} jobs ({alone}), by {expected.known_by}")
     return "\n".join(lines)
 
 

@@ -64,8 +64,8 @@ def command(
     chosen = random.Random(seed).sample(trials, min(sample, len(trials)))
     failures = _prove(grid, chosen, out, say) if rigorous else _replay(grid, chosen, jobs, say)
     if as_json:
-        found = {"stored": len(stored), "looked_at": len(chosen), "failures": failures, "faults": faults}
-        click.echo(json.dumps({"folder": str(results), **found}))
+        counts = {"stored": len(stored), "looked_at": len(chosen), "failures": failures, "faults": faults}
+        click.echo(json.dumps({"folder": str(results), **counts}))
     sys.exit(1 if failures or faults else 0)
 
 
@@ -78,10 +78,10 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> int:
     same = rounding = 0
     for rows in Engine(jobs).run(chosen):
         for row in rows:
-            found = differences(stored[row["trial_id"]], row, grid.columns)
-            same += not found
-            rounding += bool(found) and all(difference.rounding for difference in found)
-            for difference in found:
+            differing = differences(stored[row["trial_id"]], row, grid.columns)
+            same += not differing
+            rounding += bool(differing) and all(difference.rounding for difference in differing)
+            for difference in differing:
                 if not difference.rounding:
                     say(f"{row['trial_id']} differs in {difference}")
     different = len(chosen) - same - rounding
@@ -104,12 +104,12 @@ def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> i
     stored = stored_rows(grid, chosen)
     checked = []
     for trial in chosen:
-        found = check(trial, stored[trial.id])
-        checked.append(found)
-        if found.outcome == "not proved":
-            say(f"{trial.id} {found.verdict}: not proved: {found.result.reason}")
+        result = check(trial, stored[trial.id])
+        checked.append(result)
+        if result.outcome == "not proved":
+            say(f"{trial.id} {result.verdict}: not proved: {result.result.reason}")
     first, *rest = summary(checked)
     say("\n".join([f"{grid.path}: {len(chosen)} of {len(grid.table)} rows, {first}", *rest]))
     if out is not None:
         write(out, checked)
-    return sum(found.outcome == "not proved" for found in checked)
+    return sum(result.outcome == "not proved" for result in checked)

@@ -51,10 +51,10 @@ def run(
     with Stop() as stop:
         summary = run_plan(planned, options, Progress(display(sweep.name, quiet=quiet)), stop)
     folder = planned.folder.path
-    if why := summary.gave_up or summary.stopped:
+    if reason := summary.gave_up or summary.stopped:
         then = f"`recover status {folder}` says why" if summary.gave_up else "call it again to go on"
         stored = sum(summary.stored.values())
-        raise IncompleteError(f"{folder}: {stored} of {summary.planned} trials stored: {why}; {then}")
+        raise IncompleteError(f"{folder}: {stored} of {summary.planned} trials stored: {reason}; {then}")
     return read(folder)
 
 

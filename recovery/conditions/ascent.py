@@ -54,8 +54,8 @@ def violated_neurons(groups: Groups, lam: Array, limit: float, known: Array, rng
     r = groups.rank
     noisy = known + 0.1 * np.linalg.norm(known, axis=0) * rng.standard_normal(known.shape) / np.sqrt(r)
     points = np.hstack([rng.standard_normal((r, starts)), known, noisy])
-    found = [climb(groups, signed, points) for signed in (lam, -lam)]
-    v, ratio = np.hstack([f[0] for f in found]), np.concatenate([f[1] for f in found])
+    climbs = [climb(groups, signed, points) for signed in (lam, -lam)]
+    v, ratio = np.hstack([f[0] for f in climbs]), np.concatenate([f[1] for f in climbs])
     order = np.argsort(-ratio)
     order = order[ratio[order] > limit]
     patterns: Mask = groups.base @ v[:, order] >= 0

@@ -104,7 +104,7 @@ def search_isometry(
     points += [w / np.linalg.norm(w) for w in directions.T]
     for _ in range(starts):
         points.append(most_active(X * rng.uniform(0.3, 1.0, (X.shape[0], 1)), rng, restarts=1).point)
-    return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda found: found.value)
+    return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda best: best.value)
 
 
 def planted_dual(
@@ -138,7 +138,7 @@ def planted_dual(
 
 def _among(patterns: Mask, own: Mask) -> Mask:
     """Which columns of `patterns` are columns of `own`."""
-    found = np.zeros(patterns.shape[1], dtype=np.bool_)
+    member = np.zeros(patterns.shape[1], dtype=np.bool_)
     for column in own.T:
-        found |= (patterns == column[:, None]).all(axis=0)
-    return found
+        member |= (patterns == column[:, None]).all(axis=0)
+    return member

@@ -20,8 +20,8 @@ def contained_in(pattern: Mask, patterns: Mask) -> int | None:
     Where there is one, D is not maximal and (NIC-1) fails: ||X^T D_j D X (X^T D X)^{-1} w|| = ||w|| (Lemma 9).
     """
     covers = (patterns | ~pattern[:, None]).all(axis=0) & (patterns != pattern[:, None]).any(axis=0)
-    found = np.flatnonzero(covers)
-    return int(found[0]) if found.size else None
+    covering = np.flatnonzero(covers)
+    return int(covering[0]) if covering.size else None
 
 
 def is_maximal(X: Array, pattern: Mask) -> bool:

@@ -93,7 +93,7 @@ def most_active(X: Array, rng: Rng, *, restarts: int = 4, patience: int = 8) -> 
     starts = [_delete(X, np.ones(n) if r == 0 else np.asarray(rng.exponential(1.0, n) + 0.1)) for r in range(restarts)]
     points = [start.point for start in starts] + [h / np.linalg.norm(h) for h in rng.standard_normal((restarts, d))]
     climbs = [search_pattern(X, h, _count, _missing, rng, patience=patience) for h in points]
-    return max(climbs, key=lambda found: found.value)
+    return max(climbs, key=lambda climb: climb.value)
 
 
 def _count(patterns: Mask) -> Array:

@@ -44,10 +44,10 @@ def twins(F: Array, patterns: Mask, w: Array, own: int, *, alone: bool, free: bo
     rows: Mask = np.asarray(signs != 0 if alone else F.any(axis=1))
     if not rows.all():
         same |= ~rows[:, None]
-    found = np.flatnonzero(same.all(axis=0))
+    equal = np.flatnonzero(same.all(axis=0))
     if not free and (signs > 0).any() and (signs < 0).any():
-        return found[:0]
-    return found[found != own]
+        return equal[:0]
+    return equal[equal != own]
 
 
 def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> bool:
@@ -71,7 +71,7 @@ def reaching_weights(F: Array, rows: Mask, beside: Mask, image: Array) -> Array 
     """Weights v with F v = image on `rows` and F v < 0 on the rows `beside`, the farthest below; None if none."""
     d = F.shape[1]
     sizes = np.linalg.norm(F, axis=1)
-    found = scipy.optimize.linprog(
+    program = scipy.optimize.linprog(
         np.append(np.zeros(d), -1.0),
         A_ub=np.column_stack([F[beside] / sizes[beside, None], np.ones(int(beside.sum()))]),
         b_ub=np.zeros(int(beside.sum())),
@@ -79,9 +79,9 @@ def reaching_weights(F: Array, rows: Mask, beside: Mask, image: Array) -> Array 
         b_eq=image[rows] / sizes[rows],
         bounds=[(None, None)] * d + [(None, 1.0)],
     )
-    if found.x is None or (beside.any() and found.x[-1] <= RANK_TOLERANCE):
+    if program.x is None or (beside.any() and program.x[-1] <= RANK_TOLERANCE):
         return None
-    return np.asarray(found.x[:d])
+    return np.asarray(program.x[:d])
 
 
 def _independent(rows: Array) -> bool:

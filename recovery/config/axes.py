@@ -22,7 +22,7 @@ from typing import Any
 from recovery.config.build import Invalid, build
 from recovery.config.paths import path_fault
 from recovery.config.points import BROKEN, Agreement, AxisValue, Block, Point, is_size
-from recovery.config.problems import Path, Problem, found
+from recovery.config.problems import Path, Problem, as_shown
 from recovery.config.tree import Tree
 from recovery.config.values import Times, listed, same_as
 from recovery.text import did_you_mean
@@ -50,7 +50,7 @@ class _Reader:
         self.spec: dict[str, Any] = spec if isinstance(spec, dict) else {}
         if not isinstance(spec, dict):
             self._problem(
-                path, f"found {found(spec)}; allowed: a mapping of paths to values, or a list of such mappings"
+                path, f"found {as_shown(spec)}; allowed: a mapping of paths to values, or a list of such mappings"
             )
         self.paths: list[str] = []
         self.dimensions: list[tuple[Point, ...]] = []
@@ -100,11 +100,13 @@ class _Reader:
         at = (*self.path, "zip")
         groups = self.spec.get("zip", [])
         if not isinstance(groups, list):
-            self._problem(at, f"found {found(groups)}; allowed: a list of groups, such as [{{n: [10, 20], d: [5, 9]}}]")
+            self._problem(
+                at, f"found {as_shown(groups)}; allowed: a list of groups, such as [{{n: [10, 20], d: [5, 9]}}]"
+            )
             return
         for i, group in enumerate(groups):
             if not isinstance(group, dict) or not group:
-                self._problem((*at, i), f"found {found(group)}; allowed: a mapping of paths to lists of one length")
+                self._problem((*at, i), f"found {as_shown(group)}; allowed: a mapping of paths to lists of one length")
                 continue
             columns = {name: self._zipped((*at, i, name), spec) for name, spec in group.items()}
             lengths = {name: len(values) for name, values in columns.items() if values[0].value is not BROKEN}
@@ -148,12 +150,12 @@ class _Reader:
         at = (*self.path, name)
         entries = self.spec.get(name, [])
         if not isinstance(entries, list):
-            self._problem(at, f"found {found(entries)}; allowed: a list of partial points, such as [{{n: 10}}]")
+            self._problem(at, f"found {as_shown(entries)}; allowed: a list of partial points, such as [{{n: 10}}]")
             return ()
         conditions = []
         for i, entry in enumerate(entries):
             if not isinstance(entry, dict) or not entry:
-                self._problem((*at, i), f"found {found(entry)}; allowed: a partial point, such as {{n: 10}}")
+                self._problem((*at, i), f"found {as_shown(entry)}; allowed: a partial point, such as {{n: 10}}")
                 continue
             agreements = [self._agreement((*at, i), path, wanted) for path, wanted in entry.items()]
             if None not in agreements:
@@ -176,7 +178,7 @@ class _Reader:
             present = {same_as(value.value) for value in column}
             for value, inner in values:
                 if same_as(value) not in present and column[0].value is not BROKEN:
-                    self._problem((*at, name, *inner), f"found {found(value)}, which is no value of the axis {name}")
+                    self._problem((*at, name, *inner), f"found {as_shown(value)}, which is no value of the axis {name}")
         return position, frozenset(same_as(value) for value, _ in values)
 
     def _problem(self, path: Path, text: str) -> None:

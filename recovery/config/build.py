@@ -14,7 +14,7 @@ from typing import Any, Literal, get_type_hints
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
 from recovery.config.describe import choices, describe, is_fielded, keys_of, step_into, words
-from recovery.config.problems import Path, found
+from recovery.config.problems import Path, as_shown
 from recovery.errors import DataError, RecoverError, SolverError
 from recovery.text import did_you_mean
 
@@ -69,7 +69,7 @@ def build_scalar(annotation: Any, value: object) -> Any:
     try:
         return _adapter(annotation).validate_json(json.dumps(value))
     except ValidationError:
-        allowed = f"found {found(value)}; allowed: {describe(annotation)}"
+        allowed = f"found {as_shown(value)}; allowed: {describe(annotation)}"
         hint = did_you_mean(value, words(annotation)) if isinstance(value, str) else ""
         raise Invalid([Fault((), allowed + hint)]) from None
 
@@ -85,7 +85,7 @@ def build(
     """An instance of dataclass `cls` from a mapping, `filled` passed on top. Raises `Invalid` with every fault."""
     model = model_of(cls, tag, name)
     if not isinstance(value, dict):
-        raise Invalid([Fault((), f"found {found(value)}; allowed: a mapping with the keys {_keys(model)}")])
+        raise Invalid([Fault((), f"found {as_shown(value)}; allowed: a mapping with the keys {_keys(model)}")])
     try:
         valid = model.model_validate_json(json.dumps(value))
     except ValidationError as error:
@@ -105,7 +105,7 @@ def build_kind(table: Mapping[str, type], value: object) -> Any:
     kind = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(kind, str) or kind not in table:
         path: Path = () if kind is None else ("kind",)
-        shown = found(value if kind is None else kind)
+        shown = as_shown(value if kind is None else kind)
         raise Invalid([Fault(path, f"found {shown}; allowed: kind {choices(table)}{did_you_mean(kind, table)}")])
     return build(table[kind], value, tag="kind", name=kind)
 
@@ -130,7 +130,7 @@ def _faults(model: type[BaseModel], value: dict[str, Any], error: ValidationErro
         else:
             here = _at(value, path)
             hint = did_you_mean(here, words(annotation)) if isinstance(here, str) else ""
-            faults.setdefault(path, Fault(path, f"found {found(here)}; allowed: {describe(annotation)}{hint}"))
+            faults.setdefault(path, Fault(path, f"found {as_shown(here)}; allowed: {describe(annotation)}{hint}"))
     return list(faults.values())
 
 

@@ -17,7 +17,7 @@ from annotated_types import Ge
 
 from recovery.config.build import Fault, Invalid, build, build_scalar, model_of
 from recovery.config.describe import choices
-from recovery.config.problems import found
+from recovery.config.problems import as_shown
 from recovery.errors import ParameterError, RecoverError
 from recovery.instances.draw import NoiseScale
 from recovery.instances.ensembles import ENSEMBLES, UserEnsemble
@@ -176,7 +176,7 @@ LATER = ("noise_scale",)
 """Fields that came after ids were given out: at its default such a field is no part of an id or a document."""
 
 
-def silent(name: str, part: Built) -> bool:
+def is_left_out(name: str, part: Built) -> bool:
     """Whether a component is left out of ids and documents."""
     return name in LATER and part.value == DEFAULTS[name]
 
@@ -203,7 +203,7 @@ def _named(kind: Named, name: object) -> Built:
         value = kind.table[name]
     else:
         allowed = f"{choices(kind.table)}, or your own as module:NAME"
-        raise Invalid([Fault((), f"found {found(name)}; allowed: {allowed}{did_you_mean(name, kind.table)}")])
+        raise Invalid([Fault((), f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, kind.table)}")])
     return Built(value, str(name), name, name, canonical_json(name))
 
 
@@ -212,7 +212,7 @@ def _choose(choice: Choice, value: object, context: Context) -> Built:
     example = f"{{{tag}: {next(iter(choice.table))}}}"
     if not isinstance(value, dict):
         hint = f"; did you mean {{{tag}: {value}}}?" if value in list(choice.table) else ""
-        raise Invalid([Fault((), f"found {found(value)}; allowed: a mapping such as {example}{hint}")])
+        raise Invalid([Fault((), f"found {as_shown(value)}; allowed: a mapping such as {example}{hint}")])
     allowed = choices(choice.table) + (f", or your own as module:{choice.user}" if choice.user else "")
     if tag not in value:
         raise Invalid([Fault((), f"`{tag}` is missing; add one of {allowed}")])
@@ -220,7 +220,7 @@ def _choose(choice: Choice, value: object, context: Context) -> Built:
     if choice.user and is_user_name(name):
         return _user(choice, name, {key: item for key, item in value.items() if key != tag})
     if not isinstance(name, str) or name not in choice.table:
-        raise Invalid([Fault((tag,), f"found {found(name)}; allowed: {allowed}{did_you_mean(name, choice.table)}")])
+        raise Invalid([Fault((tag,), f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, choice.table)}")])
     cls, filled = choice.table[name], {}
     if _is_file(cls) and isinstance(value.get("path"), str):
         value = {**value, "path": context.locate(value["path"])}

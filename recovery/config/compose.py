@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recovery.config.build import Fault, Invalid
-from recovery.config.components import COMPONENTS, DEFAULTS, Built, Context, silent
+from recovery.config.components import COMPONENTS, DEFAULTS, Built, Context, is_left_out
 from recovery.config.labels import Labels
 from recovery.config.points import BROKEN, AxisValue, Block, Point
 from recovery.config.problems import Path, Problem
@@ -76,7 +76,7 @@ class Composer:
             self.problems.append(Problem(self.tree.place(()), name, text))
             return None
         for value, path in overlays:
-            base = laid(base, path, value.value)
+            base = overlaid(base, path, value.value)
         try:
             return COMPONENTS[name].make(base, self.context)
         except Invalid as error:
@@ -142,7 +142,7 @@ class Composer:
         texts = [
             f'"{name}":{self.seed if name == "seed" else parts[name].text}'
             for name in _TEXT_ORDER
-            if name == "seed" or not silent(name, parts[name])
+            if name == "seed" or not is_left_out(name, parts[name])
         ]
         return "{" + ",".join(texts) + "}"
 
@@ -158,7 +158,7 @@ class Composer:
             value["noise_scale"],
         )
         canonical = {"seed": self.seed}
-        canonical |= {name: part.identity for name, part in parts.items() if not silent(name, part)}
+        canonical |= {name: part.identity for name, part in parts.items() if not is_left_out(name, part)}
         own = frozenset[str]().union(*(part.own for part in parts.values()))
         return Cell(setting, value["architecture"], value["method"], self.seed, coordinates, canonical, text, own)
 
@@ -182,9 +182,9 @@ def _root(path: str) -> str:
     return path.partition(".")[0]
 
 
-def laid(base: Any, path: Sequence[str | int], value: Any) -> Any:
+def overlaid(base: Any, path: Sequence[str | int], value: Any) -> Any:
     """A copy of `base` with `value` at `path`."""
     if not path:
         return value
     inner = base if isinstance(base, dict) else {}
-    return {**inner, path[0]: laid(inner.get(path[0]), path[1:], value)}
+    return {**inner, path[0]: overlaid(inner.get(path[0]), path[1:], value)}

@@ -83,16 +83,20 @@ def step_into(annotation: Any, part: int | str) -> Any:
         members = [member for member in get_args(annotation) if member is not Ellipsis]
         return members[min(part, len(members) - 1)] if members else None
     if get_origin(annotation) in (Union, types.UnionType):
-        inner = [found for member in get_args(annotation) if (found := step_into(member, part)) is not None]
+        inner = [
+            inner_annotation
+            for member in get_args(annotation)
+            if (inner_annotation := step_into(member, part)) is not None
+        ]
         return inner[0] if len(inner) == 1 else None
     return None
 
 
 def _bounds(metadata: list[Any]) -> str:
-    found = [
+    bounds = [
         f" {sign} {getattr(item, name)}"
         for item in metadata
         for name, sign in _SIGNS.items()
         if getattr(item, name, None) is not None
     ]
-    return " and".join(found)
+    return " and".join(bounds)

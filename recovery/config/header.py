@@ -9,7 +9,7 @@ from pydantic import Field
 
 from recovery.config.build import Fault, Invalid, build, build_kind
 from recovery.config.describe import choices, keys_of
-from recovery.config.problems import ConfigError, Path, Place, Problem, found
+from recovery.config.problems import ConfigError, Path, Place, Problem, as_shown
 from recovery.errors import ParameterError
 from recovery.methods.columns import FIXED, Columns, parse_event
 from recovery.text import FOLDER_NAME, did_you_mean
@@ -230,7 +230,9 @@ class ReportSpec:
 def build_claims(value: object) -> tuple[Claim, ...]:
     """The claims of a config. Raises `Invalid` with the faults of all of them."""
     if not isinstance(value, list):
-        raise Invalid([Fault((), f"found {found(value)}; allowed: a list of claims such as {{kind: threshold, ...}}")])
+        raise Invalid(
+            [Fault((), f"found {as_shown(value)}; allowed: a list of claims such as {{kind: threshold, ...}}")]
+        )
     claims, faults = [], list[Fault]()
     for i, item in enumerate(value):
         try:

@@ -55,15 +55,15 @@ def combinations(
     A block in which one of them is neither an axis nor given by the document says nothing.
     """
     text = {path: _mapping_labels(path, blocks) for block in blocks for path in block.paths}
-    found: dict[tuple[Scalar, ...], None] = {}
+    values: dict[tuple[Scalar, ...], None] = {}
     for block in blocks:
         part = _without_others(block, [path for name in names for path in (name, _tag_path(name), TAGGED.get(name))])
         try:
             readers = [_reader(part, document, name, text) for name in names]
         except KeyError:
             continue
-        found |= dict.fromkeys(tuple(read(point) for read in readers) for point in part.points())
-    return list(found)
+        values |= dict.fromkeys(tuple(read(point) for read in readers) for point in part.points())
+    return list(values)
 
 
 def _tag_path(name: str) -> str | None:

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from recovery.config.axes import parse
 from recovery.config.build import Fault, Invalid, build, build_kind
-from recovery.config.components import COMPONENTS, DEFAULTS, Context, silent
+from recovery.config.components import COMPONENTS, DEFAULTS, Context, is_left_out
 from recovery.config.compose import Composer
 from recovery.config.describe import choices, keys_of
 from recovery.config.header import HEADER, Claim, Header, ReportSpec, build_claims, name_faults
 from recovery.config.labels import combinations
 from recovery.config.overrides import override
 from recovery.config.points import Block, axes_of
-from recovery.config.problems import ConfigError, MissingFileError, Place, Problem, found
+from recovery.config.problems import ConfigError, MissingFileError, Place, Problem, as_shown
 from recovery.config.reader import read, read_text
 from recovery.config.sampling import SAMPLINGS, Boundary, Sampling, sampling_faults, size_faults
 from recovery.config.sweep import Cell, Sweep
@@ -57,8 +57,8 @@ def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) 
         folder = path.parent.resolve()
     for rank, text in enumerate([overrides] if isinstance(overrides, str) else overrides, start=1):
         problems += override(tree, text, rank)
-    sweep, found = _sweep(tree, Context(folder, needs=str(tree.value.get("needs", ""))))
-    problems += found
+    sweep, sweep_problems = _sweep(tree, Context(folder, needs=str(tree.value.get("needs", ""))))
+    problems += sweep_problems
     if problems and all(problem.missing for problem in problems):
         raise MissingFileError(problems, *(tree.value.get(key, "") for key in ("name", "title", "source")))
     if problems:
@@ -121,7 +121,7 @@ def find(path_or_name: str | Path) -> Path:
         if path.is_file():
             return path
     except OSError as error:
-        raise ConfigError([Problem(Place(0, 0, 0, found(str(path))), "", str(error.strerror))]) from error
+        raise ConfigError([Problem(Place(0, 0, 0, as_shown(str(path))), "", str(error.strerror))]) from error
     if str(path_or_name) in configs:
         return configs[str(path_or_name)]
     if path.is_dir():
@@ -239,7 +239,7 @@ def _document(
     for name in COMPONENTS:
         part = composer.built.get((name,))
         if name not in reached and part is not None:
-            if silent(name, part):
+            if is_left_out(name, part):
                 continue
             document[name] = part.resolved
             if isinstance(part.resolved, dict):

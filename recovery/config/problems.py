@@ -71,17 +71,17 @@ def dotted(path: Path) -> str:
     return text
 
 
-def found(value: object) -> str:
+def as_shown(value: object) -> str:
     """A value as a message shows it, cut to a few words."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        text = "{" + ", ".join(f"{key}: {found(item)}" for key, item in list(value.items())[:4])
+        text = "{" + ", ".join(f"{key}: {as_shown(item)}" for key, item in list(value.items())[:4])
         text += ", ...}" if len(value) > 4 else "}"
     elif isinstance(value, list):
-        text = "[" + ", ".join(found(item) for item in value[:6]) + (", ...]" if len(value) > 6 else "]")
+        text = "[" + ", ".join(as_shown(item) for item in value[:6]) + (", ...]" if len(value) > 6 else "]")
     else:
         text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -8,7 +8,7 @@ from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from recovery.config.problems import ConfigError, Path, Place, Problem, dotted, found
+from recovery.config.problems import ConfigError, Path, Place, Problem, as_shown, dotted
 from recovery.config.tree import Tree
 from recovery.text import is_plain
 
@@ -168,17 +168,17 @@ class _Walk:
         try:
             value = None if len(node.value) > LONGEST_NUMBER else self.yaml.constructor.construct_object(node)
         except Exception:  # ruamel raises whatever its conversion meets
-            self._problem(node, path, f"found {found(node.value)} tagged as {kind}, which it is not")
+            self._problem(node, path, f"found {as_shown(node.value)} tagged as {kind}, which it is not")
             return None
         if len(node.value) > LONGEST_NUMBER or (isinstance(value, int) and abs(value) > LARGEST_INTEGER):
-            self._problem(node, path, f"found {found(node.value)}; integers have up to 64 bits")
+            self._problem(node, path, f"found {as_shown(node.value)}; integers have up to 64 bits")
             return None
         return value
 
     def _text(self, node: Node, path: Path) -> str | None:
         if is_plain(node.value):
             return str(node.value)
-        self._problem(node, path, f"found {found(node.value)}, which has control characters or half a character")
+        self._problem(node, path, f"found {as_shown(node.value)}, which has control characters or half a character")
         return None
 
     def _check_tag(self, node: Node, path: Path, allowed: set[str]) -> None:

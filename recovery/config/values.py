@@ -10,7 +10,7 @@ from annotated_types import Ge, Gt
 from pydantic import Field
 
 from recovery.config.build import Fault, Invalid, build
-from recovery.config.problems import Path, found
+from recovery.config.problems import Path, as_shown
 
 Number = Annotated[int | float, Field(description="a number")]
 MOST_VALUES = 100_000
@@ -78,7 +78,7 @@ class Times:
         except Invalid as error:
             raise Invalid([Fault(("values", *fault.path), fault.text) for fault in error.faults]) from None
         wrong = [
-            Fault(("values", *path), f"found {found(factor)}; allowed: a number > 0")
+            Fault(("values", *path), f"found {as_shown(factor)}; allowed: a number > 0")
             for factor, path in factors
             if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor < math.inf
         ]
@@ -103,7 +103,7 @@ def listed(spec: object) -> list[tuple[Any, Path]]:
     if isinstance(spec, dict) and {"start", "stop", "step"} & set(spec):
         span: Range = build(Range, spec)
         return _distinct([(value, ()) for value in span.values()])
-    raise Invalid([Fault((), f"found {found(spec)}; allowed: {SHAPES}{_as_list(spec)}")])
+    raise Invalid([Fault((), f"found {as_shown(spec)}; allowed: {SHAPES}{_as_list(spec)}")])
 
 
 def _as_list(spec: object) -> str:
@@ -117,7 +117,7 @@ def _distinct(values: list[tuple[Any, Path]]) -> list[tuple[Any, Path]]:
     for value, path in values:
         key = same_as(value)
         if key in seen:
-            faults.append(Fault(path, f"found {found(value)} a second time; values of an axis are distinct"))
+            faults.append(Fault(path, f"found {as_shown(value)} a second time; values of an axis are distinct"))
         seen.add(key)
     if faults:
         raise Invalid(faults)

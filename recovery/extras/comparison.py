@@ -167,25 +167,25 @@ def _signed_ranks(differences: "pd.Series[float]") -> float:
     return float(scipy.stats.wilcoxon(moved, method="exact" if len(moved) <= 50 else "approx").pvalue)
 
 
-def differences_in_words(found: Comparison, most: int) -> list[str]:
+def differences_in_words(comparison: Comparison, most: int) -> list[str]:
     """What differs, in lines of text."""
-    value = found.first.quantity.label
-    how = "paired: the same draws" if found.paired else "not paired: the seeds or the data differ"
+    value = comparison.first.quantity.label
+    how = "paired: the same draws" if comparison.paired else "not paired: the seeds or the data differ"
     lines = [
-        f"{value}: {found.first.name} (first) and {found.second.name} (second)",
-        f"{len(found.cells)} common cells, {how}; {found.unmatched} cells stand in one grid only",
-        *(f"{name}: {a} in the first, {b} in the second" for name, (a, b) in found.fixed.items()),
-        f"mean difference, second less first: {found.cells['difference'].mean():+.4g}",
-        f"{len(found.different)} cells differ at a false-discovery rate of {FDR:.0%} (Benjamini-Yekutieli)",
+        f"{value}: {comparison.first.name} (first) and {comparison.second.name} (second)",
+        f"{len(comparison.cells)} common cells, {how}; {comparison.unmatched} cells stand in one grid only",
+        *(f"{name}: {a} in the first, {b} in the second" for name, (a, b) in comparison.fixed.items()),
+        f"mean difference, second less first: {comparison.cells['difference'].mean():+.4g}",
+        f"{len(comparison.different)} cells differ at a false-discovery rate of {FDR:.0%} (Benjamini-Yekutieli)",
     ]
-    if found.sign_test is not None:
-        gained, lost, p = found.sign_test
+    if comparison.sign_test is not None:
+        gained, lost, p = comparison.sign_test
         lines.insert(-1, f"of all pairs {gained} are larger in the second, {lost} in the first: exact p = {p:.3g}")
-        most_pairs = int((found.cells["gained"] + found.cells["lost"]).max())
-        if found.first.proportion and most_pairs and not len(found.different):
+        most_pairs = int((comparison.cells["gained"] + comparison.cells["lost"]).max())
+        if comparison.first.proportion and most_pairs and not len(comparison.different):
             least = 0.5 ** (most_pairs - 1)
             lines.append(f"no cell has more than {most_pairs} discordant pairs, whose least p is {least:.2g}")
-    for _, cell in found.different.head(most).iterrows():
-        where = ", ".join(f"{key} = {cell[key]}" for key in found.keys)
+    for _, cell in comparison.different.head(most).iterrows():
+        where = ", ".join(f"{key} = {cell[key]}" for key in comparison.keys)
         lines.append(f"  {where}: {cell['first']:.4g} and {cell['second']:.4g}, q = {cell['q']:.2g}")
     return lines

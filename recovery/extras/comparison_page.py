@@ -19,29 +19,33 @@ MOST_ROWS = 1000
 COLUMNS = ("first", "second", "difference", "trials", "gained", "lost", "p", "q")
 
 
-def comparison_page(found: Comparison) -> str:
+def comparison_page(comparison: Comparison) -> str:
     """The whole page."""
-    tested = "McNemar's exact test on pairs of trials with the same draws" if found.paired else "Fisher's exact test"
-    if not found.first.proportion:
-        tested = "Wilcoxon's signed ranks, exact up to 50 pairs" if found.paired else "not tested, for want of pairs"
+    tested = (
+        "McNemar's exact test on pairs of trials with the same draws" if comparison.paired else "Fisher's exact test"
+    )
+    if not comparison.first.proportion:
+        tested = (
+            "Wilcoxon's signed ranks, exact up to 50 pairs" if comparison.paired else "not tested, for want of pairs"
+        )
     body = [
         '<a class="skip" href="#cells-differ">Skip the maps</a>',
-        f"<h1>{escape(found.title)}</h1>",
-        *[f"<p>{escape(line)}</p>" for line in differences_in_words(found, 0)],
+        f"<h1>{escape(comparison.title)}</h1>",
+        *[f"<p>{escape(line)}</p>" for line in differences_in_words(comparison, 0)],
         f'<p class="soft">Each cell: {tested}. A ring marks a cell that differs at a false-discovery rate of '
         f"{FDR:.0%} over all cells (Benjamini and Yekutieli, under any dependence).</p>",
         MAPS,
         '<h2 id="cells-differ">Cells, those that differ most surely first</h2>',
-        _cells(found),
+        _cells(comparison),
         "<h2>The two grids</h2>",
-        _grids(found),
+        _grids(comparison),
     ]
-    return document(found.title, body, {"grids": [_grid(found)], "charts": []})
+    return document(comparison.title, body, {"grids": [_grid(comparison)], "charts": []})
 
 
-def _grid(found: Comparison) -> Json:
+def _grid(comparison: Comparison) -> Json:
     """The cells as the page's script wants them (`charts.payload`)."""
-    panels, layout = found.panels, found.first.layout
+    panels, layout = comparison.panels, comparison.first.layout
     cells = pd.concat([panel.cells for panel in panels])
     keys = [coordinate(layout.x, panels[0].x)]
     places = {layout.x: cells["ix"].tolist()}
@@ -52,13 +56,13 @@ def _grid(found: Comparison) -> Json:
         values = list(dict.fromkeys(panel.where[name] for panel in panels))
         keys.append(coordinate(name, values))
         places[name] = [values.index(panel.where[name]) for panel in panels for _ in range(len(panel.cells))]
-    title = f"difference in {found.first.quantity.label}"
+    title = f"difference in {comparison.first.quantity.label}"
     look: Json = {"of": "difference", "label": title}
-    look |= {"ways": {"linear": colour(title, (-found.reach, found.reach), "linear", DIFFERENCES)}}
+    look |= {"ways": {"linear": colour(title, (-comparison.reach, comparison.reach), "linear", DIFFERENCES)}}
     several = len(panels) > 1
     return {
-        "name": found.title,
-        "title": found.title,
+        "name": comparison.title,
+        "title": comparison.title,
         "path": "",
         "keys": keys,
         "plane": [layout.x, layout.y],
@@ -78,7 +82,7 @@ def _grid(found: Comparison) -> Json:
             for i, panel in enumerate(panels)
         ],
         "ring": (cells["q"] <= FDR).tolist(),
-        "facts": [[name, [_short(value) for value in cells[column]]] for name, column in _facts(found)],
+        "facts": [[name, [_short(value) for value in cells[column]]] for name, column in _facts(comparison)],
         "trials": [1] * len(cells),
         "choices": [
             {
@@ -100,28 +104,30 @@ def _grid(found: Comparison) -> Json:
     }
 
 
-def _facts(found: Comparison) -> list[tuple[str, str]]:
+def _facts(comparison: Comparison) -> list[tuple[str, str]]:
     """What a cell's box says: words and the column that holds them."""
     facts = [
         ("difference", "difference"),
-        (found.first.name, "first"),
-        (found.second.name, "second"),
-        ("pairs" if found.paired else "trials of the smaller", "trials"),
+        (comparison.first.name, "first"),
+        (comparison.second.name, "second"),
+        ("pairs" if comparison.paired else "trials of the smaller", "trials"),
     ]
-    if found.paired:
+    if comparison.paired:
         facts += [("pairs larger in the second", "gained"), ("pairs larger in the first", "lost")]
     return [*facts, ("exact p", "p"), ("q, all cells together", "q")]
 
 
-def _cells(found: Comparison) -> str:
+def _cells(comparison: Comparison) -> str:
     """The cells in a table, smallest q first."""
-    columns = [*found.keys, *(name for name in COLUMNS if name in found.cells)]
-    shown = found.cells.sort_values(["q", "p"], kind="stable").head(MOST_ROWS)
+    columns = [*comparison.keys, *(name for name in COLUMNS if name in comparison.cells)]
+    shown = comparison.cells.sort_values(["q", "p"], kind="stable").head(MOST_ROWS)
     rows = [[escape(_short(value)) for value in row] for row in shown[columns].itertuples(index=False, name=None)]
-    head = [{"first": found.first.name, "second": found.second.name}.get(name, name) for name in columns]
-    note = f'<p class="soft">The first {len(rows)} of {len(found.cells)}; recover compare --out FILE.csv has all.</p>'
-    numbers = tuple(range(len(found.keys), len(columns)))
-    return (note if len(found.cells) > len(rows) else "") + table(head, rows, numbers)
+    head = [{"first": comparison.first.name, "second": comparison.second.name}.get(name, name) for name in columns]
+    note = (
+        f'<p class="soft">The first {len(rows)} of {len(comparison.cells)}; recover compare --out FILE.csv has all.</p>'
+    )
+    numbers = tuple(range(len(comparison.keys), len(columns)))
+    return (note if len(comparison.cells) > len(rows) else "") + table(head, rows, numbers)
 
 
 def _short(value: Any) -> str:
@@ -130,11 +136,11 @@ def _short(value: Any) -> str:
     return str(value)
 
 
-def _grids(found: Comparison) -> str:
+def _grids(comparison: Comparison) -> str:
     rows = [
         [escape(which), escape(d.name), escape(d.title), escape(str(d.sweep.seed)), str(d.totals["ok"])]
-        for which, d in (("first", found.first), ("second", found.second))
+        for which, d in (("first", comparison.first), ("second", comparison.second))
     ]
-    folders = " ".join(shlex.quote(d.grid.path.as_posix()) for d in (found.first, found.second))
-    command = f"recover compare {folders} --value {shlex.quote(str(found.first.quantity))} --out comparison.html"
+    folders = " ".join(shlex.quote(d.grid.path.as_posix()) for d in (comparison.first, comparison.second))
+    command = f"recover compare {folders} --value {shlex.quote(str(comparison.first.quantity))} --out comparison.html"
     return table(["", "sweep", "title", "seed", "finished trials"], rows) + f"<pre>{escape(command)}</pre>"

@@ -39,23 +39,23 @@ class Extent:
     words: str = "not run"
 
     @classmethod
-    def of(cls, found: Plan, replicates: int) -> "Extent":
+    def of(cls, plan: Plan, replicates: int) -> "Extent":
         """Of a plan of all that is shipped, with so many replicates; by the trials' ids, so that others count for
         nothing."""
-        cells = dict.fromkeys((cell.id for cell in found.sweep.cells), 0)
-        for trial in found.trials:
-            cells[trial.cell.id] += trial.id in found.stored
-        return cls(found.sweep.size, sum(cells.values()), found.counts["ok"], _in_words(found, cells, replicates))
+        cells = dict.fromkeys((cell.id for cell in plan.sweep.cells), 0)
+        for trial in plan.trials:
+            cells[trial.cell.id] += trial.id in plan.stored
+        return cls(plan.sweep.size, sum(cells.values()), plan.counts["ok"], _in_words(plan, cells, replicates))
 
 
-def _in_words(found: Plan, cells: dict[str, int], replicates: int) -> str:
+def _in_words(plan: Plan, cells: dict[str, int], replicates: int) -> str:
     stored, low, high = sum(cells.values()), min(cells.values()), max(cells.values())
     if not stored:
         return "not run"
-    if not found.missing and found.next_round is None:
+    if not plan.missing and plan.next_round is None:
         return "full"
-    share = f"unfinished: {100 * stored // found.sweep.size or 'under 1'} % of its trials"
-    if isinstance(found.sweep.sampling, Boundary):
+    share = f"unfinished: {100 * stored // plan.sweep.size or 'under 1'} % of its trials"
+    if isinstance(plan.sweep.sampling, Boundary):
         return share
     if low == high:
         return f"reduced: {low} of {replicates} replicates"
@@ -64,7 +64,7 @@ def _in_words(found: Plan, cells: dict[str, int], replicates: int) -> str:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is stored of a figure; no pictures where nothing can be drawn, and then `why` if anything is stored."""
+    """What is stored of a figure; no pictures where nothing can be drawn, and then a `remark` if anything is stored."""
 
     name: str
     title: str
@@ -75,7 +75,7 @@ class Shown:
     command: str = ""
     pictures: tuple[tuple[str, str], ...] = ()
     claims: tuple[ClaimResult, ...] = ()
-    why: str = ""
+    remark: str = ""
 
     @property
     def verdicts(self) -> Counter[str]:
@@ -98,8 +98,8 @@ def _shown(name: str, place: Path) -> Shown:
     try:
         sweep = load(name)
     except MissingFileError as error:
-        why = f"its data file is not there; `recover check {name}` says what it must hold"
-        return Shown(name, error.title, error.source, folder, Extent(0, words="needs a file"), why=why)
+        remark = f"its data file is not there; `recover check {name}` says what it must hold"
+        return Shown(name, error.title, error.source, folder, Extent(0, words="needs a file"), remark=remark)
     head, size = (name, sweep.title, sweep.source, folder), Extent(sweep.size)
     if not folder.is_dir():
         return Shown(*head, size)
@@ -117,7 +117,7 @@ def _shown(name: str, place: Path) -> Shown:
             pictures.append((file, drawing.words))
         return Shown(*head, size, seconds, command, tuple(pictures), tuple(analysis.claims))
     except RecoverError as error:
-        return Shown(*head, size, why=str(error))
+        return Shown(*head, size, remark=str(error))
 
 
 def _with_few_colours(png: bytes) -> bytes:
@@ -137,7 +137,7 @@ def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
             f"{one.size.stored} of {one.size.full}" if one.size.full else "",
             duration(one.seconds) if one.size.stored else "",
             *(str(one.verdicts[verdict] or "") for verdict in VERDICTS),
-            one.why or (f"failed trials: {failed}" if (failed := one.size.stored - one.size.ok) else ""),
+            one.remark or (f"failed trials: {failed}" if (failed := one.size.stored - one.size.ok) else ""),
         ]
         for one in shown
     ]

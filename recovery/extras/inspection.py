@@ -187,12 +187,12 @@ def _planted(
         )
     W, signs = (planted / lengths[:, None]).T, np.ones(len(planted))
     chosen = find_architecture(architecture or FITTING[form])
-    silent = np.flatnonzero(~(X @ W > 0).any(axis=0))
-    if silent.size and not linear:
-        raise DataError(f"planted neurons: row {silent[0] + 1} is active on no row of the data, so it has no effect")
+    inactive = np.flatnonzero(~(X @ W > 0).any(axis=0))
+    if inactive.size and not linear:
+        raise DataError(f"planted neurons: row {inactive[0] + 1} is active on no row of the data, so it has no effect")
     if not exhaustive:
-        found = search_isometry(chosen, X, W, signs, rng, linear=linear)
-        patterns = patterns if found is None else unique_patterns(X, [patterns, found.pattern[:, None]])
+        worst = search_isometry(chosen, X, W, signs, rng, linear=linear)
+        patterns = patterns if worst is None else unique_patterns(X, [patterns, worst.pattern[:, None]])
     condition = neural_isometry(chosen, X, W, signs, patterns, linear=linear)
     what = "the planted linear neuron" if linear else f"the {len(planted)} planted ReLU neurons"
     if form != "linear" and len(planted) == 1:
@@ -207,14 +207,14 @@ def _planted(
 
 
 def _sufficient(X: Array, w: Array) -> Finding:
-    found = sufficient_condition(X, w)
+    condition = sufficient_condition(X, w)
     reason = (
-        f"its pattern is {'' if found.maximal else 'not '}maximal"
-        f"{'' if found.maximal else ', so that (NIC-1) fails over all patterns'}; w is off the leading eigenvector of "
-        f"X^T D X by {found.eigen_gap:.3g}; the smallest activation is {found.smallest_activation:.3g}"
+        f"its pattern is {'' if condition.maximal else 'not '}maximal"
+        f"{'' if condition.maximal else ', so that (NIC-1) fails over all patterns'}; w is off the leading eigenvector "
+        f"of X^T D X by {condition.eigen_gap:.3g}; the smallest activation is {condition.smallest_activation:.3g}"
     )
     question = "Does Proposition 22 promise it, without looking at patterns?"
-    return Finding(question, "yes" if found.holds else "no", reason, "Prop. 22")
+    return Finding(question, "yes" if condition.holds else "no", reason, "Prop. 22")
 
 
 def _finding(question: str, condition: Condition, exhaustive: bool, what: str, patterns: Mask) -> Finding:

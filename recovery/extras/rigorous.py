@@ -63,10 +63,10 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
         for attempt in ATTEMPTS[verdict](case):
             try:
                 return Verified(True, bound=attempt(), label_error=error)
-            except Unproved as why:
-                reason = str(why)
-    except (Unproved, RecoverError) as why:
-        reason = str(why)
+            except Unproved as unproved:
+                reason = str(unproved)
+    except (Unproved, RecoverError) as no_proof:
+        reason = str(no_proof)
     return Verified(False, reason, label_error=error)
 
 
@@ -222,9 +222,17 @@ def write(path: Path, checked: Iterable[Checked]) -> None:
             out = csv.writer(file)
             out.writerow(["trial_id", "verdict", "outcome", "reason", "bound", "label_error", "seconds"])
             for row in checked:
-                found = row.result
+                result = row.result
                 out.writerow(
-                    [row.trial_id, row.verdict, row.outcome, found.reason, found.bound, found.label_error, row.seconds]
+                    [
+                        row.trial_id,
+                        row.verdict,
+                        row.outcome,
+                        result.reason,
+                        result.bound,
+                        result.label_error,
+                        row.seconds,
+                    ]
                 )
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -149,10 +149,10 @@ def select_variables(
     return SelectionReport(str(data), target, table, choices, splits)
 
 
-def write_selection(found: SelectionReport, folder: Path) -> list[Path]:
+def write_selection(report: SelectionReport, folder: Path) -> list[Path]:
     """Write selection.json and selection.png into a folder."""
-    picture = render(draw_importances(found.table.names, found.choices[0], found.target), "png")
+    picture = render(draw_importances(report.table.names, report.choices[0], report.target), "png")
     return [
-        write(folder / "selection.json", found.as_json().encode() + b"\n"),
+        write(folder / "selection.json", report.as_json().encode() + b"\n"),
         write(folder / "selection.png", picture),
     ]

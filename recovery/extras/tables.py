@@ -109,8 +109,8 @@ def encode(
             warnings.append(f"{name!r} is left out: {reason}")
             continue
         one_value = frame[name].nunique(dropna=False) < 2
-        found = [] if one_value else [squarable(column, name, source) for column in _encoded(frame[name], notes)]
-        encoded = [column for column in found if np.ptp(column) > 0]
+        values = [] if one_value else [squarable(column, name, source) for column in _encoded(frame[name], notes)]
+        encoded = [column for column in values if np.ptp(column) > 0]
         if not encoded:
             notes.append(f"{name!r} is left out: it has one value")
             continue

@@ -59,17 +59,17 @@ def enumerate_cells(X: Array) -> tuple[Mask, Array]:
     live = np.flatnonzero(X.any(axis=1))
     rows, shifts = _balanced(integer_rows(X[live]))
     planes, coordinates = _essential(rows)
-    found = _points(planes)
-    points = np.zeros((X.shape[1], len(found.whole)))
-    points[coordinates] = found.rounded.T * np.exp2([shifts[k] - max(shifts) for k in coordinates])[:, None]
+    points_of_cells = _points(planes)
+    points = np.zeros((X.shape[1], len(points_of_cells.whole)))
+    points[coordinates] = points_of_cells.rounded.T * np.exp2([shifts[k] - max(shifts) for k in coordinates])[:, None]
     normals = _Vectors.of([tuple(row[k] for k in coordinates) for row in rows])
-    products = _products(normals, found)
-    patterns = np.ones((X.shape[0], len(found.whole)), dtype=np.bool_)
+    products = _products(normals, points_of_cells)
+    patterns = np.ones((X.shape[0], len(points_of_cells.whole)), dtype=np.bool_)
     patterns[live] = products > 0
     if (np.rint(X) == X).all():
         return patterns, points
     width = (np.abs(products) / np.linalg.norm(normals.rounded, axis=1)[:, None]).min(axis=0)
-    kept = width > CLEAR * np.linalg.norm(found.rounded, axis=1)
+    kept = width > CLEAR * np.linalg.norm(points_of_cells.rounded, axis=1)
     for j in np.flatnonzero(~kept):
         direction = decide_all_ones(np.where(patterns[live, j, None], X[live], -X[live])).direction
         if direction is not None:

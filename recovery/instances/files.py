@@ -99,8 +99,8 @@ def _read_table(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> t
     frame = frame.iloc[:, kept]
     for name, column in frame.items():
         if not is_numeric_dtype(column):
-            found = next((v for v in column if not isinstance(v, int | float)), None)
-            raise DataError(f"{path}: column {name!r} holds text, e.g. {found!r}; only numeric columns are allowed")
+            text = next((v for v in column if not isinstance(v, int | float)), None)
+            raise DataError(f"{path}: column {name!r} holds text, e.g. {text!r}; only numeric columns are allowed")
     return frame.to_numpy(dtype=np.float64, na_value=np.nan), names, named, kept
 
 
@@ -133,11 +133,11 @@ class File:
     def __post_init__(self) -> None:
         if not Path(self.path).is_file():
             raise DataError(f"{self.path}: no such file")
-        found = hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
-        if self.digest not in ("", found):
+        digest = hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
+        if self.digest not in ("", digest):
             raise DataError(f"{self.path}: the file changed: it is not the one with SHA-256 {self.digest[:12]}...")
-        object.__setattr__(self, "digest", found)
-        _load(self.path, found)
+        object.__setattr__(self, "digest", digest)
+        _load(self.path, digest)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -84,8 +84,8 @@ def _read_csv(path: Path) -> tuple["pd.DataFrame", list[str], bool]:
     return frame, _names(head if named else [""] * len(head)), named
 
 
-def _names(found: Any) -> list[str]:
-    words = ("" if str(name).startswith("Unnamed: ") else printable(str(name)).strip() for name in found)
+def _names(names: Any) -> list[str]:
+    words = ("" if str(name).startswith("Unnamed: ") else printable(str(name)).strip() for name in names)
     return [word or str(i) for i, word in enumerate(words, start=1)]
 
 

@@ -59,13 +59,13 @@ class FileColumn:
         names = ensemble.columns.names
         if self.name not in names:
             raise ParameterError(f"{ensemble.path} has no column {self.name!r}{did_you_mean(self.name, names)}")
-        found = tuple(name for name in names if name != self.name)
-        if d > len(found):
-            raise ParameterError(f"d = {d}, and {ensemble.path} has {len(found)} columns beside {self.name!r}")
-        missing = [name for name in self.relevant if name not in found[:d]]
+        others = tuple(name for name in names if name != self.name)
+        if d > len(others):
+            raise ParameterError(f"d = {d}, and {ensemble.path} has {len(others)} columns beside {self.name!r}")
+        missing = [name for name in self.relevant if name not in others[:d]]
         if missing:
             raise ParameterError(f"relevant: {missing[0]!r} is none of the first {d} columns beside {self.name!r}")
-        return found[:d]
+        return others[:d]
 
     def support(self, names: tuple[str, ...]) -> Mask | None:
         """Which of these columns are known to matter, shape (d,); None where it is not known."""

@@ -151,15 +151,15 @@ def columns_of(method: object) -> Columns:
 
 def union(declared: Iterable[Columns]) -> dict[str, Column]:
     """All columns of several methods. Raises `ParameterError` where two disagree about one."""
-    found: dict[str, Column] = {}
+    by_name: dict[str, Column] = {}
     for columns in declared:
         for name, column in columns.items():
-            if found.setdefault(name, column) != column and found[name].kind is not column.kind:
+            if by_name.setdefault(name, column) != column and by_name[name].kind is not column.kind:
                 raise ParameterError(
-                    f"two methods declare the column {name!r}, as {found[name].kind.__name__} and as "
+                    f"two methods declare the column {name!r}, as {by_name[name].kind.__name__} and as "
                     f"{column.kind.__name__}; give one of them another name"
                 )
-    return found
+    return by_name
 
 
 def parse_event(text: str) -> tuple[str, float | None]:

@@ -95,12 +95,12 @@ class Isometry:
     def _grown(self, instance: Instance, architecture: Architecture) -> Instance:
         """The instance with the worst pattern that a search finds added to its own."""
         X, rng = instance.X, instance.streams.training
-        found: BestPattern | None
+        worst: BestPattern | None
         if self.condition == "trace":
-            found = most_active(X, rng, restarts=self.starts)
+            worst = most_active(X, rng, restarts=self.starts)
         else:
             planted = planted_neurons(instance)
-            found = search_isometry(
+            worst = search_isometry(
                 architecture,
                 X,
                 planted.directions,
@@ -109,9 +109,9 @@ class Isometry:
                 linear=planted.linear,
                 starts=self.starts,
             )
-        if found is None:
+        if worst is None:
             return instance
-        known = [instance.patterns, found.pattern[:, None]]
+        known = [instance.patterns, worst.pattern[:, None]]
         return instance.with_patterns(unique_patterns(architecture.features(X), known))
 
     def _single_neuron(self, instance: Instance) -> bool:

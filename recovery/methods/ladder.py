@@ -95,12 +95,12 @@ class Ladder:
         steps, best = 0, np.inf
         for threshold in SEARCH_THRESHOLDS:
             assert candidate.lam is not None
-            found = search_dual(program.groups, candidate.support, candidate.frame, candidate.lam, threshold, ignored)
-            steps += found.steps
-            examined = examine_dual(program, self.rows, candidate, found.lam)
+            search = search_dual(program.groups, candidate.support, candidate.frame, candidate.lam, threshold, ignored)
+            steps += search.steps
+            examined = examine_dual(program, self.rows, candidate, search.lam)
             if examined.proved:
-                return _recovered(self._proof(program, found.lam, examined), "dual", value, steps, "newton")
-            if not program.has_cones and proves_not_optimal(program.groups, candidate, found.excess):
+                return _recovered(self._proof(program, search.lam, examined), "dual", value, steps, "newton")
+            if not program.has_cones and proves_not_optimal(program.groups, candidate, search.excess):
                 return Decision("not_optimal", "dual", None, value, steps, "newton")
             best = examined.value
         return Decision("undecided", "none", f"the best dual norm found is {best:.9g}", value, steps, "newton")

@@ -79,5 +79,5 @@ def test_distance(program: Program, W: Array, architecture: Architecture, instan
     """||f(X) - f*(X)|| on the instance's test draw; None without one, and where there is no prediction."""
     if instance.test is None:
         return None
-    found = prediction(program, W, architecture, instance.test)
-    return None if found is None else float(np.linalg.norm(found - instance.planted.labels(instance.test)))
+    predicted = prediction(program, W, architecture, instance.test)
+    return None if predicted is None else float(np.linalg.norm(predicted - instance.planted.labels(instance.test)))

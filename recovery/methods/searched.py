@@ -34,13 +34,13 @@ def with_searched_patterns(instance: Instance, architecture: Architecture, kind:
         program = PROGRAMS[kind](groups, instance.y, beta)
         solution = find_solver("auto" if program.has_cones else "newton", kind)(program)
         limit = (1.0 + EXCESS) * program.penalty
-        found = (
+        searched = (
             _neurons(program, solution, limit, rng)
             if program.has_cones
             else _cells(groups, F, solution.lam, limit, rng)
         )
         most = max(20, int(MOST_ADDED * groups.count))
-        patterns = unique_patterns(F, [instance.patterns, found])[:, : instance.patterns.shape[1] + most]
+        patterns = unique_patterns(F, [instance.patterns, searched])[:, : instance.patterns.shape[1] + most]
         if patterns.shape[1] == instance.patterns.shape[1]:
             break
         instance = instance.with_patterns(patterns)
@@ -67,7 +67,7 @@ def _cells(groups: Groups, F: Array, lam: Array, limit: float, rng: Rng) -> Mask
 
     H = rng.standard_normal((F.shape[1], 20 * CLIMBS))
     best = np.argsort(score(F @ H >= 0))[-2 * CLIMBS :]
-    found = [search_pattern(F, H[:, j] / np.linalg.norm(H[:, j]), score, gain, rng) for j in best]
-    found.sort(key=lambda f: -f.value)
-    kept = [f.pattern for f in found if f.value > limit]
+    climbs = [search_pattern(F, H[:, j] / np.linalg.norm(H[:, j]), score, gain, rng) for j in best]
+    climbs.sort(key=lambda f: -f.value)
+    kept = [f.pattern for f in climbs if f.value > limit]
     return np.array(kept, dtype=np.bool_).reshape(len(kept), len(F)).T

@@ -158,10 +158,10 @@ def compare(
         return row
     convex = instance.planted.labels(instance.test)
     if not row.convex_recovered:
-        found = convex_prediction(instance, architecture)
-        if found is None:
+        predicted = convex_prediction(instance, architecture)
+        if predicted is None:
             return row
-        convex = found
+        convex = predicted
     own = predict(parameters, instance.test.astype(parameters.flat.dtype))[:, 0]
     return row.having(convex_distance=float(np.linalg.norm(own - convex)))
 

@@ -15,7 +15,7 @@ from recovery.errors import ReportError, StoreError
 from recovery.report.diagram import Diagram
 from recovery.report.texts import maps
 from recovery.runner.progress import State
-from recovery.runner.status import Standing, standing
+from recovery.runner.status import SweepStatus, sweep_status
 from recovery.store import read
 
 EVERY = 2.0
@@ -27,7 +27,7 @@ SHARE = 5.0
 class View:
     """How a sweep stands, in `words` and as a map, in one place of the console while it is entered."""
 
-    def __init__(self, results: Path, words: Callable[[Standing], str], console: Console) -> None:
+    def __init__(self, results: Path, words: Callable[[SweepStatus], str], console: Console) -> None:
         self._results, self._words, self.console = results, words, console
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="ellipsis")
         self.rest = EVERY
@@ -40,10 +40,10 @@ class View:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._live.stop()
 
-    def look(self) -> Standing:
+    def look(self) -> SweepStatus:
         """Read the folder and draw what it holds. Raises `StoreError`."""
         began = monotonic()
-        found = standing(self._results)
+        found = sweep_status(self._results)
         self._live.update(Group(Text(self._words(found)), *self._maps()), refresh=True)
         self.rest = max(EVERY, SHARE * (monotonic() - began))
         return found
@@ -60,7 +60,9 @@ class View:
             return []
 
 
-def watch(results: Path, words: Callable[[Standing], str], console: Console, rest: Callable[[float], object]) -> None:
+def watch(
+    results: Path, words: Callable[[SweepStatus], str], console: Console, rest: Callable[[float], object]
+) -> None:
     """Show how a sweep stands until every trial is stored or Ctrl-C is pressed.
 
     rest: waits so many seconds. Raises `StoreError`.
@@ -76,7 +78,7 @@ def watch(results: Path, words: Callable[[Standing], str], console: Console, res
 class Watching:
     """The same for the process that runs the sweep: a display that looks when trials have come in, and at the end."""
 
-    def __init__(self, results: Path, words: Callable[[Standing], str], console: Console) -> None:
+    def __init__(self, results: Path, words: Callable[[SweepStatus], str], console: Console) -> None:
         self._view = View(results, words, console)
         self._next: float | None = None
         """When to look again; None before the first trial."""

@@ -12,7 +12,7 @@ from typing import Any
 from joblib import parallel_config
 
 from recovery.errors import ParameterError
-from recovery.runner.nursery import worker_environment
+from recovery.runner.fork_server import worker_environment
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from itertools import groupby
 from recovery.config import Cell, Sweep, Trial
 from recovery.methods.method import Method
 from recovery.runner.batches import cost
-from recovery.runner.supervised import Limits, end_runners, measure_supervised
+from recovery.runner.supervised import Limits, end_worker_processes, measure_supervised
 from recovery.runner.trial import PROCESSOR
 
 SECONDS, MOST_SECONDS = 6.0, 30.0
@@ -76,8 +76,8 @@ class Stratum:
 def time_sweep(sweep: Sweep) -> Timing:
     """The whole of a sweep; rounds to come are taken to be as dear as the first."""
     trials = list(sweep.trials())
-    found = time_some(trials)
-    return replace(found, seconds=found.seconds * sweep.size / len(trials))
+    timing = time_some(trials)
+    return replace(timing, seconds=timing.seconds * sweep.size / len(trials))
 
 
 def time_some(
@@ -92,7 +92,7 @@ def time_some(
     try:
         return _timed([_strata(kind) for kind in _kinds(trials)], seconds, most, clock)
     finally:
-        end_runners()
+        end_worker_processes()
 
 
 class _Samples:

@@ -62,11 +62,11 @@ class Plan:
 
 def plan(sweep: Sweep, out: Path) -> Plan:
     """Compose the trials and look at the folder. Raises `StoreError` if it holds another sweep."""
-    found = Plan(sweep, Folder(out), _listed(sweep.trials()), [], {})
-    if found.folder.exists():
-        found = up_to_date(found)
-        goes_on(found)
-    return found
+    planned = Plan(sweep, Folder(out), _listed(sweep.trials()), [], {})
+    if planned.folder.exists():
+        planned = up_to_date(planned)
+        goes_on(planned)
+    return planned
 
 
 def up_to_date(plan: Plan) -> Plan:

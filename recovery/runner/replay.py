@@ -74,11 +74,11 @@ def planned_trials(grid: Grid, *, trust: bool) -> Iterator[Trial]:
 
 def find_trial(grid: Grid, prefix: str, *, trust: bool) -> Trial:
     """The planned trial whose id starts so. Raises `StoreError` if there is none or more than one."""
-    found = [trial for trial in planned_trials(grid, trust=trust) if trial.id.startswith(prefix)]
-    if len(found) != 1:
-        what = f"{len(found)} trials start" if found else "no trial starts"
+    matching = [trial for trial in planned_trials(grid, trust=trust) if trial.id.startswith(prefix)]
+    if len(matching) != 1:
+        what = f"{len(matching)} trials start" if matching else "no trial starts"
         raise StoreError(f"{grid.path}: {what} with {prefix!r}; ids are in the column trial_id")
-    return found[0]
+    return matching[0]
 
 
 def stored_rows(grid: Grid, trials: Iterable[Trial]) -> dict[str, Row]:

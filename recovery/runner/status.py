@@ -19,7 +19,7 @@ LOOKED_AT = ("trial_id", "status", "seconds", "started_at", "error_type", "error
 
 
 @dataclass(frozen=True)
-class Standing:
+class SweepStatus:
     """Counts of a results folder. `rate` is trials a second in the last minutes of work.
 
     Of a boundary sweep, `planned` has the rounds to come; `round` is the one under way, and `round_missing` how many
@@ -46,7 +46,7 @@ class Standing:
         return self.planned - self.stored
 
 
-def standing(path: Path) -> Standing:
+def sweep_status(path: Path) -> SweepStatus:
     """Count what is stored of what is planned, without composing the trials. Raises `StoreError` and `ConfigError`."""
     grid = read(path, LOOKED_AT)
     planned, coming = _planned(grid)
@@ -60,7 +60,7 @@ def standing(path: Path) -> Standing:
         span = max((last - first).total_seconds(), pc.max(recent["seconds"]).as_py() or 0.0)
         rate = len(recent) / max(span, 1e-6)
     statuses = {pair["values"]: pair["counts"] for pair in pc.value_counts(rows["status"]).to_pylist()}
-    return Standing(
+    return SweepStatus(
         path=str(path),
         name=grid.sweep["name"],
         planned=total,
@@ -89,11 +89,13 @@ def _planned(grid: Grid) -> tuple[int, tuple[int, int] | None]:
 def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:
     failed = rows.filter(pc.is_in(rows["status"], pa.array(FAILURES)))
     kinds = ["error_type", "error_message"]
-    found = failed.group_by(kinds).aggregate([("trial_id", "count"), ("trial_id", "min")])
-    found = found.sort_by([("trial_id_count", "descending"), ("trial_id_min", "ascending")])[:MOST_ERRORS]
+    kinds_of_error = failed.group_by(kinds).aggregate([("trial_id", "count"), ("trial_id", "min")])
+    kinds_of_error = kinds_of_error.sort_by([("trial_id_count", "descending"), ("trial_id_min", "ascending")])[
+        :MOST_ERRORS
+    ]
     return [
         (row["trial_id_count"], *(printable(row[kind] or "") for kind in kinds), printable(row["trial_id_min"]))
-        for row in found.to_pylist()
+        for row in kinds_of_error.to_pylist()
     ]
 
 

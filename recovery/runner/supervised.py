@@ -1,6 +1,6 @@
 """Trials run in a process that may be lost: one that hangs, outgrows its memory or dies costs its own row alone.
 
-This is all that the program has of an engine; `keeper` has what runs in the other processes. Measured against it:
+This is all that the program has of an engine; `supervisor` and `worker_process` run in the others. Measured against it:
 loky loses every task under way with a worker, and pebble, which ends a late task, leaves what the task started, has no
 limit of memory and starts Python anew for each lost worker.
 """
@@ -24,10 +24,10 @@ from threading import Thread
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches, Done, run_batch
+from recovery.runner.fork_server import ForkServer
 from recovery.runner.frames import receive, send
-from recovery.runner.keeper import Answer, Compiling, Task
-from recovery.runner.nursery import Nursery
 from recovery.runner.trial import Row, failure
+from recovery.runner.worker_process import Answer, Compiling, Task
 
 PATIENCE = 2
 """A trial whose process dies is tried this many times by itself."""
@@ -71,15 +71,15 @@ class Limits:
 UNLIMITED = Limits()
 
 
-_nursery = Nursery()
+_fork_server = ForkServer()
 
 
 class Worker:
-    """A keeper process and its runner, for one thread at a time."""
+    """A worker process and its supervisor, for one thread at a time."""
 
     def __init__(self) -> None:
-        self._control: socket.socket | None = None
-        self._runner: socket.socket | None = None
+        self._supervisor: socket.socket | None = None
+        self._process: socket.socket | None = None
         self._closed = False
 
     def measure(self, trials: Sequence[Trial], limits: Limits) -> list[Row]:
@@ -92,7 +92,7 @@ class Worker:
         size = len(trials) if limits.seconds is None else 1
         deaths = 0
         while True:
-            fresh, begun, clock = self._runner is None, datetime.now(UTC), time.perf_counter()
+            fresh, begun, clock = self._process is None, datetime.now(UTC), time.perf_counter()
             try:
                 answer = self._ask(Task(trials[:size], limits.memory, BATCH_LIMIT), limits.seconds)
             except TimeLimit as error:
@@ -101,8 +101,8 @@ class Worker:
                 deaths += size == 1
                 row, last = failure("killed", error), deaths == PATIENCE
             else:
-                if answer.worn:
-                    self.end_runner()
+                if answer.exhausted:
+                    self.end_process()
                 if answer.rows:
                     return answer.rows
                 row, last = answer.unreadable or {}, answer.unreadable is not None
@@ -112,24 +112,24 @@ class Worker:
             size = max(size // 2, 1)
 
     def _ask(self, task: Task, seconds: float | None) -> Answer:
-        """Raises `TimeLimit`, `WorkerDied` (there is no runner any more then), or `Closed`."""
+        """Raises `TimeLimit`, `WorkerDied` (there is no worker process any more then), or `Closed`."""
         try:
             data = pickle.dumps((sys.path, working_folder(), pickle.dumps(task)))
         except BaseException as error:  # a method of the user's that cannot be pickled
             return Answer([], unreadable=failure("failed", error))
         late = False
         try:
-            control, runner = self._processes()
-            runner.settimeout(READ_SECONDS)
-            if not wait([control], 0):
-                send(runner, data)
+            supervisor, process = self._connections()
+            process.settimeout(READ_SECONDS)
+            if not wait([supervisor], 0):
+                send(process, data)
             left, compiling = seconds, False
             while True:
                 clock = time.monotonic()
-                ready = wait([runner, control], left if left is None or not compiling else COMPILE_SECONDS)
-                if runner not in ready:
+                ready = wait([process, supervisor], left if left is None or not compiling else COMPILE_SECONDS)
+                if process not in ready:
                     break
-                message: Answer | Compiling = pickle.loads(receive(runner))
+                message: Answer | Compiling = pickle.loads(receive(process))
                 if isinstance(message, Answer):
                     return message
                 if left is not None and not compiling:
@@ -139,52 +139,52 @@ class Worker:
         except (OSError, EOFError, pickle.UnpicklingError):
             pass
         if late:
-            self.end_runner(0)
+            self.end_process(0)
             raise TimeLimit(f"not done after {seconds:g} s")
-        raise WorkerDied(f"its process ended {_manner(self.end_runner())}")
+        raise WorkerDied(f"its process ended {_manner(self.end_process())}")
 
-    def _processes(self) -> tuple[socket.socket, socket.socket]:
-        """Our ends of the sockets to the keeper and to the runner, both started if need be."""
+    def _connections(self) -> tuple[socket.socket, socket.socket]:
+        """Our ends of the sockets to the supervisor and to the worker process, both started if need be."""
         if self._closed:
             raise Closed("the sweep is over")
-        if self._control is None:
-            self._control = _nursery.keeper()
-        if self._runner is None:
-            self._runner, theirs = socket.socketpair()
+        if self._supervisor is None:
+            self._supervisor = _fork_server.supervisor()
+        if self._process is None:
+            self._process, theirs = socket.socketpair()
             with theirs:
-                socket.send_fds(self._control, [b"r"], [theirs.fileno()])
-        return self._control, self._runner
+                socket.send_fds(self._supervisor, [b"r"], [theirs.fileno()])
+        return self._supervisor, self._process
 
-    def end_runner(self, patience: float = 1.0) -> int:
+    def end_process(self, patience: float = 1.0) -> int:
         """End the process that runs trials, if there is one: at once, or if it is not gone by itself soon.
 
         Returns its exit status. The next trial gets another process.
         """
-        runner, self._runner = self._runner, None
-        if runner is None or self._control is None:
+        process, self._process = self._process, None
+        if process is None or self._supervisor is None:
             return 0
-        runner.close()
+        process.close()
         with suppress(OSError):
-            if not wait([self._control], patience):
-                self._control.send(b"k")
-            if status := self._control.recv(4):
+            if not wait([self._supervisor], patience):
+                self._supervisor.send(b"k")
+            if status := self._supervisor.recv(4):
                 return int.from_bytes(status, "big", signed=True)
-        self._control.close()
-        self._control = None
+        self._supervisor.close()
+        self._supervisor = None
         if self._closed:
             raise Closed("the sweep is over")
-        return -signal.SIGKILL  # the keeper was killed, and its runner with it
+        return -signal.SIGKILL  # the supervisor was killed, and its worker process with it
 
     def close(self) -> None:
-        """End the keeper, the runner and all that it started; also from another thread than the one that waits."""
+        """End both and all that they started; also from another thread than the one that waits."""
         self._closed = True
-        if self._control is not None:
+        if self._supervisor is not None:
             with suppress(OSError):
-                self._control.shutdown(socket.SHUT_RDWR)
+                self._supervisor.shutdown(socket.SHUT_RDWR)
 
     def dispose(self) -> None:
         """Close what `close` has ended, once no thread waits."""
-        for end in (self._runner, self._control):
+        for end in (self._process, self._supervisor):
             if end is not None:
                 end.close()
 
@@ -197,7 +197,7 @@ _idle: list[Worker] = []
 def _dispose() -> None:
     while _idle:
         _idle.pop().dispose()
-    _nursery.end()
+    _fork_server.end()
 
 
 def measure_supervised(trials: Sequence[Trial], limits: Limits) -> list[Row]:
@@ -213,10 +213,10 @@ def measure_supervised(trials: Sequence[Trial], limits: Limits) -> list[Row]:
     return rows
 
 
-def end_runners() -> None:
+def end_worker_processes() -> None:
     """End the processes of the idle workers that ran trials; the next sweep's code may be other code."""
     for worker in _idle:
-        worker.end_runner(0)
+        worker.end_process(0)
 
 
 def pool(batches: Batches, jobs: int, limits: Limits) -> Generator[Done, None, None]:
@@ -229,13 +229,13 @@ def pool(batches: Batches, jobs: int, limits: Limits) -> Generator[Done, None, N
             thread.start()
         running = jobs
         while running:
-            found = done.get()
-            if isinstance(found, BaseException):
-                raise found
-            if found is None:
+            result = done.get()
+            if isinstance(result, BaseException):
+                raise result
+            if result is None:
                 running -= 1
             else:
-                yield found
+                yield result
     except BaseException:
         for worker in workers:
             worker.close()
@@ -251,10 +251,10 @@ def pool(batches: Batches, jobs: int, limits: Limits) -> Generator[Done, None, N
 def _work(worker: Worker, batches: Batches, limits: Limits, done: Queue[Done | BaseException | None]) -> None:
     try:
         for number, batch in batches:
-            found = run_batch(number, batch, lambda trials: worker.measure(trials, limits))
-            batches.returned(found)
-            done.put(found)
-        worker.end_runner(0)
+            result = run_batch(number, batch, lambda trials: worker.measure(trials, limits))
+            batches.returned(result)
+            done.put(result)
+        worker.end_process(0)
         done.put(None)
     except Closed:
         done.put(None)

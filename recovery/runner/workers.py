@@ -13,7 +13,7 @@ from recovery.config.describe import choices
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.backends import BACKENDS, Service
 from recovery.runner.batches import Batches, Done, run_batch
-from recovery.runner.supervised import UNLIMITED, Limits, end_runners, measure_supervised, pool
+from recovery.runner.supervised import UNLIMITED, Limits, end_worker_processes, measure_supervised, pool
 from recovery.runner.trial import Row, measure
 
 PROCESSES = "processes"
@@ -50,13 +50,13 @@ class Engine:
         try:
             with threadpool_limits(limits=1):
                 if self.backend == PROCESSES:
-                    found = pool(Batches(chosen, self.jobs), self.jobs, self.limits)
+                    batches_done = pool(Batches(chosen, self.jobs), self.jobs, self.limits)
                 else:
-                    found = self._on_backend(chosen)
-                for done in found:
+                    batches_done = self._on_backend(chosen)
+                for done in batches_done:
                     yield done.rows
         finally:
-            end_runners()
+            end_worker_processes()
 
     def _on_backend(self, trials: list[Trial]) -> Generator[Done, None, None]:
         with BACKENDS[self.backend](self.jobs) as service:

@@ -39,11 +39,11 @@ class Slice:
     def transition(self) -> Transition | None:
         """None if there is nothing to sharpen: no transition between the least and greatest n, or one that is sharper
         than the grid: no cell has both outcomes, and the two around n50 have had `ENOUGH` trials."""
-        found = estimate(self.n, self.yes, self.no)
-        if found is None or np.any((self.yes > 0) & (self.no > 0)):
-            return found
-        right = int(np.clip(np.searchsorted(self.n, found.half), 1, len(self.n) - 1))
-        return None if (self.yes + self.no)[right - 1 : right + 1].min() >= ENOUGH else found
+        estimated = estimate(self.n, self.yes, self.no)
+        if estimated is None or np.any((self.yes > 0) & (self.no > 0)):
+            return estimated
+        right = int(np.clip(np.searchsorted(self.n, estimated.half), 1, len(self.n) - 1))
+        return None if (self.yes + self.no)[right - 1 : right + 1].min() >= ENOUGH else estimated
 
 
 def place(slices: Sequence[Slice], trials: int) -> list[tuple[Transition | None, list[int]]]:
@@ -52,7 +52,7 @@ def place(slices: Sequence[Slice], trials: int) -> list[tuple[Transition | None,
     They sum to `trials`, or to 0 if no slice has a transition.
     """
     transitions = [part.transition for part in slices]
-    known = {i: _Design(slices[i], found) for i, found in enumerate(transitions) if found is not None}
+    known = {i: _Design(slices[i], transition) for i, transition in enumerate(transitions) if transition is not None}
     added = [[0] * len(part.n) for part in slices]
     queue = [(-design.variance, i) for i, design in known.items()]
     heapq.heapify(queue)
@@ -69,12 +69,12 @@ def place(slices: Sequence[Slice], trials: int) -> list[tuple[Transition | None,
 class _Design:
     """The information about (n50, log |a|) of one slice, at each of the points, as it grows."""
 
-    def __init__(self, part: Slice, found: Transition) -> None:
-        known = np.linalg.inv(np.linalg.inv(found.covariance) + SLOPE)
+    def __init__(self, part: Slice, transition: Transition) -> None:
+        known = np.linalg.inv(np.linalg.inv(transition.covariance) + SLOPE)
         spread = np.sqrt(2) * np.linalg.cholesky(known).T
         ends = part.n.min(), part.n.max()
-        halves = np.clip(found.half + np.array([spread[:, 0], -spread[:, 0]]).ravel(), *ends)
-        slopes = found.slope * np.exp(np.array([spread[:, 1], -spread[:, 1]]).ravel())
+        halves = np.clip(transition.half + np.array([spread[:, 0], -spread[:, 0]]).ravel(), *ends)
+        slopes = transition.slope * np.exp(np.array([spread[:, 1], -spread[:, 1]]).ravel())
         pairs = [gradients(part.n, half, slope) for half, slope in zip(halves, slopes, strict=True)]
         # of one trial at each n: entries 11, 12, 22 of the information matrix, shape (3, points, cells)
         self._one = np.array(
@@ -85,7 +85,7 @@ class _Design:
         )
         self._sum = self._one @ (part.yes + part.no)
         self._sum[2] += SLOPE[1, 1]
-        self._scale = 2 * np.log(np.clip(found.half, *ends))
+        self._scale = 2 * np.log(np.clip(transition.half, *ends))
         self.variance = float(_log_variance(self._sum).max()) - self._scale
         """The logarithm of the relative variance of n50, at the point where it is greatest."""
 

@@ -54,10 +54,10 @@ def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike) -> Transition | None:
         return -float(won @ above + lost @ below) - math.log(determinant) / 2 if determinant > 0 else math.inf
 
     start = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    found = scipy.optimize.minimize(
+    minimum = scipy.optimize.minimize(
         loss, start[0], method="Nelder-Mead", options={"initial_simplex": start, "xatol": 1e-6, "fatol": 1e-8}
     )
-    slope, offset = np.linalg.solve(triangle, found.x)
+    slope, offset = np.linalg.solve(triangle, minimum.x)
     half = float(offset / slope)
     result = Transition(half, float(slope), covariance(n, yes + no, half, float(slope)))
     return result if n.min() - 2 * result.error <= half <= n.max() + 2 * result.error else None

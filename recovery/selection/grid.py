@@ -141,9 +141,9 @@ def choose(
     for held in parts if cross else parts[:1]:
         kept = np.setdiff1d(np.arange(len(X)), held)
         for neurons, epochs, theta in run_grid(rng, X[kept], y[kept], grid, shrinkage):
-            found = Networks(X[held], y[held], len(grid.pairs), neurons).errors(theta)
-            found = np.where(np.isfinite(found), found, np.inf)
-            for i, ((penalty, rate), error) in enumerate(zip(grid.pairs, found, strict=True)):
+            held_errors = Networks(X[held], y[held], len(grid.pairs), neurons).errors(theta)
+            held_errors = np.where(np.isfinite(held_errors), held_errors, np.inf)
+            for i, ((penalty, rate), error) in enumerate(zip(grid.pairs, held_errors, strict=True)):
                 point = Point(penalty, rate, neurons, epochs)
                 errors[point] = errors.get(point, 0.0) + float(error) * len(held)
                 if not cross and (best is None or errors[point] < best.error):

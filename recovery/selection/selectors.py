@@ -111,20 +111,20 @@ class Selector:
         )
         fitting, cutting = rng.spawn(2)
         if self.name == "network":
-            found = self._network(fitting, inputs, labels, X, y)
+            fitted = self._network(fitting, inputs, labels, X, y)
         else:
             predict, shares = fit_baseline(self.name, fitting, inputs(X), labels(y))
-            found = Fitted(shares, lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))))
-        shares = found.importances if groups is None else np.sqrt(np.bincount(groups, found.importances**2))
-        return Selection(found, shares, cut(shares, self.cutoff, cutting, self.count))
+            fitted = Fitted(shares, lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))))
+        shares = fitted.importances if groups is None else np.sqrt(np.bincount(groups, fitted.importances**2))
+        return Selection(fitted, shares, cut(shares, self.cutoff, cutting, self.count))
 
     def _among_shadows(self, rng: Rng, X: Array, y: Array, groups: Index) -> Selection:
         fitting, shuffling = rng.spawn(2)
         p, variables = X.shape[1], int(groups.max()) + 1
         both = np.hstack([X, X[shuffling.permutation(len(X))]])
-        found = replace(self, cutoff="none")(fitting, both, y, np.concatenate([groups, variables + groups]))
-        own, shadows = np.split(found.importances, [variables])
-        mean, fitted = X.mean(axis=0), found.fitted
+        selection = replace(self, cutoff="none")(fitting, both, y, np.concatenate([groups, variables + groups]))
+        own, shadows = np.split(selection.importances, [variables])
+        mean, fitted = X.mean(axis=0), selection.fitted
         network = fitted.network
         if network is not None:  # a shadow at its mean
             network = ReluNetwork(network.W[:, :p], network.b + network.W[:, p:] @ mean, network.a)

@@ -177,18 +177,18 @@ class Folder:
         A trial that left a record which is no longer there counts as missing.
         """
         parts, _ = read_parts(self.trials, columns=["trial_id", "status", "recorded"])
-        found: dict[str, str] = {}
+        statuses: dict[str, str] = {}
         recorded: set[str] = set()
         for _, table in parts:
             others = table.filter(pc.not_equal(table["status"], "ok"))
-            found.update(zip(others["trial_id"].to_pylist(), others["status"].to_pylist(), strict=True))
+            statuses.update(zip(others["trial_id"].to_pylist(), others["status"].to_pylist(), strict=True))
         for _, table in parts:
-            found.update(dict.fromkeys(table.filter(pc.equal(table["status"], "ok"))["trial_id"].to_pylist(), "ok"))
+            statuses.update(dict.fromkeys(table.filter(pc.equal(table["status"], "ok"))["trial_id"].to_pylist(), "ok"))
             if "recorded" in table.column_names:
                 recorded.update(table.filter(pc.is_valid(table["recorded"]))["trial_id"].to_pylist())
         for trial_id in recorded - self._with_record() if recorded else ():
-            del found[trial_id]
-        return found
+            del statuses[trial_id]
+        return statuses
 
     def listing(self) -> frozenset[str]:
         """The names of the files that hold rows, records and rounds; none of them ever changes."""

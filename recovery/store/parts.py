@@ -111,13 +111,13 @@ def read_parts(folder: Path, columns: Sequence[str] | None = None) -> tuple[list
     """Every finished part with its table, and the damaged ones; consistent while others write and compact."""
     for _ in range(100):
         try:
-            found = [(path, read_part(path, columns)) for path in list_parts(folder)]
+            tables = [(path, read_part(path, columns)) for path in list_parts(folder)]
         except FileNotFoundError:  # compacted away since it was listed: its rows are in a new part
             continue
         except OSError as error:
             raise StoreError(f"{folder}: cannot be read: {error}") from error
-        whole = [(path, table) for path, table in found if not isinstance(table, Damaged)]
-        return whole, [table for _, table in found if isinstance(table, Damaged)]
+        whole = [(path, table) for path, table in tables if not isinstance(table, Damaged)]
+        return whole, [table for _, table in tables if isinstance(table, Damaged)]
     raise StoreError(f"{folder}: parts keep disappearing while they are read; is another program deleting them?")
 
 

@@ -19,7 +19,7 @@ def provenance() -> dict[str, object]:
         "program": {"version": _version("recover"), **_checkout()},
         "python": platform.python_version(),
         "libraries": {name: _version(name) for name in LIBRARIES},
-        "solvers": {name: found for name in SOLVER_PACKAGES if (found := _version(name))},
+        "solvers": {name: version for name in SOLVER_PACKAGES if (version := _version(name))},
         "blas": [
             {key: pool[key] for key in ("internal_api", "version", "architecture", "num_threads") if key in pool}
             for pool in threadpool_info()

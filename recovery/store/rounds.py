@@ -50,5 +50,5 @@ def read_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:
 
 def counts(rounds: Sequence[Round]) -> Mapping[str, int]:
     """Id of a cell -> the trials that the rounds ask of it, where they are more than the first round's."""
-    found: Mapping[str, int] = rounds[-1]["counts"] if rounds else {}
-    return found
+    asked: Mapping[str, int] = rounds[-1]["counts"] if rounds else {}
+    return asked

@@ -32,13 +32,13 @@ def coordinate_types(cells: Iterable[Mapping[str, Scalar]]) -> dict[str, pa.Data
     for coordinates in cells:
         for name, value in coordinates.items():
             seen.setdefault(name, set()).add(type(value))
-    return {name: _common_type(found - {type(None)}) for name, found in seen.items()}
+    return {name: _common_type(types - {type(None)}) for name, types in seen.items()}
 
 
-def _common_type(found: set[type]) -> pa.DataType:
-    if found == {int, float}:
+def _common_type(types: set[type]) -> pa.DataType:
+    if types == {int, float}:
         return pa.float64()
-    return _ARROW[found.pop()] if len(found) == 1 else pa.string()
+    return _ARROW[types.pop()] if len(types) == 1 else pa.string()
 
 
 def row_schema(coordinates: Mapping[str, pa.DataType], columns: Columns) -> pa.Schema:

@@ -36,16 +36,16 @@ def read_trajectories(results: Path) -> dict[str, dict[str, Array]]:
     """
     parts, damaged = read_parts(results / TRAJECTORIES)
     refuse(damaged)
-    found: dict[str, dict[str, Array]] = {}
+    trajectories: dict[str, dict[str, Array]] = {}
     for _, table in parts:
         for record in split_records(table):
             trial_id = record[TRIAL][0].as_py()
-            if trial_id not in found:
+            if trial_id not in trajectories:
                 columns = {name: record[name].to_pylist() for name in record.column_names if name != TRIAL}
-                found[trial_id] = {
+                trajectories[trial_id] = {
                     name: np.array(values, np.float64) for name, values in columns.items() if None not in values
                 }
-    return found
+    return trajectories
 
 
 def merge_records(tables: Sequence[pa.Table]) -> pa.Table:

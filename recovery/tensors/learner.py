@@ -99,8 +99,8 @@ def learn(
     eta1 = threshold(noise, scaled)
     above = rank_above(scaled, eta1, len(scaled[0]))
     rank = min(above, neurons)
-    taken = neurons if trust and estimate.samples is not None else rank
-    W = joint_weights(scaled, taken, moments, rng) if joint else paired_weights(moments, error, taken, trust, rng)
+    used = neurons if trust and estimate.samples is not None else rank
+    W = joint_weights(scaled, used, moments, rng) if joint else paired_weights(moments, error, used, trust, rng)
     left = fit(scaled, powers(W, moments.order)).residual
     size = float(np.linalg.norm(scaled))
     level = float(np.linalg.norm(noise)) / size if size > 0 else 0.0
@@ -142,7 +142,7 @@ def judge(
 ) -> Identification:
     """The first status that applies, the gravest first."""
     missing = rank < neurons
-    found = [
+    statuses = [
         (more, Identification.MORE_UNITS),
         (dependent, Identification.DEPENDENT),
         (missing and linear, Identification.LINEAR_PART),
@@ -150,7 +150,7 @@ def judge(
         (missing, Identification.TOO_FEW_SAMPLES),
         (not sure, Identification.SIGNS_OPEN),
     ]
-    return next((status for applies, status in found if applies), Identification.IDENTIFIED)
+    return next((status for applies, status in statuses if applies), Identification.IDENTIFIED)
 
 
 def weighted(moments: Moments) -> Array:
@@ -263,8 +263,8 @@ def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]
         return wrong, bool(np.linalg.matrix_rank(A) == len(A))
     half = (len(A) + 1) // 2
     (left, first), (right, second) = _subsets(A[:half]), _subsets(A[half:])
-    found = scipy.spatial.KDTree(first).query(target - second, k=range(1, 1 + min(2, len(first))))
-    distances, nearest = np.asarray(found[0]), np.asarray(found[1])
+    neighbours = scipy.spatial.KDTree(first).query(target - second, k=range(1, 1 + min(2, len(first))))
+    distances, nearest = np.asarray(neighbours[0]), np.asarray(neighbours[1])
     best, runner_up = (*np.sort(distances, axis=None), np.inf)[:2]
     row, column = np.unravel_index(np.argmin(distances), distances.shape)
     wrong = np.concatenate([left[nearest[row, column]], right[row]])

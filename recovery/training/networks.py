@@ -31,8 +31,8 @@ def weight_error(W: Array, V: Array, A: Array, outer: Array | None = None) -> fl
         return None
     P, Q = unit_outer(W, V)
     best = np.array([[1.0], [-1.0]]) if outer is None or r == 1 else unit_outer(W, outer)[1]
-    found, planted = np.hstack([P, Q]), np.hstack([best @ A, best])
-    cost = np.sum((found[:, None, :] - planted[None, :, :]) ** 2, axis=2)
+    learned, planted = np.hstack([P, Q]), np.hstack([best @ A, best])
+    cost = np.sum((learned[:, None, :] - planted[None, :, :]) ** 2, axis=2)
     rows, columns = scipy.optimize.linear_sum_assignment(cost)
     return float(np.sqrt(cost[rows, columns].sum()))
 

@@ -120,7 +120,7 @@ def scribble():
     return {"recovered": True}
 
 
-def kill_keeper():
+def kill_supervisor():
     os.kill(os.getppid(), signal.SIGKILL)
     time.sleep(3600)
 

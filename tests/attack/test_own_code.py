@@ -32,7 +32,7 @@ FAILED = {
     "uneven": "ColumnError",
 }
 KILLED = (
-    *("fork_and_leave", "daemon", "stop", "crash", "close_all", "scribble", "kill_keeper", "alarm", "abort"),
+    *("fork_and_leave", "daemon", "stop", "crash", "close_all", "scribble", "kill_supervisor", "alarm", "abort"),
     *("terminate", "kill_self", "kill_group"),
 )
 OK = ("go_on", "forked", "move", "thread", "print_much", "no_signals", "at_exit", "many_children", "no_path")

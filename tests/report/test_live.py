@@ -16,7 +16,7 @@ from rich.console import Console
 
 from recovery.report.live import EVERY, Watching, watch
 from recovery.runner.progress import State
-from recovery.runner.status import Standing
+from recovery.runner.status import SweepStatus
 from recovery.store.folder import Folder
 
 from .grids import fail, grid, wendel_rows
@@ -34,7 +34,7 @@ def begun(rows: pd.DataFrame, path: Path, stored: int) -> Folder:
     return folder
 
 
-def words(found: Standing) -> str:
+def words(found: SweepStatus) -> str:
     return f"{found.stored} of {found.planned}"
 
 

@@ -44,8 +44,8 @@ def test_dask_gives_the_same_rows_though_a_worker_is_killed(tmp_path: Path) -> N
         """The first process of dask's that runs a supervised child, once rows are stored."""
         while not list((tmp_path / "dask").glob("trials/*.parquet")):
             time.sleep(0.05)
-        keepers = subprocess.run(["pgrep", "-f", "recovery.runner.keeper"], capture_output=True, text=True).stdout
-        workers = {_parent(int(pid)) for pid in keepers.split()} - {int(pid) for pid in keepers.split()}
+        supervisors = subprocess.run(["pgrep", "-f", "serve_forks"], capture_output=True, text=True).stdout
+        workers = {_parent(int(pid)) for pid in supervisors.split()} - {int(pid) for pid in supervisors.split()}
         ours = [pid for pid in workers if _parent(_parent(pid)) == os.getpid() or _parent(pid) == os.getpid()]
         os.kill(ours[0], signal.SIGKILL)
         killed.append(ours[0])

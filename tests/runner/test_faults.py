@@ -153,14 +153,14 @@ def test_workers_end_with_a_killed_sweep(tmp_path: Path) -> None:
     process = start(config, "--out", tmp_path / "out", "--jobs", 2, "--quiet", "--trial-timeout", 60)
     while not list((tmp_path / "out").glob("trials/*.parquet")):
         assert process.poll() is None
-    nurseries = output("pgrep", "-P", str(process.pid), "-f", "keeper").split()
-    keepers = [keeper for nursery in nurseries for keeper in output("pgrep", "-P", nursery).split()]
-    runners = [runner for keeper in keepers for runner in output("pgrep", "-P", keeper).split()]
-    assert (len(nurseries), len(keepers), len(runners)) == (1, 2, 2)
+    servers = output("pgrep", "-P", str(process.pid), "-f", "serve_forks").split()
+    supervisors = [supervisor for server in servers for supervisor in output("pgrep", "-P", server).split()]
+    workers = [worker for supervisor in supervisors for worker in output("pgrep", "-P", supervisor).split()]
+    assert (len(servers), len(supervisors), len(workers)) == (1, 2, 2)
     process.kill()
     process.communicate()
     for _ in range(200):
-        left = [pid for pid in [*nurseries, *keepers, *runners] if Path("/proc", pid).exists()]
+        left = [pid for pid in [*servers, *supervisors, *workers] if Path("/proc", pid).exists()]
         if not left:
             break
         threading.Event().wait(0.1)

@@ -11,7 +11,7 @@ from recovery.config import load
 from recovery.errors import StoreError
 from recovery.runner.plan import plan
 from recovery.runner.rounds import plan_round
-from recovery.runner.status import standing
+from recovery.runner.status import sweep_status
 from recovery.store import read
 from recovery.store.folder import Folder
 from recovery.store.grid import answers
@@ -140,7 +140,7 @@ def test_without_a_transition_only_the_floor_is_drawn(tmp_path: Path) -> None:
     assert (summary.stopped, summary.planned, len(rows(tmp_path / "out"))) == (None, 18, 18)
     assert sum(sweep(config, tmp_path / "out").ran.values()) == 0
     assert read(tmp_path / "out").sweep["trials"] == 18
-    assert standing(tmp_path / "out").missing == 0
+    assert sweep_status(tmp_path / "out").missing == 0
 
 
 def test_failed_trials_count_as_drawn(tmp_path: Path) -> None:
@@ -179,10 +179,10 @@ def test_a_damaged_round_is_set_aside_and_planned_again(tmp_path: Path) -> None:
 def test_status_tells_the_round_under_way(tmp_path: Path) -> None:
     config = boundary(tmp_path)
     sweep(config, tmp_path / "out", shard=(1, 2))
-    found = standing(tmp_path / "out")
+    found = sweep_status(tmp_path / "out")
     assert (found.planned, found.stored, found.round, found.round_missing) == (BUDGET, COARSE // 2, 1, COARSE // 2)
     sweep(config, tmp_path / "out")
-    found = standing(tmp_path / "out")
+    found = sweep_status(tmp_path / "out")
     assert (found.planned, found.stored, found.missing, found.round) == (BUDGET, BUDGET, 0, 4)
 
 

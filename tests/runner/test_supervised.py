@@ -12,7 +12,7 @@ from recovery.compiled import compilation, compiled
 from recovery.config import load
 from recovery.errors import RecoverError
 from recovery.runner import supervised
-from recovery.runner.nursery import Nursery
+from recovery.runner.fork_server import ForkServer
 from recovery.runner.supervised import Limits, Worker
 
 from .sweeps import rows, sweep, write_config
@@ -96,32 +96,32 @@ def test_supervised_rows_are_the_same(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(rows(tmp_path / "supervised"), rows(tmp_path / "plain"))
 
 
-def test_workers_start_and_go_on_though_their_nursery_was_killed(
+def test_workers_start_and_go_on_though_their_fork_server_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nursery = Nursery()
-    monkeypatch.setattr(supervised, "_nursery", nursery)
+    server = ForkServer()
+    monkeypatch.setattr(supervised, "_fork_server", server)
     trials = list(load(config_with(tmp_path, "measure")).trials())
     first, second = Worker(), Worker()
     try:
         assert [row["status"] for row in first.measure(trials[:1], Limits())] == ["ok"]
-        assert nursery._process is not None
-        (keeper,) = _children(nursery._process.pid)
-        nursery._process.kill()
+        assert server._process is not None
+        (supervisor,) = _children(server._process.pid)
+        server._process.kill()
         assert [row["status"] for row in second.measure(trials[1:2], Limits())] == ["ok"]
         assert [row["status"] for row in first.measure(trials[2:3], Limits())] == ["ok"]
-        assert os.getsid(keeper) == keeper
+        assert os.getsid(supervisor) == supervisor
     finally:
         for worker in (first, second):
             worker.close()
             worker.dispose()
-        nursery.end()
+        server.end()
 
 
 def test_a_worker_that_cannot_start_says_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(RecoverError, match="ended with status 1"):
-        Nursery().keeper()
+        ForkServer().supervisor()
 
 
 def _children(parent: int) -> list[int]:

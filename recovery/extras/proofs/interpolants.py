@@ -43,12 +43,12 @@ def prove_cheaper(model: Model, weights: Sequence[Weight], exact: bool) -> float
 
 def _prove(balls: Balls, weights: Sequence[Weight], exact: bool) -> float:
     planted = balls.weights()
-    found = _interpolant(balls, weights, () if exact else balls.model.support)
+    interpolant = _interpolant(balls, weights, () if exact else balls.model.support)
     if exact:
         balls.check_cones()
-        for part, w in found:
+        for part, w in interpolant:
             _check_cone(balls, part.group, w)
-    total = sum((length(balls.square(part.group, w)) for part, w in found), arb(0))
+    total = sum((length(balls.square(part.group, w)) for part, w in interpolant), arb(0))
     reference = sum((length(balls.square(g, w)) for g, w in planted.items()), arb(0))
     ratio = total / reference
     if not ratio < 1:
@@ -143,8 +143,8 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
                 if exact:
                     _check_either_cone(balls, int(g), neuron)
                 return 1.0
-            except Unproved as why:
-                reason = str(why)
+            except Unproved as unproved:
+                reason = str(unproved)
         if alone and model.architecture.normalizes_after and _is_reached(balls, own, images, exact):
             return 1.0
     raise Unproved(reason)

@@ -152,15 +152,15 @@ class Balls:
     def weights(self) -> dict[int, list[arb]]:
         """The planted weight of each planted group: sum of its neurons, r_i w_i, or r_i w_i / ||(X w_i)_+||."""
         model = self.model
-        found: dict[int, list[arb]] = {}
+        by_group: dict[int, list[arb]] = {}
         for w, sign, g in zip(model.neurons.T.tolist(), model.signs.tolist(), model.owner, strict=True):
             v = [arb(a) * arb(sign) for a in w]
             if model.unit:
                 z = self.gated(g, self.images([arb(a) for a in w]))
                 size = dot(z, z).sqrt()
                 v = [a / size for a in v]
-            found[g] = v if g not in found else [a + b for a, b in zip(found[g], v, strict=True)]
-        return found
+            by_group[g] = v if g not in by_group else [a + b for a, b in zip(by_group[g], v, strict=True)]
+        return by_group
 
     def labels(self) -> list[arb]:
         """A W*, the labels that the planted weights have exactly."""

@@ -124,9 +124,9 @@ def _below_on_cones(balls: Balls, dual: list[arb], signed: list[tuple[int, int]]
     model = balls.model
     groups, signs = [g for g, _ in signed], [s for _, s in signed]
     middle = np.array([float(a.mid()) for a in dual])
-    found = np.maximum(multipliers(middle, groups, signs), 0.0)
+    nonnegative = np.maximum(multipliers(middle, groups, signs), 0.0)
     squares = []
-    for g, sign, mu in zip(groups, signs, found.tolist(), strict=True):
+    for g, sign, mu in zip(groups, signs, nonnegative.tolist(), strict=True):
         pull = [sign * a for a in balls.gated(g, dual)]
         side = [arb(m) if on else -arb(m) for m, on in zip(mu, model.patterns[:, g], strict=True)]
         try:

@@ -1,4 +1,4 @@
-"""The process that imports the program once and forks the keepers of all workers; `keeper` has what runs in it."""
+"""The fork server as the sweep sees it: started once, asked for supervisors; `supervisor` has what runs in it."""
 
 import os
 import socket
@@ -10,11 +10,11 @@ from threading import Lock, Thread
 from recovery.errors import RecoverError
 
 START_SECONDS = 120.0
-"""A keeper that has not started by then, imports and all, never will."""
+"""A supervisor that has not started by then, imports and all, never will."""
 END_SECONDS = 1.0
-"""What a process waits at its end for the nursery, whose time is then counted as its own."""
+"""What a process waits at its end for the fork server, whose time is then counted as its own."""
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
+MALLOC_SETTINGS = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
 """glibc's own upper bounds, from the start: else each trial hands its arrays back to the system and asks for them anew,
 which is a twentieth of a small trial's time."""
 
@@ -22,20 +22,20 @@ which is a twentieth of a small trial's time."""
 def worker_environment() -> dict[str, str]:
     """What a process that runs trials needs: one BLAS thread, and the modules that this process can import."""
     path = os.pathsep.join(path for path in sys.path if path)
-    return {**dict.fromkeys(THREAD_VARIABLES, "1"), **KEEP_MEMORY, "PYTHONPATH": path}
+    return {**dict.fromkeys(THREAD_VARIABLES, "1"), **MALLOC_SETTINGS, "PYTHONPATH": path}
 
 
-class Nursery:
-    """The process that forks the keepers of this process, started when the first is asked for; for several threads."""
+class ForkServer:
+    """The process that forks this one's supervisors, started when the first is asked for; for several threads."""
 
     def __init__(self) -> None:
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
-    def keeper(self) -> socket.socket:
-        """Our end of the socket to a new keeper. Raises `RecoverError` where none can start."""
-        for _ in range(2):  # the nursery may have been killed since
+    def supervisor(self) -> socket.socket:
+        """Our end of the socket to a new supervisor. Raises `RecoverError` where none can start."""
+        for _ in range(2):  # the fork server may have been killed since
             ours, theirs = socket.socketpair()
             with theirs, self._lock, suppress(OSError):
                 if self._control is None:
@@ -51,7 +51,7 @@ class Nursery:
         raise RecoverError(f"a worker process cannot start: what starts it ended with status {status}")
 
     def end(self, kill: bool = False) -> int | None:
-        """End the nursery when its keepers have ended, or at once. Returns its exit status, None while it waits."""
+        """End it when its supervisors have ended, or at once. Returns its exit status, None while it waits."""
         with self._lock:
             if self._control is None or self._process is None:
                 return None
@@ -65,7 +65,7 @@ class Nursery:
 
     def _start(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
         ours, theirs = socket.socketpair()
-        code = f"from recovery.runner.keeper import nurse; nurse({theirs.fileno()})"
+        code = f"from recovery.runner.supervisor import serve_forks; serve_forks({theirs.fileno()})"
         with theirs:
             process = subprocess.Popen(
                 [sys.executable, "-c", code],

@@ -1,0 +1,122 @@
+"""The process that runs trials, one after another, and sends their rows; `supervisor` starts and ends it."""
+
+import os
+import pickle
+import resource
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from recovery.compiled import compilation
+from recovery.config import Trial
+from recovery.errors import RecoverError
+from recovery.runner.frames import receive, send
+from recovery.runner.trial import Row, failure, measure
+
+KEPT_SHARE = 1 / 16
+"""A worker under a memory limit that keeps more than this share of it after a trial is replaced: what one trial may
+take must not depend on those before it."""
+
+
+class MemoryLimit(RecoverError):  # noqa: N818  (the name is what a row says)
+    """A trial asked for more memory than it may."""
+
+
+class Task(NamedTuple):
+    """What a worker process is asked: trials, one after another until the time is up; at least one is run.
+
+    memory: MiB that each may take beyond the idle process.
+    """
+
+    trials: Sequence[Trial]
+    memory: int | None
+    seconds: float
+
+
+class Answer(NamedTuple):
+    """Rows of the first trials of a task. exhausted: the worker wants to be replaced before the next."""
+
+    rows: list[Row]
+    exhausted: bool = False
+    unreadable: Row | None = None
+    """What went wrong where the task could not be read."""
+
+
+class Compiling(NamedTuple):
+    """Said before the answer: the worker begins to compile code (`busy`), or has ended. The time is not the trial's."""
+
+    busy: bool
+
+
+def serve(connection: socket.socket) -> None:
+    """The worker: receive (sys.path, working folder, task), send its rows, until the other end is gone."""
+    me, fresh, idle = os.getpid(), True, 0
+
+    def tell(busy: bool) -> None:
+        if os.getpid() == me:
+            send(connection, pickle.dumps(Compiling(busy)))
+
+    compilation.told = tell
+    while True:
+        try:
+            data = receive(connection)
+        except OSError:
+            return
+        try:
+            path, folder, task_data = pickle.loads(data)
+            sys.path[:] = path
+            with suppress(OSError):
+                os.chdir(folder)
+            task: Task = pickle.loads(task_data)
+        except BaseException as error:
+            send(connection, pickle.dumps(Answer([], unreadable=failure("failed", error))))
+            continue
+        if fresh:
+            idle = _private_bytes()
+        answer = _run(task, fresh, idle, me, folder)
+        fresh = False
+        send(connection, pickle.dumps(answer))
+
+
+def _run(task: Task, fresh: bool, idle: int, me: int, folder: str) -> Answer:
+    began, rows = time.perf_counter(), list[Row]()
+    for trial in task.trials:
+        if task.memory is not None:
+            _limit_memory(task.memory)
+        row = measure(trial)
+        if os.getpid() != me:  # a process that the method forked, and that came back
+            os._exit(0)
+        if task.memory is not None:
+            _limit_memory(None)
+            if row.get("error_type") == "MemoryError":
+                if not fresh:
+                    return Answer(rows, exhausted=True)
+                row |= failure("killed", MemoryLimit(f"it asked for more than {task.memory} MiB"))
+        fresh = False
+        rows.append(row)
+        if task.memory is not None and _private_bytes() - idle > KEPT_SHARE * task.memory * 2**20:
+            return Answer(rows, exhausted=True)
+        if time.perf_counter() - began > task.seconds:
+            break
+    with suppress(OSError):
+        os.chdir(folder)
+    return Answer(rows)
+
+
+def _private_bytes() -> int:
+    """The process's private memory, as RLIMIT_DATA counts it."""
+    if sys.platform != "linux":
+        return 0
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData"))
+
+
+def _limit_memory(megabytes: int | None) -> None:
+    """Let the process's private memory grow by so much from here; further allocations raise MemoryError."""
+    if sys.platform == "linux":
+        most = resource.RLIM_INFINITY if megabytes is None else _private_bytes() + megabytes * 2**20
+        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
