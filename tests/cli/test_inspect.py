@@ -62,6 +62,7 @@ def test_planted_neurons_and_their_kinds(tmp_path: Path, X: np.ndarray) -> None:
     assert "[NNIC-k]" in run(data, "--planted", two, "--kind", "normalized_relu").stdout
 
 
+@pytest.mark.deep
 def test_large_data_are_sampled_and_say_so(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     data = save(tmp_path / "X.npy", rng.standard_normal((90, 9)))

@@ -91,8 +91,13 @@ def test_status_of_what_is_no_results_folder(tmp_path: Path) -> None:
     assert "no such results folder" in result.stderr
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+CASES = [(number, jobs) for number in SIGNALS for jobs in (1, 2) if (number, jobs) != (signal.SIGINT, 2)]
+
+
+@pytest.mark.parametrize(
+    ("number", "jobs"), [(signal.SIGINT, 2), *(pytest.param(*case, marks=pytest.mark.deep) for case in CASES)]
+)
 def test_a_signal_stops_with_75_and_the_next_call_goes_on(tmp_path: Path, number: signal.Signals, jobs: int) -> None:
     config, out = write_config(tmp_path, method={"seconds": 0.1}, replicates=40), tmp_path / "out"
     process = start("sweep", config, "--out", out, "--jobs", jobs)

@@ -33,6 +33,7 @@ def test_archive_unpacks_to_the_same_results(results: Path, tmp_path: Path) -> N
     assert {"config.json", "report.html", "cells.csv", "figure.pdf", "CITATION.cff", "README.md"} <= names
 
 
+@pytest.mark.deep
 def test_citation_is_yaml_with_the_required_keys(results: Path, tmp_path: Path) -> None:
     run_command("bundle", results, "--out", tmp_path / "x.zip")
     with zipfile.ZipFile(tmp_path / "x.zip") as archive:
@@ -41,6 +42,7 @@ def test_citation_is_yaml_with_the_required_keys(results: Path, tmp_path: Path) 
     assert cited["title"] == 'A "quoted": title (drawn)'
 
 
+@pytest.mark.deep
 def test_the_same_results_give_the_same_archive(results: Path) -> None:
     first, second = (bundle(Analysis(Diagram.of(read(results)))) for _ in range(2))
     assert first == second

@@ -83,6 +83,7 @@ def test_every_shape_of_grid_is_a_valid_specification(rows: Any, value: str | No
     assert words.split(".")[-1] in drawn(chart)
 
 
+@pytest.mark.deep
 def test_a_grid_of_many_cells_is_shown_and_a_fine_one_is_painted() -> None:
     _, chart = made(wendel_rows(n=range(1, 101), d=range(1, 101), replicates=1))
     assert len(cells(chart)) == 10_000  # Altair by itself refuses more than 5000 rows
@@ -92,6 +93,7 @@ def test_a_grid_of_many_cells_is_shown_and_a_fine_one_is_painted() -> None:
     assert picture["url"].startswith("data:image/png;base64,")
 
 
+@pytest.mark.deep
 def test_titles_and_names_are_text() -> None:
     rows = wendel_rows(ensemble=["gaussian", HOSTILE.replace(" ", "_")])
     _, chart = made(rows, title=HOSTILE)
@@ -109,6 +111,7 @@ def test_titles_and_names_are_text() -> None:
     assert np.isfinite(cells(chart)[0]["v"])
 
 
+@pytest.mark.deep
 def test_altair_is_imported_for_a_chart_only() -> None:
     code = "import sys, recovery, recovery.report.command; sys.exit('altair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

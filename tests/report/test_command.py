@@ -107,6 +107,7 @@ def test_an_empty_grid_is_a_message_in_every_format(tmp_path: Path, kind: str) -
     assert "no trials yet; run: recover sweep drawn" in result.output
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", FORMATS)
 def test_grids_at_the_edge_of_sense_are_reports_in_every_format(tmp_path: Path, kind: str) -> None:
     cell = wendel_rows(n=[40], d=[20])
@@ -118,6 +119,7 @@ def test_grids_at_the_edge_of_sense_are_reports_in_every_format(tmp_path: Path, 
         assert out.stat().st_size > 150
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", FORMATS)
 def test_grids_of_different_configs_in_every_format(results: Path, tmp_path: Path, kind: str) -> None:
     report = {"value": "absolute_distance", "x": "n", "y": "d"}

@@ -132,7 +132,14 @@ axes: {n: [10, 20, 30], d: [3, 5]}
 """
 
 
-@pytest.mark.parametrize(("options", "map_"), [(["--watch"], True), (["--watch", "-q"], False), ([], False)])
+OPTIONS = [
+    (["--watch"], True),
+    pytest.param(["--watch", "-q"], False, marks=pytest.mark.deep),
+    pytest.param([], False, marks=pytest.mark.deep),
+]
+
+
+@pytest.mark.parametrize(("options", "map_"), OPTIONS)
 def test_the_map_is_for_a_terminal_that_asks_for_it(tmp_path: Path, options: list[str], map_: bool) -> None:
     (tmp_path / "small.yaml").write_text(CONFIG)
     ours, theirs = pty.openpty()
@@ -155,6 +162,7 @@ def _parts(terminal: int) -> Iterator[bytes]:
             yield part
 
 
+@pytest.mark.deep
 def test_away_from_a_terminal_there_are_lines(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(CONFIG)
     command = [sys.executable, "-m", "recovery.cli", "sweep", "small.yaml", "--jobs", "1", "--watch"]

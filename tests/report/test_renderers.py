@@ -84,13 +84,21 @@ def test_markup_in_a_title_is_shown_as_it_stands() -> None:
     assert render(draw_map(Analysis(diagram)), "svg").count(b"<script") == 0
 
 
+@pytest.mark.deep
 def test_wide_grids_are_shown_by_blocks_within_the_width() -> None:
     out = text_of(Diagram.of(grid(wendel_rows(n=range(10, 310), d=range(5, 65), replicates=1))), width=80)
     assert max(map(len, out.splitlines())) <= 80
     assert "each character stands for" in out
 
 
-@pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+KINDS = [
+    ("png", b"\x89PNG"),
+    pytest.param("svg", b"<?xml", marks=pytest.mark.deep),
+    pytest.param("pdf", b"%PDF", marks=pytest.mark.deep),
+]
+
+
+@pytest.mark.parametrize(("kind", "magic"), KINDS)
 def test_pictures_are_the_same_bytes_each_time(kind: str, magic: bytes) -> None:
     diagram = Diagram.of(grid(fail(wendel_rows(ensemble=["gaussian", "haar"]), slice(0, 7))))
     first, second = (render(draw_map(Analysis(diagram)), kind) for _ in range(2))
@@ -136,6 +144,7 @@ def test_distances_state_the_limits_of_their_log_scale() -> None:
     assert {"10\N{MINUS SIGN}6", "10\N{MINUS SIGN}4", "0.01", "1"} <= set(words)
 
 
+@pytest.mark.deep
 def test_pyplot_is_left_alone(tmp_path: Path) -> None:
     program = "import sys, recovery.report.figures; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=tmp_path).returncode == 0

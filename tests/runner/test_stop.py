@@ -43,7 +43,9 @@ def test_a_fault_while_held_leaves_it_interruptible() -> None:
             signal.raise_signal(signal.SIGTERM)
 
 
-@pytest.mark.parametrize("milliseconds", [1, 150, 300, 600, 1000])
+@pytest.mark.parametrize(
+    "milliseconds", [300, *(pytest.param(time, marks=pytest.mark.deep) for time in (1, 150, 600, 1000))]
+)
 def test_a_time_budget_that_ends_while_modules_load_is_75(tmp_path: Path, milliseconds: int) -> None:
     config = write_config(tmp_path, method={"seconds": 1.0})
     process = start(config, "--out", tmp_path / "out", "--jobs", 1, "--max-time", milliseconds / 1000)
@@ -93,7 +95,12 @@ with Stop() as stop:
     assert (done.returncode, done.stdout) == (75, "stored\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP])
+OTHERS = (signal.SIGINT, signal.SIGUSR1, signal.SIGHUP)
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.deep) for number in OTHERS)]
+)
 def test_a_signal_before_the_first_row_is_75(tmp_path: Path, number: signal.Signals) -> None:
     config = write_config(tmp_path, method={"seconds": 1.0})
     process = start(config, "--out", tmp_path / "out", "--jobs", 1)
@@ -120,7 +127,12 @@ main()
 """
 
 
-@pytest.mark.parametrize("name", ["recovery.cli.main", "click", "recovery.cli.sweep", "recovery.runner.stop", "numpy"])
+MODULES = ("recovery.cli.main", "click", "recovery.runner.stop", "numpy")
+
+
+@pytest.mark.parametrize(
+    "name", ["recovery.cli.sweep", *(pytest.param(name, marks=pytest.mark.deep) for name in MODULES)]
+)
 def test_an_interrupt_while_modules_load_is_75(tmp_path: Path, name: str) -> None:
     config = write_config(tmp_path)
     command = [sys.executable, "-c", INTERRUPTED, name, "sweep", str(config), "--out", str(tmp_path / "out")]

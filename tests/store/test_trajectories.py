@@ -115,6 +115,7 @@ for i in range(first, first + 10_000):
 """Writes records, says so of each, and compacts, until it is killed."""
 
 
+@pytest.mark.deep
 def test_a_kill_at_any_moment_of_compaction_loses_no_record(tmp_path: Path) -> None:
     stored, rng, written = folder(tmp_path), random.Random(3), []
     for kill in range(6):

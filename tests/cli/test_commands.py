@@ -1,0 +1,64 @@
+"""Each command once, in a process of its own, as a shell starts it; other tests call them in their own process."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recovery.cli.main import COMMANDS
+from recovery.store import read
+
+SWEEP = ["sweep", "quickstart", "--set", "axes.n=[10, 40]", "--set", "axes.d=[5, 10]", "--set", "replicates=2"]
+RUNS: dict[str, tuple[list[str], str]] = {
+    "bundle": (["bundle", "grid", "--out", "grid.zip"], "grid.zip"),
+    "check": (["check", "quickstart"], "trials   320"),
+    "compact": (["compact", "grid"], "grid"),
+    "compare": (["compare", "grid", "other"], "recovered"),
+    "configs": (["configs"], "p1-fig06"),
+    "inspect": (["inspect", "matrix.csv"], "[(31)]"),
+    "replay": (["replay", "grid", "TRIAL"], "the same"),
+    "reproduce": (["reproduce", "p2-fig01", "--dry-run", "--out", "papers"], "p2-fig01"),
+    "report": (["report", "grid", "--format", "terminal"], "fraction recovered: 0"),
+    "schema": (["schema"], '"$schema"'),
+    "select": (["select", "table.csv", "--target", "y", "--splits", "2", "--no-baselines"], "chosen: "),
+    "status": (["status", "grid"], "8 of 8 trials stored, 0 missing"),
+    "submit": (["submit", "quickstart", "--array", "2", "--out", "submitted"], "sbatch"),
+    "sweep": ([*SWEEP, "--out", "third"], "8 of 8 trials stored (8 run now)"),
+    "verify": (["verify", "grid", "--sample", "1"], "1 of 8 rows replayed"),
+}
+"""A command -> how it is called, and what it then says."""
+
+
+def recover(folder: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "recovery.cli", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("commands")
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.standard_normal((12, 2)), columns=["a", "b"]).to_csv(folder / "matrix.csv", index=False)
+    table = pd.DataFrame(rng.standard_normal((40, 2)), columns=["a", "b"])
+    table.assign(y=3 * table["a"]).to_csv(folder / "table.csv", index=False)
+    recover(folder, *SWEEP, "--out", "grid", "--jobs", "1")
+    shutil.copytree(folder / "grid", folder / "other")
+    return folder
+
+
+def test_every_command_is_tried() -> None:
+    assert RUNS.keys() == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_command_runs_in_a_process_of_its_own(folder: Path, name: str) -> None:
+    arguments, said = RUNS[name]
+    trial = read(folder / "grid").frame["trial_id"].iloc[0]
+    assert said in recover(folder, *(trial if word == "TRIAL" else word for word in arguments))
