@@ -92,14 +92,8 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> int:
 
 def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> int:
     """Print which verdicts are proved; returns how many are not."""
+    from recovery.extras.rigorous import check, summary, write
     from recovery.runner.replay import stored_rows
-
-    try:
-        from recovery.extras.rigorous import check, summary, write
-    except ModuleNotFoundError as error:
-        if error.name != "flint":
-            raise
-        raise click.ClickException("--rigorous needs python-flint: pip install 'recover[rigorous]'") from error
 
     stored = stored_rows(grid, chosen)
     checked = []

@@ -135,12 +135,10 @@ def select_variables(
 ) -> SelectionReport:
     """Read a table and study it; each split fits `rows` rows, or 80 %.
 
-    Raises `DataError` for the table, `ParameterError` for a missing extra or too many rows.
+    Raises `DataError` for the table, `ParameterError` for too many rows.
     """
     names: tuple[SelectorName, ...] = ("network", *(BASELINES if baselines else ()))
     selectors = [Selector(name, cutoff=cutoff, count=count) for name in names]
-    for selector in selectors:
-        selector.check()
     table = read_table(data, target, keep, drop)
     if count is not None and count > len(table.names):
         raise ParameterError(f"--count {count} is more than the {len(table.names)} columns that there are")

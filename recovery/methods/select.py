@@ -86,7 +86,7 @@ class Select:
             raise ParameterError("`count` (a number, or planted) goes with cutoff: count, and only with it")
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse planted models without a known support, and a missing extra. Raises `ParameterError`."""
+        """Refuse planted models without a known support. Raises `ParameterError`."""
         support = _support(setting)
         planted = None if support is None else int(support.sum())
         if isinstance(setting.ensemble, File):
@@ -94,7 +94,6 @@ class Select:
         if isinstance(self.count, int) and self.count > setting.d:
             known = "" if planted is None else f" ({planted} planted)"
             raise ParameterError(f"count = {self.count} is more than d = {setting.d} variables{known}")
-        self._selector(planted).check()
 
     def _check_file(self, setting: Setting, planted: int | None) -> None:
         assert isinstance(setting.ensemble, File)

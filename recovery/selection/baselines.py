@@ -1,4 +1,4 @@
-"""The baselines of P3, section 4: scikit-learn's models (extra `selection`), their importances and predictions.
+"""The baselines of P3, section 4: scikit-learn's models, their importances and predictions.
 
 Linear models are chosen by cross-validation over five shuffled parts; their importances are |coefficient|. Trees have
 scikit-learn's defaults and their own importances (impurity). P3 says no more of them.

@@ -1,6 +1,6 @@
 """Which importances are large: the cut between variables that matter and the others (P3, section 3.4).
 
-The clusterings are scikit-learn's (extra `selection`). An importance of zero is never chosen.
+The clusterings are scikit-learn's. An importance of zero is never chosen.
 """
 
 from collections.abc import Callable

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from typing import Literal
 
 import numpy as np
 
-from recovery.errors import DataError, ParameterError
+from recovery.errors import DataError
 from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.baselines import fit_baseline
-from recovery.selection.cutoffs import CLUSTERINGS, Cutoff, cut
+from recovery.selection.cutoffs import Cutoff, cut
 from recovery.selection.grid import HyperparameterGrid, Shrinkage, choose
 from recovery.types import Array, Index, Mask, Rng
 
@@ -83,17 +82,6 @@ class Selector:
     count: int | None = None
     standardize: bool = True
 
-    def check(self) -> None:
-        """Raises `ParameterError` where scikit-learn is needed and missing."""
-        for purpose, needed in (
-            (f"selector: {self.name}", self.name != "network"),
-            (f"cutoff: {self.cutoff}", self.cutoff in CLUSTERINGS),
-        ):
-            if needed and find_spec("sklearn") is None:
-                raise ParameterError(
-                    f"{purpose} needs scikit-learn, which is not installed: pip install 'recover[selection]'"
-                )
-
     def __call__(self, rng: Rng, X: Array, y: Array, groups: Index | None = None) -> Selection:
         """Select among the columns of X (n, p) by y (n,). Raises `DataError` for what cannot be fitted.
 
@@ -101,7 +89,6 @@ class Selector:
         """
         if self.cutoff == "shadow":
             return self._among_shadows(rng, X, y, np.arange(X.shape[1]) if groups is None else groups)
-        self.check()
         if not (np.isfinite(X).all() and np.isfinite(y).all()):
             raise DataError("X or y contains NaN or infinity; selection needs finite numbers")
         if np.ptp(y) == 0:

@@ -11,7 +11,6 @@ from recovery.instances.sparse import SparseLinear, SparseNetwork
 from recovery.methods.columns import checked
 from recovery.methods.select import Select
 from recovery.programs.architecture import RELU
-from recovery.selection import selectors
 
 SMALL = {"penalties": (0.1, 0.02), "rates": (0.02,), "neurons": (10,), "epochs": (200, 400)}
 LINEAR = Setting(120, 10, Standard(), SparseLinear(), noise=0.5, noise_scale="unit")
@@ -66,7 +65,7 @@ def test_a_trial_is_a_function_of_its_instance():
     assert method(instance, RELU) == method(instance, RELU)
 
 
-def test_what_cannot_be_measured_is_refused_before_anything_runs(monkeypatch):
+def test_what_cannot_be_measured_is_refused_before_anything_runs():
     with pytest.raises(ParameterError, match="known support"):
         Select().check(Setting(20, 5, planted=Linear()), RELU)
     with pytest.raises(ParameterError, match="d = 4 is too small"):
@@ -77,6 +76,3 @@ def test_what_cannot_be_measured_is_refused_before_anything_runs(monkeypatch):
         Select(count=3)
     with pytest.raises(ParameterError, match="goes with cutoff: count"):
         Select(cutoff="count")
-    monkeypatch.setattr(selectors, "find_spec", lambda name: None)
-    with pytest.raises(ParameterError, match=r"recover\[selection\]"):
-        Select().check(LINEAR, RELU)

@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import binomtest
 
 from recovery.errors import DataError, ParameterError
-from recovery.selection import selectors
 from recovery.selection.cutoffs import cut
 from recovery.selection.grid import HyperparameterGrid, choose
 from recovery.selection.selectors import Selector
@@ -182,14 +181,6 @@ def test_counts_and_zeros():
 def test_equal_importances_cannot_be_separated(cutoff):
     assert not cut(np.zeros(4), cutoff, rng()).any()
     assert cut(np.ones(4), cutoff, rng()).all()
-
-
-def test_a_missing_extra_is_said_before_anything_runs(monkeypatch):
-    monkeypatch.setattr(selectors, "find_spec", lambda name: None)
-    for selector in (Selector("lasso", cutoff="none"), Selector("network"), Selector("forest", cutoff="none")):
-        with pytest.raises(ParameterError, match=r"pip install 'recover\[selection\]'"):
-            selector.check()
-    Selector("network", cutoff="none").check()
 
 
 @pytest.mark.parametrize("name", NAMES)
