@@ -34,7 +34,8 @@ from recovery.user import is_user_name, resolve, user_names
 class Built:
     """A validated component: the value, its `tag` if it is one of a union, and plain data.
 
-    `resolved` has every field; `identity` has those that trial ids depend on, and `text` is its canonical JSON.
+    `resolved` has every field; `identity` has those that trial ids depend on, and `text` is its canonical JSON. A field
+    that came after ids were given out has the metadata `later`, and at its default is no part of an id or a document.
     """
 
     value: Any
@@ -42,6 +43,15 @@ class Built:
     resolved: Any
     identity: Any
     text: str
+
+    @property
+    def stored(self) -> Any:
+        """What a document has of it: no digest of a file, and where the file lies."""
+        if not isinstance(self.resolved, dict):
+            return self.resolved
+        return {
+            key: item for key, item in self.resolved.items() if key == "path" or key in {*self.identity} - {"digest"}
+        }
 
     @cached_property
     def own(self) -> frozenset[str]:
@@ -290,5 +300,9 @@ def _built(value: Any, tag: str | None, head: dict[str, Any]) -> Built:
     # through JSON, so that tuples are lists here as they are in a stored document
     resolved = {**head, **json.loads(json.dumps(asdict(value)))}
     # a file is known by its content: where it lies is no part of a trial's identity
-    identity = {key: item for key, item in resolved.items() if key != "path"} if _is_file(type(value)) else resolved
+    unsaid = {"path"} if _is_file(type(value)) else set()
+    unsaid |= {
+        one.name for one in fields(value) if one.metadata.get("later") and getattr(value, one.name) == one.default
+    }
+    identity = {key: item for key, item in resolved.items() if key not in unsaid} if unsaid else resolved
     return Built(value, tag, resolved, identity, canonical_json(identity))

@@ -241,9 +241,7 @@ def _document(
         if name not in reached and part is not None:
             if is_left_out(name, part):
                 continue
-            document[name] = part.resolved
-            if isinstance(part.resolved, dict):
-                document[name] = {key: value for key, value in part.resolved.items() if key != "digest"}
+            document[name] = part.stored
         elif name in tree.value or name in DEFAULTS:
             document[name] = copy.deepcopy(tree.value.get(name, DEFAULTS.get(name)))
     for name in ("axes", "claims", "report"):

@@ -56,7 +56,7 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
     if verdict not in ATTEMPTS:
         return Verified(False, "undecided: there is no verdict")
     instance = with_searched_patterns(instance, architecture, method.program, None)
-    case = _Case(instance, PlantedProgram.of(instance, architecture, method.program))
+    case = _Case(instance, PlantedProgram.of(instance, architecture, method.program, confinement=method.confinement))
     error, reason = None, ""
     try:
         error = Balls(case.model).label_error(instance.signal)

@@ -2,7 +2,7 @@
 planted."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -31,6 +31,7 @@ from recovery.solvers.table import find_solver, solve_exact
 from recovery.types import Array, Mask, Scalar
 
 ProgramKind = Literal["gated", "exact"]
+Confinement = Literal["row_space", "none"]
 PROGRAMS: dict[str, type[Program]] = {program.kind: program for program in (GatedProgram, ExactProgram)}
 """Kind -> program."""
 
@@ -69,12 +70,23 @@ class PlantedProgram:
 
     @classmethod
     def of(
-        cls, instance: Instance, architecture: Architecture, kind: str, beta: float | None = None
+        cls,
+        instance: Instance,
+        architecture: Architecture,
+        kind: str,
+        beta: float | None = None,
+        confinement: Confinement = "row_space",
     ) -> "PlantedProgram":
-        """Raises `ParameterError` for an architecture that does not declare programs of this kind."""
+        """Raises `ParameterError` for an architecture that does not declare programs of this kind.
+
+        Searched and exhaustive patterns stand for all of P1's (5), over which confined neurons are no fewer: there, and
+        in gated programs, nothing is confined.
+        """
         program = PROGRAMS[kind]
         architecture.require(program.kind)
         groups = architecture.groups(instance.X, instance.patterns)
+        if program.has_cones and confinement == "row_space" and instance.setting.patterns.kind == "sampled":
+            groups = replace(groups, confined=groups.orthonormal)
         return cls(instance, architecture, program(groups, instance.y, beta))
 
     @cached_property

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from recovery.methods.method import CertificateKind, Verdict
-from recovery.programs.certificate import RESIDUAL_TOLERANCE, Certificate, certify, relative
+from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE, Certificate, certify, relative
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.programs.uniqueness import Candidate, Examined, examine_dual, planted_candidate, proves_not_optimal
@@ -21,8 +21,8 @@ from recovery.solvers.dual_search import search_dual
 from recovery.types import Array, Index
 
 SEARCH_THRESHOLDS = (1.0 - 1e-3, 1.0 - 1e-6)
-NOT_PLANTED = "the planted weights do not have the labels"
-"""Why a verdict is open where labels are edited, or rounded too far to be those of the planted weights."""
+NOT_PLANTED = "the planted weights are no weights of the program that have the labels"
+"""Why a verdict is open: labels are edited, or rounded too far, or a confined program has no such neuron."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,12 @@ class Ladder:
 
     @cached_property
     def feasible(self) -> bool:
-        """||F(W*) - y|| <= RESIDUAL_TOLERANCE ||y||, uneven rows each by its own norm: W* interpolates at all."""
+        """||F(W*) - y|| <= RESIDUAL_TOLERANCE ||y||, uneven rows each by its own norm: W* interpolates at all.
+
+        Not where confinement shuts a planted neuron out: its weights are then those nearest to it, outside their cone.
+        """
+        if self.program.cone_violation(self.planted) > CONE_TOLERANCE:
+            return False
         scales = self.program.groups.scales
         residual = float(np.linalg.norm(self.program.residual(self.planted) / scales))
         return relative(residual, float(np.linalg.norm(self.program.y / scales))) <= RESIDUAL_TOLERANCE
@@ -140,7 +145,7 @@ class Ladder:
         if program is not self.program:
             optimum = optimum.unbalanced(self.program.groups.scales)
         proof = certify(self.program, optimum)
-        return proof if proof.primal_residual <= RESIDUAL_TOLERANCE else None
+        return proof if proof.feasible else None
 
     def _candidate(self, program: Program) -> Candidate | None:
         """None where two planted neurons of opposite signs share a group."""

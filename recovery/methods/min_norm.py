@@ -5,14 +5,14 @@ rung decided.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
-from recovery.methods.convex import PlantedProgram, ProgramKind, solve_cost
+from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind, solve_cost
 from recovery.methods.ladder import Decision
 from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable
@@ -33,6 +33,8 @@ class MinNorm:
     program: `gated`, the interpolation problem of the gated network; `exact`, that of the network itself.
     solver: `auto` decides before it solves; `newton`, or a conic solver of cvxpy, always solves.
     distances: solve, although the verdict is proved, for the distances of a trial that does not recover.
+    confinement: of neurons normalised after the ReLU, in exact programs over sampled patterns: `row_space` keeps those
+    of pattern D_j in the row space of D_j X, as (16) does; `none` lets them be any that have the pattern.
     """
 
     columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "isometry_value")
@@ -40,6 +42,7 @@ class MinNorm:
     program: ProgramKind = "gated"
     solver: str = "auto"
     distances: bool = False
+    confinement: Confinement = field(default="row_space", metadata={"later": True})
 
     def __post_init__(self) -> None:
         find_solver(self.solver, self.program)
@@ -64,7 +67,7 @@ class MinNorm:
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
         instance = with_searched_patterns(instance, architecture, self.program, None)
-        problem = PlantedProgram.of(instance, architecture, self.program)
+        problem = PlantedProgram.of(instance, architecture, self.program, confinement=self.confinement)
         row, weights = self._measure(problem)
         return row.recording(_network(problem, weights)) if self.distances else row
 

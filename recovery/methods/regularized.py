@@ -1,13 +1,13 @@
 """Regularised training as its convex program, and whether exactly the planted groups are active in its optimum."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Gt
 
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
-from recovery.methods.convex import PlantedProgram, ProgramKind, solve_cost
+from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind, solve_cost
 from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable
 from recovery.methods.searched import with_searched_patterns
@@ -22,6 +22,8 @@ class Regularized:
 
     scaling: `half` is the program above, to which training with weight decay beta is equivalent (P1, (9));
     `printed` leaves out the 1/2, as P1 prints (27), (28), (211), (212): it is the program above at beta / 2.
+    confinement: of neurons normalised after the ReLU, in exact programs over sampled patterns: `row_space` keeps those
+    of pattern D_j in the row space of D_j X, as (16) does; `none` lets them be any that have the pattern.
     """
 
     columns: ClassVar[Columns] = SOLVED | select("verdict", "reason", "support_recovered")
@@ -30,6 +32,7 @@ class Regularized:
     program: ProgramKind = "gated"
     solver: str = "auto"
     scaling: Literal["half", "printed"] = "half"
+    confinement: Confinement = field(default="row_space", metadata={"later": True})
 
     def __post_init__(self) -> None:
         find_solver(self.solver, self.program)
@@ -50,7 +53,7 @@ class Regularized:
         self.check(instance.setting, architecture)
         beta = self.beta if self.scaling == "half" else self.beta / 2
         instance = with_searched_patterns(instance, architecture, self.program, beta)
-        problem = PlantedProgram.of(instance, architecture, self.program, beta)
+        problem = PlantedProgram.of(instance, architecture, self.program, beta, self.confinement)
         solution, certificate = problem.solve(self.solver)
         row = problem.optimal(problem.measure(problem.drawn(), solution, certificate), solution, certificate)
         if not certificate.proves_optimal:

@@ -5,7 +5,9 @@ the base B) the neuron (B v)_+ has pattern D_g exactly where (2 D_g - I) B v >= 
     min sum_{g, sigma} ||v_{g,sigma}||_g   s.t.  sum sigma D_g B v_{g,sigma} = y,  (2 D_g - I) B v_{g,sigma} >= 0,
 with ||v||_g = ||v||, or ||D_g B v|| under `relu_norm`; the skip connection has one copy and no cone. Source: P1, (6),
 (11), (14), (16), (25), (211), (212). Where D_g X has less than full rank, (16) also confines v to the row space of
-D_g X: that shuts out neurons (a planted one, for n < 2d), is no restriction when all patterns are in, and is left out.
+D_g X, v = T_g w with the group weights w: that is `groups.confined`. It shuts out neurons (a planted one, for n < 2d);
+over all patterns of (5) it is no restriction: move v along what D_g X does not see until enough rows are at zero, and
+it is in a pattern of full rank with the same outputs.
 """
 
 from dataclasses import dataclass
@@ -55,8 +57,14 @@ class ExactProgram(Program):
         groups, one = self.groups, np.array([k])
         g, S = int(self.group(one)[0]), self.orientation(one)[0]
         operator = float(self.sign(one)[0]) * groups.D[:, g, None] * groups.base
+        cone = S[:, None] * groups.base if S.any() else None
+        if groups.shut[g]:
+            assert groups.transforms is not None
+            assert cone is not None
+            lift = groups.transforms[g][:, groups.dimensions(np.array([g]))[0]]
+            return Row(np.arange(lift.shape[1]), operator @ lift, None, cone @ lift, lift)
         norm = None if self.factors is None else self.factors[g]
-        return Row(np.arange(groups.rank), operator, norm, S[:, None] * groups.base if S.any() else None)
+        return Row(np.arange(groups.rank), operator, norm, cone)
 
     def group(self, chosen: Index) -> Index:
         """The group of each signed group."""
@@ -123,7 +131,7 @@ class ExactProgram(Program):
     def cone_violation(self, V: Array) -> float:
         """The largest -(2 D_g - I) B v over rows and signed groups, relative to max ||v|| and to max ||row of B||.
 
-        Where rows are uneven, each is relative to its own norm.
+        Where rows are uneven, each is relative to its own norm. Of confined groups also how far v is from T_g F_g v.
         """
         active = np.flatnonzero(V.any(axis=1))
         if not len(active):
@@ -131,7 +139,14 @@ class ExactProgram(Program):
         scales = self.groups.scales
         slack = self.orientation(active) * (V[active] @ self.groups.base.T) / scales
         size = (np.linalg.norm(self.groups.base, axis=1) / scales).max() * np.linalg.norm(V[active], axis=1).max()
-        return max(0.0, -float(slack.min()) / max(float(size), np.finfo(float).tiny))
+        outside = max(0.0, -float(slack.min()) / max(float(size), np.finfo(float).tiny))
+        own = self.group(active)
+        shut = np.flatnonzero(self.groups.shut[own])
+        if not len(shut):
+            return outside
+        v = V[active[shut]]
+        astray = v - self.groups.base_weights(self.coordinates(v, active[shut]), own[shut])
+        return max(outside, float(np.linalg.norm(astray, axis=1).max() / np.linalg.norm(V[active], axis=1).max()))
 
     def pulls(self, lam: Array, chosen: Index) -> Array:
         """sigma B^T D_g lam: the slope of y.lam along the base weights of the chosen signed groups, (k, r)."""
@@ -151,7 +166,7 @@ class ExactProgram(Program):
         q = self.groups.group_pulls(b, own)
         result = np.linalg.norm(q, axis=1)
         partial = np.flatnonzero(~self.groups.dimensions(own).all(axis=1))
-        if len(partial):
+        if len(partial) and not self.groups.confined:
             assert self.factors is not None
             unseen = b[partial] - np.matmul(q[partial, None, :], self.factors[own[partial]])[:, 0]
             result[partial] += np.linalg.norm(unseen, axis=1)
@@ -195,7 +210,9 @@ class ExactProgram(Program):
         return self.sign(np.arange(self.size))
 
     def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
-        return g + (0 if sign > 0 else self.groups.count), self.groups.coordinates @ w
+        groups = self.groups
+        v = groups.base_weights(groups.neuron(g, w, F)[None], np.array([g]))[0] if groups.shut[g] else None
+        return g + (0 if sign > 0 else groups.count), groups.coordinates @ w if v is None else v
 
     def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
         """Bounds on the projections ||P_K(sigma A_g^T lam)||, exact where the gated norm does not settle them."""

@@ -6,14 +6,14 @@ Every architecture is A_g = D_g B T_g: a base matrix B (n, r), a diagonal D_g th
 two matrix products of size n x r x p. Source: P1, (11)-(17), (24).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.programs.orthonormal import UNEVEN, orthonormal_transforms
+from recovery.programs.orthonormal import UNEVEN, confined_transforms, orthonormal_transforms
 from recovery.programs.projection_norms import projection_norms
 from recovery.types import Array, Index, Mask
 
@@ -29,7 +29,8 @@ class Groups:
     base: B (n, r). patterns: (n, p) boolean. coordinates: (r, d), a weight w in R^d on the data enters B as
     coordinates @ w. linear: group 0 is the skip connection, whose pattern is all ones. orthonormal: T_g makes the
     columns of A_g orthonormal (B must have orthonormal columns, and slope be 0). slope: of the activation where its
-    argument is negative. Raises `ParameterError` for shapes that do not fit.
+    argument is negative. confined: whether orthonormal groups hold only neurons in the row space of D_g X, as P1's (16)
+    does; it matters to exact programs alone. Raises `ParameterError` for shapes that do not fit.
     """
 
     base: Array
@@ -38,6 +39,7 @@ class Groups:
     linear: bool = False
     orthonormal: bool = False
     slope: float = 0.0
+    confined: bool = False
 
     def __post_init__(self) -> None:
         (n, r), shape = self.base.shape, self.patterns.shape
@@ -85,7 +87,10 @@ class Groups:
     @cached_property
     def transforms(self) -> Array | None:
         """T (p, r, r); zero columns stand for what a group of lower rank does not have. None for identities."""
-        return orthonormal_transforms(self.base, self.patterns) if self.orthonormal else None
+        if not self.orthonormal:
+            return None
+        T = orthonormal_transforms(self.base, self.patterns)
+        return confined_transforms(T, self.base, self.patterns, self.coordinates) if self.confined else T
 
     @cached_property
     def _transformed(self) -> "Transformed | None":
@@ -123,7 +128,7 @@ class Groups:
         """These operators less some; the skip connection stays if there is one."""
         kept = kept.copy()
         kept[: int(self.linear)] = True
-        groups = Groups(self.base, self.patterns[:, kept], self.coordinates, self.linear, self.orthonormal, self.slope)
+        groups = replace(self, patterns=self.patterns[:, kept])
         groups.__dict__["base_gram"] = self.base_gram
         if "transforms" in self.__dict__ and self._transformed is not None:
             some = self._transformed.among(kept)
@@ -235,6 +240,14 @@ class Groups:
             return np.ones((len(chosen), self.rank), dtype=np.bool_)
         seen: Mask = self._seen[chosen]
         return seen
+
+    @cached_property
+    def shut(self) -> Mask:
+        """Which groups hold fewer neurons than have their pattern, (p,): confined ones of less than full rank."""
+        if not self.confined or not self.orthonormal:
+            return np.zeros(self.count, dtype=np.bool_)
+        partial: Mask = np.asarray(~self.dimensions(np.arange(self.count)).all(axis=1))
+        return partial
 
     def duplicates_of(self, g: int) -> Index:
         """Other groups whose operator is that of g: equal patterns, the skip connection counting as all ones."""

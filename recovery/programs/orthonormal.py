@@ -89,6 +89,22 @@ def orthonormal_transforms(U: Array, patterns: Mask) -> Array:
     return T
 
 
+def confined_transforms(T: Array, U: Array, patterns: Mask, coordinates: Array) -> Array:
+    """T with base weights T_j w = U^T X u, u in the row space of D_j X: V_j S_j^{-1} of P1, (16), in the same basis.
+
+    coordinates: U^T X (r, d). Any other right inverse of D_j U differs by base weights N that D_j U does not see; u has
+    none of them exactly where N^T (U^T X X^T U)^{-1} T_j w = 0, the normal equations of least squares.
+    """
+    result, back = T.copy(), np.linalg.pinv(coordinates)
+    columns = np.any(T, axis=1)
+    for j in np.flatnonzero(~np.all(columns, axis=1)):
+        seen = columns[j]
+        N = np.linalg.svd(U[patterns[:, j]], full_matrices=True)[2][int(seen.sum()) :].T
+        part = T[j][:, seen]
+        result[j][:, seen] = part - N @ np.linalg.lstsq(back @ N, back @ part, rcond=None)[0]
+    return result
+
+
 def _of_rows(rows: Array) -> Array:
     """T (r, rank) of the rows (m, r) of one pattern, the columns of rows @ T being orthonormal."""
     m, r = rows.shape

@@ -23,13 +23,14 @@ class Row:
     """One row w of W written out: its part of F is operator @ w, its norm ||norm @ w||, and cone @ w >= 0.
 
     places: the coordinates of the row that exist; operator (n, m), norm (q, m) and cone (n, m) are about these m. None
-    for the identity, and for no cone.
+    for the identity, and for no cone. lift (r, m): the row of W is lift @ w; None where w is its `places`.
     """
 
     places: Index
     operator: Array
     norm: Array | None = None
     cone: Array | None = None
+    lift: Array | None = None
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,8 @@ def cone_point(groups: Groups, g: int, w: Array, orientation: Array) -> Array | 
 
 
 def _unseen(groups: Groups, g: int) -> Array:
-    """An orthonormal basis of the base weights with D_g B v = 0, (r, m)."""
-    if groups.transforms is None:
+    """An orthonormal basis of the base weights with D_g B v = 0 that a neuron of the group may have, (r, m)."""
+    if groups.transforms is None or groups.confined:
         return np.empty((groups.rank, 0))
     rows = groups.base[groups.patterns[:, g]]
     _, s, Vt = np.linalg.svd(rows, full_matrices=True)

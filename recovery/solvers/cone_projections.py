@@ -120,6 +120,8 @@ def _frames(program: ExactProgram) -> Array | None:
     if groups.transforms is None:
         return None
     frames = groups.transforms.copy()
+    if groups.confined:  # columns of zeros stay: no weight and no row has these coordinates
+        return frames
     for g in np.flatnonzero(~groups.dimensions(np.arange(groups.count)).all(axis=1)):
         seen = groups.dimensions(np.array([g]))[0]
         Q = np.linalg.qr(frames[g][:, seen], mode="complete")[0]

@@ -19,6 +19,7 @@ from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.solvers.centres import Centres, find_centres
 from recovery.solvers.cone_newton import ConeNewton
+from recovery.solvers.conic import solve_conic
 from recovery.solvers.interior import InteriorPoint
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.polish import ACTIVE, Vicinity, polish, widened
@@ -67,13 +68,16 @@ def solve_cones(
     """
     groups = program.groups
     rows = ROWS if groups.linear else min(WITHOUT_SKIP, FROM + EACH * groups.rank)
-    projects = not central and groups.n <= rows * groups.rank
+    shut = bool(groups.shut.any())  # the interior point and the polish move all of a group's base weights
+    projects = shut or (not central and groups.n <= rows * groups.rank)
     rough = solve_newton(program.gated, tolerance=BEGUN) if projects and start is None else None
     if rough is not None and rough.outcome is Outcome.SOLVED and leaves_cones(program, rough.W):
         found = _projected(program, rough, tolerance)
         if found is not None:
             return found
         projects = False
+        if shut:
+            return solve_conic(program, "CLARABEL")
     if rough is not None and rough.outcome is Outcome.INFEASIBLE:
         start = rough
     gated = solve_newton(program.gated, rough) if start is None else start
@@ -84,6 +88,8 @@ def solve_cones(
     if relaxed is not None and gated.outcome in (Outcome.SOLVED, Outcome.INFEASIBLE):
         return relaxed
     found = _projected(program, gated, tolerance) if projects else None
+    if found is None and shut:
+        found = solve_conic(program, "CLARABEL")
     if found is None:
         descent = _Descent(program, gated)
         found = descent.narrowed(tolerance)
@@ -128,6 +134,8 @@ def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solu
     if found is None:
         return None
     error = certify(program, found).error
+    if program.groups.shut.any():
+        return found if error <= tolerance else None
     multipliers = np.zeros((program.size, program.groups.n))
     multipliers[found.multipliers.chosen] = found.multipliers.values
     better, error = _polished(program, [(newton.vicinity(), 0.0)], found, error, multipliers)

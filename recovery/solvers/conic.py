@@ -71,7 +71,10 @@ def solve_conic(
     W, lam = np.zeros((program.size, program.groups.rank)), np.zeros(program.groups.n)
     if w.value is not None:
         for k, row, (a, b) in zip(members, rows, pairwise(ends), strict=True):
-            W[k, row.places] = w.value[a:b]
+            if row.lift is None:
+                W[k, row.places] = w.value[a:b]
+            else:
+                W[k] = row.lift @ w.value[a:b]
         lam = np.asarray(-problem.constraints[0].dual_value if program.interpolates else -program.residual(W))
     outcome = OUTCOMES.get(problem.status, Outcome.NUMERICAL_TROUBLE)
     none = Multipliers.none(program.groups.n)

@@ -226,3 +226,19 @@ def test_a_streams_seed_is_the_root_seed_with_a_hash_for_its_key(seed: int) -> N
     assert (found.generate_state(8) == expected.generate_state(8)).all()
     for child, other in zip(found.spawn(2), expected.spawn(2), strict=True):
         assert (child.generate_state(8) == other.generate_state(8)).all()
+
+
+def test_a_field_that_came_later_is_no_part_of_an_id_at_its_default() -> None:
+    method = {"kind": "regularized", "beta": 0.1, "program": "exact"}
+    before, said, other = (
+        load_fields(method={**method, **more}) for more in ({}, {"confinement": "row_space"}, {"confinement": "none"})
+    )
+    assert ids(before) == ids(said)
+    assert before.digest == said.digest
+    assert "confinement" not in before.document["method"]
+    assert ids(before).isdisjoint(ids(other))
+    assert from_document(other.document).cells[0].method.confinement == "none"  # type: ignore[attr-defined]
+    both = load_fields(method=method, axes={"method.confinement": ["row_space", "none"]})
+    assert [trial.id for trial in from_document(both.document).trials()] == [trial.id for trial in both.trials()]
+    assert [cell.coordinates["method.confinement"] for cell in both.cells] == ["row_space", "none"]
+    assert ids(both) == ids(before) | ids(other)

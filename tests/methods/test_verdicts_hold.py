@@ -11,6 +11,7 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Neurons, Relu
 from recovery.methods.isometry import Isometry
+from recovery.methods.ladder import NOT_PLANTED
 from recovery.methods.min_norm import UNSURE, MinNorm
 from recovery.programs.architecture import ARCHITECTURES, RELU
 
@@ -133,4 +134,4 @@ def test_labels_that_the_planted_weights_do_not_have():
     instance = draw(Setting(12, 3), np.random.default_rng(0))
     row = MinNorm()(replace(instance, y=instance.y + np.arange(12)), SKIP)
     assert (row["verdict"], row["recovered"]) == ("undecided", None)
-    assert row["reason"].startswith("the planted weights do not have the labels")
+    assert row["reason"].startswith(NOT_PLANTED)

@@ -1,0 +1,191 @@
+"""The optima of P1's programs, each written out in cvxpy as the paper prints it, on the same X, y and patterns."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from recovery.instances.draw import Instance, Setting, draw
+from recovery.instances.patterns import Patterns, unique_patterns
+from recovery.instances.planted import Linear, NormalizedRelu
+from recovery.methods.convex import PlantedProgram
+from recovery.methods.min_norm import MinNorm
+from recovery.methods.regularized import Regularized
+from recovery.programs.architecture import ARCHITECTURES
+from recovery.programs.certificate import certify
+from recovery.programs.exact import ExactProgram
+from recovery.solvers.table import find_solver, solve_exact
+from recovery.types import Array, Mask
+
+TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+INSTANCES = 20
+Blocks = list[tuple[Array, Array | None]]
+"""Each group's operator and the rows that are to be at least zero on both its copies; None for one copy without."""
+
+
+def _skip(X: Array, D: Mask, exact: bool) -> Blocks:
+    """(15) and (11): X W_0 + sum D_j X W_j, and with two copies in their cones."""
+    cones = [(2.0 * p - 1.0)[:, None] * X if exact else None for p in D.T]
+    return [(X, None), *((p[:, None] * X, cone) for p, cone in zip(D.T, cones, strict=True))]
+
+
+def _normalised(X: Array, D: Mask, exact: bool) -> Blocks:
+    """(17) and (16): U_j of the compact decomposition D_j X = U_j S_j V_j^T, and (2 D_j - I) X V_j S_j^{-1} w >= 0."""
+    blocks: Blocks = []
+    for p in D.T:
+        U, S, Vt = np.linalg.svd(p[:, None] * X, full_matrices=False)
+        r = int(np.linalg.matrix_rank(p[:, None] * X))
+        cone = (2.0 * p - 1.0)[:, None] * (X @ (Vt[:r].T / S[:r]))
+        blocks.append((U[:, :r], cone if exact else None))
+    return blocks
+
+
+def _optimum(blocks: Blocks, y: Array, beta: float | None) -> float:
+    """min sum ||w|| with the labels, or 1/2 ||fit - y||^2 + beta sum ||w||."""
+    fit, sizes, constraints = [], [], []
+    for A, cone in blocks:
+        copies = [cp.Variable(A.shape[1]) for _ in range(1 if cone is None else 2)]
+        fit.append(A @ (copies[0] if cone is None else copies[0] - copies[1]))
+        sizes += [cp.norm(w) for w in copies]
+        constraints += [cone @ w >= 0 for w in copies if cone is not None]
+    size, fitted = cp.sum(cp.hstack(sizes)), cp.sum(cp.vstack(fit), axis=0)
+    if beta is None:
+        problem = cp.Problem(cp.Minimize(size), [*constraints, fitted == y])
+    else:
+        problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(fitted - y) + beta * size), constraints)
+    problem.solve(solver="CLARABEL", **TIGHT)
+    return float(problem.value)
+
+
+PROGRAMS: dict[str, tuple[str, str, float | None, Callable[[Array, Mask, bool], Blocks]]] = {
+    "gated skip": ("relu_skip", "gated", None, _skip),
+    "exact skip": ("relu_skip", "exact", None, _skip),
+    "regularised": ("relu_skip", "exact", 0.02, _skip),
+    "gated norm": ("relu_norm", "gated", None, _normalised),
+    "exact norm": ("relu_norm", "exact", None, _normalised),
+    "exact norm, regularised": ("relu_norm", "exact", 0.02, _normalised),
+}
+
+
+def _instance(architecture: str, seed: int) -> Instance:
+    """Few rows a variable, where D_j X often has less than full rank; half of them with noise."""
+    n, d = [(6, 4), (8, 5), (9, 4), (12, 4), (7, 6)][seed % 5]
+    planted = Linear() if architecture == "relu_skip" else NormalizedRelu()
+    setting = Setting(n, d, planted=planted, noise=[0.0, 0.2][seed % 2], patterns=Patterns(count=14))
+    return draw(setting, np.random.default_rng(seed))
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_optima_are_those_of_the_printed_programs(name: str) -> None:
+    architecture, kind, beta, written = PROGRAMS[name]
+    shut, worst = 0, 0.0
+    for seed in range(INSTANCES):
+        instance = _instance(architecture, seed)
+        problem = PlantedProgram.of(instance, ARCHITECTURES[architecture], kind, beta)
+        shut += int(problem.program.groups.shut.sum())
+        certificate = problem.solve("auto")[1]
+        assert certificate.proves_optimal
+        theirs = _optimum(written(instance.X, instance.patterns, kind == "exact"), instance.y, beta)
+        worst = max(worst, abs(certificate.objective / theirs - 1.0))
+    assert worst <= 1e-7
+    assert (shut > 0) == name.startswith("exact norm")
+
+
+def _hostile(rng: np.random.Generator, kind: str) -> Array:
+    X = rng.standard_normal((9, 5))
+    if kind == "zero rows":
+        X[3] = X[7] = 0.0
+    if kind == "repeated rows":
+        X[3], X[5] = X[1], -X[2]
+    if kind == "nearly equal rows":
+        X[3] = X[1] * (1.0 + 1e-7)
+    if kind == "whole numbers":
+        X = rng.integers(-2, 3, size=X.shape).astype(float)
+    if kind == "dependent columns":
+        X[:, 4] = X[:, 0] - X[:, 1]
+    return X * (1e6 if kind == "another unit" else 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+@pytest.mark.parametrize(
+    "kind",
+    ["zero rows", "repeated rows", "nearly equal rows", "whole numbers", "dependent columns", "another unit"],
+)
+def test_confined_neurons_on_odd_data(kind: str) -> None:
+    rng = np.random.default_rng(36)
+    for _ in range(5):
+        X = _hostile(rng, kind)
+        D = unique_patterns(X, [X @ rng.standard_normal((5, 14)) >= 0])
+        y = np.maximum(X @ rng.standard_normal(5), 0) + 0.1 * np.abs(X).max() * rng.standard_normal(9)
+        y /= np.linalg.norm(y)
+        groups = replace(ARCHITECTURES["relu_norm"].groups(X, D), confined=True)
+        program = ExactProgram(groups, y, 0.05)
+        certificate = certify(program, solve_exact(program))
+        assert certificate.proves_optimal
+        assert certificate.objective == pytest.approx(_optimum(_normalised(X, D, True), y, 0.05), rel=1e-7)
+
+
+def test_a_confined_program_is_the_same_through_cvxpy_as_it_is_stored() -> None:
+    """`Row.lift`: the conic solvers take confined programs too."""
+    instance = _instance("relu_norm", 1)
+    program = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact", 0.02).program
+    assert program.groups.shut.any()
+    ours, theirs = (certify(program, find_solver(name, "exact")(program)) for name in ("auto", "CLARABEL"))
+    assert theirs.proves_optimal
+    assert ours.objective == pytest.approx(theirs.objective, rel=1e-6)
+
+
+def test_weights_outside_the_row_space_are_no_weights_of_a_confined_program() -> None:
+    instance = _instance("relu_norm", 5)
+    confined = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact", 0.02).program
+    wide = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact", 0.02, "none").program
+    assert confined.groups.shut.any()
+    found = solve_exact(wide)
+    assert wide.cone_violation(found.W) <= 1e-6
+    assert confined.cone_violation(found.W) > 1e-3
+
+
+def test_confinement_shuts_planted_neurons_out_where_rows_are_few() -> None:
+    """Then the planted weights are no optimum; the wider program has their cost."""
+    shut_out = 0
+    for seed in range(40):
+        instance = draw(Setting(14, 10, planted=NormalizedRelu()), np.random.default_rng(seed))
+        problem = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact")
+        row = MinNorm("exact")(instance, ARCHITECTURES["relu_norm"])
+        wide = MinNorm("exact", confinement="none")(instance, ARCHITECTURES["relu_norm"])
+        if problem.ladder.feasible:
+            assert row["verdict"] == wide["verdict"] or row["verdict"] == "recovered"
+        else:
+            shut_out += 1
+            assert row["verdict"] != "recovered"
+            assert row["objective"] >= wide["objective"] * (1 - 1e-8)
+            assert wide["objective"] <= 1.0 + 1e-8
+    assert shut_out >= 10
+
+
+def test_confinement_is_of_sampled_patterns_alone() -> None:
+    setting = Setting(8, 4, planted=NormalizedRelu(), noise=0.2, patterns=Patterns(kind="exhaustive"))
+    instance = draw(setting, np.random.default_rng(3))
+    printed, wide = (Regularized(0.05, "exact", confinement=each) for each in ("row_space", "none"))
+    norm = ARCHITECTURES["relu_norm"]
+    assert printed(instance, norm)["objective"] == wide(instance, norm)["objective"]
+
+
+def test_over_every_closed_pattern_confinement_changes_nothing() -> None:
+    """(5) has closed conditions: a pattern may have rows at zero that it counts as active."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((6, 2))
+    corners = np.array([[-x[1], x[0]] for x in X])
+    H = np.vstack([corners, -corners]).T
+    at_zero = np.abs(X @ H) < 1e-12
+    open_ = [X @ H + rng.choice([-1.0, 1.0]) * 1e-6 * (X @ rng.standard_normal((2, 12))) >= 0 for _ in range(20)]
+    closed = unique_patterns(X, [(X @ H > 0) | at_zero, ((X @ H > 0) & ~at_zero), *open_])
+    y = rng.standard_normal(6)
+    groups = ARCHITECTURES["relu_norm"].groups(X, closed)
+    wide, confined = (ExactProgram(replace(groups, confined=each), y, 0.05) for each in (False, True))
+    assert confined.groups.shut.any()
+    values = [certify(each, solve_exact(each)).objective for each in (wide, confined)]
+    assert values[0] == pytest.approx(values[1], rel=1e-8)
