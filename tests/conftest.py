@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from .needs import waiting
 
@@ -21,6 +22,12 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Function]) -> None:
     for item in items:
         if HEAVY.intersection(item.fixturenames):
             item.add_marker(pytest.mark.deep)
+
+
+def pytest_collection_finish() -> None:
+    """One BLAS thread in this process, as every worker of a sweep has: two that wait for a core spin and take thrice
+    the time. Processes that the tests start are left as they are. By now NumPy's and SciPy's libraries are loaded."""
+    threadpool_limits(1, user_api="blas")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
