@@ -1,0 +1,241 @@
+"""The largest value of a difference of convex functions over the ball, by branch and bound over cones, compiled.
+
+    f(u) = c.u + sum_i (x_i.u)_+ - sum_j (z_j.u)_+,        ||u|| <= 1,      rows x_i of `up`, z_j of `down`.
+
+The x_i have r coordinates, the first of all; the roots of the tree are the 2^r orthants {s_k u_k >= 0, k < r}. On one
+the first sum is at most the linear interpolation of its values at the axes s_k e_k, the smallest concave function above
+it; -(z.u)_+ is at most -a z.u for any a in [0, 1]. So any m_k >= 0 and a_j in [0, 1] bound f there by the norm of
+    z = c + sum_k (m_k + sum_i (x_i.s_k e_k)_+) s_k e_k - sum_j a_j z_j.
+Coordinate descent makes it small; wherever that stops is a bound. A node splits at a row x_i, into where it is active
+and where it is not: there it is linear, and y_i x_i with y_i >= 1, or y_i <= 0, takes its place in z. The z_j are never
+split: once no x_i is open the answer is exact, that of one cell of the x_i alone.
+"""
+
+import numpy as np
+
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.types import Array, Mask
+
+SWEEPS = 20
+"""Of coordinate descent over a cone."""
+CELL_SWEEPS = 500
+"""Over a cell; one that they leave open is handed back for an exact solver."""
+ENOUGH = 1e-3
+"""A sweep that shortens z by less, relative, is the last one over a cone."""
+
+_compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
+
+
+@_compiled
+def _value(up: Array, down: Array, c: Array, u: Array) -> float:
+    total = 0.0
+    for j in range(len(u)):
+        total += c[j] * u[j]
+    for i in range(len(up)):
+        s = 0.0
+        for j in range(len(u)):
+            s += up[i, j] * u[j]
+        total += max(s, 0.0)
+    for i in range(len(down)):
+        s = 0.0
+        for j in range(len(u)):
+            s += down[i, j] * u[j]
+        total -= max(s, 0.0)
+    return total
+
+
+@_compiled
+def _relax(down: Array, squares: Array, a: Array, z: Array) -> None:
+    """One sweep over the a_j in [0, 1] for the shortest z, which has - sum_j a_j z_j."""
+    for i in range(len(down)):
+        if squares[i] == 0.0:
+            continue
+        s = 0.0
+        for j in range(len(z)):
+            s += down[i, j] * z[j]
+        step = min(max(a[i] + s / squares[i], 0.0), 1.0) - a[i]
+        if step != 0.0:
+            a[i] += step
+            for j in range(len(z)):
+                z[j] -= step * down[i, j]
+
+
+@_compiled
+def _cell(up: Array, down: Array, c: Array, on: Mask, squares: Array, goal: float, tolerance: float):  # type: ignore[no-untyped-def]
+    """A bound on f over a cell of the x_i, the largest value met and where; it stops at `goal`, or near that value."""
+    m, d = up.shape
+    z, y, a, best = c.copy(), np.zeros(m), np.zeros(len(down)), np.zeros(d)
+    ups = np.empty(m)
+    for i in range(m):
+        ups[i] = np.sum(up[i] ** 2)
+        if on[i]:
+            y[i] = 1.0
+            z += up[i]
+    value = 0.0
+    for sweep in range(CELL_SWEEPS):
+        if np.sum(z * z) <= goal * goal:
+            break
+        for i in range(m):
+            s = 0.0
+            for j in range(d):
+                s += up[i, j] * z[j]
+            target = y[i] - s / ups[i]
+            step = (max(target, 1.0) if on[i] else min(target, 0.0)) - y[i]
+            if step != 0.0:
+                y[i] += step
+                for j in range(d):
+                    z[j] += step * up[i, j]
+        _relax(down, squares, a, z)
+        if sweep % 5 == 4:
+            length = np.sqrt(np.sum(z * z))
+            found = _value(up, down, c, z) / length if length > 0.0 else 0.0
+            if found > value:
+                value, best = found, z / length
+            goal = max(goal, value + tolerance)
+    z, weight = c.copy(), np.sqrt(np.sum(c * c))
+    for i in range(m):
+        z += y[i] * up[i]
+        weight += abs(y[i]) * np.sqrt(ups[i])
+    for i in range(len(down)):
+        z -= a[i] * down[i]
+        weight += a[i] * np.sqrt(squares[i])
+    return np.sqrt(np.sum(z * z)) + 1e-15 * (m + len(down)) * weight, value, best
+
+
+@_compiled
+def branch(  # type: ignore[no-untyped-def]
+    up: Array,
+    down: Array,
+    c: Array,
+    r: int,
+    known: Mask,
+    limit: float,
+    tolerance: float,
+    nodes: int,
+    stop: bool,
+):
+    """(value, its unit point, bound, nodes, open cells): bounds on max f from below and above.
+
+    r: how many coordinates, the first, the x_i have. known (k, m): cells that are left out. limit: values up to it are
+    of no interest: the bound need not be below limit + tolerance. It ends after so many nodes, and with `stop` at the
+    first value above limit + tolerance; the bound then is infinite. open cells (k, m): left with a bound above the
+    others', for an exact solver.
+    """
+    (m, d), q = up.shape, len(down)
+    squares, lengths = np.empty(q), np.empty(m)
+    for i in range(q):
+        squares[i] = np.sum(down[i] ** 2)
+    for i in range(m):
+        lengths[i] = np.sum(up[i] ** 2)
+    sides, ys = np.empty((m + 2, m), np.int8), np.empty((m + 2, m))
+    alphas, mus = np.empty((m + 2, q)), np.empty((m + 2, r))
+    z, u, g, s, best = np.empty(d), np.empty(d), np.empty(r), np.empty(r), np.zeros(d)
+    on, left = np.empty(m, dtype=np.bool_), np.empty((0, m), dtype=np.bool_)
+    value, bound, count = 0.0, 0.0, 0
+    for root in range(2**r):
+        for k in range(r):
+            s[k] = 1.0 if (root >> k) & 1 else -1.0
+            mus[0, k] = 0.0
+        for i in range(q):
+            t = 0.0
+            for k in range(r):
+                t += down[i, k] * s[k]
+            alphas[0, i] = 1.0 if t > 0.0 else 0.0
+        sides[0], ys[0] = 0, 0.0
+        pending = 1
+        while pending > 0:
+            if count >= nodes:
+                return value, best, np.inf, count, left
+            top = pending - 1
+            pending, count = top, count + 1
+            side, y, alpha, mu = sides[top], ys[top], alphas[top], mus[top]
+            goal = max(value, limit) + tolerance
+            g[:] = 0.0
+            z[:] = c
+            for i in range(m):
+                if side[i] == 0:
+                    for k in range(r):
+                        g[k] += max(s[k] * up[i, k], 0.0)
+                elif y[i] != 0.0:
+                    for k in range(r):
+                        z[k] += y[i] * up[i, k]
+            for k in range(r):
+                z[k] += s[k] * (g[k] + mu[k])
+            for i in range(q):
+                for j in range(d):
+                    z[j] -= alpha[i] * down[i, j]
+            size = np.sum(z * z)
+            for _ in range(SWEEPS):
+                if size <= goal * goal:
+                    break
+                for i in range(m):
+                    if side[i] != 0:
+                        t = 0.0
+                        for k in range(r):
+                            t += up[i, k] * z[k]
+                        t = y[i] - t / lengths[i]
+                        step = (max(t, 1.0) if side[i] > 0 else min(t, 0.0)) - y[i]
+                        if step != 0.0:
+                            y[i] += step
+                            for k in range(r):
+                                z[k] += step * up[i, k]
+                _relax(down, squares, alpha, z)
+                for k in range(r):
+                    step = max(-s[k] * z[k], -mu[k])
+                    mu[k] += step
+                    z[k] += step * s[k]
+                before, size = size, np.sum(z * z)
+                if size > before * (1.0 - ENOUGH):
+                    break
+            if size <= goal * goal:
+                continue
+            # the point that attains the relaxed maximum, and the row that is over-estimated most there
+            u[:] = z
+            for k in range(r):
+                if s[k] * z[k] < 0.0:
+                    u[k] = 0.0
+            length = np.sqrt(np.sum(u * u))
+            if length > 0.0:
+                found = _value(up, down, c, u) / length
+                if found > value:
+                    value = found
+                    best[:] = u / length
+            worst, row = -1.0, -1
+            for i in range(m):
+                on[i] = side[i] > 0
+                if side[i] == 0:
+                    t, over = 0.0, 0.0
+                    positive, negative = False, False
+                    for k in range(r):
+                        t += up[i, k] * u[k]
+                        over += max(s[k] * up[i, k], 0.0) * s[k] * u[k]
+                        positive |= s[k] * up[i, k] > 0.0
+                        negative |= s[k] * up[i, k] < 0.0
+                    on[i] = positive
+                    if positive and negative and over - max(t, 0.0) > worst:
+                        worst, row = over - max(t, 0.0), i
+            if row >= 0:
+                sides[top + 1], ys[top + 1], alphas[top + 1], mus[top + 1] = side, y, alpha, mu
+                t = 0.0
+                for k in range(r):
+                    t += up[row, k] * u[k]
+                # the side of the maximiser is looked at first
+                ahead = 1 if t > 0.0 else 0
+                sides[top + ahead, row], ys[top + ahead, row] = 1, 1.0
+                sides[top + 1 - ahead, row], ys[top + 1 - ahead, row] = -1, 0.0
+                pending = top + 2
+            else:
+                seen = False
+                for t in range(len(known)):
+                    seen |= bool(np.all(known[t] == on))
+                if not seen:
+                    least, found, point = _cell(up, down, c, on, squares, goal, tolerance)
+                    if found > value:
+                        value = found
+                        best[:] = point
+                    if least > max(value, limit) + tolerance and not (stop and value > limit + tolerance):
+                        left = np.vstack((left, on.reshape(1, m)))
+                        bound = max(bound, least)
+            if stop and value > limit + tolerance:
+                return value, best, np.inf, count, left
+    return value, best, max(bound, max(value, limit) + tolerance), count, left
