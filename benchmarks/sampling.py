@@ -19,8 +19,7 @@ from scipy.stats import binomtest
 
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Counts, Threshold, fit, slices
-from recovery.sampling.placement import Slice, place
-from recovery.sampling.transition import covariance
+from recovery.sampling.placement import Slice, covariance, place
 from recovery.store import read
 from recovery.theory import CURVES
 from recovery.types import Array

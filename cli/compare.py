@@ -44,7 +44,7 @@ def command(first: Path, second: Path, value: str | None, most: int, out: Path |
 
         content = comparison_page(comparison).encode()
     else:
-        from recovery.extras.comparison_figure import draw_difference
+        from recovery.extras.comparison_page import draw_difference
 
         content = render(draw_difference(comparison), kind)
     click.echo(write(out, content))

@@ -10,9 +10,9 @@ from joblib import cpu_count
 from recovery.config import Sweep, load
 from recovery.errors import ParameterError, RecoverError
 from recovery.report.notebook import Results
+from recovery.runner.batches import slurm_shard
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress, display
-from recovery.runner.shards import slurm_shard
 from recovery.runner.stop import Stop
 from recovery.runner.supervised import Limits
 from recovery.runner.sweep import Options

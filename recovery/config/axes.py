@@ -16,16 +16,50 @@ blocks have counts once. Axes need not be named before they are used: a path tha
 axis's values.
 """
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 from recovery.config.build import Invalid, build
-from recovery.config.paths import path_fault
+from recovery.config.components import COMPONENTS, Choice
 from recovery.config.points import BROKEN, Agreement, AxisValue, Block, Point, is_size
 from recovery.config.problems import Path, Problem, as_shown
 from recovery.config.tree import Tree
 from recovery.config.values import Times, listed, same_as
 from recovery.text import did_you_mean
+from recovery.user import user_names
+
+
+@lru_cache
+def known_paths() -> dict[str, tuple[str, ...]]:
+    """Component -> the keys that any of its classes has."""
+    return {name: kind.keys for name, kind in COMPONENTS.items()}
+
+
+def all_paths() -> list[str]:
+    """Every path that some config may have below its science fields."""
+    known = known_paths()
+    return [*known, *(f"{name}.{key}" for name, keys in known.items() for key in keys)]
+
+
+def path_fault(path: str, tree: Tree) -> str | None:
+    """Why `path` cannot be an axis, or None if it can."""
+    root, _, rest = path.partition(".")
+    known = known_paths()
+    if root not in known:
+        allowed = f"{', '.join(known)} and what is in them"
+        return f"is no field that can be an axis; allowed: {allowed}{did_you_mean(path, all_paths())}"
+    if rest and rest.split(".")[0] not in known[root] and not _is_open(root, tree):
+        allowed = ", ".join(f"{root}.{key}" for key in known[root]) or f"{root} alone, which is one value"
+        return f"is no field of {root}; allowed: {allowed}{did_you_mean(path, all_paths())}"
+    return None
+
+
+def _is_open(root: str, tree: Tree) -> bool:
+    """Whether the component may be a user's own, whose parameters only its cells can tell."""
+    kind = COMPONENTS[root]
+    return isinstance(kind, Choice) and kind.user is not None and any(user_names(tree.value))
+
 
 RESERVED = ("zip", "include", "exclude")
 MOST_POINTS = 1_000_000

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from recovery.config.axes import RESERVED
+from recovery.config.axes import RESERVED, all_paths, path_fault
 from recovery.config.components import COMPONENTS
 from recovery.config.header import HEADER
-from recovery.config.paths import all_paths, path_fault
 from recovery.config.problems import ConfigError, Place, Problem
 from recovery.config.reader import read_value
 from recovery.config.tree import Tree

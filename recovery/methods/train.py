@@ -22,13 +22,11 @@ from recovery.methods.trained import (
     targets,
 )
 from recovery.programs.architecture import Architecture
-from recovery.training.batches import Minibatches
 from recovery.training.descent import Budget, descend
 from recovery.training.initialization import Initialization, Outer, initialize, paired_outer, sign_halves
-from recovery.training.models import Empirical, Parameters
-from recovery.training.optimizers import Adam, AdamW, GradientDescent, Optimizer
+from recovery.training.models import Empirical, Minibatches, Parameters
+from recovery.training.optimizers import SCHEDULES, Adam, AdamW, GradientDescent, Optimizer
 from recovery.training.population import Population
-from recovery.training.schedules import SCHEDULES
 from recovery.types import Array, Rng
 
 FULL_BATCH = ("gd", "scaled_gd")

@@ -25,9 +25,8 @@ from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches, Done, run_batch
 from recovery.runner.fork_server import ForkServer
-from recovery.runner.frames import receive, send
 from recovery.runner.trial import Row, failure
-from recovery.runner.worker_process import Answer, Compiling, Task
+from recovery.runner.worker_process import Answer, Compiling, Task, receive, send
 
 PATIENCE = 2
 """A trial whose process dies is tried this many times by itself."""

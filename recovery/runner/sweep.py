@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 
 from recovery.config import Trial
 from recovery.errors import StoreError
-from recovery.runner.batches import cost
+from recovery.runner.batches import cost, share
 from recovery.runner.failures import MOST_EQUAL, Failures
 from recovery.runner.forecast import MOST_SECONDS, time_some
 from recovery.runner.plan import Plan, changed, content_of, goes_on, up_to_date
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
 from recovery.runner.rounds import plan_round, split
-from recovery.runner.shards import share
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.workers import Engine
 from recovery.store.compact import add_columns, take_out

@@ -4,6 +4,7 @@ import os
 import pickle
 import resource
 import socket
+import struct
 import sys
 import time
 from collections.abc import Sequence
@@ -14,8 +15,37 @@ from typing import NamedTuple
 from recovery.compiled import compilation
 from recovery.config import Trial
 from recovery.errors import RecoverError
-from recovery.runner.frames import receive, send
 from recovery.runner.trial import Row, failure, measure
+
+_HEAD = struct.Struct(">8sQ")
+_MARK = b"recover\n"
+"""Every message has its length and this mark before it, so that stray bytes are no message."""
+LARGEST = 2**34
+
+
+def send(connection: socket.socket, data: bytes) -> None:
+    """Raises OSError if the other end is gone."""
+    connection.sendall(_HEAD.pack(_MARK, len(data)))
+    connection.sendall(data)
+
+
+def receive(connection: socket.socket) -> bytes:
+    """The next message. Raises OSError if the other end is gone, or what came is no message."""
+    mark, length = _HEAD.unpack(_exactly(connection, _HEAD.size))
+    if mark != _MARK or length > LARGEST:
+        raise ConnectionError("not a message")
+    return _exactly(connection, length)
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        part = connection.recv(min(count - len(data), 2**20))
+        if not part:
+            raise ConnectionError("the other end is gone")
+        data += part
+    return bytes(data)
+
 
 KEPT_SHARE = 1 / 16
 """A worker under a memory limit that keeps more than this share of it after a trial is replaced: what one trial may

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recovery.theory.bounds import proposition6, theorem5, theorem11
 from recovery.theory.mixture import opposite_split, opposite_split_bound
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
 from recovery.theory.noisy import theorem10_interval
 from recovery.theory.sparse import l1_transition
 from recovery.theory.strong import PAPER_RATIO, strong_margin, strong_width
-from recovery.theory.wendel import wendel
+from recovery.theory.wendel import proposition6, theorem5, theorem11, wendel
 from recovery.types import Array
 
 

@@ -9,8 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from recovery.training.models import Parameters
-from recovery.training.optimizers import Optimizer
-from recovery.training.schedules import Schedule
+from recovery.training.optimizers import Optimizer, Schedule
 from recovery.types import Array
 
 DIVERGED = 1e8

@@ -11,14 +11,14 @@ With X (n, d), neurons w_i as rows of W (k, d) and outputs v_i as rows of V (k, 
 P1, sections II and VII; `relu` is the network of P2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from recovery.programs.architecture import Architecture
-from recovery.types import Array
+from recovery.types import Array, Rng
 
 SMALLEST_NORM = 1e-12
 """Normalisation divides by max(norm, this), as the code of P1 does."""
@@ -130,3 +130,30 @@ class Empirical:
         self.backward(Z, *outer, R, gradient["V"], gradient.views.get("gamma"))
         np.matmul(Z, X, out=gradient["W"])
         return loss
+
+
+class Minibatches:
+    """Calling it shuffles the rows and gives the loss of each batch in turn; the last one may be smaller.
+
+    Each loss is scaled by n/size, so that its gradient is on average that of the whole loss. It keeps rows of its own,
+    which the next batch of its size overwrites.
+    """
+
+    def __init__(
+        self, rng: Rng, X: Array, Y: Array, k: int, factor: float, size: int, dtype: type[np.floating]
+    ) -> None:
+        self.rng = rng
+        self.X, self.Y = X.astype(dtype), Y.T.astype(dtype)
+        n, size = len(X), min(size, len(X))
+        self.sizes = [size] * (n // size) + ([n % size] if n % size else [])
+        self.losses = {b: Empirical(X[:b].copy(), Y[:b].copy(), k, factor * n / b, dtype) for b in set(self.sizes)}
+
+    def __call__(self) -> Iterator[Empirical]:
+        order = self.rng.permutation(len(self.X))
+        start = 0
+        for size in self.sizes:
+            rows, loss = order[start : start + size], self.losses[size]
+            np.take(self.X, rows, axis=0, out=loss.X)
+            np.take(self.Y, rows, axis=1, out=loss.Y)
+            yield loss
+            start += size

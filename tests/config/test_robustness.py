@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recovery.config import ConfigError, load
+from recovery.config.axes import all_paths
 from recovery.config.components import COMPONENTS
 from recovery.config.header import CLAIMS, HEADER
-from recovery.config.paths import all_paths
 
 from .sweeps import load_fields
 

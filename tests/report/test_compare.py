@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 
 from recovery.errors import ReportError
 from recovery.extras.comparison import Comparison, compare, differences_in_words
-from recovery.extras.comparison_figure import draw_difference
+from recovery.extras.comparison_page import draw_difference
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import render
 

@@ -11,7 +11,7 @@ from matplotlib.text import Text
 
 from benchmarks.contact import faults
 from recovery.extras.comparison import compare
-from recovery.extras.comparison_figure import draw_difference
+from recovery.extras.comparison_page import draw_difference
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Axis, Diagram, log_ticks
 from recovery.report.figures import figures_beside, main_figure

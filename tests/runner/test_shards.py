@@ -5,8 +5,7 @@ import pytest
 
 from recovery.config import load
 from recovery.errors import ParameterError
-from recovery.runner.batches import cost
-from recovery.runner.shards import share, slurm_shard
+from recovery.runner.batches import cost, share, slurm_shard
 
 from .sweeps import rows, sweep, write_config
 

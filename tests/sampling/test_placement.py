@@ -3,8 +3,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import ndtr
 
-from recovery.sampling.placement import ENOUGH, Slice, _Design, place
-from recovery.sampling.transition import Transition, covariance, estimate
+from recovery.sampling.placement import ENOUGH, Slice, Transition, _Design, covariance, estimate, place
 
 N = np.arange(10.0, 401.0, 10.0)
 

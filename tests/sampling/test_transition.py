@@ -5,7 +5,7 @@ from scipy.stats import chi2
 
 from recovery.report.statistics.likelihood import Counts
 from recovery.report.statistics.threshold import fit
-from recovery.sampling.transition import covariance, estimate
+from recovery.sampling.placement import covariance, estimate
 
 N = np.arange(10.0, 401.0, 10.0)
 

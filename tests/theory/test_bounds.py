@@ -1,7 +1,6 @@
 import numpy as np
 
-from recovery.theory.bounds import kinematic_exponent, proposition6, theorem5, theorem11
-from recovery.theory.wendel import wendel
+from recovery.theory.wendel import kinematic_exponent, proposition6, theorem5, theorem11, wendel
 
 N, D = np.meshgrid(np.arange(10, 4001, 30), np.arange(10, 401, 10))
 

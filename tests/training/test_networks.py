@@ -6,9 +6,8 @@ import pytest
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.methods.contraction import Contraction
 from recovery.programs.architecture import ARCHITECTURES
-from recovery.training.batches import Minibatches
 from recovery.training.initialization import initialize, paired_outer
-from recovery.training.models import Empirical, Parameters, predict
+from recovery.training.models import Empirical, Minibatches, Parameters, predict
 from recovery.training.networks import count_merged, group_error, pairing, weight_error
 
 from .architectures import TRAINED

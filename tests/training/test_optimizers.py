@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from recovery.errors import ParameterError
-from recovery.training.optimizers import Adam, AdamW, GradientDescent, Optimizer
-from recovery.training.schedules import SCHEDULES
+from recovery.training.optimizers import SCHEDULES, Adam, AdamW, GradientDescent, Optimizer
 
 STEPS, SIZE = 50, 6
 
