@@ -149,18 +149,27 @@ class Composer:
     def _cell(self, parts: dict[str, Built], coordinates: dict[str, Any], text: str) -> Cell:
         value = {name: part.value for name, part in parts.items()}
         setting = Setting(
-            value["n"],
-            value["d"],
-            value["data"],
-            value["planted"],
-            value["noise"],
-            value["patterns"],
-            value["noise_scale"],
+            n=value["n"],
+            d=value["d"],
+            ensemble=value["data"],
+            planted=value["planted"],
+            noise=value["noise"],
+            patterns=value["patterns"],
+            noise_scale=value["noise_scale"],
         )
         canonical = {"seed": self.seed}
         canonical |= {name: part.identity for name, part in parts.items() if not is_left_out(name, part)}
         own = frozenset[str]().union(*(part.own for part in parts.values()))
-        return Cell(setting, value["architecture"], value["method"], self.seed, coordinates, canonical, text, own)
+        return Cell(
+            setting=setting,
+            architecture=value["architecture"],
+            method=value["method"],
+            seed=self.seed,
+            coordinates=coordinates,
+            canonical=canonical,
+            text=text,
+            own=own,
+        )
 
 
 def _overlay(block: Block, name: str) -> list[tuple[int, Path]]:

@@ -183,21 +183,21 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
 def _assemble(
     parts: _Parts, blocks: list[Block], document: dict[str, Any], compose: Callable[[], tuple[Cell, ...]]
 ) -> Sweep:
-    head, claims, report, sampling = parts
+    head = parts.header
     return Sweep(
-        head.name,
-        head.title,
-        head.source,
-        head.seed,
-        head.replicates,
-        head.backend,
-        sampling,
-        claims,
-        report,
-        axes_of(blocks),
-        document,
-        partial(combinations, tuple(blocks), document),
-        compose,
+        name=head.name,
+        title=head.title,
+        source=head.source,
+        seed=head.seed,
+        replicates=head.replicates,
+        backend=head.backend,
+        sampling=parts.sampling,
+        claims=parts.claims,
+        report=parts.report,
+        axes=axes_of(blocks),
+        document=document,
+        combinations=partial(combinations, tuple(blocks), document),
+        compose=compose,
     )
 
 

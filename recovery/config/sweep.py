@@ -74,7 +74,7 @@ class Trial(NamedTuple):
     cell: Cell
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sweep:
     """A validated config. `document` is the config as plain data, all that `from_document` needs to build it again.
 

@@ -90,7 +90,7 @@ def time_some(
     them take long; see the module."""
     clock = time_one or trial_seconds
     try:
-        return _timed([_strata(kind) for kind in _kinds(trials)], seconds, most, clock)
+        return _Survey([_strata(kind) for kind in _kinds(trials)], clock).run(seconds, most)
     finally:
         end_worker_processes()
 
@@ -125,40 +125,76 @@ class _Samples:
         return self.stratum.work * math.sqrt(square / (count - 1) / count) / (sum(self.guesses) / count)
 
 
-def _timed(
-    kinds: Sequence[Sequence[Stratum]], seconds: float, most: float, time_one: Callable[[Trial, float], float | None]
-) -> Timing:
-    """A few of each stratum first, each in its share of half the time; then where they leave the most in doubt."""
-    rng = random.Random(0)
-    samples = [[_Samples(stratum, rng) for stratum in strata] for strata in kinds]
-    rough, cut = [1.0] * len(kinds), dict[int, float]()
-    for k, strata in sorted(enumerate(kinds), key=lambda kind: kind[1][0].guess, reverse=True):
-        trial, limit = strata[0].trials[0], LOADING * seconds
-        took = time_one(trial, limit)
-        if took is None:
-            took, cut[k] = _cut(cost(trial), limit), max(cost(trial), limit)
-            samples[k][0].leave_out(trial)
-        rough[k] = took / cost(trial)
+class _Survey:
+    """The samples of all kinds of trials while they are timed, and what they tell of the whole.
 
-    def ratios(k: int) -> dict[int, float]:
-        return {i: one.ratio for i, one in enumerate(samples[k]) if one.seconds}
+    A kind's first trial is run before all others: `rough` is its ratio of time to guess, and `cut` has the seconds of
+    those that were not done in time.
+    """
 
-    def whole() -> float:
-        """The seconds of all trials, as far as they are known."""
-        return sum(
-            stratum.work * _ratio(strata, ratios(k), i, rough[k])
-            for k, strata in enumerate(kinds)
+    def __init__(self, kinds: Sequence[Sequence[Stratum]], time_one: Callable[[Trial, float], float | None]) -> None:
+        rng = random.Random(0)
+        self._kinds = kinds
+        self._time_one = time_one
+        self._samples = [[_Samples(stratum, rng) for stratum in strata] for strata in kinds]
+        self._rough, self._cut = [1.0] * len(kinds), dict[int, float]()
+        self._end = math.inf
+
+    def run(self, seconds: float, most: float) -> Timing:
+        """A few of each stratum first, each in its share of half the time; then where they leave the most in doubt."""
+        self._load(LOADING * seconds)
+        begin = time.monotonic()
+        self._end = begin + max(seconds, min(most, PART * self._whole()))
+        places = self._sample_each((begin + self._end) / 2)
+        self._end = max(self._end, begin + min(most, PART * self._whole()))
+        self._sample_doubtful(places)
+        everything = [one for strata in self._samples for one in strata]
+        timed = [one for one in everything if one.seconds]
+        share = sum(one.stratum.work for one in timed) / sum(one.stratum.work for one in everything)
+        return Timing(self._whole(), sum(len(one.seconds) for one in timed), share)
+
+    def _load(self, limit: float) -> None:
+        """Run the first trial of every kind, the dearest kind first."""
+        for k, strata in sorted(enumerate(self._kinds), key=lambda kind: kind[1][0].guess, reverse=True):
+            trial = strata[0].trials[0]
+            took = self._time_one(trial, limit)
+            if took is None:
+                took, self._cut[k] = _cut(cost(trial), limit), max(cost(trial), limit)
+                self._samples[k][0].leave_out(trial)
+            self._rough[k] = took / cost(trial)
+
+    def _sample_each(self, half: float) -> list[tuple[int, int]]:
+        """Time a few of each stratum until `half`, the cheapest first; the places of the strata that were timed."""
+        waiting = sorted(
+            (self._rough[k] * stratum.guess, k, i)
+            for k, strata in enumerate(self._kinds)
             for i, stratum in enumerate(strata)
         )
+        for position, (_, k, i) in enumerate(waiting):
+            if i > 0 and not self._samples[k][i - 1].seconds:
+                continue
+            now = time.monotonic()
+            until = now + max(0.0, half - now) / (len(waiting) - position)
+            while (
+                self._time_another(k, i)
+                and len(self._samples[k][i].seconds) < FIRST_SAMPLES
+                and time.monotonic() < until
+            ):
+                pass
+        return [(k, i) for _, k, i in waiting if self._samples[k][i].seconds]
 
-    begin = time.monotonic()
-    end = begin + max(seconds, min(most, PART * whole()))
-    half = (begin + end) / 2
+    def _sample_doubtful(self, places: list[tuple[int, int]]) -> None:
+        while places and time.monotonic() < self._end:
+            k, i = max(places, key=lambda place: self._samples[place[0]][place[1]].doubt)
+            if self._samples[k][i].doubt == 0.0:
+                break
+            if not self._time_another(k, i):
+                places.remove((k, i))
 
-    def take(k: int, i: int) -> bool:
-        """Time one more trial of a stratum; False where it is known to be too dear, or none is left."""
-        one, left = samples[k][i], end - time.monotonic()
-        ratio = one.ratio if one.seconds else ratios(k).get(i - 1, 0.0)
+    def _time_another(self, k: int, i: int) -> bool:
+        """Time one more trial of stratum i of kind k; False where it is known to be too dear, or none is left."""
+        one, left = self._samples[k][i], self._end - time.monotonic()
+        ratio = one.ratio if one.seconds else self._timed_ratios(k).get(i - 1, 0.0)
         if len(one.seconds) < FEW:
             ratio /= UNSURE
         while one.waiting and ratio * cost(one.waiting[-1]) > left:
@@ -166,34 +202,26 @@ def _timed(
         if not one.waiting or left <= 0:
             return False
         trial = one.waiting.pop()
-        took = time_one(trial, max(left, SHORTEST))
+        took = self._time_one(trial, max(left, SHORTEST))
         if took is None:  # it takes longer than that
-            one.add(max(left, cost(trial) * _ratio(kinds[k], ratios(k), i, rough[k])), cost(trial))
+            one.add(max(left, cost(trial) * self._ratio(k, i)), cost(trial))
             return True
         one.add(took, cost(trial))
-        if i == 0 and k in cut:  # the kind's first trial is one of this stratum too, and took so long at least
-            one.add(cut.pop(k), cost(kinds[k][0].trials[0]))
+        if i == 0 and k in self._cut:  # the kind's first trial is one of this stratum too, and took so long at least
+            one.add(self._cut.pop(k), cost(self._kinds[k][0].trials[0]))
         return True
 
-    waiting = sorted((rough[k] * stratum.guess, k, i) for k, some in enumerate(kinds) for i, stratum in enumerate(some))
-    for position, (_, k, i) in enumerate(waiting):
-        if i > 0 and not samples[k][i - 1].seconds:
-            continue
-        now = time.monotonic()
-        until = now + max(0.0, half - now) / (len(waiting) - position)
-        while take(k, i) and len(samples[k][i].seconds) < FIRST_SAMPLES and time.monotonic() < until:
-            pass
-    end = max(end, begin + min(most, PART * whole()))
-    places = [(k, i) for _, k, i in waiting if samples[k][i].seconds]
-    while places and time.monotonic() < end:
-        k, i = max(places, key=lambda place: samples[place[0]][place[1]].doubt)
-        if samples[k][i].doubt == 0.0:
-            break
-        if not take(k, i):
-            places.remove((k, i))
-    timed = [one for strata in samples for one in strata if one.seconds]
-    share = sum(one.stratum.work for one in timed) / sum(one.stratum.work for strata in samples for one in strata)
-    return Timing(whole(), sum(len(one.seconds) for one in timed), share)
+    def _timed_ratios(self, k: int) -> dict[int, float]:
+        return {i: one.ratio for i, one in enumerate(self._samples[k]) if one.seconds}
+
+    def _ratio(self, k: int, i: int) -> float:
+        return _ratio(self._kinds[k], self._timed_ratios(k), i, self._rough[k])
+
+    def _whole(self) -> float:
+        """The seconds of all trials, as far as they are known."""
+        return sum(
+            stratum.work * self._ratio(k, i) for k, strata in enumerate(self._kinds) for i, stratum in enumerate(strata)
+        )
 
 
 def trial_seconds(trial: Trial, limit: float) -> float | None:
