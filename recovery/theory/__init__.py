@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from recovery.theory.mixture import opposite_split, opposite_split_bound
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
 from recovery.theory.noisy import theorem10_interval
+from recovery.theory.printed import opposite_limit_printed, orthogonal_limit_printed
 from recovery.theory.sparse import l1_transition
 from recovery.theory.strong import PAPER_RATIO, strong_margin, strong_width
 from recovery.theory.wendel import proposition6, theorem5, theorem11, wendel
@@ -53,6 +54,15 @@ def _g2(degrees: ArrayLike, tilt: ArrayLike = 0.0) -> Array:
     return orthogonal_limit(flat * np.cos(turn), flat * np.sin(turn))
 
 
+def _g1_printed(degrees: ArrayLike) -> Array:
+    return opposite_limit_printed(np.cos(np.deg2rad(degrees)))
+
+
+def _g2_printed(degrees: ArrayLike, tilt: ArrayLike = 0.0) -> Array:
+    turn, flat = np.deg2rad(degrees), np.cos(np.deg2rad(tilt))
+    return orthogonal_limit_printed(flat * np.cos(turn), flat * np.sin(turn))
+
+
 def _theorem10(beta: ArrayLike, noise: ArrayLike) -> Array:
     """1 inside Theorem 10's interval for ||X w*|| = 1 and ||z|| = sigma, their values as n grows; 0 outside."""
     lower, upper = theorem10_interval(1.0, noise)
@@ -77,6 +87,8 @@ CURVES: dict[str, Curve] = {
         Curve("g", "one ReLU neuron, n to infinity", "P1 Proposition 9", _g, 1.0, ("method.degrees",)),
         Curve("g1", "opposite neurons, n to infinity", "P1 Proposition 8", _g1, 1.0, ("method.degrees",)),
         Curve("g2", "orthogonal neurons, n to infinity", "P1 Proposition 8", _g2, 1.0, _TURN),
+        Curve("g1_printed", "opposite neurons, (146) as printed", "P1 (146)", _g1_printed, 1.0, ("method.degrees",)),
+        Curve("g2_printed", "orthogonal neurons, (162) as printed", "P1 (162)", _g2_printed, 1.0, _TURN),
         Curve("proposition23", "P(split), exact", "P1 Proposition 23", opposite_split, 0.5, _SPLIT_AXES),
         Curve("proposition23_bound", "lower bound on P(split)", "P1 (194)", opposite_split_bound, 0.5, _SPLIT_AXES),
         Curve("l1", "l1 minimisation: recoverable k/d", "Donoho and Tanner 2009", l1_transition),
