@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recovery.config import load_shipped
+from recovery.config.claims import CLAIMS
 from recovery.config.schema import json_schema
 from recovery.instances.ensembles import ENSEMBLES
 from recovery.instances.planted import PLANTED
@@ -89,6 +90,7 @@ def fields() -> str:
     )
     text += "\n" + component("data.ensemble", "ensemble", ENSEMBLES)
     text += component("planted.kind", "kind", PLANTED) + component("method.kind", "kind", METHODS)
+    text += component("claims", "kind", CLAIMS)
     return text.rstrip() + "\n"
 
 

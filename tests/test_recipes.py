@@ -10,7 +10,7 @@ import pytest
 
 import recovery
 from recovery.config import ConfigError, load
-from recovery.config.header import CLAIMS
+from recovery.config.claims import CLAIMS
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Relu

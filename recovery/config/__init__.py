@@ -1,29 +1,33 @@
 """From YAML to a validated sweep to trials."""
 
-from recovery.config.header import (
+from recovery.config.claims import (
+    BinomialClaim,
+    BoundClaim,
     Claim,
     CurveClaim,
-    NamedCurve,
+    MonotoneClaim,
     OrderClaim,
-    RatioCurve,
     Statement,
-    StyleSpec,
     TableClaim,
     ThresholdClaim,
-    build_style,
+    ValueClaim,
 )
+from recovery.config.header import NamedCurve, RatioCurve, StyleSpec, build_style
 from recovery.config.load import find, from_document, load, load_shipped, own_code, shipped
 from recovery.config.problems import ConfigError, MissingFileError
 from recovery.config.sampling import Boundary
 from recovery.config.sweep import Cell, Sweep, Trial
 
 __all__ = [
+    "BinomialClaim",
+    "BoundClaim",
     "Boundary",
     "Cell",
     "Claim",
     "ConfigError",
     "CurveClaim",
     "MissingFileError",
+    "MonotoneClaim",
     "NamedCurve",
     "OrderClaim",
     "RatioCurve",
@@ -33,6 +37,7 @@ __all__ = [
     "TableClaim",
     "ThresholdClaim",
     "Trial",
+    "ValueClaim",
     "build_style",
     "find",
     "from_document",

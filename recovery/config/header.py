@@ -1,21 +1,19 @@
-"""The fields of a config that no trial depends on: names, counts, claims and the report's specification."""
+"""The fields of a config that no trial depends on: names, counts, and the report's specification."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Gt, Interval, MinLen
+from annotated_types import Ge, Gt, MinLen
 from pydantic import Field
 
-from recovery.config.build import Fault, Invalid, build, build_kind
-from recovery.config.describe import choices, keys_of
-from recovery.config.problems import ConfigError, Path, Place, Problem, as_shown
+from recovery.config.build import Fault, Invalid, build
+from recovery.config.claims import column_of, unknown
+from recovery.config.describe import keys_of
+from recovery.config.problems import ConfigError, Place, Problem
 from recovery.errors import ParameterError
-from recovery.methods.columns import FIXED, Columns, parse_event
-from recovery.text import FOLDER_NAME, did_you_mean
-from recovery.types import Scalar
-
-Where = Annotated[Mapping[str, Scalar], Field(description="a mapping of coordinates to values")]
+from recovery.methods.columns import FIXED, Columns
+from recovery.text import FOLDER_NAME
 
 
 @dataclass(frozen=True)
@@ -42,97 +40,6 @@ class Header:
 
 HEADER = (*keys_of(Header), "sampling", "claims", "report", "axes")
 """The keys of a config that are no science fields."""
-
-
-@dataclass(frozen=True)
-class ThresholdClaim:
-    """The success probability of column `of` crosses 1/2 where `ratio` is `value`, to within `tolerance`; a column of
-    numbers jumps there."""
-
-    of: str
-    ratio: Literal["n/d"]
-    value: Annotated[float, Gt(0)]
-    tolerance: Annotated[float, Gt(0)]
-    where: Where = field(default_factory=dict)
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class CurveClaim:
-    """The frequency of column `of` agrees with the theory curve `curve` at significance level `level`."""
-
-    of: str
-    curve: str
-    level: Annotated[float, Interval(gt=0, lt=1)] = 1e-3
-    where: Where = field(default_factory=dict)
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class OrderClaim:
-    """Column `of` succeeds sooner under each of the `values` of `axis` than under the next, at level `level`; values
-    that stand in a list of their own are not compared with each other."""
-
-    of: str
-    axis: str
-    values: Annotated[tuple[Scalar | tuple[Scalar, ...], ...], MinLen(2)]
-    level: Annotated[float, Interval(gt=0, lt=1)] = 1e-3
-    where: Where = field(default_factory=dict)
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class TableClaim:
-    """The mean of column `of` in each cell is that of the source's table: a row for each value of `axis`, a column for
-    each of the values `at` of `across`. error: the standard error of the source's numbers, for each column or for all;
-    errors: that of single rows. Numbers that differ by more than three standard errors contradict it.
-    """
-
-    of: str
-    axis: str
-    across: str
-    at: Annotated[tuple[Scalar, ...], MinLen(1)]
-    values: Mapping[str, tuple[float, ...]]
-    error: Annotated[float, Gt(0)] | tuple[Annotated[float, Gt(0)], ...]
-    errors: Mapping[str, Annotated[float, Gt(0)]] = field(default_factory=dict)
-    where: Where = field(default_factory=dict)
-    source: str = ""
-
-    def __post_init__(self) -> None:
-        wanted = len(self.at)
-        rows = {**self.values, **({"error": self.error} if isinstance(self.error, tuple) else {})}
-        for name, numbers in rows.items():
-            if len(numbers) != wanted:
-                raise ParameterError(f"{name} has {len(numbers)} numbers for {wanted} values of {self.across}")
-        unknown = [name for name in self.errors if name not in self.values]
-        if unknown:
-            raise ParameterError(f"errors: {unknown[0]!r} is no row of values")
-
-    def errors_of(self, row: str) -> tuple[float, ...]:
-        """The standard errors of one row of the source's numbers."""
-        if row in self.errors:
-            return (self.errors[row],) * len(self.at)
-        return self.error if isinstance(self.error, tuple) else (self.error,) * len(self.at)
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A claim in words, printed beside the diagram and left to the reader's eye."""
-
-    text: Annotated[str, MinLen(1)]
-    where: Where = field(default_factory=dict)
-    source: str = ""
-
-
-Claim = ThresholdClaim | CurveClaim | OrderClaim | TableClaim | Statement
-
-CLAIMS: dict[str, type[Any]] = {
-    "threshold": ThresholdClaim,
-    "curve": CurveClaim,
-    "order": OrderClaim,
-    "table": TableClaim,
-    "statement": Statement,
-}
 
 
 @dataclass(frozen=True)
@@ -227,46 +134,16 @@ class ReportSpec:
             raise ParameterError(f"limits are [low, high] with low < high, found {list(self.limits)}")
 
 
-def build_claims(value: object) -> tuple[Claim, ...]:
-    """The claims of a config. Raises `Invalid` with the faults of all of them."""
-    if not isinstance(value, list):
-        raise Invalid(
-            [Fault((), f"found {as_shown(value)}; allowed: a list of claims such as {{kind: threshold, ...}}")]
-        )
-    claims, faults = [], list[Fault]()
-    for i, item in enumerate(value):
-        try:
-            claims.append(build_kind(CLAIMS, item))
-        except Invalid as error:
-            faults += [Fault((i, *fault.path), fault.text, fault.key) for fault in error.faults]
-    if faults:
-        raise Invalid(faults)
-    return tuple(claims)
-
-
-def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str], columns: Columns) -> Iterator[Fault]:
+def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> Iterator[Fault]:
     """Names of columns, coordinates and curves that the sweep's rows or the theory room do not have."""
     coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
-    for i, claim in enumerate(claims):
-        at: Path = ("claims", i)
-        if not isinstance(claim, Statement):
-            yield from _unknown((*at, "of"), column_of(claim.of), measured, "a measured column")
-        if isinstance(claim, CurveClaim):
-            yield from _unknown((*at, "curve"), claim.curve, curve_names(), "a theory curve")
-        if isinstance(claim, OrderClaim):
-            yield from _unknown((*at, "axis"), claim.axis, coordinates, "a coordinate")
-        if isinstance(claim, TableClaim):
-            for key in ("axis", "across"):
-                yield from _unknown((*at, key), getattr(claim, key), coordinates, "a coordinate")
-        for name in claim.where:
-            yield from _unknown((*at, "where", name), name, coordinates, "a coordinate", key=True)
     for i, value in enumerate(report.values):
         at = ("report", "value") if isinstance(report.value, str) else ("report", "value", i)
-        yield from _unknown(at, column_of(value), measured, "a measured column")
+        yield from unknown(at, column_of(value), measured, "a measured column")
     for key in ("x", "y", "panel", "rows", "columns"):
         name = getattr(report, key)
         if name is not None:
-            yield from _unknown(("report", key), name, coordinates, "a coordinate")
+            yield from unknown(("report", key), name, coordinates, "a coordinate")
     for key, others in (("y", "x"), ("panel", "x y"), ("rows", "x y"), ("columns", "x y rows")):
         name = getattr(report, key)
         if name is not None and any(getattr(report, other) == name for other in others.split()):
@@ -274,15 +151,7 @@ def name_faults(claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str]
             yield Fault(("report", key), text)
     for i, curve in enumerate(report.lines):
         if isinstance(curve, NamedCurve):
-            yield from _unknown(("report", "curves", i), curve.name, curve_names(), "a theory curve")
-
-
-def column_of(value: str) -> str:
-    """The column of `max_deviation` or of the event `max_deviation<=1e-4`."""
-    try:
-        return parse_event(value)[0]
-    except ValueError:  # it is no column either
-        return value
+            yield from unknown(("report", "curves", i), curve.name, curve_names(), "a theory curve")
 
 
 def curve_names() -> tuple[str, ...]:
@@ -290,8 +159,3 @@ def curve_names() -> tuple[str, ...]:
     from recovery.theory import CURVES
 
     return tuple(CURVES)
-
-
-def _unknown(path: Path, name: str, allowed: Sequence[str], what: str, *, key: bool = False) -> Iterator[Fault]:
-    if name not in allowed:
-        yield Fault(path, f"found {name!r}; allowed: {what}: {choices(allowed)}{did_you_mean(name, allowed)}", key)

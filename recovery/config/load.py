@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from recovery.config.axes import parse
 from recovery.config.build import Fault, Invalid, build, build_kind
+from recovery.config.claims import Claim, build_claims, claim_faults
 from recovery.config.components import COMPONENTS, DEFAULTS, Context, is_left_out
 from recovery.config.compose import Composer
 from recovery.config.describe import choices, keys_of
-from recovery.config.header import HEADER, Claim, Header, ReportSpec, build_claims, name_faults
+from recovery.config.header import HEADER, Header, ReportSpec, curve_names, report_faults
 from recovery.config.labels import combinations
 from recovery.config.overrides import override
 from recovery.config.points import Block, axes_of
@@ -168,7 +169,7 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
         problems.append(tree.problem(("method",), str(error)))
     if parts is not None:
         head, claims, report, sampling = parts
-        faults = list(name_faults(claims, report, axes, columns))
+        faults = [*claim_faults(claims, axes, columns, curve_names), *report_faults(report, axes, columns)]
         if not problems and not faults:
             sizes = [cell.setting.n for cell in cells]
             faults += size_faults(sampling, head.replicates, len(cells))

@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from recovery.config.build import STRICT, model_of
+from recovery.config.claims import CLAIMS
 from recovery.config.components import COMPONENTS, DEFAULTS, Choice, Named, Record, Single
 from recovery.config.describe import keys_of
-from recovery.config.header import CLAIMS, Header, ReportSpec
+from recovery.config.header import Header, ReportSpec
 from recovery.config.sampling import SAMPLINGS
 from recovery.config.values import Logspace, Range, Times
 from recovery.user import USER_NAME

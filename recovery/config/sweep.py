@@ -6,8 +6,9 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from recovery.config.claims import Claim
 from recovery.config.components import canonical_json
-from recovery.config.header import Claim, ReportSpec
+from recovery.config.header import ReportSpec
 from recovery.config.sampling import Boundary, Sampling
 from recovery.instances.draw import Setting
 from recovery.methods.columns import Columns, columns_of, union

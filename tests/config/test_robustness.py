@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from recovery.config import ConfigError, load
 from recovery.config.axes import all_paths
+from recovery.config.claims import CLAIMS
 from recovery.config.components import COMPONENTS
-from recovery.config.header import CLAIMS, HEADER
+from recovery.config.header import HEADER
 
 from .sweeps import load_fields
 

@@ -27,3 +27,10 @@ def worst(verdicts: list[Judgement]) -> Judgement:
     """What several verdicts come to for a claim about all of them."""
     order: list[Judgement] = ["contradicted", "cannot tell", "holds"]
     return next(verdict for verdict in order if verdict in verdicts)
+
+
+def against(usual: tuple[float, float], sure: tuple[float, float], least: float, most: float) -> Judgement:
+    """Holds if the usual interval lies within the limits, contradicted if the surer one lies outside."""
+    if least <= usual[0] and usual[1] <= most:
+        return "holds"
+    return "contradicted" if sure[1] < least or sure[0] > most else "cannot tell"

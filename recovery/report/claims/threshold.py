@@ -22,14 +22,23 @@ SHOWN = 4
 
 
 def state_threshold(claim: ThresholdClaim) -> str:
-    return f"{claim.of} has its threshold at n/d = {claim.value:g} ± {claim.tolerance:g}"
+    return f"{claim.of} has its threshold at n/d {stated_limits(claim, '= ')}"
+
+
+def stated_limits(claim: ThresholdClaim, equals: str = "") -> str:
+    """`2 ± 0.15`, `>= 2`, or `2 to 3`."""
+    if claim.value is not None:
+        return f"{equals}{claim.value:g} ± {claim.tolerance:g}"
+    if claim.at_least is None or claim.at_most is None:
+        return f">= {claim.at_least:g}" if claim.at_least is not None else f"<= {claim.at_most:g}"
+    return f"{equals}{claim.at_least:g} to {claim.at_most:g}"
 
 
 def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdClaim) -> tuple[str, Judgement]:
     """Each panel on its own; the claim is about all of them."""
     if not estimates.diagram.layout.over_n_and_d:
         raise ReportError(f"{estimates.diagram.quantity} is not shown over n and d")
-    least, most = claim.value - claim.tolerance, claim.value + claim.tolerance
+    least, most = claim.limits
     about = [estimates.pooled[i] for i in panels]
     return of_all([found.panel.title for found in about], [judge_panel(found, least, most) for found in about])
 
@@ -69,8 +78,8 @@ def _beside(of: str, found: Pooled, claim: ThresholdClaim | None) -> Measured:
     shown = (of, found.panel.title, *measured(found))
     if claim is None:
         return Measured(*shown, "", "", "")
-    verdict = judge_panel(found, claim.value - claim.tolerance, claim.value + claim.tolerance)[1]
-    return Measured(*shown, f"{claim.value:g} ± {claim.tolerance:g}", verdict, claim.source)
+    verdict = judge_panel(found, *claim.limits)[1]
+    return Measured(*shown, stated_limits(claim), verdict, claim.source)
 
 
 def judge_panel(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:

@@ -6,7 +6,7 @@ from recovery.report.statistics.directed import DIRECTIONS
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
 from recovery.report.statistics.likelihood import Counts
 from recovery.report.statistics.pooled import Pooled, Size, pooled
-from recovery.report.statistics.proportions import Pairs, mcnemar, pair_cells, wilson
+from recovery.report.statistics.proportions import Pairs, Sample, mcnemar, pair_cells, wilson
 from recovery.report.statistics.tail import tail
 from recovery.report.statistics.threshold import Threshold, fit
 from recovery.report.statistics.transition import (
@@ -28,6 +28,7 @@ __all__ = [
     "Estimates",
     "Pairs",
     "Pooled",
+    "Sample",
     "Size",
     "Threshold",
     "fit",

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.special import betaincinv, ndtri
 
 from recovery.report.diagram import as_numbers, finished
 from recovery.types import Array
@@ -65,3 +65,43 @@ def pair_cells(frame: pd.DataFrame, code: Array, cells: int, first: str, second:
     found = [Pairs.of(a[code == cell], b[code == cell]) for cell in range(cells)]
     names = ("both", "only_first", "only_second", "neither", "total", "difference", "p_value")
     return pd.DataFrame({name: [getattr(pairs, name) for pairs in found] for name in names})
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The answers of some trials: numbers, or 1 and 0 of a proportion; `open`: how many have none."""
+
+    values: Array
+    proportion: bool
+    open: int = 0
+
+    def interval(self, statistic: str, level: float) -> tuple[float, float, float]:
+        """(estimate, low, high) of the mean, the median or of `every` value, at confidence 1 - level.
+
+        A proportion's is exact (Clopper and Pearson 1934), a median's by order statistics; both hold whatever the open
+        trials would have answered. A mean's is Student's, of the finished trials. Of `every`: the least and greatest.
+        """
+        values, count = np.sort(self.values), len(self.values)
+        if statistic == "every":
+            return np.nan, *((float(values[0]), float(values[-1])) if count else (-np.inf, np.inf))
+        if statistic == "median":
+            return self._median(values, level)
+        if self.proportion:
+            yes, total = float(values.sum()), count + self.open
+            low = float(betaincinv(yes, total - yes + 1, level / 2)) if yes else 0.0
+            most = yes + self.open
+            high = float(betaincinv(most + 1, total - most, 1 - level / 2)) if most < total else 1.0
+            return yes / count if count else np.nan, low, high
+        if count < 2:
+            return float(values.mean()) if count else np.nan, -np.inf, np.inf
+        far = float(scipy.stats.t.ppf(1 - level / 2, count - 1)) * float(values.std(ddof=1)) / np.sqrt(count)
+        return float(values.mean()), float(values.mean()) - far, float(values.mean()) + far
+
+    def _median(self, values: Array, level: float) -> tuple[float, float, float]:
+        """The k-th smallest is above the median with probability P(Binomial(N, 1/2) < k); open ones may lie at either
+        end."""
+        unknown = np.full(self.open, np.inf)
+        low, high = np.concatenate([-unknown, values]), np.concatenate([values, unknown])
+        k = int(scipy.stats.binom.ppf(level / 2, len(low), 0.5))  # P(Binomial < k) <= level / 2
+        middle = float(np.median(values)) if len(values) else np.nan
+        return (middle, float(low[k - 1]), float(high[-k])) if k else (middle, -np.inf, np.inf)

@@ -1,0 +1,303 @@
+"""What a config claims of its grid: numbers and laws that a source states, each with the object that it is about."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Interval, MinLen
+from pydantic import Field
+
+from recovery.config.build import Fault, Invalid, build_kind
+from recovery.config.describe import choices
+from recovery.config.problems import Path, as_shown
+from recovery.errors import ParameterError
+from recovery.methods.columns import FIXED, Columns, parse_event
+from recovery.text import did_you_mean
+from recovery.types import Scalar
+
+Where = Annotated[Mapping[str, Scalar], Field(description="a mapping of coordinates to values")]
+Level = Annotated[float, Interval(gt=0, lt=1)]
+Object = Literal["all", "searched", "sampled"] | None
+"""The arrangement patterns that a statement is about; null: those of the grid."""
+Statistic = Literal["mean", "median", "every"]
+Limit = Annotated[
+    float | str | None, Field(description="a number, or the name of a theory curve over n and d or of a column")
+]
+
+
+@dataclass(frozen=True)
+class ThresholdClaim:
+    """The success probability of column `of` crosses 1/2, or a column of numbers jumps, at a `ratio` n/d that is
+    `value` to within `tolerance`; or one that is `at_least` and `at_most` these numbers, of which one may be left out.
+    """
+
+    of: str
+    ratio: Literal["n/d"]
+    value: Annotated[float, Gt(0)] | None = None
+    tolerance: Annotated[float, Gt(0)] | None = None
+    at_least: Annotated[float, Gt(0)] | None = None
+    at_most: Annotated[float, Gt(0)] | None = None
+    where: Where = field(default_factory=dict)
+    patterns: Object = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.value is None) != (self.tolerance is None):
+            raise ParameterError("value and tolerance stand together; allowed: both, or at_least and at_most")
+        _two_sided_or_one(self.value, self.at_least, self.at_most)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the greatest n/d that agree with the claim; an infinite one where it says nothing."""
+        if self.value is not None and self.tolerance is not None:
+            return self.value - self.tolerance, self.value + self.tolerance
+        return _limits(self.at_least, self.at_most)
+
+
+@dataclass(frozen=True)
+class CurveClaim:
+    """The frequency of column `of` agrees with the theory curve `curve` at significance level `level`."""
+
+    of: str
+    curve: str
+    level: Level = 1e-3
+    where: Where = field(default_factory=dict)
+    patterns: Object = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class BoundClaim:
+    """In every cell, column `of` lies on the stated side of a bound: its frequency or mean, its median, or every trial.
+    A frequency or a number that is bounded from one side is never asked to be near the bound. Contradicted where
+    a cell, or all of them together, lie beyond it at level `level`."""
+
+    of: str
+    at_least: Limit = None
+    at_most: Limit = None
+    statistic: Statistic = "mean"
+    level: Level = 1e-3
+    where: Where = field(default_factory=dict)
+    patterns: Object = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        _one_form(at_least=self.at_least, at_most=self.at_most)
+
+
+@dataclass(frozen=True)
+class ValueClaim:
+    """Over all trials with the coordinates `where`, the frequency or mean of column `of`, its median, or every trial is
+    `value` to within `tolerance` or a `factor`, or at least or at most a number. Holds if its 95 % interval lies
+    inside, contradicted if its interval at level `level` lies outside."""
+
+    of: str
+    value: float | None = None
+    tolerance: Annotated[float, Ge(0)] | None = None
+    factor: Annotated[float, Gt(1)] | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    statistic: Statistic = "mean"
+    level: Level = 1e-3
+    where: Where = field(default_factory=dict)
+    patterns: Object = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        _two_sided_or_one(self.value, self.at_least, self.at_most)
+        if self.value is not None:
+            _one_form(tolerance=self.tolerance, factor=self.factor)
+        elif self.tolerance is not None or self.factor is not None:
+            raise ParameterError("tolerance and factor belong to a value; found none")
+        if self.factor is not None and self.value is not None and self.value <= 0:
+            raise ParameterError(f"a factor belongs to a positive value; found {self.value:g}")
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the greatest number that agree with the claim; an infinite one where it says nothing."""
+        if self.value is None:
+            return _limits(self.at_least, self.at_most)
+        if self.factor is not None:
+            return self.value / self.factor, self.value * self.factor
+        return self.value - (self.tolerance or 0.0), self.value + (self.tolerance or 0.0)
+
+
+@dataclass(frozen=True)
+class BinomialClaim:
+    """Each trial is a yes of column `of` with the stated `probability`, independently. Contradicted by an exact
+    binomial test of all trials, or of a single cell, at level `level`; holds if the 95 % interval lies within the
+    `tolerance`."""
+
+    of: str
+    probability: Annotated[float, Interval(ge=0, le=1)]
+    tolerance: Annotated[float, Interval(gt=0, lt=1)] = 0.1
+    level: Level = 1e-3
+    where: Where = field(default_factory=dict)
+    patterns: Object = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class MonotoneClaim:
+    """Column `of` only rises, or only falls, along the coordinate `along` where the other coordinates stay the same.
+    Contradicted if two cells lie the other way round at level `level`; holds if the trend shows in every line."""
+
+    of: str
+    along: str
+    direction: Literal["rises", "falls"]
+    level: Level = 1e-3
+    where: Where = field(default_factory=dict)
+    patterns: Object = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class OrderClaim:
+    """Column `of` succeeds sooner under each of the `values` of `axis` than under the next, at level `level`; values
+    that stand in a list of their own are not compared with each other."""
+
+    of: str
+    axis: str
+    values: Annotated[tuple[Scalar | tuple[Scalar, ...], ...], MinLen(2)]
+    level: Level = 1e-3
+    where: Where = field(default_factory=dict)
+    patterns: Object = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class TableClaim:
+    """The mean of column `of` in each cell is that of the source's table: a row for each value of `axis`, a column for
+    each of the values `at` of `across`. error: the standard error of the source's numbers, for each column or for all;
+    errors: that of single rows. Numbers that differ by more than three standard errors contradict it.
+    """
+
+    of: str
+    axis: str
+    across: str
+    at: Annotated[tuple[Scalar, ...], MinLen(1)]
+    values: Mapping[str, tuple[float, ...]]
+    error: Annotated[float, Gt(0)] | tuple[Annotated[float, Gt(0)], ...]
+    errors: Mapping[str, Annotated[float, Gt(0)]] = field(default_factory=dict)
+    where: Where = field(default_factory=dict)
+    patterns: Object = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        wanted = len(self.at)
+        rows = {**self.values, **({"error": self.error} if isinstance(self.error, tuple) else {})}
+        for name, numbers in rows.items():
+            if len(numbers) != wanted:
+                raise ParameterError(f"{name} has {len(numbers)} numbers for {wanted} values of {self.across}")
+        unknown = [name for name in self.errors if name not in self.values]
+        if unknown:
+            raise ParameterError(f"errors: {unknown[0]!r} is no row of values")
+
+    def errors_of(self, row: str) -> tuple[float, ...]:
+        """The standard errors of one row of the source's numbers."""
+        if row in self.errors:
+            return (self.errors[row],) * len(self.at)
+        return self.error if isinstance(self.error, tuple) else (self.error,) * len(self.at)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A claim in words, printed beside the diagram and left to the reader's eye."""
+
+    text: Annotated[str, MinLen(1)]
+    where: Where = field(default_factory=dict)
+    source: str = ""
+
+
+Claim = (
+    ThresholdClaim
+    | CurveClaim
+    | BoundClaim
+    | ValueClaim
+    | BinomialClaim
+    | MonotoneClaim
+    | OrderClaim
+    | TableClaim
+    | Statement
+)
+
+CLAIMS: dict[str, type[Any]] = {
+    "threshold": ThresholdClaim,
+    "curve": CurveClaim,
+    "bound": BoundClaim,
+    "value": ValueClaim,
+    "binomial": BinomialClaim,
+    "monotone": MonotoneClaim,
+    "order": OrderClaim,
+    "table": TableClaim,
+    "statement": Statement,
+}
+
+
+def build_claims(value: object) -> tuple[Claim, ...]:
+    """The claims of a config. Raises `Invalid` with the faults of all of them."""
+    if not isinstance(value, list):
+        words = f"found {as_shown(value)}; allowed: a list of claims such as {{kind: threshold, ...}}"
+        raise Invalid([Fault((), words)])
+    claims, faults = [], list[Fault]()
+    for i, item in enumerate(value):
+        try:
+            claims.append(build_kind(CLAIMS, item))
+        except Invalid as error:
+            faults += [Fault((i, *fault.path), fault.text, fault.key) for fault in error.faults]
+    if faults:
+        raise Invalid(faults)
+    return tuple(claims)
+
+
+def claim_faults(
+    claims: Sequence[Claim], axes: Sequence[str], columns: Columns, curves: Callable[[], Sequence[str]]
+) -> Iterator[Fault]:
+    """Names of columns, coordinates and theory curves (imported only for a claim that names one) that are not there."""
+    coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
+    for i, claim in enumerate(claims):
+        at: Path = ("claims", i)
+        if not isinstance(claim, Statement):
+            yield from unknown((*at, "of"), column_of(claim.of), measured, "a measured column")
+        if isinstance(claim, CurveClaim):
+            yield from unknown((*at, "curve"), claim.curve, curves(), "a theory curve")
+        if isinstance(claim, BoundClaim):
+            for side in ("at_least", "at_most"):
+                limit = getattr(claim, side)
+                if isinstance(limit, str) and limit not in measured:
+                    yield from unknown((*at, side), limit, (*curves(), *columns), "a theory curve or a measured column")
+        for key in ("axis", "across", "along"):
+            if hasattr(claim, key):
+                yield from unknown((*at, key), getattr(claim, key), coordinates, "a coordinate")
+        for name in claim.where:
+            yield from unknown((*at, "where", name), name, coordinates, "a coordinate", key=True)
+
+
+def column_of(value: str) -> str:
+    """The column of `max_deviation` or of the event `max_deviation<=1e-4`."""
+    try:
+        return parse_event(value)[0]
+    except ValueError:  # it is no column either
+        return value
+
+
+def unknown(path: Path, name: str, allowed: Sequence[str], what: str, *, key: bool = False) -> Iterator[Fault]:
+    """The fault of a name that is not allowed."""
+    if name not in allowed:
+        yield Fault(path, f"found {name!r}; allowed: {what}: {choices(allowed)}{did_you_mean(name, allowed)}", key)
+
+
+def _two_sided_or_one(value: float | None, least: float | None, most: float | None) -> None:
+    _one_form(value=value, **{"at_least or at_most": least if least is not None else most})
+    if least is not None and most is not None and not least < most:
+        raise ParameterError(f"at_least lies below at_most; found {least:g} and {most:g}")
+
+
+def _limits(least: float | None, most: float | None) -> tuple[float, float]:
+    return -float("inf") if least is None else least, float("inf") if most is None else most
+
+
+def _one_form(**forms: object) -> None:
+    there = [name for name, value in forms.items() if value is not None]
+    if len(there) != 1:
+        raise ParameterError(f"found {' and '.join(there) or 'none of them'}; allowed: one of {choices(forms)}")

@@ -1,0 +1,270 @@
+"""Claims about numbers in cells: a value, a bound in every cell, a stated proportion, a trend, a table of means."""
+
+from itertools import combinations
+
+import numpy as np
+import scipy
+from scipy.optimize import minimize_scalar
+from scipy.special import xlog1py
+
+from recovery.config import BinomialClaim, BoundClaim, MonotoneClaim, TableClaim, ValueClaim
+from recovery.errors import ReportError
+from recovery.report.claims.result import Judgement, against
+from recovery.report.diagram import Diagram, as_numbers, describe, is_number
+from recovery.report.statistics import Estimates, Sample
+from recovery.report.statistics.means import FAR, claimed_table
+from recovery.theory import CURVES
+from recovery.types import Array, Mask
+
+OFTEN = 0.05
+"""Level of the interval by which a claim holds: 95 %. What contradicts it has the claim's own level."""
+WORDS = {"mean": "", "median": "the median of ", "every": "every "}
+
+
+def state_value(claim: ValueClaim) -> str:
+    name = f"{WORDS[claim.statistic]}{claim.of}"
+    if claim.value is None:
+        return f"{name} is {_sides(claim.at_least, claim.at_most)}"
+    near = f"within a factor of {claim.factor:g}" if claim.factor else f"± {claim.tolerance or 0:g}"
+    return f"{name} is {claim.value:g} {near}"
+
+
+def state_bound(claim: BoundClaim) -> str:
+    return f"{WORDS[claim.statistic]}{claim.of} is {_sides(claim.at_least, claim.at_most)} in every cell"
+
+
+def state_binomial(claim: BinomialClaim) -> str:
+    return f"{claim.of} has probability {claim.probability:g} (level {claim.level:g})"
+
+
+def state_monotone(claim: MonotoneClaim) -> str:
+    return f"{claim.of} {claim.direction} with {claim.along.split('.')[-1]} (level {claim.level:g})"
+
+
+def state_table(claim: TableClaim) -> str:
+    return f"means of {claim.of} as tabulated, {len(claim.values)} x {len(claim.at)} numbers"
+
+
+def _sides(least: float | str | None, most: float | str | None) -> str:
+    sides = (("at least", least), ("at most", most))
+    return " and ".join(f"{words} {_named(limit)}" for words, limit in sides if limit is not None)
+
+
+def _named(limit: float | str) -> str:
+    if isinstance(limit, str):
+        return CURVES[limit].label if limit in CURVES else limit
+    return f"{limit:g}"
+
+
+def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim) -> tuple[str, Judgement]:
+    """By the interval of all trials together: 95 % inside the limits, or the claim's level outside."""
+    sample = _sample(estimates.diagram, rows)
+    estimate, low, high = sample.interval(claim.statistic, OFTEN)
+    if claim.statistic == "every":
+        return _every(sample, low, high, *claim.limits)
+    verdict = against((low, high), sample.interval(claim.statistic, claim.level)[1:], *claim.limits)
+    return f"{estimate:.4g}, 95 % interval {low:.4g} to {high:.4g}, {_trials(sample)}", verdict
+
+
+def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[str, Judgement]:
+    """Cell by cell, the level shared among the cells, and half of it kept for all cells of a frequency together.
+
+    Holds if nothing contradicts, every cell was measured, and some outcome of these trials would have contradicted.
+    """
+    diagram = estimates.diagram
+    limit, upper = (claim.at_least, False) if claim.at_least is not None else (claim.at_most, True)
+    limits = _limits(diagram, limit)
+    codes = np.unique(diagram.cells.code[rows])
+    level = claim.level / (2 * len(codes))
+    tallies, beyond, open_, told = [], list[str](), 0, 0
+    for code in codes:
+        here = rows & (diagram.cells.code == code)
+        sample, bound = _sample(diagram, here), float(np.nanmean(limits[here]))
+        # a one-sided test at a level is a two-sided interval at twice that level
+        estimate, low, high = sample.interval(claim.statistic, 2 * level)
+        middle = estimate if claim.statistic != "every" else (high if upper else low)
+        if np.isnan(bound) or not len(sample.values):
+            open_ += 1
+            continue
+        outside = low > bound + _rounding(bound) if upper else high < bound - _rounding(bound)
+        if claim.statistic == "every":
+            outside = high > bound + _rounding(bound) if upper else low < bound - _rounding(bound)
+            open_ += sample.open > 0
+        told += _able(sample, bound, upper, level, claim.statistic)
+        if outside:
+            beyond.append(f"{_place(diagram, code)}: {middle:.4g} against {bound:.4g}")
+        tallies.append((sample, bound, middle))
+    text = f"{len(tallies)} cells, {told} with trials enough to contradict it"
+    if beyond:
+        shown = "; ".join(beyond[:3]) + (f" and {len(beyond) - 3} more" if len(beyond) > 3 else "")
+        return f"{text}; beyond it at {shown}", "contradicted"
+    if diagram.proportion and claim.statistic == "mean" and tallies:
+        p, least = _together([(one, bound) for one, bound, _ in tallies], upper)
+        told = told or int(least < claim.level / 2)
+        if p < claim.level / 2:
+            return f"{text}; beyond it in all cells together, p < {p:.1g}", "contradicted"
+    if tallies:
+        gaps = [(bound - middle if upper else middle - bound) for _, bound, middle in tallies]
+        _, bound, middle = tallies[int(np.argmin(gaps))]
+        text += f"; nearest to it {middle:.4g} against {bound:.4g}"
+    return text, "holds" if told and not open_ else "cannot tell"
+
+
+def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tuple[str, Judgement]:
+    """An exact test of all trials and of each cell, which share the level; open trials may be of either kind."""
+    diagram = estimates.diagram
+    if not diagram.proportion:
+        raise ReportError(f"{diagram.quantity} is no proportion")
+    codes = np.unique(diagram.cells.code[rows])
+    whole = _sample(diagram, rows)
+    parts = [whole, *(_sample(diagram, rows & (diagram.cells.code == code)) for code in codes if len(codes) > 1)]
+    shares = [claim.level] if len(parts) == 1 else [claim.level / 2, *[claim.level / 2 / len(codes)] * len(codes)]
+    estimate, low, high = whole.interval("mean", OFTEN)
+    text = f"{estimate:.4g}, 95 % interval {low:.4g} to {high:.4g}, {_trials(whole)}"
+    for i, (sample, share) in enumerate(zip(parts, shares, strict=True)):
+        _, least, most = sample.interval("mean", share)
+        if not least <= claim.probability <= most:
+            return text + (f"; but not so at {_place(diagram, codes[i - 1])}" if i else ""), "contradicted"
+    near = claim.probability - claim.tolerance <= low and high <= claim.probability + claim.tolerance
+    return text, "holds" if near else "cannot tell"
+
+
+def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tuple[str, Judgement]:
+    """Along each line of cells in which all else stays the same.
+
+    Contradicted if two cells of a line lie the other way round (Fisher's exact test, or Mann and Whitney's), at the
+    level shared among all pairs. Holds if Kendall's rank correlation of trials shows in every line at 5 %, and
+    the lines together (Fisher's sum of logarithms) show it at the level.
+    """
+    diagram, sign = estimates.diagram, 1.0 if claim.direction == "rises" else -1.0
+    frame = diagram.frame
+    if claim.along not in frame or not is_number(frame[claim.along]):
+        raise ReportError(f"{claim.along} is no coordinate of numbers in this grid")
+    values = sign * np.where(diagram.cells.finished, diagram.quantity.values(frame), np.nan)
+    yes = max(sign, 0.0) if diagram.proportion else None
+    at, used = as_numbers(frame[claim.along]), rows & ~np.isnan(values)
+    others = [name for name in diagram.layout.keys if name != claim.along]
+    groups = frame.loc[used, others].groupby(others, dropna=False).indices if others else {(): np.arange(used.sum())}
+    pairs, trends = list[tuple[float, str]](), list[float]()
+    for inside in groups.values():
+        there = np.flatnonzero(used)[inside]
+        x, y = at[there], values[there]
+        steps = np.unique(x)
+        if len(steps) < 2:
+            continue
+        trend = scipy.stats.kendalltau(x, y, alternative="greater").pvalue if np.ptp(y) > 0 else 1.0
+        trends.append(float(trend))
+        where = describe({name: frame[name].iloc[there[0]] for name in others})
+        for a, b in combinations(steps, 2):
+            words = f"{claim.along.split('.')[-1]} = {a:g} and {b:g}{f' ({where})' if where else ''}"
+            pairs.append((_falls(y[x == a], y[x == b], yes), words))
+    if not trends:
+        return f"no line of cells along {claim.along}", "cannot tell"
+    p, words = min(pairs)
+    together = float(scipy.stats.combine_pvalues(np.maximum(trends, 1e-300)).pvalue)
+    text = f"{len(trends)} lines, trend p = {together:.1g}"
+    if p < claim.level / len(pairs):
+        return f"{text}; the other way between {words}, p = {p:.1g}", "contradicted"
+    shown = sum(trend < OFTEN for trend in trends)
+    if together < claim.level and shown == len(trends):
+        return text, "holds"
+    return f"{text}, seen in {shown} lines of {len(trends)}", "cannot tell"
+
+
+def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[str, Judgement]:
+    """Holds if no number differs by more than `FAR` standard errors; open if some have fewer than two trials."""
+    table = claimed_table(estimates.diagram, claim)
+    z, known = table.z, np.isfinite(table.z)
+    far = [(i, j) for i, j in zip(*np.nonzero(np.abs(np.where(known, z, 0.0)) > FAR), strict=True)]
+    text = f"{int(known.sum()) - len(far)} of {z.size} numbers within {FAR:g} standard errors"
+    if far:
+        words = (
+            f"{table.rows[i]} at {table.across} {table.columns[j]}: {table.mean[i, j]:.3g} for "
+            f"{table.stated[i, j]:g} (z = {z[i, j]:+.1f})"
+            for i, j in far
+        )
+        return f"{text}; {'; '.join(words)}", "contradicted"
+    return text, "holds" if known.all() else "cannot tell"
+
+
+def _sample(diagram: Diagram, rows: Mask) -> Sample:
+    values = np.where(diagram.cells.finished, diagram.quantity.values(diagram.frame), np.nan)[rows]
+    known = values[~np.isnan(values)]
+    return Sample(known, diagram.proportion, len(values) - len(known))
+
+
+def _every(sample: Sample, low: float, high: float, least: float, most: float) -> tuple[str, Judgement]:
+    text = f"{low:.4g} to {high:.4g}, {_trials(sample)}"
+    if not len(sample.values):
+        return "nothing finished", "cannot tell"
+    if low < least - _rounding(least) or high > most + _rounding(most):
+        return text, "contradicted"
+    return text, "cannot tell" if sample.open else "holds"
+
+
+def _trials(sample: Sample) -> str:
+    return f"{len(sample.values)} trials" + (f", {sample.open} more without an answer" if sample.open else "")
+
+
+def _rounding(bound: float) -> float:
+    """Numbers that are equal to the bound in exact arithmetic do not lie beyond it."""
+    return 1e-9 * max(1.0, abs(bound)) if np.isfinite(bound) else 0.0
+
+
+def _limits(diagram: Diagram, limit: float | str | None) -> Array:
+    """The bound at each row: a number, a theory curve at the row's coordinates, or a measured column."""
+    frame = diagram.frame
+    if not isinstance(limit, str):
+        return np.full(len(frame), np.nan if limit is None else limit, dtype=float)
+    if limit not in CURVES:
+        if limit not in frame:
+            raise ReportError(f"{limit} is neither a theory curve nor a column of this grid")
+        return as_numbers(frame[limit])
+    missing = [axis for axis in CURVES[limit].axes if axis not in frame]
+    if missing:
+        raise ReportError(f"the theory curve {limit} is one of {missing[0]}, which the grid does not have")
+    values: Array = np.asarray(CURVES[limit].function(*(as_numbers(frame[axis]) for axis in CURVES[limit].axes)), float)
+    return np.clip(values, 0.0, 1.0) if diagram.proportion else values
+
+
+def _able(sample: Sample, bound: float, upper: bool, level: float, statistic: str) -> bool:
+    """Whether some outcome of so many trials would lie beyond the bound."""
+    if statistic != "mean" or not sample.proportion:
+        return len(sample.values) > (1 if statistic == "mean" else 0)
+    worst_of_all = Sample(np.full(len(sample.values), float(upper)), True).interval("mean", 2 * level)
+    return bool(worst_of_all[1] > bound if upper else worst_of_all[2] < bound)
+
+
+def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, float]:
+    """Chernoff's bound of P(no more successes in all cells | each has the bound's probability), of no fewer if upper;
+    and the least that it could have been.
+
+    A sum of many cells sees what none of them alone does, and the bound is rigorous for cells of unequal chances.
+    """
+    total = np.array([len(one.values) + one.open for one, _ in cells], dtype=float)
+    wrong = np.array([(one.values.sum() if upper else (1 - one.values).sum()) for one, _ in cells]).sum()
+    chance = np.array([bound if upper else 1 - bound for _, bound in cells])
+
+    def bounded(count: float) -> float:
+        def exponent(t: float) -> float:
+            return float(xlog1py(total, chance * np.expm1(t)).sum() - t * count)
+
+        if count <= total @ chance:
+            return 1.0
+        return float(np.exp(min(minimize_scalar(exponent, bounds=(0.0, 50.0), method="bounded").fun, 0.0)))
+
+    return bounded(float(wrong)), bounded(float(total.sum()))
+
+
+def _falls(first: Array, second: Array, yes: float | None) -> float:
+    """One-sided p-value of the second sample being no lower than the first; yes: a proportion's larger value."""
+    if np.ptp(np.concatenate([first, second])) == 0:
+        return 1.0
+    if yes is None:
+        return float(scipy.stats.mannwhitneyu(first, second, alternative="greater").pvalue)
+    counts = np.array([[(part == yes).sum(), (part != yes).sum()] for part in (first, second)])
+    return float(scipy.stats.fisher_exact(counts, alternative="greater").pvalue)
+
+
+def _place(diagram: Diagram, code: int) -> str:
+    return describe(dict(diagram.cells.keys.iloc[code]))

@@ -1,0 +1,229 @@
+"""Claims about numbers in cells, by exact laws: what they contradict by chance, and what they see."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from recovery.config import ConfigError, load
+from recovery.report.claims.claims import results
+from recovery.report.claims.result import ClaimResult
+from recovery.report.diagram import Diagram
+from recovery.report.statistics import Estimates, Sample
+
+from .grids import fail, grid, wendel_rows
+
+N, D = range(10, 81, 10), range(10, 41, 10)
+
+
+def judge(rows: pd.DataFrame, claim: dict[str, Any], **document: Any) -> ClaimResult:
+    return results(Estimates(Diagram.of(grid(rows, claims=[claim], **document))))[0]
+
+
+@pytest.mark.parametrize("total", [1, 5, 40])
+@pytest.mark.parametrize("open_", [0, 3])
+def test_the_interval_of_a_proportion_covers_exactly_whatever_is_open(total: int, open_: int) -> None:
+    """A count of yes is missed if some choice of the open trials among them is."""
+    ends = [Sample(np.repeat([1.0, 0.0], [k, total - k]), True, open_).interval("mean", 0.05) for k in range(total + 1)]
+    for p in np.linspace(0.01, 0.99, 50):
+        covered = np.array([low <= p <= high for _, low, high in ends])
+        missed = [not covered[max(yes - open_, 0) : min(yes, total) + 1].all() for yes in range(total + open_ + 1)]
+        assert binom.pmf(np.flatnonzero(missed), total + open_, p).sum() <= 0.05
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 20, 101])
+def test_the_interval_of_a_median_is_the_shortest_that_the_binomial_law_allows(count: int) -> None:
+    _, low, high = Sample(np.arange(count, dtype=float), False).interval("median", 0.05)
+    if np.isinf(low):
+        assert binom.cdf(0, count, 0.5) > 0.025
+    else:
+        assert binom.cdf(int(low), count, 0.5) <= 0.025 < binom.cdf(int(low) + 1, count, 0.5)
+        assert high == count - 1 - low
+
+
+BOUND = {"kind": "bound", "of": "recovered", "at_least": "no_all_ones"}
+
+
+def test_a_bound_that_is_the_law_itself_is_contradicted_at_most_as_often_as_its_level() -> None:
+    """Nothing is nearer to a bound without lying beyond it."""
+    level, seeds = 0.2, 60
+    found = [judge(wendel_rows(N, D, seed=seed), BOUND | {"level": level}).verdict for seed in range(seeds)]
+    assert found.count("contradicted") <= binom.ppf(1 - 1e-6, seeds, level)
+    assert found.count("holds") + found.count("contradicted") == seeds
+
+
+def test_a_bound_is_judged_as_a_bound() -> None:
+    rows = wendel_rows(N, D, replicates=20)
+    assert judge(rows, BOUND | {"at_least": "theorem5"}).verdict == "holds"  # far above it, and no less right for that
+    assert judge(rows.assign(n=rows["n"] * 2), BOUND).verdict == "contradicted"
+    assert judge(rows, {"kind": "bound", "of": "recovered", "at_most": "no_all_ones"}).verdict == "holds"
+    assert (
+        judge(rows.assign(d=rows["d"] * 2), BOUND | {"at_least": None, "at_most": "wendel"}).verdict == "contradicted"
+    )
+
+
+def test_all_cells_together_see_what_none_of_them_does() -> None:
+    rows = wendel_rows(N, D, replicates=6, seed=3)
+    rows["recovered"] = np.random.default_rng(0).random(len(rows)) < 0.4
+    found = judge(rows, BOUND | {"at_least": 0.6})
+    assert found.verdict == "contradicted"
+    assert "in all cells together" in found.measured
+
+
+def test_one_trial_beyond_a_bound_of_every_trial_contradicts_it() -> None:
+    rows = wendel_rows(N, D).assign(test_distance=lambda rows: rows["n"] / rows["d"])
+    claim = {"kind": "bound", "of": "test_distance", "at_most": 8.0, "statistic": "every"}
+    assert judge(rows, claim).verdict == "holds"
+    assert judge(rows, claim | {"at_most": 7.999}).verdict == "contradicted"
+    assert judge(fail(rows, slice(0, 1)).assign(test_distance=rows["test_distance"]), claim).verdict == "cannot tell"
+
+
+def test_so_few_trials_cannot_contradict_a_bound_and_do_not_support_it() -> None:
+    rows = wendel_rows([20], [10], replicates=2)
+    rows["recovered"] = False
+    assert judge(rows, BOUND | {"at_least": 0.1}).verdict == "cannot tell"
+
+
+VALUE = {"kind": "value", "of": "recovered"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ({"value": 0.5, "tolerance": 0.1}, "holds"),
+        ({"value": 0.5, "factor": 1.3}, "holds"),
+        ({"value": 0.5, "tolerance": 0.01}, "cannot tell"),
+        ({"value": 0.8, "tolerance": 0.1}, "contradicted"),
+        ({"at_least": 0.4}, "holds"),
+        ({"at_most": 0.4}, "contradicted"),
+        ({"at_least": 0.4, "at_most": 0.45}, "contradicted"),
+        ({"at_least": 0.5}, "cannot tell"),
+        ({"value": 0.5, "tolerance": 0.1, "where": {"n": 77}}, "cannot tell"),
+    ],
+)
+def test_values_in_a_cell(claim: dict[str, Any], verdict: str) -> None:
+    rows = wendel_rows([20, 60], [10], replicates=400)  # half of the trials recover at n = 2d
+    assert judge(rows, VALUE | {"where": {"n": 20}} | claim).verdict == verdict
+
+
+def test_values_of_numbers_by_mean_and_median() -> None:
+    rows = wendel_rows([20], [10], replicates=2000)
+    rows["test_distance"] = np.random.default_rng(1).lognormal(0.0, 1.0, len(rows))  # median 1, mean e^0.5
+    claim = {"kind": "value", "of": "test_distance", "tolerance": 0.4}
+    assert judge(rows, claim | {"value": 1.65}).verdict == "holds"
+    assert judge(rows, claim | {"value": 1.0, "statistic": "median"}).verdict == "holds"
+    assert judge(rows, claim | {"value": 1.0, "tolerance": 0.05}).verdict == "contradicted"  # of the mean
+    single = judge(rows[:1], claim | {"value": 1.0})
+    assert single.verdict == "cannot tell"
+
+
+def test_a_stated_proportion_is_tested_in_all_trials_and_in_each_cell() -> None:
+    rows = wendel_rows(N, D, replicates=20)
+    rows["recovered"] = pd.array(np.random.default_rng(2).random(len(rows)) < 0.5, dtype="boolean")
+    claim = {"kind": "binomial", "of": "recovered", "probability": 0.5}
+    assert judge(rows, claim).verdict == "holds"
+    assert judge(rows, claim | {"probability": 0.6}).verdict == "contradicted"
+    assert judge(rows, claim | {"tolerance": 0.01}).verdict == "cannot tell"
+    bent = rows.copy()
+    for n, value in ((10, True), (20, False)):
+        bent.loc[(bent["n"] == n) & (bent["d"] == 20), "recovered"] = value
+    found = judge(bent, claim)
+    assert found.verdict == "contradicted"
+    assert "but not so at" in found.measured
+    assert judge(fail(rows, slice(0, None, 2)), claim).verdict == "cannot tell"
+
+
+def test_a_stated_proportion_is_contradicted_at_most_as_often_as_its_level() -> None:
+    level, seeds, found = 0.2, 60, []
+    for seed in range(seeds):
+        rows = wendel_rows([20, 40], [10], replicates=30)
+        rows["recovered"] = np.random.default_rng(seed).random(len(rows)) < 0.3
+        found.append(judge(rows, {"kind": "binomial", "of": "recovered", "probability": 0.3, "level": level}).verdict)
+    assert found.count("contradicted") <= binom.ppf(1 - 1e-6, seeds, level)
+
+
+@pytest.mark.parametrize(
+    ("direction", "along", "verdict"),
+    [
+        ("rises", "n", "holds"),
+        ("falls", "n", "contradicted"),
+        ("falls", "d", "holds"),
+        ("rises", "noise", "cannot tell"),
+    ],
+)
+def test_trends_of_a_frequency(direction: str, along: str, verdict: str) -> None:
+    rows = wendel_rows(range(20, 101, 20), D, replicates=30)
+    where = {"where": {"n": 60}} if along == "d" else {}
+    claim = {"kind": "monotone", "of": "recovered", "along": along, "direction": direction}
+    assert judge(rows, claim | where).verdict == verdict
+
+
+def test_a_trend_of_numbers_that_turns_at_one_place_is_contradicted() -> None:
+    rows = wendel_rows(N, D, replicates=20)
+    noise = np.random.default_rng(3).normal(0, 0.3, len(rows))
+    rows["test_distance"] = noise - rows["n"] / 20
+    claim = {"kind": "monotone", "of": "test_distance", "along": "n", "direction": "falls"}
+    assert judge(rows, claim).verdict == "holds"
+    turned = rows.assign(test_distance=rows["test_distance"] + 3.0 * ((rows["n"] == 80) & (rows["d"] == 20)))
+    found = judge(turned, claim)
+    assert found.verdict == "contradicted"
+    assert " and 80 (d = 20)" in found.measured
+    assert judge(rows.assign(test_distance=1.0), claim).verdict == "cannot tell"  # nothing falls
+
+
+def test_what_samples_show_is_no_verdict_on_all_patterns() -> None:
+    rows = wendel_rows(range(10, 121, 10), D, replicates=20).assign(pattern_count=50)
+    claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.3}
+    assert judge(rows, claim).verdict == "holds"
+    assert judge(rows, claim | {"patterns": "sampled"}).verdict == "holds"
+    found = judge(rows, claim | {"patterns": "all"})
+    assert found.verdict == "cannot tell"
+    assert "(all patterns)" in found.stated
+    assert "holds for the sampled patterns only" in found.measured
+    searched = rows.assign(**{"patterns.kind": "searched"})
+    assert judge(searched, claim | {"patterns": "searched"}).verdict == "holds"
+    assert judge(searched, claim | {"patterns": "all"}).verdict == "cannot tell"
+    assert judge(rows.assign(**{"patterns.kind": "exhaustive"}), claim | {"patterns": "all"}).verdict == "holds"
+    given = judge(rows, claim | {"patterns": "all"}, patterns={"kind": "exhaustive"})
+    assert given.verdict == "holds"
+    assert judge(rows.drop(columns="pattern_count"), claim | {"patterns": "all"}).verdict == "holds"  # none enter
+
+
+def test_a_threshold_above_the_stated_one_on_fewer_patterns_contradicts_it_for_more() -> None:
+    rows = wendel_rows(range(10, 121, 10), D, replicates=20).assign(pattern_count=50)
+    claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "tolerance": 0.2, "patterns": "all"}
+    assert judge(rows, claim | {"value": 1.3}).verdict == "contradicted"
+    assert judge(rows, claim | {"value": 2.9}).verdict == "cannot tell"  # all patterns may well reach it
+
+
+BASE: dict[str, Any] = {"name": "one", "n": 20, "d": 5, "data": {"ensemble": "gaussian"}, "planted": "linear"}
+BASE |= {"architecture": "relu_skip", "method": "min_norm"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ("kind: threshold, of: recovered, ratio: n/d", "allowed: one of value or at_least or at_most"),
+        ("kind: threshold, of: recovered, ratio: n/d, value: 2", "value and tolerance stand together"),
+        ("kind: threshold, of: recovered, ratio: n/d, at_least: 3, at_most: 2", "at_least lies below at_most"),
+        ("kind: bound, of: recovered", "allowed: one of at_least or at_most"),
+        ("kind: bound, of: recovered, at_least: wendle", "did you mean"),
+        ("kind: value, of: recovered, value: 1", "allowed: one of tolerance or factor"),
+        ("kind: value, of: gap, value: -1, factor: 2", "a factor belongs to a positive value"),
+        ("kind: value, of: recovered, at_least: 1, tolerance: 1", "tolerance and factor belong to a value"),
+        ("kind: binomial, of: recovered, probability: 1.5", "probability"),
+        ("kind: monotone, of: recovered, along: m, direction: rises", "a coordinate"),
+        ("kind: curve, of: recovered, curve: wendel, patterns: some", "'all', 'searched' or 'sampled'"),
+    ],
+)
+def test_faults_of_claims_have_a_place(claim: str, words: str, tmp_path: Any) -> None:
+    text = "".join(f"{key}: {value}\n" for key, value in BASE.items() if key != "data")
+    path = tmp_path / "one.yaml"
+    path.write_text(f"{text}data: {{ensemble: gaussian}}\nclaims:\n  - {{{claim}}}\n")
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    line = text.count("\n") + 3
+    assert f"one.yaml:{line}:" in str(caught.value)
+    assert words.replace("'", "") in str(caught.value).replace("'", "")
