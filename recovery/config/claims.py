@@ -209,17 +209,8 @@ class Statement:
     source: str = ""
 
 
-Claim = (
-    ThresholdClaim
-    | CurveClaim
-    | BoundClaim
-    | ValueClaim
-    | BinomialClaim
-    | MonotoneClaim
-    | OrderClaim
-    | TableClaim
-    | Statement
-)
+Tested = ThresholdClaim | CurveClaim | BoundClaim | ValueClaim | BinomialClaim | MonotoneClaim | OrderClaim | TableClaim
+Claim = Tested | Statement
 
 CLAIMS: dict[str, type[Any]] = {
     "threshold": ThresholdClaim,
