@@ -18,7 +18,18 @@ from recovery.config import (
     ValueClaim,
 )
 from recovery.errors import ReportError
-from recovery.report.claims import cells
+from recovery.report.claims.cells import (
+    judge_binomial,
+    judge_bound,
+    judge_monotone,
+    judge_table,
+    judge_value,
+    state_binomial,
+    state_bound,
+    state_monotone,
+    state_table,
+    state_value,
+)
 from recovery.report.claims.curve import judge_curve, state_curve
 from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import ClaimResult, Judgement
@@ -35,11 +46,11 @@ KINDS: dict[type[Any], tuple[State, Callable[[Estimates, list[int], Any], tuple[
 }
 """Kind of claim -> how it is worded, and how the panels of these numbers judge it. Statements are not tested."""
 ROWS: dict[type[Any], tuple[State, Callable[[Estimates, Mask, Any], tuple[str, Judgement]]]] = {
-    ValueClaim: (cells.state_value, cells.judge_value),
-    BoundClaim: (cells.state_bound, cells.judge_bound),
-    BinomialClaim: (cells.state_binomial, cells.judge_binomial),
-    MonotoneClaim: (cells.state_monotone, cells.judge_monotone),
-    TableClaim: (cells.state_table, cells.judge_table),
+    ValueClaim: (state_value, judge_value),
+    BoundClaim: (state_bound, judge_bound),
+    BinomialClaim: (state_binomial, judge_binomial),
+    MonotoneClaim: (state_monotone, judge_monotone),
+    TableClaim: (state_table, judge_table),
 }
 """The same of kinds that these rows judge, which need not be whole panels."""
 NESTED = ("sampled", "searched", "all")
