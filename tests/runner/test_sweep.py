@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from threadpoolctl import threadpool_limits
 
 from recovery.config import load
 from recovery.errors import StoreError
@@ -60,7 +61,8 @@ def test_exceptions_and_nan_are_rows_that_measure_nothing(tmp_path: Path) -> Non
 def test_every_worker_has_one_blas_thread(tmp_path: Path) -> None:
     config = write_config(tmp_path, method={"act": "threads"})
     for jobs in (1, 2):
-        sweep(config, tmp_path / str(jobs), jobs=jobs)
+        with threadpool_limits(2, user_api="blas"):  # the tests' own process has one
+            sweep(config, tmp_path / str(jobs), jobs=jobs)
         assert set(rows(tmp_path / str(jobs))["iterations"]) == {1}
 
 
