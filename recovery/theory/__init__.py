@@ -12,7 +12,7 @@ from recovery.theory.noisy import theorem10_interval
 from recovery.theory.printed import opposite_limit_printed, orthogonal_limit_printed
 from recovery.theory.sparse import l1_transition
 from recovery.theory.strong import PAPER_RATIO, strong_margin, strong_width
-from recovery.theory.wendel import proposition6, theorem5, theorem11, wendel
+from recovery.theory.wendel import proposition6, theorem5, theorem7_failure, theorem11, wendel
 from recovery.types import Array
 
 
@@ -79,6 +79,7 @@ CURVES: dict[str, Curve] = {
         Curve("no_all_ones", "P(no all-ones pattern), exact", "Wendel 1962; Cover 1965", _no_all_ones),
         Curve("proposition6", "bound on P(all-ones pattern)", "P1 Proposition 6", proposition6),
         Curve("theorem5", "lower bound on P(NIC-L)", "P1 Theorem 5", theorem5),
+        Curve("theorem7_failure", "upper bound on P(recovered), n < 2d", "P1 Theorem 7", theorem7_failure),
         Curve("theorem11", "lower bound on P(NNIC-1)", "P1 Theorem 11", theorem11),
         Curve("theorem10", "inside Theorem 10's interval", "P1 Theorem 10", _theorem10, 0.5, ("method.beta", "noise")),
         Curve("theta_star", "strong recovery, n = 7.648 d", "P1 Theorem 9, solved to 10 digits", strong_margin, 1.0),

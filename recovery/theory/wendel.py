@@ -45,6 +45,16 @@ def theorem5(n: ArrayLike, d: ArrayLike) -> Array:
     return np.where(n > 2 * d, -np.expm1(-n * kinematic_exponent(n, d)), 0.0)
 
 
+def theorem7_failure(n: ArrayLike, d: ArrayLike) -> Array:
+    """Upper bound e^{-alpha n} (n < 2d, otherwise 1) on P(the planted linear neuron is the unique optimum).
+
+    As the paper states it of (14), the exact program, and Haar data; for that program it is false. Of (15) it follows
+    from the all-ones pattern. Source: P1, Theorem 7.
+    """
+    n, d = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(d, dtype=np.float64))
+    return np.where(n < 2 * d, np.exp(-n * kinematic_exponent(n, d)), 1.0)
+
+
 def theorem11(n: ArrayLike, d: ArrayLike) -> Array:
     """Lower bound 1 - exp(-(n - 2d)^2 / (6n)) (n > 2d, otherwise 0) on the probability of (NNIC-1). P1, Theorem 11."""
     n, d = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(d, dtype=np.float64))
