@@ -136,6 +136,7 @@ def test_a_deleted_working_folder_is_a_message(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.deep
 def test_other_letters_in_a_locale_without_them(tmp_path: Path) -> None:
     config = write_config(tmp_path)
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

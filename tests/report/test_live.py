@@ -132,14 +132,8 @@ axes: {n: [10, 20, 30], d: [3, 5]}
 """
 
 
-OPTIONS = [
-    (["--watch"], True),
-    pytest.param(["--watch", "-q"], False, marks=pytest.mark.deep),
-    pytest.param([], False, marks=pytest.mark.deep),
-]
-
-
-@pytest.mark.parametrize(("options", "map_"), OPTIONS)
+@pytest.mark.deep
+@pytest.mark.parametrize(("options", "map_"), [(["--watch"], True), (["--watch", "-q"], False), ([], False)])
 def test_the_map_is_for_a_terminal_that_asks_for_it(tmp_path: Path, options: list[str], map_: bool) -> None:
     (tmp_path / "small.yaml").write_text(CONFIG)
     ours, theirs = pty.openpty()

@@ -69,7 +69,10 @@ def difference() -> Figure:
     return draw_difference(compare(first, second))
 
 
-@pytest.mark.parametrize("draw", [several_panels, log_axis, one_axis, ragged, slide, paired, difference])
+LONGER = [pytest.param(draw, marks=pytest.mark.deep) for draw in (ragged, slide, paired)]
+
+
+@pytest.mark.parametrize("draw", [several_panels, log_axis, one_axis, difference, *LONGER])
 def test_no_text_is_cut_or_lies_over_another(draw: Callable[[], Figure]) -> None:
     assert faults(draw()) == []
 

@@ -61,6 +61,7 @@ def test_every_renderer_takes_them_and_says_how_they_were_placed(unequal: Grid) 
     assert render(draw_map(analysis), "svg")
 
 
+@pytest.mark.deep
 def test_an_archive_keeps_the_rounds(unequal: Grid, tmp_path: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(bundle(Analysis(Diagram.of(unequal))))) as archive:
         archive.extractall(tmp_path)
