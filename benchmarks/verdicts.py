@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from recovery.errors import RecoverError
-from recovery.extras.rigorous import verify_rigorously
+from recovery.extras.rigorous import EXCLUSIVE, verify_rigorously
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
@@ -37,12 +37,6 @@ SURE = 1e-8
 """Largest residual, gap and cone violation of an optimum that may contradict a verdict."""
 CLEAR = 1e-6
 """How far from the planted cost, relatively, an optimum has to be for that."""
-EXCLUSIVE = {
-    "recovered": ("not_optimal", "not_unique"),
-    "not_optimal": ("recovered",),
-    "not_unique": ("recovered",),
-}
-"""Verdict -> verdicts that cannot hold beside it. Weights that are not optimal may share their cost with others."""
 
 
 def _whole(rng: Rng, n: int, d: int) -> Array:
@@ -170,9 +164,8 @@ def outcome(trial: Trial) -> Outcome:
     found = verify_rigorously(instance, architecture, method, verdict)
     if found.proved:
         return Outcome(verdict, "proved")
-    for other in EXCLUSIVE[verdict]:
-        if verify_rigorously(instance, architecture, method, other).proved:
-            return Outcome(verdict, "contradicted", f"{other} is proved; {found.reason}")
+    if found.opposite:
+        return Outcome(verdict, "contradicted", found.reason)
     return Outcome(
         verdict, _by_clarabel(PlantedProgram.of(instance, architecture, method.program), verdict), found.reason
     )

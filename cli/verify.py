@@ -100,10 +100,10 @@ def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> i
     for trial in chosen:
         result = check(trial, stored[trial.id])
         checked.append(result)
-        if result.outcome == "not proved":
+        if result.outcome not in ("proved", "no verdict"):
             say(f"{trial.id} {result.verdict}: not proved: {result.result.reason}")
     first, *rest = summary(checked)
     say("\n".join([f"{grid.path}: {len(chosen)} of {len(grid.table)} rows, {first}", *rest]))
     if out is not None:
         write(out, checked)
-    return sum(result.outcome == "not proved" for result in checked)
+    return sum(result.outcome not in ("proved", "no verdict") for result in checked)

@@ -8,7 +8,7 @@ import csv
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -20,18 +20,23 @@ from recovery.extras.proofs.balls import Unproved
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
 from recovery.extras.proofs.model import Balls, Model, model_of
 from recovery.extras.proofs.uniqueness import prove_unique
-from recovery.instances.all_ones import decide_all_ones
 from recovery.instances.draw import Instance
 from recovery.methods.convex import PlantedProgram
+from recovery.methods.interpolant import interpolant_near
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
 from recovery.programs.exact import ExactProgram
+from recovery.programs.solution import Solution
 from recovery.runner.trial import Row, draw_instance
-from recovery.types import Array, Index
+from recovery.types import Array
 
-SLACKS = (1e-4, 1e-6, 1e-3, 1e-2)
-"""Sizes, relative to the largest neuron, of what moves each neuron of an exact interpolant into its cone."""
+EXCLUSIVE = {
+    "recovered": ("not_optimal", "not_unique"),
+    "not_optimal": ("recovered",),
+    "not_unique": ("recovered",),
+}
+"""Verdict -> verdicts that cannot hold beside it. Weights that are not optimal may share their cost with others."""
 
 
 @dataclass(frozen=True)
@@ -40,26 +45,36 @@ class Verified:
 
     bound: what the proof shows to be below 1: the largest dual norm off the planted groups, or the sum of norms of
     another interpolant over that of the planted weights (1: as good). label_error: how far the stored labels are from
-    A W*, relative.
+    A W*, relative. opposite: a verdict that was proved and that excludes this one.
     """
 
     proved: bool
     reason: str = ""
     bound: float | None = None
     label_error: float | None = None
+    opposite: str | None = None
 
 
 def verify_rigorously(instance: Instance, architecture: Architecture, method: MinNorm, verdict: str | None) -> Verified:
     """Prove a stored verdict of a minimum-norm trial, about the labels A W* of its planted weights W*."""
     if instance.setting.noise > 0:
         return Verified(False, "noisy labels: there is no verdict")
-    if verdict not in ATTEMPTS:
+    if verdict is None or verdict not in ATTEMPTS:
         return Verified(False, "undecided: there is no verdict")
     instance = with_searched_patterns(instance, architecture, method.program, None)
     case = _Case(instance, PlantedProgram.of(instance, architecture, method.program, confinement=method.confinement))
-    error, reason = None, ""
+    result = _attempt(case, verdict)
+    if not result.proved:
+        for other in EXCLUSIVE[verdict]:
+            if _attempt(case, other).proved:
+                return replace(result, reason=f"the opposite is proved: {other}", opposite=other)
+    return result
+
+
+def _attempt(case: "_Case", verdict: str) -> Verified:
+    error, reason = None, "no weights are known that might prove it"
     try:
-        error = Balls(case.model).label_error(instance.signal)
+        error = Balls(case.model).label_error(case.instance.signal)
         for attempt in ATTEMPTS[verdict](case):
             try:
                 return Verified(True, bound=attempt(), label_error=error)
@@ -89,7 +104,17 @@ class _Case:
     def duals(self) -> Iterator[Array]:
         """Duals that might prove the planted weights unique: those of the ladder, then a solver's."""
         yield from self.problem.ladder.duals()
-        yield self.problem.solve("auto")[0].lam
+        yield from (solution.lam for solution in self._solved())
+
+    def _solved(self) -> Iterator[Solution]:
+        """A solver's, as the method asks for it where it settles a verdict; of an exact program, its other one too."""
+        yield self.central
+        if self.cones is not None:
+            yield self.problem.solve("auto")[0]
+
+    @cached_property
+    def central(self) -> Solution:
+        return self.problem.solve("auto", central=True)[0]
 
     def multipliers(self, lam: Array, groups: list[int], signs: list[int]) -> Array:
         """Of the cones of signed groups."""
@@ -97,49 +122,24 @@ class _Case:
         return self.cones.project(lam, np.array(groups) + self.cones.groups.count * (np.array(signs) < 0))[1]
 
     def interpolants(self) -> Iterator[list[Weight]]:
-        """Weights that might cost less than the planted ones."""
-        program, cones = self.problem.program, self.cones
-        groups, W = program.groups, self.problem.solve("auto")[0].W
-        if cones is None:
-            yield self._weights(groups.base_weights(W), np.flatnonzero(W.any(axis=1)))
-            return
-        active = np.unique(cones.group(np.flatnonzero(W.any(axis=1))))
-        chosen, inside = self._inside(cones, active)
-        inside *= float(program.norms(W).max())
-        both = np.concatenate([chosen, chosen[chosen >= int(groups.linear)] + groups.count])
-        for slack in SLACKS:
-            moved = W.copy()
-            moved[chosen] += slack * inside
-            moved[chosen + groups.count] += slack * inside
-            yield self._weights(moved, both)
+        """Weights that might cost less than the planted ones, and interpolate up to rounding where that is known."""
+        problem = self.problem
+        for W in (*(solution.W for solution in self._solved()), *problem.ladder.descents()):
+            near = interpolant_near(problem.program, problem.features, W, problem.planted)
+            if near is not None:
+                yield self._weights(near.W)
+            elif self.cones is None:
+                yield self._weights(W)
 
-    def _weights(self, V: Array, chosen: Index) -> list[Weight]:
-        """The chosen rows of V, base weights of groups, or of signed groups, as weights on the features."""
+    def _weights(self, W: Array) -> list[Weight]:
+        """The rows of W that are not zero as weights on the features."""
         groups = self.problem.program.groups
+        chosen = np.flatnonzero(W.any(axis=1))
+        V = W[chosen] if self.cones is not None else groups.base_weights(W[chosen], chosen)
         raw = V @ np.linalg.pinv(groups.coordinates).T
-        return [Weight(int(k) % groups.count, 1 if k < groups.count else -1, raw[k]) for k in chosen]
-
-    def _inside(self, cones: ExactProgram, active: Index) -> tuple[Index, Array]:
-        """The active groups and some more, and for each a base weight of size 1 inside its cone; zero for the skip.
-
-        Added to both copies of a group it leaves the labels as they are, and takes the neurons off their cones' faces.
-        The other groups are there so that together they can correct the labels of any row.
-        """
-        groups = cones.groups
-        more = np.setdiff1d(np.arange(groups.count), active)[: 8 + 2 * -(-groups.n // groups.rank)]
-        spare = np.setdiff1d(np.append(more, self.model.support), active)
-        H = np.zeros((cones.size, groups.rank))
-        chosen = []
-        for g, side in zip([*active, *spare], cones.orientation(np.append(active, spare)), strict=True):
-            direction = decide_all_ones(side[:, None] * groups.base).direction if side.any() else H[g]
-            if direction is not None:
-                H[g] = direction
-                chosen.append(g)
-            elif g in active:
-                raise Unproved("a neuron of the other interpolant lies in a cone without interior")
-        kept = np.array(chosen)
-        sizes = cones.norms(H)[kept]
-        return kept, H[kept] / np.where(sizes > 0, sizes, 1.0)[:, None]
+        return [
+            Weight(int(k) % groups.count, 1 if k < groups.count else -1, w) for k, w in zip(chosen, raw, strict=True)
+        ]
 
 
 def _proofs_of_uniqueness(case: _Case) -> Iterator[Callable[[], float]]:
@@ -149,14 +149,15 @@ def _proofs_of_uniqueness(case: _Case) -> Iterator[Callable[[], float]]:
 
 def _proofs_of_a_lower_cost(case: _Case) -> Iterator[Callable[[], float]]:
     for weights in case.interpolants():
-        yield partial(prove_cheaper, case.model, weights, case.cones is not None)
+        shut = frozenset(np.flatnonzero(case.problem.program.groups.shut).tolist())
+        yield partial(prove_cheaper, case.model, weights, case.cones is not None, shut)
 
 
 def _proofs_of_another_optimum(case: _Case) -> Iterator[Callable[[], float]]:
     yield partial(prove_duplicate, case.model, case.cones is not None)
 
 
-ATTEMPTS: dict[str | None, Callable[[_Case], Iterator[Callable[[], float]]]] = {
+ATTEMPTS: dict[str, Callable[[_Case], Iterator[Callable[[], float]]]] = {
     "recovered": _proofs_of_uniqueness,
     "not_optimal": _proofs_of_a_lower_cost,
     "not_unique": _proofs_of_another_optimum,
@@ -175,9 +176,9 @@ class Checked:
 
     @property
     def outcome(self) -> str:
-        """`proved`, `not proved`, or `no verdict` where the row claims nothing."""
-        if self.result.proved:
-            return "proved"
+        """`proved`, `not proved`, `the opposite is proved`, or `no verdict` where the row claims nothing."""
+        if self.result.proved or self.result.opposite:
+            return "proved" if self.result.proved else "the opposite is proved"
         return "no verdict" if self.verdict in (None, "undecided") else "not proved"
 
 

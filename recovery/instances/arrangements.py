@@ -77,6 +77,15 @@ def enumerate_cells(X: Array) -> tuple[Mask, Array]:
     return patterns[:, kept], points[:, kept]
 
 
+def exact_rank(X: Array) -> int:
+    """The rank of X (n, d), as the rationals that its floats are."""
+    rank, rest = 0, _distinct(integer_rows(X))
+    while rest:
+        x, rank = rest[0], rank + 1
+        rest = _distinct([_eliminated(x, y, _pivot(x)) for y in rest[1:]])
+    return rank
+
+
 def integer_rows(X: Array) -> list[Whole]:
     """Each row of floats times a power of two, as integers: the same half-spaces, exactly."""
     mantissa, exponent = np.frexp(X)

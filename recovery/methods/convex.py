@@ -12,11 +12,14 @@ from recovery.conditions.ties import reaches, twins
 from recovery.instances.arrangements import MOST_CELLS, cell_count
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import patterns_of
-from recovery.methods.ladder import NOT_PLANTED, Decision, Ladder
+from recovery.methods.interpolant import interpolant_near
+from recovery.methods.ladder import NOT_PLANTED, UNSOUGHT, Decision, Ladder
 from recovery.methods.method import Measurement
 from recovery.methods.representation import (
     absolute_distance,
+    dead_neurons,
     planted_neurons,
+    planted_rows,
     planted_weights,
     prediction,
     test_distance,
@@ -37,12 +40,22 @@ PROGRAMS: dict[str, type[Program]] = {program.kind: program for program in (Gate
 
 DEVIATION_TOLERANCE = 1e-4
 """P1's own code: recovered when every entry is within this of the planted weights."""
+UNSURE = "rows of very different norms: rounding decides the ranges of normalised neurons"
+BLANK = "the planted weights are zero on the data: there is nothing to recover"
+DEAD = "a planted neuron is active on no row: no program has a group for it"
+CANCELLED = "planted neurons cancel up to rounding: it decides what is left of them"
+CANCELLING = 1e-10
+"""Planted neurons of one group add up to weights this much smaller than they are by rounding."""
 OPEN_TIE = "another interpolant costs the same up to rounding"
 """Why a verdict is open where a solution is as good as the planted weights."""
+OPEN_RESIDUAL = "a solution costs less, and what it misses of the labels may be worth more"
+"""Why it is open where rows are nearly dependent: a residual of 1e-9 there has bought 18 % of the norm."""
 LOWER = 1e-7
-"""A feasible objective this fraction below the planted one proves that the planted weights are not optimal."""
+"""An interpolant whose cost is at most this fraction below the planted one proves them not optimal: far above what
+rounding leaves in sums of norms."""
 
-
+SMALL = 10_000
+"""Entries of all operators up to which planted weights that share their cost are put to a solve."""
 SEARCH_SOLVES: dict[ProgramKind, int] = {"gated": 30, "exact": 5}
 """A search for patterns takes about as long as so many solves."""
 
@@ -94,6 +107,17 @@ class PlantedProgram:
         """The planted weights W*, as the program has them."""
         return planted_weights(self.program, self.instance, self.architecture)
 
+    @cached_property
+    def planted_cost(self) -> float:
+        """The sum of the planted weights' norms."""
+        return float(self.program.norms(self.planted).sum())
+
+    @property
+    def small(self) -> bool:
+        """Whether a solve takes some hundredths of a second only."""
+        groups = self.program.groups
+        return groups.n * groups.count * groups.rank <= SMALL
+
     @property
     def noiseless(self) -> bool:
         """Whether recovery is a question at all."""
@@ -105,6 +129,23 @@ class PlantedProgram:
         return not self.instance.y.any() and not self.planted.any()
 
     @cached_property
+    def unasked(self) -> str | None:
+        """Why recovery is no question here, or why rounding leaves it open."""
+        if self.blank:
+            return BLANK
+        if dead_neurons(self.instance, self.architecture):
+            return DEAD
+        if not self.sure:
+            return UNSURE
+        if planted_neurons(self.instance).directions.shape[1] == 1:
+            return None
+        whole = np.zeros(self.program.size)
+        for k, value in planted_rows(self.program, self.instance, self.architecture):
+            whole[k] += float(np.linalg.norm(value))
+        left = np.linalg.norm(self.planted, axis=1)
+        return CANCELLED if bool(((left > 0) & (left < CANCELLING * whole)).any()) else None
+
+    @cached_property
     def sure(self) -> bool:
         """Whether rounding leaves alone what normalised neurons can do, so that verdicts on them mean something."""
         instance = self.instance
@@ -114,7 +155,12 @@ class PlantedProgram:
 
     @cached_property
     def ladder(self) -> Ladder:
-        return Ladder(self.program, self.planted, self.tied)
+        return Ladder(self.program, self.features, self.planted, self.tied)
+
+    @cached_property
+    def features(self) -> Array:
+        """What the neurons act on, (n, d')."""
+        return self.architecture.features(self.instance.X)
 
     @cached_property
     def tied(self) -> bool:
@@ -141,6 +187,7 @@ class PlantedProgram:
         if neurons.linear:
             yield F, groups.patterns, H @ neurons.signs, 0, True, not self.program.has_cones
             return
+        H = np.delete(H, dead_neurons(self.instance, self.architecture), axis=1)
         owners = [groups.find(pattern) for pattern in patterns_of(F, H).T]
         for w, own in zip(H.T, owners, strict=True):
             yield F, groups.patterns, w, own, owners.count(own) == 1, True
@@ -225,18 +272,22 @@ class PlantedProgram:
     def settle(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
         """What a solution proves of planted weights that the ladder left open, or why it proves nothing.
 
-        A better interpolant proves them not optimal if it is better by more than its residual can be worth. Another
+        A better interpolant proves them not optimal, once its residual is interpolated and paid for. Another
         interpolant of the same cost proves nothing that rounding could not undo, unless the tie has a reason.
         """
         if not self.ladder.feasible:
             return row.undecided(row.reason)
-        if certificate.feasible and self.is_cheaper(certificate):
-            return row.having(recovered=False, verdict="not_optimal", certificate="gap")
+        if self.is_cheaper(solution.W):
+            reason = None if row.reason == UNSOUGHT else row.reason
+            return row.having(recovered=False, verdict="not_optimal", certificate="gap", reason=reason)
         if row.verdict == "not_unique":
-            return row
+            least = certificate.dual_objective >= self.planted_cost * (1.0 - LOWER)
+            return row.having(reason=None if least else "no cheaper interpolant was found")
         elsewhere = certificate.proves_optimal and row.max_deviation > DEVIATION_TOLERANCE
         if elsewhere and self.shares_its_cost():
             return row.having(recovered=False, verdict="not_unique", certificate="gap")
+        if certificate.objective < self.planted_cost * (1.0 - LOWER):
+            return row.undecided(OPEN_RESIDUAL)
         reason = OPEN_TIE if elsewhere else f"{row.reason}; a solve: {solution.outcome.value}"
         return row.undecided(reason)
 
@@ -249,13 +300,16 @@ class PlantedProgram:
         row = row.having(certificate="gap" if certificate.proves_optimal else "none")
         if row.max_deviation <= DEVIATION_TOLERANCE:
             return row.having(recovered=True, verdict="recovered")
-        lower = certificate.proves_optimal and self.is_cheaper(certificate)
+        lower = certificate.proves_optimal and self.is_cheaper(solution.W)
         return row.having(recovered=False, verdict="not_optimal" if lower else "not_unique")
 
-    def is_cheaper(self, certificate: Certificate) -> bool:
-        """Whether weights cost less than the planted ones, by more than their residual can be worth."""
-        planted = float(self.program.norms(self.planted).sum())
-        return certificate.objective + certificate.doubt < planted * (1.0 - LOWER)
+    def is_cheaper(self, W: Array) -> bool:
+        """Whether an interpolant near W costs less than the planted weights."""
+        limit = self.planted_cost * (1.0 - LOWER)
+        if not float(self.program.norms(W).sum()) < limit:
+            return False
+        near = interpolant_near(self.program, self.features, W, self.planted)
+        return near is not None and near.cost < limit
 
 
 def convex_prediction(instance: Instance, architecture: Architecture) -> Array | None:

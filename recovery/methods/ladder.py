@@ -11,18 +11,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 
+from recovery.methods.interpolant import descends
 from recovery.methods.method import CertificateKind, Verdict
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE, Certificate, certify, relative
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
-from recovery.programs.uniqueness import Candidate, Examined, examine_dual, planted_candidate, proves_not_optimal
-from recovery.solvers.dual_search import search_dual
+from recovery.programs.uniqueness import WELL_CONDITIONED, Candidate, Examined, examine_dual, planted_candidate
+from recovery.solvers.dual_search import DualSearch, search_dual
 from recovery.types import Array, Index
 
 SEARCH_THRESHOLDS = (1.0 - 1e-3, 1.0 - 1e-6)
 NOT_PLANTED = "the planted weights are no weights of the program that have the labels"
 """Why a verdict is open: labels are edited, or rounded too far, or a confined program has no such neuron."""
+UNSOUGHT = "a cheaper interpolant was not looked for"
+"""What is left open of planted weights that share their cost, in a program too large to be solved for it."""
+OUTSIDE = 1e-6
+"""A unit direction this far outside the row space of its group costs less inside it: far above rounding."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +50,13 @@ class Decision:
 
 @dataclass(frozen=True)
 class Ladder:
-    """A program and its planted weights W*; tied: whether another group has a planted one's image at the same norm."""
+    """A program, the features (n, d') that its neurons act on, and its planted weights W*.
+
+    tied: whether another group has a planted one's image at the same norm.
+    """
 
     program: Program
+    features: Array
     planted: Array
     tied: bool
 
@@ -79,7 +89,9 @@ class Ladder:
         if not self.feasible:
             return _open(NOT_PLANTED)
         if self.tied:
-            return Decision("not_unique", "duplicate", "a cheaper interpolant was not looked for")
+            if self._outside():
+                return Decision("not_optimal", "dual")
+            return Decision("not_unique", "duplicate", UNSOUGHT)
         if planted is None:
             return _open("planted neurons of opposite signs share a group")
         if not planted.distinct:
@@ -87,6 +99,35 @@ class Ladder:
         if examined is None:
             return _open("no dual point has the planted directions")
         return self._searched(planted, examined.value)
+
+    def _outside(self) -> bool:
+        """Whether a planted group has fewer rows than weights, and its direction u a part that none of them sees.
+
+        Without that part the labels are the same, and the norm is less, in every program where u may move so.
+        """
+        groups, W = self.program.groups, self.program.gated_weights(self.planted)
+        for g in np.flatnonzero(W.any(axis=1)):
+            seen = groups.patterns[:, g]
+            if groups.orthonormal or groups.slope != 0.0 or np.count_nonzero(seen) >= groups.rank:
+                continue
+            A, u = groups.base[seen], W[g] / np.linalg.norm(W[g])
+            gram = A @ A.T
+            size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
+            factor, failed = scipy.linalg.lapack.dpotrf(gram)
+            if failed or scipy.linalg.lapack.dpocon(factor, size)[0] < WELL_CONDITIONED or not self._moves(int(g)):
+                continue
+            if np.linalg.norm(u - A.T @ scipy.linalg.lapack.dpotrs(factor, A @ u)[0]) > OUTSIDE:
+                return True
+        return False
+
+    def _moves(self, g: int) -> bool:
+        """Whether the weights of group g may move a little in any direction: no row of their cone is tight."""
+        groups = self.program.groups
+        if not self.program.has_cones or (groups.linear and g == 0):
+            return True
+        v = self.planted[g] + self.planted[g + groups.count]
+        tight = np.abs(groups.base @ v) <= OUTSIDE * np.linalg.norm(groups.base, axis=1) * np.linalg.norm(v)
+        return not bool(tight.any())
 
     def _searched(self, planted: Candidate, value: float) -> Decision:
         """What the search for a dual certificate proves; value: the isometry condition's."""
@@ -96,16 +137,13 @@ class Ladder:
             if even is None or even.lam is None:
                 return _open("rounding of uneven rows decides whether a dual point has the planted directions", value)
             candidate = even
-        ignored = self._duplicates(candidate.support)
         steps, best = 0, np.inf
-        for threshold in SEARCH_THRESHOLDS:
-            assert candidate.lam is not None
-            search = search_dual(program.groups, candidate.support, candidate.frame, candidate.lam, threshold, ignored)
+        for search in self._searches(program, candidate):
             steps += search.steps
             examined = examine_dual(program, self.rows, candidate, search.lam)
             if examined.proved:
                 return _recovered(self._proof(program, search.lam, examined), "dual", value, steps, "newton")
-            if not program.has_cones and proves_not_optimal(program.groups, candidate, search.excess):
+            if not program.has_cones and descends(program.groups, self.features, candidate, search.excess):
                 return Decision("not_optimal", "dual", None, value, steps, "newton")
             best = examined.value
         return Decision("undecided", "none", f"the best dual norm found is {best:.9g}", value, steps, "newton")
@@ -113,19 +151,33 @@ class Ladder:
     def duals(self) -> Iterator[Array]:
         """The duals that `climb` looks at: the least-norm one, then those that the search ends at."""
         even = self.program.balanced()
-        yield from self._duals(self.program)
-        if even is not self.program:
-            for lam in self._duals(even):
-                yield lam / self.program.groups.scales
+        for program in (self.program,) if even is self.program else (self.program, even):
+            scales = 1.0 if program is self.program else self.program.groups.scales
+            planted = self._candidate(program)
+            if planted is not None and planted.lam is not None:
+                yield planted.lam / scales
+                for found in self._searches(program, planted):
+                    yield found.lam / scales
 
-    def _duals(self, program: Program) -> Iterator[Array]:
-        planted = self._candidate(program)
+    def descents(self) -> Iterator[Array]:
+        """Weights of the gated program on the ways down that `climb` looks at, where the objective is least."""
+        program = self.program.balanced()
+        planted = None if program.has_cones else self._candidate(program)
         if planted is None or planted.lam is None:
             return
-        yield planted.lam
+        for found in self._searches(program, planted):
+            way = found.excess.copy()
+            way[planted.support] = -planted.solve(program.groups.forward(found.excess))
+            size = float(np.linalg.norm(way))
+            if size > 0:
+                steps = np.exp2(np.arange(-30.0, 2.0)) * float(np.linalg.norm(planted.weights)) / size
+                yield min((planted.weights + t * way for t in steps), key=lambda W: float(program.norms(W).sum()))
+
+    def _searches(self, program: Program, planted: Candidate) -> Iterator[DualSearch]:
+        assert planted.lam is not None
         ignored = self._duplicates(planted.support)
         for threshold in SEARCH_THRESHOLDS:
-            yield search_dual(program.groups, planted.support, planted.frame, planted.lam, threshold, ignored).lam
+            yield search_dual(program.groups, planted.support, planted.frame, planted.lam, threshold, ignored)
 
     def proof_from(self, lam: Array) -> Certificate | None:
         """The certificate of W* with a dual near lam that proves them the unique optimum, or None."""

@@ -22,9 +22,6 @@ from recovery.programs.networks import merge, network_of
 from recovery.solvers.table import find_solver
 from recovery.types import Array
 
-UNSURE = "rows of very different norms: rounding decides the ranges of normalised neurons"
-BLANK = "the planted weights are zero on the data: there is nothing to recover"
-
 
 @dataclass(frozen=True)
 class MinNorm:
@@ -74,9 +71,8 @@ class MinNorm:
     def _measure(self, problem: PlantedProgram) -> tuple[Measurement, Array]:
         """The measurement, and the weights that it is of."""
         row = problem.drawn()
-        if problem.noiseless and (problem.blank or not problem.sure):
-            reason = BLANK if problem.blank else UNSURE
-            return row.undecided(reason), problem.planted
+        if problem.noiseless and problem.unasked is not None:
+            return row.undecided(problem.unasked), problem.planted
         if not problem.noiseless or self.solver != "auto":
             solution, certificate = problem.solve(self.solver)
             row = problem.measure(row, solution, certificate)
@@ -84,7 +80,8 @@ class MinNorm:
             return finish(row, solution, certificate), solution.W
         decision = problem.ladder.climb()
         row = problem.decided(row, decision)
-        if decision.verdict == "recovered" or (decision.verdict != "undecided" and not self.distances):
+        open_ = decision.verdict == "undecided" or (decision.verdict == "not_unique" and problem.small)
+        if decision.verdict == "recovered" or not (open_ or self.distances):
             return row, problem.planted
         return self._solve_too(problem, row, decision)
 

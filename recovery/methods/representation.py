@@ -1,10 +1,12 @@
 """Planted neurons as weights of a program, and how far other weights are from them."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
-from recovery.instances.patterns import patterns_of
+from recovery.instances.patterns import live_rows, patterns_of
 from recovery.instances.planted import Neurons
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.programs.program import Program
@@ -33,18 +35,39 @@ def check_representable(setting: Setting, architecture: Architecture) -> None:
 
 
 def planted_weights(program: Program, instance: Instance, architecture: Architecture) -> Array:
-    """W* with F(W*) = the noiseless labels: the skip connection, or each neuron in the row of its pattern and sign."""
+    """W* with F(W*) = the noiseless labels: the skip connection, or each neuron in the row of its pattern and sign.
+
+    A neuron that no row sees is left out: no program has a group for it (`dead_neurons`).
+    """
     W = np.zeros((program.size, program.groups.rank))
+    for k, value in planted_rows(program, instance, architecture):
+        W[k] += value
+    return W
+
+
+def planted_rows(program: Program, instance: Instance, architecture: Architecture) -> Iterator[tuple[int, Array]]:
+    """What each planted neuron adds to W*: a row of it, and a weight."""
     neurons = planted_neurons(instance)
     F, H = architecture.features(instance.X), architecture.lift(neurons.directions, instance.X)
     if neurons.linear:
-        W[0] = program.groups.coordinates @ (H @ neurons.signs)
-        return W
+        yield 0, program.groups.coordinates @ (H @ neurons.signs)
+        return
     own, sizes = patterns_of(F, H), neurons.sizes(instance.X)
+    dead = dead_neurons(instance, architecture)
     for i, (w, sign) in enumerate(zip(H.T, neurons.signs, strict=True)):
-        k, value = program.place(program.groups.find(own[:, i]), float(sign), w, F)
-        W[k] += value / sizes[i]
-    return W
+        if i not in dead:
+            k, value = program.place(program.groups.find(own[:, i]), float(sign), w, F)
+            yield k, value / sizes[i]
+
+
+def dead_neurons(instance: Instance, architecture: Architecture) -> list[int]:
+    """The planted neurons that are active on no row but zeros. Planted models that are shipped draw none."""
+    neurons = planted_neurons(instance)
+    if neurons.linear:
+        return []
+    F = architecture.features(instance.X)
+    own, live = patterns_of(F, architecture.lift(neurons.directions, instance.X)), live_rows(F)
+    return np.flatnonzero(~(own if live.all() else own[live]).any(axis=0)).tolist()
 
 
 def planted_neurons(instance: Instance) -> Neurons:

@@ -23,8 +23,8 @@ class Certificate:
     """Residuals and gap of a solution, all relative, so that scaling X or y changes none of them.
 
     primal_residual: ||F(W) - y|| / ||y|| (0 when regularised: every W is feasible), in rows divided by
-    `groups.scales`. doubt: what the residual can be worth, ||F(W) - y|| ||lam||, in units of the objective.
-    dual_violation: the largest dual norm / bound - 1, at least 0, before lam was scaled back.
+    `groups.scales`; what it is worth, `recovery.methods.interpolant` says. dual_violation: the largest
+    dual norm / bound - 1, at least 0, before lam was scaled back.
     gap: (objective - dual_objective) / the larger of the two, with the scaled-back lam. cone_violation: how far weights
     leave their cones. tolerance: of the gap, for a proof.
     """
@@ -37,7 +37,6 @@ class Certificate:
     cone_violation: float
     active_groups: int
     tolerance: float
-    doubt: float
 
     @property
     def feasible(self) -> bool:
@@ -76,7 +75,6 @@ def certify(program: Program, solution: Solution) -> Certificate:
         cone_violation=program.cone_violation(W),
         active_groups=int(np.count_nonzero(active_groups(norms))),
         tolerance=program.gap_tolerance,
-        doubt=misfit * float(np.linalg.norm(lam * scales)),
     )
 
 

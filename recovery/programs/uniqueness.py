@@ -16,7 +16,7 @@ from recovery.programs.groups import Groups
 from recovery.programs.orthonormal import RANK_TOLERANCE
 from recovery.programs.program import Program
 from recovery.programs.solution import Multipliers
-from recovery.types import Array, Index
+from recovery.types import Array, Index, Mask
 
 EQUALITY_TOLERANCE = 1e-9
 """How well A_S^T lam = u must hold; u has unit rows."""
@@ -32,7 +32,7 @@ class Candidate:
 
     block: A_S, (n, m). smallest: a lower estimate of its least non-zero singular value.
     lam: the least-norm solution of A_S^T lam = u, (n,), or None where there is none. distinct: whether the images
-    A_g u_g are linearly independent.
+    A_g u_g are linearly independent. error: ||A_S^T lam - u||. present: the coordinates of S that exist.
     """
 
     weights: Array
@@ -42,11 +42,19 @@ class Candidate:
     smallest: float
     lam: Array | None
     distinct: bool
+    error: float
+    present: Mask
 
     @cached_property
     def frame(self) -> Array:
         """An orthonormal basis of range(A_S), (n, m)."""
         return _frame(self.block)
+
+    def solve(self, labels: Array) -> Array:
+        """The weights of S, a row a group, whose labels are nearest to these (n,)."""
+        v = np.zeros(self.present.shape)
+        v[self.present] = np.linalg.lstsq(self.block, labels, rcond=None)[0]
+        return v
 
 
 def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
@@ -57,14 +65,17 @@ def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
     if not present.all():
         A, u = A[:, present.ravel()], u[present.ravel()]
     lam, smallest = _least_norm_dual(A, u)
-    solved = bool(np.linalg.norm(A.T @ lam - u) <= EQUALITY_TOLERANCE)
+    error = float(np.linalg.norm(A.T @ lam - u))
     ends = present.sum(axis=1).cumsum().tolist()
     images = np.array([A[:, a:b] @ u[a:b] for a, b in zip([0, *ends], ends, strict=False)]).T
-    return Candidate(W, support, directions, A, smallest, lam if solved else None, _independent(images))
+    lam_or_none = lam if error <= EQUALITY_TOLERANCE else None
+    return Candidate(W, support, directions, A, smallest, lam_or_none, _independent(images), error, present)
 
 
 def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
     """The least-norm solution lam of A^T lam = u, and a lower estimate of the least non-zero singular value of A."""
+    if not A.shape[1]:  # LAPACK complains of matrices without columns
+        return np.zeros(len(A)), np.inf
     gram = A.T @ A
     size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
     factor, failed = scipy.linalg.lapack.dpotrf(gram)
@@ -124,21 +135,3 @@ def examine_dual(program: Program, rows: Index, planted: Candidate, lam: Array) 
     correction = error / planted.smallest * program.groups.largest_norm
     proved = planted.distinct and error <= EQUALITY_TOLERANCE and largest < 1.0 - MARGIN - correction
     return Examined(largest, proved, multipliers)
-
-
-def proves_not_optimal(groups: Groups, planted: Candidate, excess: Array) -> bool:
-    """Whether `excess` (p, r), zero on S, is the off-support part of a direction of descent from the planted weights.
-
-    The labels are kept by moving the planted groups by -v, A_S v = sum_g A_g excess_g; the objective then changes at
-    the rate sum_g ||excess_g|| - <u, v>, which must be clearly negative.
-    """
-    total = float(np.linalg.norm(excess, axis=1).sum())
-    if planted.lam is None or total == 0.0:
-        return False
-    image, scales = groups.forward(excess), groups.scales
-    missed = float(np.linalg.norm((image - planted.frame @ (planted.frame.T @ image)) / scales))
-    if missed > EQUALITY_TOLERANCE * np.linalg.norm(image / scales):
-        return False
-    gain = float(planted.lam @ image)  # <u, v> = lam . A_S v, as A_S^T lam = u
-    # what the frame misses of the image has to be made up for, at a price that a dual point estimates
-    return total - gain + missed * float(np.linalg.norm(planted.lam * scales)) < -MARGIN * total

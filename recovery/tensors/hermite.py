@@ -12,7 +12,7 @@ samples, of (1 + K + K(K+1)/2) x C(d + 2l, 2l) sums for K directions g. No tenso
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, permutations
-from math import comb, factorial
+from math import comb, factorial, sqrt
 
 import numpy as np
 import scipy
@@ -63,12 +63,14 @@ class Moments:
 class Estimate:
     """Moments from samples, with half the difference of two halves of them: a draw of what sampling adds.
 
-    `samples` is None, and `error` zero, for exact moments.
+    `samples` is None, and `error` zero, for exact moments. terms: a bound on what these have added up: units that
+    cancel leave its rounding.
     """
 
     moments: Moments
     error: Moments
     samples: int | None = None
+    terms: float = 0.0
 
 
 class Monomials:
@@ -178,7 +180,8 @@ def exact(network: ReluNetwork, order: int, directions: Array) -> Estimate:
         matrices(coefficients(unit, 2 * order + 2) * along[i] * along[j]),
     )
     zero = Moments(order, directions, tuple(map(np.zeros_like, moments.whole)), 0 * moments.odd, 0 * moments.even)
-    return Estimate(moments, zero)
+    terms = max(np.abs(coefficients(unit, k)).sum() / sqrt(factorial(k)) for k in range(2 * order, 2 * order + 3))
+    return Estimate(moments, zero, terms=float(terms))
 
 
 def coefficients(unit: ReluNetwork, k: int) -> Array:

@@ -17,6 +17,8 @@ from recovery.types import Array, Mask, Rng
 
 ROUNDING = 1e-10
 """Exact moments have rounding for noise: singular values below this fraction of the largest are none."""
+CANCELLED = 1e-14
+"""Of the terms that exact moments add up: what rounding leaves where they cancel."""
 LARGEST_BIAS = 8.0
 """A unit with |b| > 8 enters the moments with e^{-b^2/2} < 1e-13: rounding hides it, so no larger bias is believed."""
 NEAREST, FARTHEST = 1e-3, 0.5
@@ -96,7 +98,7 @@ def learn(
     """
     moments, error = estimate.moments, estimate.error
     scaled, noise = weighted(moments), weighted(error)
-    eta1 = threshold(noise, scaled)
+    eta1 = max(threshold(noise, scaled), CANCELLED * estimate.terms)
     above = rank_above(scaled, eta1, len(scaled[0]))
     rank = min(above, neurons)
     used = neurons if trust and estimate.samples is not None else rank

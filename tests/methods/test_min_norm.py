@@ -10,11 +10,12 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar, UserEnsemble
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.convex import PlantedProgram
+from recovery.methods.interpolant import descends
 from recovery.methods.least_squares import LeastSquares
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.regularized import Regularized
 from recovery.programs.architecture import ARCHITECTURES
-from recovery.programs.uniqueness import examine_dual, planted_candidate, proves_not_optimal
+from recovery.programs.uniqueness import examine_dual, planted_candidate
 from recovery.solvers import conic
 from recovery.theory.noisy import theorem10_interval
 
@@ -97,7 +98,7 @@ def test_proofs_do_not_hold_for_other_duals_or_directions():
     assert not examine_dual(program, rows, planted, np.zeros(60)).proved
     excess = np.random.default_rng(5).standard_normal((groups.count, 4))
     excess[0] = 0
-    assert not proves_not_optimal(groups, planted, excess)
+    assert not descends(groups, instance.X, planted, excess)
 
 
 def test_every_rung_of_the_ladder_decides_some_trial():
@@ -108,6 +109,7 @@ def test_every_rung_of_the_ladder_decides_some_trial():
             measured = MinNorm()(instance, SKIP)
             seen.add((measured.verdict, measured.certificate))
     assert seen == {
+        ("not_optimal", "gap"),
         ("not_unique", "duplicate"),
         ("recovered", "isometry"),
         ("recovered", "dual"),
@@ -116,7 +118,7 @@ def test_every_rung_of_the_ladder_decides_some_trial():
 
 
 def test_a_recovered_trial_is_at_distance_zero_and_a_failed_one_is_measured_on_request():
-    instance = draw(Setting(12, 8), np.random.default_rng(6))
+    instance = draw(Setting(36, 24), np.random.default_rng(6))
     plain, measured = (
         MinNorm()(instance, SKIP),
         MinNorm(distances=True)(instance, SKIP),

@@ -198,3 +198,17 @@ def test_noise_alone_gives_no_unit():
         X, y = rng.standard_normal((400, 5)), rng.standard_normal(400)
         found.append(learn(from_samples(X, y, 1, np.eye(5)), 3, rng).rank)
     assert np.count_nonzero(found) <= 6
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("size", [1.0, 0.3])
+def test_units_that_cancel_are_hidden_and_not_more_than_asked_for(order, size):
+    """a relu(w.x + b) - a relu(w.x + b), the second unit written at another length: its moments are rounding."""
+    rng = np.random.default_rng(0)
+    w, other = rng.standard_normal((2, 4))
+    a, b = np.array([1.0, -1.0 / size]), np.array([0.3, 0.3 * size])
+    pair = ReluNetwork(np.array([w, size * w]), b, a)
+    three = ReluNetwork(np.array([w, size * w, other]), np.append(b, 0.1), np.append(a, 1.0))
+    for network, rank in ((pair, 0), (three, 1)):
+        found = learn(exact(network, order, np.eye(4)), len(network.a), np.random.default_rng(1))
+        assert (found.status.label, found.rank, len(found.units.a)) == ("hidden_unit", rank, rank)

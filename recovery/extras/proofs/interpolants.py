@@ -5,7 +5,7 @@ An approximate interpolant W becomes an exact one of the labels A W*: with M the
 W + delta interpolates exactly, in balls, and its sum of norms can be compared with that of W*.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,44 +36,66 @@ class Weight:
     w: Array
 
 
-def prove_cheaper(model: Model, weights: Sequence[Weight], exact: bool) -> float:
-    """A bound below 1 on sum ||w_g|| / sum ||w*_g|| for an exact interpolant w near `weights`. Raises `Unproved`."""
-    return at_rising_precision(lambda: _prove(Balls(model), weights, exact))
+def prove_cheaper(
+    model: Model, weights: Sequence[Weight], exact: bool, confined: Collection[int] = frozenset()
+) -> float:
+    """A bound below 1 on sum ||w_g|| / sum ||w*_g|| for an exact interpolant w near `weights`. Raises `Unproved`.
+
+    confined: groups of the exact program whose weights have to be in the row space of D_g X (P1, (16)).
+    """
+    return at_rising_precision(lambda: _prove(Balls(model), weights, exact, confined))
 
 
-def _prove(balls: Balls, weights: Sequence[Weight], exact: bool) -> float:
-    planted = balls.weights()
-    interpolant = _interpolant(balls, weights, () if exact else balls.model.support)
+def _prove(balls: Balls, weights: Sequence[Weight], exact: bool, confined: Collection[int]) -> float:
+    interpolant = _interpolant(balls, weights, () if exact else balls.model.support, confined)
     if exact:
         balls.check_cones()
         for part, w in interpolant:
             _check_cone(balls, part.group, w)
     total = sum((length(balls.square(part.group, w)) for part, w in interpolant), arb(0))
-    reference = sum((length(balls.square(g, w)) for g, w in planted.items()), arb(0))
+    reference = balls.cost(exact)
+    if not reference > 0:
+        raise Unproved("the planted weights are zero: nothing costs less")
     ratio = total / reference
     if not ratio < 1:
         raise Unproved(f"the other interpolant has {ratio.str(8, radius=False)} times the planted sum of norms")
     return largest([ratio])
 
 
-def _interpolant(balls: Balls, weights: Sequence[Weight], also: Sequence[int]) -> list[tuple[Weight, list[arb]]]:
+def _interpolant(
+    balls: Balls, weights: Sequence[Weight], also: Sequence[int], confined: Collection[int]
+) -> list[tuple[Weight, list[arb]]]:
     """`weights`, and zero weights of the groups `also`, moved until they interpolate A W* exactly."""
     d = balls.model.X.shape[1]
     known = {part.group for part in weights}
     parts = [*(Weight(g, 1, np.zeros(d)) for g in also if g not in known), *weights]
     parts.sort(key=lambda part: -float(np.linalg.norm(part.w)))
     first = {part.group: part for part in reversed(parts)}  # a group's correction goes to one of its copies
-    missing = balls.labels()
-    for part in parts:
-        z = balls.gated(part.group, balls.images([arb(a) for a in part.w.tolist()]))
-        missing = [m - part.sign * a for m, a in zip(missing, z, strict=True)]
-    delta = _least_change(balls, list(dict.fromkeys(part.group for part in parts)), missing)
-    return [
-        (part, [arb(a) + part.sign * e for a, e in zip(part.w.tolist(), delta[part.group], strict=True)])
-        if first[part.group] is part and part.group in delta
-        else (part, [arb(a) for a in part.w.tolist()])
+    start = [
+        _in_row_space(balls, part.group, part.w) if part.group in confined else [arb(a) for a in part.w.tolist()]
         for part in parts
     ]
+    missing = balls.labels()
+    for part, w in zip(parts, start, strict=True):
+        missing = [m - part.sign * a for m, a in zip(missing, balls.gated(part.group, balls.images(w)), strict=True)]
+    if all(m.is_zero() for m in missing):
+        return list(zip(parts, start, strict=True))
+    # the least change of a group is in the row space of its operator, confined or not
+    delta = _least_change(balls, list(dict.fromkeys(part.group for part in parts)), missing)
+    return [
+        (part, [a + part.sign * e for a, e in zip(w, delta[part.group], strict=True)])
+        if first[part.group] is part and part.group in delta
+        else (part, w)
+        for part, w in zip(parts, start, strict=True)
+    ]
+
+
+def _in_row_space(balls: Balls, g: int, w: Array) -> list[arb]:
+    """The part of w in the row space of D_g X: R^T (R R^T)^{-1} R w, with R the rows that g sees."""
+    rows, v = balls.active(g), [arb(a) for a in w.tolist()]
+    R = arb_mat([balls.rows[i] for i in rows])
+    seen = column(dot(balls.rows[i], v) for i in rows)
+    return (R.transpose() * solve(R * R.transpose(), seen, "the rows of a pattern")).entries()
 
 
 def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[int, list[arb]]:
@@ -133,6 +155,8 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
     live = model.X.any(axis=1)
     reason = "no group is known to have the image of a planted neuron at the same norm"
     for w, own in zip(model.neurons.T.tolist(), model.owner, strict=True):
+        if own in model.cancelled and not exact:
+            continue
         neuron = [arb(a) for a in w]
         images = balls.images(neuron)
         alone = model.owner.count(own) == 1  # else the group's weight is a sum, and not zero where one neuron is

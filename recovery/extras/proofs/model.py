@@ -12,12 +12,13 @@ rounded; `label_error` bounds how far.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.extras.proofs.balls import Unproved, column, dot, independent_columns, largest, matrix, solve
+from recovery.extras.proofs.balls import Unproved, column, dot, independent_columns, largest, length, matrix, solve
 from recovery.instances.draw import Instance
 from recovery.instances.planted import Neurons
 from recovery.programs.architecture import Architecture
@@ -44,14 +45,26 @@ class Model:
         """Whether group 0 is a skip connection."""
         return self.architecture.skip
 
+    @cached_property
+    def cancelled(self) -> frozenset[int]:
+        """Groups whose neurons add up to nothing, exactly."""
+        return frozenset(g for g in set(self.owner) if self.owner.count(g) > 1 and self._cancels(g))
+
+    def _cancels(self, g: int) -> bool:
+        own = [i for i, owner in enumerate(self.owner) if owner == g]
+        W, signs = self.neurons[:, own], [Fraction(r) for r in self.signs[own].tolist()]
+        if self.unit:  # of one direction, as it is written: others are roots, and add up to nothing by chance only
+            return bool((W[:, :1] == W).all()) and sum(signs) == 0
+        return not any(sum(r * Fraction(a) for r, a in zip(signs, row, strict=True)) for row in W.tolist())
+
     @property
     def support(self) -> tuple[int, ...]:
-        """The planted groups."""
-        return tuple(dict.fromkeys(self.owner))
+        """The planted groups, those of `cancelled` left out."""
+        return tuple(g for g in dict.fromkeys(self.owner) if g not in self.cancelled)
 
     def others(self) -> list[int]:
         """The groups that are not planted."""
-        return [g for g in range(self.patterns.shape[1]) if g not in self.owner]
+        return [g for g in range(self.patterns.shape[1]) if g not in self.support]
 
 
 def model_of(instance: Instance, architecture: Architecture) -> Model:
@@ -151,16 +164,29 @@ class Balls:
 
     def weights(self) -> dict[int, list[arb]]:
         """The planted weight of each planted group: sum of its neurons, r_i w_i, or r_i w_i / ||(X w_i)_+||."""
+        return self._sums([i for i, g in enumerate(self.model.owner) if g not in self.model.cancelled])
+
+    def _sums(self, neurons: Sequence[int]) -> dict[int, list[arb]]:
         model = self.model
         by_group: dict[int, list[arb]] = {}
-        for w, sign, g in zip(model.neurons.T.tolist(), model.signs.tolist(), model.owner, strict=True):
-            v = [arb(a) * arb(sign) for a in w]
+        for i in neurons:
+            g, w = model.owner[i], [arb(a) for a in model.neurons[:, i].tolist()]
+            factor = arb(float(model.signs[i]))
             if model.unit:
-                z = self.gated(g, self.images([arb(a) for a in w]))
-                size = dot(z, z).sqrt()
-                v = [a / size for a in v]
+                z = self.gated(g, self.images(w))
+                factor /= dot(z, z).sqrt()
+            v = [a * factor for a in w]
             by_group[g] = v if g not in by_group else [a + b for a, b in zip(by_group[g], v, strict=True)]
         return by_group
+
+    def cost(self, exact: bool) -> arb:
+        """The sum of norms of the planted weights; the exact program keeps neurons of opposite signs apart."""
+        model = self.model
+        if not exact or (model.linear and 0 in model.owner):
+            parts = [self.weights()]
+        else:
+            parts = [self._sums(np.flatnonzero(model.signs * sign > 0).tolist()) for sign in (1, -1)]
+        return sum((length(self.square(g, w)) for part in parts for g, w in part.items()), arb(0))
 
     def labels(self) -> list[arb]:
         """A W*, the labels that the planted weights have exactly."""

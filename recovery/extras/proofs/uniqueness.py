@@ -61,7 +61,7 @@ def _prove(balls: Balls, lam: Array, multipliers: Multipliers | None) -> float:
 
 def _check_signs(model: Model) -> None:
     """Each planted group holds neurons of one sign: the exact program keeps the two apart."""
-    for g in model.support:
+    for g in set(model.owner):
         own = {sign for sign, owner in zip(model.signs.tolist(), model.owner, strict=True) if owner == g}
         if len(own) > 1 and not (model.linear and g == 0):
             raise Unproved("two planted neurons of opposite signs share a pattern")
@@ -78,6 +78,8 @@ def _root(square: arb) -> str:
 def _corrected(balls: Balls, lam: Array) -> list[arb]:
     """lam moved to where M^T lam = u exactly, M of full column rank."""
     model, weights = balls.model, balls.weights()
+    if not model.support:
+        raise Unproved("the planted weights are zero")
     blocks: list[list[list[arb]]] = []
     target: list[arb] = []
     for g in model.support:

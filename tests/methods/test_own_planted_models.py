@@ -1,0 +1,89 @@
+"""Planted models of one's own: neurons that no row sees, and neurons that cancel."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from recovery.extras.rigorous import verify_rigorously
+from recovery.instances.draw import Setting, draw
+from recovery.instances.ensembles import Gaussian
+from recovery.instances.planted import Neurons
+from recovery.methods.convex import BLANK, CANCELLED, DEAD
+from recovery.methods.min_norm import MinNorm
+from recovery.methods.regularized import Regularized
+from recovery.programs.architecture import ARCHITECTURES
+
+PROGRAMS = ["gated", "exact"]
+PAIR, THIRD = ((1.0, 0.0), (1.0, 0.0)), (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Planted ReLU neurons, as they are given."""
+
+    directions: tuple[tuple[float, ...], ...]
+    signs: tuple[float, ...]
+
+    form = "relu"
+    slope = 0.0
+
+    @property
+    def neurons(self):
+        return len(self.signs)
+
+    def draw(self, rng, X):
+        return Neurons("relu", np.array(self.directions).T, np.array(self.signs))
+
+
+@dataclass(frozen=True)
+class Positive:
+    def draw(self, rng, n, d):
+        return 0.1 + rng.random((n, d))
+
+
+def instance_of(planted, architecture, ensemble=Gaussian()):
+    return draw(Setting(8, 2, ensemble=ensemble, planted=planted), np.random.default_rng(0), architecture)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=str)
+def test_a_neuron_that_no_row_sees_is_named(architecture, program):
+    for directions, reason in ((((-1.0, 0.0),), BLANK), (((-1.0, 0.0), (1.0, 0.0)), DEAD)):
+        instance = instance_of(Given(directions, (1.0,) * len(directions)), architecture, Positive())
+        row = MinNorm(program=program)(instance, architecture)
+        assert (row.verdict, row.reason) == ("undecided", reason)
+        assert Regularized(0.1, program)(instance, architecture).certificate == "gap"
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=str)
+def test_neurons_that_cancel_are_nothing_to_gated_programs_and_waste_in_exact_ones(architecture, capfd):
+    two, three = (
+        instance_of(given, architecture)
+        for given in (Given(PAIR, (1.0, -1.0)), Given((*PAIR, THIRD), (1.0, -1.0, 1.0)))
+    )
+    assert MinNorm()(two, architecture).reason == BLANK
+    for instance, most in ((two, 1e-6), (three, 0.5)):
+        exact = MinNorm(program="exact")
+        assert exact(instance, architecture).verdict == "not_optimal"
+        claimed = verify_rigorously(instance, architecture, exact, "not_optimal")
+        assert claimed.proved
+        assert claimed.bound < most
+    verdict = MinNorm()(three, architecture).verdict  # about the third neuron, which is alone
+    assert verdict == MinNorm()(instance_of(Given((THIRD,), (1.0,)), architecture), architecture).verdict
+    assert verify_rigorously(three, architecture, MinNorm(), verdict).proved
+    for claim in ("recovered", "not_optimal", "not_unique"):
+        nothing = verify_rigorously(two, architecture, MinNorm(), claim)
+        assert not nothing.proved
+        assert nothing.opposite is None
+    assert "DPOCON" not in "".join(capfd.readouterr())
+
+
+def test_neurons_that_cancel_up_to_rounding_have_no_verdict(capfd):
+    """0.1 (3, 1) + 0.1 (6, 2) - 0.1 (9, 3) is 5e-17 in floats: what direction that has, nobody planted."""
+    sums = Given(((0.3, 0.1), (0.6, 0.2), (0.9, 0.3)), (1.0, 1.0, -1.0))
+    for planted in (sums, Given((*sums.directions, THIRD), (*sums.signs, 1.0))):
+        for architecture in ARCHITECTURES.values():
+            row = MinNorm()(instance_of(planted, architecture), architecture)
+            assert (row.verdict, row.reason) == ("undecided", CANCELLED)
+    assert "DPOCON" not in "".join(capfd.readouterr())
