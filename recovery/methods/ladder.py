@@ -200,10 +200,12 @@ class Ladder:
         return proof if proof.feasible else None
 
     def _candidate(self, program: Program) -> Candidate | None:
-        """None where two planted neurons of opposite signs share a group."""
+        """None where two planted neurons of opposite signs share a group, or nothing is planted."""
         W = program.gated_weights(self.planted)
         support = self.rows if W is self.planted else np.flatnonzero(W.any(axis=1))
-        return planted_candidate(program.groups, W, support) if len(support) == len(self.rows) else None
+        if not len(support) or len(support) != len(self.rows):
+            return None
+        return planted_candidate(program.groups, W, support)
 
     def _duplicates(self, support: Index) -> Index:
         """Groups with a planted group's operator, which no search can hold below 1; their cones shut the neuron out."""
