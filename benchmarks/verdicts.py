@@ -31,6 +31,7 @@ from recovery.types import Array, Rng
 
 FORMS = ("linear", "relu")
 NAMES = ("relu", "relu_skip", "relu_norm", "relu_norm_skip")
+NEAR = "rows 1e-3 to 1e-12 apart"
 FATES = ("proved", "agrees", "open")
 CLARABEL = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 SURE = 1e-8
@@ -68,6 +69,13 @@ def _deficient(rng: Rng, n: int, d: int) -> Array:
     return X
 
 
+def _nearly_repeated(rng: Rng, n: int, d: int) -> Array:
+    X = rng.standard_normal((n, d))
+    k = max(1, n // 4)
+    X[-k:] = X[:k] + 10.0 ** -rng.integers(3, 13) * rng.standard_normal((k, d))
+    return X
+
+
 def _uneven_rows(rng: Rng, n: int, d: int) -> Array:
     return rng.standard_normal((n, d)) * 10.0 ** rng.integers(-10, 11, (n, 1))
 
@@ -84,6 +92,7 @@ KINDS: dict[str, Callable[[Rng, int, int], Array]] = {
     "zero rows": _with_zero_rows,
     "repeated rows": _repeated,
     "opposite rows": _opposite,
+    NEAR: _nearly_repeated,
     "rank deficient": _deficient,
     "rows times 1e-10 to 1e10": _uneven_rows,
     "columns times 1e-3 to 1e3": _uneven_columns,
@@ -131,11 +140,19 @@ class Trial:
 
 
 def trials_of(kind: str, seed: int, most: int) -> list[Trial]:
-    """At most six, in turn: under two of the four architectures a linear neuron can be planted too."""
-    asked = [(form, name) for form in FORMS for name in NAMES if form == "relu" or ARCHITECTURES[name].skip]
+    """At most six, in turn: under two of the four architectures a linear neuron can be planted too.
+
+    Nearly equal rows are put to all architectures and both programs, fourteen trials.
+    """
+    programs: tuple[ProgramKind, ...] = ("gated", "exact")
+    names = list(ARCHITECTURES) if kind == NEAR else NAMES
+    asked = [(form, name) for form in FORMS for name in names if form == "relu" or ARCHITECTURES[name].skip]
+    if kind == NEAR:
+        every = [Trial(kind, seed, form, name, program) for program in programs for form, name in asked]
+        first = seed % len(every)
+        return (every[first:] + every[:first])[:most]
     first = seed % len(asked)
     turned = (asked[first:] + asked[:first])[:most]
-    programs: tuple[ProgramKind, ...] = ("gated", "exact")
     return [
         Trial(kind, seed, form, name, programs[(seed // len(asked) + asked.index((form, name))) % 2])
         for form, name in turned
@@ -223,7 +240,7 @@ def write(path: Path, lines: dict[str, str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000, help="matrices of each kind")
-    parser.add_argument("--trials", type=int, default=1, help="trials of each matrix, six at most")
+    parser.add_argument("--trials", type=int, default=1, help="trials of each matrix, as many as there are at most")
     parser.add_argument("--kind", choices=list(KINDS), action="append", help="this kind only; several times for more")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
     options = parser.parse_args()
