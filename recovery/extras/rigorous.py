@@ -16,7 +16,7 @@ import numpy as np
 
 from recovery.config import Trial
 from recovery.errors import RecoverError, StoreError
-from recovery.extras.proofs.balls import Unproved
+from recovery.extras.proofs.balls import Unproved, at_rising_precision
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
 from recovery.extras.proofs.model import Balls, Model, model_of
 from recovery.extras.proofs.uniqueness import prove_unique
@@ -74,6 +74,7 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
 def _attempt(case: "_Case", verdict: str) -> Verified:
     error, reason = None, "no weights are known that might prove it"
     try:
+        at_rising_precision(lambda: Balls(case.model).check_confined(case.shut))
         error = Balls(case.model).label_error(case.instance.signal)
         for attempt in ATTEMPTS[verdict](case):
             try:
@@ -100,6 +101,11 @@ class _Case:
     def cones(self) -> ExactProgram | None:
         """The program, where it has cones."""
         return self.problem.program if isinstance(self.problem.program, ExactProgram) else None
+
+    @cached_property
+    def shut(self) -> frozenset[int]:
+        """Groups that hold only weights in the row space of their rows."""
+        return frozenset(np.flatnonzero(self.problem.program.groups.shut).tolist())
 
     def duals(self) -> Iterator[Array]:
         """Duals that might prove the planted weights unique: those of the ladder, then a solver's."""
@@ -149,8 +155,7 @@ def _proofs_of_uniqueness(case: _Case) -> Iterator[Callable[[], float]]:
 
 def _proofs_of_a_lower_cost(case: _Case) -> Iterator[Callable[[], float]]:
     for weights in case.interpolants():
-        shut = frozenset(np.flatnonzero(case.problem.program.groups.shut).tolist())
-        yield partial(prove_cheaper, case.model, weights, case.cones is not None, shut)
+        yield partial(prove_cheaper, case.model, weights, case.cones is not None, case.shut)
 
 
 def _proofs_of_another_optimum(case: _Case) -> Iterator[Callable[[], float]]:

@@ -72,7 +72,7 @@ def _interpolant(
     parts.sort(key=lambda part: -float(np.linalg.norm(part.w)))
     first = {part.group: part for part in reversed(parts)}  # a group's correction goes to one of its copies
     start = [
-        _in_row_space(balls, part.group, part.w) if part.group in confined else [arb(a) for a in part.w.tolist()]
+        balls.in_row_space(part.group, part.w) if part.group in confined else [arb(a) for a in part.w.tolist()]
         for part in parts
     ]
     missing = balls.labels()
@@ -88,14 +88,6 @@ def _interpolant(
         else (part, w)
         for part, w in zip(parts, start, strict=True)
     ]
-
-
-def _in_row_space(balls: Balls, g: int, w: Array) -> list[arb]:
-    """The part of w in the row space of D_g X: R^T (R R^T)^{-1} R w, with R the rows that g sees."""
-    rows, v = balls.active(g), [arb(a) for a in w.tolist()]
-    R = arb_mat([balls.rows[i] for i in rows])
-    seen = column(dot(balls.rows[i], v) for i in rows)
-    return (R.transpose() * solve(R * R.transpose(), seen, "the rows of a pattern")).entries()
 
 
 def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[int, list[arb]]:

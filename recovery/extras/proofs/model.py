@@ -10,7 +10,7 @@ What is proved is a theorem about the labels A W* of the planted weights W* them
 rounded; `label_error` bounds how far.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -202,14 +202,32 @@ class Balls:
 
     def check_cones(self) -> None:
         """Each planted neuron has its group's pattern exactly. Raises `Unproved`."""
+        for w, g in zip(self.model.neurons.T.tolist(), self.model.owner, strict=True):
+            self._check_cone([arb(a) for a in w], g)
+
+    def check_confined(self, groups: Collection[int]) -> None:
+        """Planted neurons of these groups have the pattern too when moved into the row space. Raises `Unproved`."""
+        for w, g in zip(self.model.neurons.T, self.model.owner, strict=True):
+            if g in groups:
+                self._check_cone(self.in_row_space(g, w), g)
+
+    def _check_cone(self, w: list[arb], g: int) -> None:
         model = self.model
-        for w, g in zip(model.neurons.T.tolist(), model.owner, strict=True):
-            if model.linear and g == 0:
-                continue
-            z = self.images([arb(a) for a in w])
-            for i in np.flatnonzero(model.X.any(axis=1)):
-                if not (z[i] >= 0 if model.patterns[i, g] else z[i] <= 0):
-                    raise Unproved(f"a planted neuron's product with row {i + 1} is zero up to rounding")
+        if model.linear and g == 0:
+            return
+        z = self.images(w)
+        for i in np.flatnonzero(model.X.any(axis=1)):
+            if not (z[i] >= 0 if model.patterns[i, g] else z[i] <= 0):
+                raise Unproved(
+                    f"a planted neuron's product with row {i + 1} is zero up to rounding, or of another sign"
+                )
+
+    def in_row_space(self, g: int, w: Array) -> list[arb]:
+        """The part of w in the row space of D_g X: R^T (R R^T)^{-1} R w, with R the rows that g sees."""
+        rows, v = self.active(g), [arb(a) for a in w.tolist()]
+        R = arb_mat([self.rows[i] for i in rows])
+        seen = column(dot(self.rows[i], v) for i in rows)
+        return (R.transpose() * solve(R * R.transpose(), seen, "the rows of a pattern")).entries()
 
     def dual_squares(self, groups: Sequence[int], duals: Sequence[Sequence[arb]]) -> list[arb]:
         """sup {z.X w : ||w||_g <= 1}^2 for each group and its z (n,)."""
