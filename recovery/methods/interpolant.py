@@ -37,7 +37,7 @@ MOST_EXACT = 10_000
 
 
 @dataclass(frozen=True)
-class Range:
+class Reach:
     """What the groups `chosen` reach: A (n, k r) on the rows that are not zero, as a map that can be undone.
 
     features: (n, d'), what the neurons act on. whole: whether A reaches whatever residual there can be; it has to reach
@@ -116,10 +116,10 @@ class Range:
         return np.ones(len(self.chosen)) if T is None else np.linalg.norm(T[self.chosen], axis=(1, 2))
 
 
-def _range(groups: Groups, features: Array, needed: Index) -> Range:
+def _range(groups: Groups, features: Array, needed: Index) -> Reach:
     """What the needed groups and some more reach."""
     others = np.setdiff1d(np.arange(groups.count), needed)
-    return Range(groups, features, np.append(needed, others[: SPARE + 2 * -(-groups.n // max(1, groups.rank))]))
+    return Reach(groups, features, np.append(needed, others[: SPARE + 2 * -(-groups.n // max(1, groups.rank))]))
 
 
 def _rounding(groups: Groups, V: Array) -> Array:
@@ -140,7 +140,7 @@ class Interpolant:
 def interpolant_near(program: Program, features: Array, W: Array, planted: Array) -> Interpolant | None:
     """An interpolant near W of the labels that the planted weights have exactly; None where none is shown.
 
-    planted: weights that have the program's labels up to rounding. features: as `Range` has them.
+    planted: weights that have the program's labels up to rounding. features: as `Reach` has them.
     """
     if not features.any():
         return Interpolant(np.zeros_like(W), 0.0)
@@ -202,7 +202,7 @@ def _inside(program: ExactProgram, chosen: Index) -> Array:
     return np.asarray((H / np.where(sizes > 0, sizes, 1.0)[:, None])[: groups.count])
 
 
-def _moves(program: ExactProgram, reach: Range, W: Array, inside: Array, further: float) -> Array:
+def _moves(program: ExactProgram, reach: Reach, W: Array, inside: Array, further: float) -> Array:
     """What takes all weights (2 p, r) into their cones, whatever change of norm `further` there is yet to come."""
     groups, p = program.groups, program.groups.count
     rows = np.linalg.norm(groups.base, axis=1)
