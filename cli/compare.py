@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from . import options
+
 
 @click.command()
 @click.argument("first", type=click.Path(path_type=Path))
@@ -33,7 +35,10 @@ def command(first: Path, second: Path, value: str | None, most: int, out: Path |
     kind = format_of(out, None, COMPARISON)
     if out is not None and kind is None:
         raise ReportError(f"{out}: the ending says how a comparison is written: .{', .'.join(COMPARISON)}")
-    comparison = compare(Diagram.of(read(first), value), Diagram.of(read(second), value))
+    grids = [read(first), read(second)]
+    for grid in grids:
+        options.say_left_out(grid)
+    comparison = compare(*(Diagram.of(grid, value) for grid in grids))
     click.echo("\n".join(differences_in_words(comparison, most)))
     if out is None or kind is None:
         return

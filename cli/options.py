@@ -4,10 +4,14 @@ import math
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from recovery.text import is_plain
+
+if TYPE_CHECKING:
+    from recovery.store import Grid
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 LONGEST = 366 * 86_400.0
@@ -18,6 +22,12 @@ def hold_blas() -> None:
     """One BLAS thread a process, unless the user says otherwise: trials fill the cores. Call it before NumPy loads."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+
+def say_left_out(grid: "Grid") -> None:
+    """Say on stderr which rows are not the sweep's."""
+    if grid.left_out:
+        click.echo(grid.left_out, err=True)
 
 
 class FolderPath(click.Path):

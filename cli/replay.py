@@ -28,6 +28,7 @@ def command(results: Path, trial_id: str, save: Path | None, show_traceback: boo
     from recovery.store import read
 
     grid = read(results)
+    options.say_left_out(grid)
     trial = find_trial(grid, trial_id, trust=trust)
     ((again,),) = Engine(1).run([trial])
     stored, where = stored_rows(grid, [trial]).get(trial.id), again.pop(TRACEBACK, "")

@@ -6,6 +6,8 @@ import click
 
 from recovery.report.formats import REPORT
 
+from . import options
+
 
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -42,5 +44,7 @@ def command(
     from recovery.report.command import report
 
     analyses = report(results, kind, values, out, style)
+    for analysis in analyses:
+        options.say_left_out(analysis.diagram.grid)
     if check_claims and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):
         raise SystemExit(1)

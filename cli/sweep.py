@@ -200,7 +200,8 @@ def _forecast(planned: Plan, options: Options) -> str:
 
     expected = forecast(planned, options)
     lines = [
-        f"{planned.folder.path}: {len(planned.trials)} trials, {len(planned.stored)} stored, {expected.trials} to run"
+        f"{planned.folder.path}: {len(planned.trials)} trials, {planned.counts.total()} stored, "
+        f"{expected.trials} to run"
     ]
     if planned.next_round is not None:
         later = planned.sweep.size - len(planned.trials)

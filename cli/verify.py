@@ -51,7 +51,7 @@ def command(
     grid = read(results)
     stored = set(grid.table["trial_id"].to_pylist())
     trials = [trial for trial in planned_trials(grid, trust=trust) if trial.id in stored]
-    faults = []
+    faults = [str(grid.left_out)] if grid.left_out else []
     if damage := Folder(results).damage():
         faults.append(f"sweep.json: {damage}; what it was is taken from the parts, and `recover sweep` writes it again")
     if len(trials) < len(stored):

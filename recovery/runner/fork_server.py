@@ -8,6 +8,7 @@ from contextlib import suppress
 from threading import Lock, Thread
 
 from recovery.errors import RecoverError
+from recovery.runner.supervisor import PID_BYTES
 
 START_SECONDS = 120.0
 """A supervisor that has not started by then, imports and all, never will."""
@@ -33,8 +34,8 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
-    def supervisor(self) -> socket.socket:
-        """Our end of the socket to a new supervisor. Raises `RecoverError` where none can start."""
+    def supervisor(self) -> tuple[socket.socket, int]:
+        """Our end of the socket to a new supervisor, and its process id. Raises `RecoverError` where none can start."""
         for _ in range(2):  # the fork server may have been killed since
             ours, theirs = socket.socketpair()
             with theirs, self._lock, suppress(OSError):
@@ -43,9 +44,9 @@ class ForkServer:
                 socket.send_fds(self._control, [b"k"], [theirs.fileno()])
             ours.settimeout(START_SECONDS)
             with suppress(OSError):
-                if ours.recv(1):
+                if pid := ours.recv(PID_BYTES):
                     ours.settimeout(None)
-                    return ours
+                    return ours, int.from_bytes(pid, "big")
             ours.close()
             status = self.end(kill=True)
         raise RecoverError(f"a worker process cannot start: what starts it ended with status {status}")

@@ -10,12 +10,13 @@ import pyarrow.compute as pc
 from recovery.config import from_document, own_code
 from recovery.runner.rounds import next_round
 from recovery.store import Grid, read
+from recovery.store.folder import Folder
 from recovery.store.schema import FAILURES
 from recovery.text import printable
 
 WINDOW = timedelta(minutes=5)
 MOST_ERRORS = 5
-LOOKED_AT = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message")
+LOOKED_AT = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message", "recorded")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class SweepStatus:
     round_missing: int
     own: bool
     """Whether trials run code of the user's."""
+    left_out: str
+    """Where rows are that are not the sweep's and do not count, and how many; '' where there are none."""
 
     @property
     def missing(self) -> int:
@@ -51,7 +54,8 @@ def sweep_status(path: Path) -> SweepStatus:
     grid = read(path, LOOKED_AT)
     planned, coming = _planned(grid)
     total = grid.sweep["trials"] if coming or not grid.rounds else planned
-    rows, stored = grid.table, len(grid.table)
+    rows = _with_records(grid)
+    stored = len(rows)
     last = pc.max(rows["started_at"]).as_py()
     rate = None
     if last is not None:
@@ -73,7 +77,18 @@ def sweep_status(path: Path) -> SweepStatus:
         round=coming[0] - 1 if coming else grid.rounds[-1]["round"] if grid.rounds else None,
         round_missing=planned - stored,
         own=bool(own_code(grid.sweep["config"])),
+        left_out=str(grid.left_out or ""),
     )
+
+
+def _with_records(grid: Grid) -> pa.Table:
+    """The rows without those whose record is no longer there: their trials run again."""
+    rows = grid.table
+    if "recorded" not in rows.column_names:
+        return rows
+    recorded = rows.filter(pc.is_valid(rows["recorded"]))["trial_id"].to_pylist()
+    lost = Folder(grid.path).without_record(recorded)
+    return rows.filter(pc.invert(pc.is_in(rows["trial_id"], pa.array(sorted(lost), pa.string())))) if lost else rows
 
 
 def _planned(grid: Grid) -> tuple[int, tuple[int, int] | None]:

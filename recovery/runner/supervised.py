@@ -7,6 +7,7 @@ limit of memory and starts Python anew for each lost worker.
 
 import atexit
 import math
+import os
 import pickle
 import signal
 import socket
@@ -30,6 +31,8 @@ from recovery.runner.worker_process import Answer, Compiling, Task, receive, sen
 
 PATIENCE = 2
 """A trial whose process dies is tried this many times by itself."""
+END_SECONDS = 10.0
+"""A supervisor that has not ended its worker process by then is ended itself."""
 READ_SECONDS = 60.0
 """An answer that has begun and is not read by then is none."""
 COMPILE_SECONDS = 600.0
@@ -78,6 +81,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._supervisor: socket.socket | None = None
+        self._supervisor_pid = 0
         self._process: socket.socket | None = None
         self._closed = False
 
@@ -147,7 +151,7 @@ class Worker:
         if self._closed:
             raise Closed("the sweep is over")
         if self._supervisor is None:
-            self._supervisor = _fork_server.supervisor()
+            self._supervisor, self._supervisor_pid = _fork_server.supervisor()
         if self._process is None:
             self._process, theirs = socket.socketpair()
             with theirs:
@@ -166,7 +170,14 @@ class Worker:
         with suppress(OSError):
             if not wait([self._supervisor], patience):
                 self._supervisor.send(b"k")
-            if status := self._supervisor.recv(4):
+            self._supervisor.settimeout(END_SECONDS)
+            try:
+                status = self._supervisor.recv(4)
+            except TimeoutError:  # a trial has stopped it, and the fork server too
+                os.kill(self._supervisor_pid, signal.SIGKILL)
+                status = b""
+            if status:
+                self._supervisor.settimeout(None)
                 return int.from_bytes(status, "big", signed=True)
         self._supervisor.close()
         self._supervisor = None

@@ -23,6 +23,7 @@ import scipy
 from recovery.runner.worker_process import serve
 
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+PID_BYTES = 8
 _PARENT_DEATH, _ADOPT_ORPHANS = 1, 36
 """PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER of prctl, Linux."""
 
@@ -31,32 +32,47 @@ def serve_forks(descriptor: int) -> None:
     """The fork server: a supervisor, in a session of its own, for each socket that it is sent, until its own is closed.
 
     Where none can be forked the socket is closed, which says so. It waits for its supervisors: their time is counted.
+    It ends a supervisor that a trial has stopped, and all that one which is gone has left.
     """
     _ = scipy.linalg.lapack  # is loaded when first asked for, here once for all
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, lambda number, frame: _reap(os.WNOHANG))
+    _prctl(_ADOPT_ORPHANS, 1)
+    supervisors = set[int]()
+    signal.signal(signal.SIGCHLD, lambda number, frame: _reap(supervisors, os.WNOHANG))
     control = socket.socket(fileno=descriptor)
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not message:
-            return _reap(0)
+            return _reap(supervisors, 0)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # until it is known to be a supervisor
         with suppress(OSError):
-            if os.fork() == 0:
+            supervisor = os.fork()
+            if supervisor == 0:
                 control.close()
                 _become_supervisor(descriptors[0])
+            supervisors.add(supervisor)
         os.close(descriptors[0])
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
 
 
-def _reap(options: int) -> None:
+def _reap(supervisors: set[int], options: int) -> None:
     with suppress(ChildProcessError):
-        while os.waitpid(-1, options)[0]:
-            pass
+        while (ended := os.waitpid(-1, options | os.WUNTRACED))[0]:
+            pid, status = ended
+            if os.WIFSTOPPED(status):
+                os.kill(pid, signal.SIGKILL)
+            else:
+                supervisors.discard(pid)
+                for orphan in _children() - supervisors:
+                    with suppress(OSError):
+                        os.kill(orphan, signal.SIGKILL)
 
 
 def _become_supervisor(descriptor: int) -> NoReturn:
     try:
         os.setsid()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         os.set_inheritable(descriptor, False)
         supervise(descriptor)
     finally:
@@ -74,7 +90,7 @@ def supervise(descriptor: int) -> None:
         end.setblocking(False)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
-    control.send(b"+")
+    control.send(os.getpid().to_bytes(PID_BYTES, "big"))
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not message:
@@ -122,20 +138,28 @@ def _end(worker: int) -> None:
 
 def _end_descendants() -> None:
     """End what the worker started: orphans of it are children of the supervisor by now."""
-    me = os.getpid()
     while True:
         try:
             if os.waitpid(-1, os.WNOHANG)[0]:
                 continue
         except ChildProcessError:
             return
-        for entry in os.scandir("/proc"):
-            if entry.name.isdigit():
-                with suppress(OSError, ValueError, IndexError):
-                    stat = Path("/proc", entry.name, "stat").read_text()
-                    if int(stat.rpartition(")")[2].split()[1]) == me:
-                        os.kill(int(entry.name), signal.SIGKILL)
+        for child in _children():
+            with suppress(OSError):
+                os.kill(child, signal.SIGKILL)
         time.sleep(0.001)
+
+
+def _children() -> set[int]:
+    """The processes whose parent this one is: a child stays one, dead or alive, until it is waited for."""
+    me, children = os.getpid(), set[int]()
+    for entry in os.scandir("/proc") if sys.platform == "linux" else ():
+        if entry.name.isdigit():
+            with suppress(OSError, ValueError, IndexError):
+                stat = Path("/proc", entry.name, "stat").read_text()
+                if int(stat.rpartition(")")[2].split()[1]) == me:
+                    children.add(int(entry.name))
+    return children
 
 
 def _become_worker(inherited: Sequence[socket.socket], descriptor: int) -> NoReturn:

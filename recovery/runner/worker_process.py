@@ -3,14 +3,18 @@
 import os
 import pickle
 import resource
+import signal
 import socket
 import struct
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from recovery.compiled import compilation
 from recovery.config import Trial
@@ -117,7 +121,8 @@ def _run(task: Task, fresh: bool, idle: int, me: int, folder: str) -> Answer:
     for trial in task.trials:
         if task.memory is not None:
             _limit_memory(task.memory)
-        row = measure(trial)
+        with _as_before() if trial.cell.own else nullcontext():
+            row = measure(trial)
         if os.getpid() != me:  # a process that the method forked, and that came back
             os._exit(0)
         if task.memory is not None:
@@ -126,6 +131,8 @@ def _run(task: Task, fresh: bool, idle: int, me: int, folder: str) -> Answer:
                 if not fresh:
                     return Answer(rows, exhausted=True)
                 row |= failure("killed", MemoryLimit(f"it asked for more than {task.memory} MiB"))
+        if trial.cell.own and row["status"] == "failed" and not fresh:  # by what a trial before it has left, perhaps
+            return Answer(rows, exhausted=True)
         fresh = False
         rows.append(row)
         if task.memory is not None and _private_bytes() - idle > KEPT_SHARE * task.memory * 2**20:
@@ -135,6 +142,29 @@ def _run(task: Task, fresh: bool, idle: int, me: int, folder: str) -> Answer:
     with suppress(OSError):
         os.chdir(folder)
     return Answer(rows)
+
+
+@contextmanager
+def _as_before() -> Iterator[None]:
+    """Put back what own code may change of the process: a row depends on its own trial alone."""
+    errors, call, limit, environment = np.geterr(), np.geterrcall(), sys.getrecursionlimit(), dict(os.environ)
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    with warnings.catch_warnings():
+        try:
+            yield
+        finally:
+            for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+                signal.setitimer(timer, 0)
+            for number, handler in handlers.items():
+                if handler is not None and signal.getsignal(number) is not handler:
+                    signal.signal(number, handler)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            sys.setrecursionlimit(limit)
+            np.seterr(**errors)
+            np.seterrcall(call)
+            if dict(os.environ) != environment:
+                os.environ.clear()
+                os.environ.update(environment)
 
 
 def _private_bytes() -> int:

@@ -186,18 +186,21 @@ class Folder:
             statuses.update(dict.fromkeys(table.filter(pc.equal(table["status"], "ok"))["trial_id"].to_pylist(), "ok"))
             if "recorded" in table.column_names:
                 recorded.update(table.filter(pc.is_valid(table["recorded"]))["trial_id"].to_pylist())
-        for trial_id in recorded - self._with_record() if recorded else ():
+        for trial_id in self.without_record(recorded):
             del statuses[trial_id]
         return statuses
+
+    def without_record(self, recorded: Collection[str]) -> set[str]:
+        """Those of the trials that left a record whose record is no longer there."""
+        if not recorded:
+            return set()
+        parts, _ = read_parts(self.trajectories, columns=["trial_id"])
+        return set(recorded).difference(*(table["trial_id"].to_pylist() for _, table in parts))
 
     def listing(self) -> frozenset[str]:
         """The names of the files that hold rows, records and rounds; none of them ever changes."""
         folders = (self.trials, self.trajectories, self.rounds)
         return frozenset(f"{folder.name}/{path.name}" for folder in folders for path in folder.glob("[!.]*"))
-
-    def _with_record(self) -> set[str]:
-        parts, _ = read_parts(self.trajectories, columns=["trial_id"])
-        return {trial_id for _, table in parts for trial_id in table["trial_id"].to_pylist()}
 
     def of_other_code(self, codes: Collection[str]) -> set[str]:
         """The trials that are stored only with code of the user's that is none of these hashes."""

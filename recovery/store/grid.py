@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from recovery.errors import StoreError
 from recovery.methods.columns import COLUMNS, Columns
 from recovery.store.folder import Folder
+from recovery.store.membership import LeftOut, own_rows
 from recovery.store.parts import read_parts, refuse
 from recovery.store.rounds import Round, read_rounds
 from recovery.store.schema import row_schema, stored_columns
@@ -30,6 +31,8 @@ class Grid:
     sweep: dict[str, Any]
     table: pa.Table
     rounds: Sequence[Round] = ()
+    left_out: LeftOut | None = None
+    """Rows that are not the sweep's; they are not in the table."""
 
     @cached_property
     def columns(self) -> Columns:
@@ -47,7 +50,9 @@ class Grid:
 
 
 def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
-    """Read a results folder, also while a sweep writes it; of its rows, these columns or all.
+    """Read a results folder, also while a sweep writes it; of its rows, these columns (`trial_id` among them) or all.
+
+    Rows of another sweep are left out, and named in `left_out`.
 
     Raises `StoreError` for a missing or damaged one.
     """
@@ -56,7 +61,8 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
     parts, damaged = read_parts(folder.trials, columns)
     rounds, more = read_rounds(folder.rounds)
     refuse([*damaged, *more])
-    return Grid(folder.path, content, merge([table for _, table in parts]), rounds)
+    own, left_out = own_rows(content, rounds, parts)
+    return Grid(folder.path, content, merge(own), rounds, left_out)
 
 
 def answers(folder: Folder, column: str) -> dict[str, bool | None]:

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from numba import njit
 from recovery.compiled import compilation, compiled
 from recovery.config import load
 from recovery.errors import RecoverError
-from recovery.runner import supervised
+from recovery.runner import fork_server, supervised
 from recovery.runner.fork_server import ForkServer
 from recovery.runner.supervised import Limits, Worker
 
@@ -126,3 +127,55 @@ def test_a_worker_that_cannot_start_says_how_it_ended(monkeypatch: pytest.Monkey
 
 def _children(parent: int) -> list[int]:
     return [int(pid) for pid in subprocess.run(["pgrep", "-P", str(parent)], capture_output=True).stdout.split()]
+
+
+@pytest.mark.parametrize("before", ["strict", "spoil"])
+def test_a_trial_changes_nothing_for_those_after_it(tmp_path: Path, before: str) -> None:
+    """The cheapest goes first, so that the trial that changes something has all others behind it."""
+    config = config_with(tmp_path, before, "divide")
+    trials = sorted(load(config).trials(), key=lambda trial: trial.cell.coordinates["method.act"] == "divide")
+    worker = Worker()
+    measured = list[dict[str, Any]]()
+    while len(measured) < len(trials):
+        measured += worker.measure(trials[len(measured) :], Limits())
+    worker.close()
+    worker.dispose()
+    assert [row["status"] for row in measured] == ["ok"] * 8, measured
+
+
+@pytest.mark.parametrize("act", ["stop_supervisor", "stop_servers"])
+def test_a_trial_that_stops_the_processes_above_it_costs_its_own_row_at_most(
+    tmp_path: Path, act: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = ForkServer()
+    monkeypatch.setattr(supervised, "_fork_server", server)
+    monkeypatch.setattr(supervised, "_idle", [])
+    monkeypatch.setattr(supervised, "END_SECONDS", 2.0)
+    monkeypatch.setattr(fork_server, "START_SECONDS", 10.0)
+    try:
+        assert sweep(config_with(tmp_path, act, "measure"), tmp_path / "out").stored == {"ok": 8}
+    finally:
+        for worker in supervised._idle:
+            worker.close()
+            worker.dispose()
+        server.end(kill=True)
+
+
+def test_what_a_killed_supervisor_leaves_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = ForkServer()
+    monkeypatch.setattr(supervised, "_fork_server", server)
+    worker = Worker()
+    config = write_config(tmp_path, method={"act": "leave_and_linger", "path": str(tmp_path / "pid")})
+    trial = next(iter(load(config).trials()))
+    try:
+        rows = worker.measure([trial], Limits())
+        assert rows[0]["status"] == "killed"
+        orphan = int((tmp_path / "pid").read_text())
+        deadline = time.monotonic() + 20
+        while Path("/proc", str(orphan)).exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not Path("/proc", str(orphan)).exists()
+    finally:
+        worker.close()
+        worker.dispose()
+        server.end(kill=True)
