@@ -79,6 +79,8 @@ class Commands(click.Group):
         except OSError as error:
             what = error.filename or ("the current folder" if isinstance(error, FileNotFoundError) else "the system")
             raise Failure(f"{what}: {error.strerror or error}") from error
+        except MemoryError as error:
+            raise Failure("there is not enough memory; nothing that is stored has changed") from error
         except KeyboardInterrupt:
             click.echo(MESSAGE, nl=False, err=True)
             sys.exit(INTERRUPTED)

@@ -16,6 +16,7 @@ from recovery.store.parts import (
     clean_temporaries,
     list_parts,
     read_parts,
+    read_regular,
     sync_folder,
     write_atomically,
     write_part,
@@ -30,7 +31,7 @@ TRIALS = "trials"
 DAMAGED = "damaged"
 MOST_DIFFERENCES = 12
 LARGEST_BYTES = 64 * 2**20
-"""Of sweep.json; more is cut, and does not match its checksum."""
+"""Of sweep.json."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,7 @@ class Folder:
 
     def _read(self) -> tuple[Content | None, str | None]:
         try:
-            with self.sweep_file.open("rb") as file:
-                return decode(file.read(LARGEST_BYTES)), None
+            return decode(read_regular(self.sweep_file, LARGEST_BYTES)), None
         except (FileNotFoundError, NotADirectoryError) as error:
             what = "is a file, not a results folder" if self.path.is_file() else "no such results folder"
             what = "holds no sweep" if self.path.is_dir() else what

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recovery.errors import StoreError
+from recovery.store.schema import CIRCUMSTANCE, IDENTITY
 from recovery.text import printable
 
 SUFFIX = ".parquet"
@@ -25,6 +26,10 @@ _TEMPORARY = re.compile(r"\.(?P<host>.+)\.(?P<pid>\d+)\.[0-9a-f]{32}\.tmp")
 ABANDONED_AFTER = 86_400.0
 """Seconds after which a temporary file of another host's is taken for abandoned; writing one takes milliseconds."""
 
+MAGIC = b"PAR1"
+"""The first and last bytes of a Parquet file."""
+MOST_ROWS = 10_000_000
+"""Of a part: as many as the trials that a sweep may have; those of trajectories are 64 MiB large."""
 PROVENANCE = b"recover"
 """The key of a part's metadata: a JSON list of what produced its rows."""
 
@@ -93,18 +98,54 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Da
     name = _NAME.fullmatch(path.name)
     if name is None or not stat.S_ISREG(path.stat().st_mode):  # a pipe would wait for ever
         return Damaged(path, "is not a part that this program wrote")
-    with pa.OSFile(str(path)) as file:  # Arrow's own memory: its threads may drop it last, while Python shuts down
-        data = file.read_buffer()
-    if checksum(data) != name["digest"]:
-        return Damaged(path, f"its {len(data)} bytes do not match the checksum in its name")
     try:
+        with pa.OSFile(str(path)) as file:  # Arrow's own memory: its threads may drop it last, while Python shuts down
+            data = file.read_buffer()
+        if checksum(data) != name["digest"]:
+            return Damaged(path, f"its {len(data)} bytes do not match the checksum in its name")
         parquet = pq.ParquetFile(pa.BufferReader(data))
-        present = parquet.schema_arrow
-        if "trial_id" not in present.names or present.field("trial_id").type not in (pa.string(), pa.large_string()):
-            return Damaged(path, "holds no trials")
-        return parquet.read(columns=None if columns is None else [name for name in columns if name in present.names])
+        if fault := _fault(parquet):
+            return Damaged(path, fault)
+        present = parquet.schema_arrow.names
+        return parquet.read(columns=None if columns is None else [name for name in columns if name in present])
+    except MemoryError as error:
+        raise StoreError(f"{path}: there is not enough memory to read it; it stays where it is") from error
     except pa.ArrowException as error:
+        if data[:4] == data[-4:] == MAGIC:  # written so, and no damage: reading it needs something that is not there
+            raise StoreError(f"{path}: is whole and cannot be read: {printable(str(error))}") from error
         return Damaged(path, f"is no Parquet file: {printable(str(error))}")
+
+
+def _fault(parquet: pq.ParquetFile) -> str | None:
+    """What a part holds that this program never writes, before anything of it is unpacked; None if there is nothing."""
+    schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
+    if "trial_id" not in schema.names or not _is_text(schema.field("trial_id").type):
+        return "holds no trials"
+    if rows > MOST_ROWS:
+        return f"has {rows} rows, which no part of this program has"
+    fixed = IDENTITY | CIRCUMSTANCE if set(IDENTITY) <= set(schema.names) else {}
+    for name, kind in fixed.items():
+        if name in schema.names:
+            there = schema.field(name).type
+            if there != kind and not (_is_text(there) and _is_text(kind)):
+                return f"its column {name!r} is {there}, not {kind}"
+    return None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return kind in (pa.string(), pa.large_string())
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The bytes of a file. Raises `ValueError` for one that is larger, and for what is no file: a pipe never ends."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        kind = os.fstat(descriptor)
+        if not stat.S_ISREG(kind.st_mode):
+            raise ValueError("is no regular file")
+        if kind.st_size > most:
+            raise ValueError(f"has {kind.st_size} bytes; at most {most} are read")
+        return file.read(most)
 
 
 def read_parts(folder: Path, columns: Sequence[str] | None = None) -> tuple[list[tuple[Path, pa.Table]], list[Damaged]]:

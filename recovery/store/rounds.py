@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from recovery.store.parts import Damaged, document_checksum, write_atomically
+from recovery.store.parts import Damaged, document_checksum, read_regular, write_atomically
 
 ROUNDS = "rounds"
+LARGEST_BYTES = 64 * 2**20
 Round = Mapping[str, Any]
 """round: its number, from 2; counts: id of a cell -> its trials so far, where they are more than the first round's;
 budget, value, trials (after it), based_on, slices: what it was planned from."""
@@ -35,7 +36,7 @@ def read_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:
     rounds, damaged = [], []
     for path in sorted(folder.glob("[0-9]*.json")):
         try:
-            content = json.loads(path.read_bytes())
+            content = json.loads(read_regular(path, LARGEST_BYTES))
             whole = isinstance(content, dict) and content.pop("checksum", None) == document_checksum(content)
         except FileNotFoundError:  # set aside since it was listed
             continue
