@@ -71,16 +71,26 @@ class SelectionReport:
             "rmse": {choice.selector: choice.rmse.tolist() for choice in self.choices},
             "columns": columns,
             "notes": list(self.table.notes),
-            "warnings": list(self.table.warnings),
+            "warnings": list(self.warnings),
         }
         return json.dumps(document, indent=2)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Those of the table, and that predictions are no better than the mean: the choice is then one of noise."""
+        r2 = self.choices[0].r2
+        if r2.mean() >= 2 * r2.std(ddof=1) / np.sqrt(len(r2)):
+            return list(self.table.warnings)
+        negative = f"below 0 in {np.count_nonzero(r2 < 0)} of {many(len(r2), 'split')}"
+        useless = f"R2 is not clearly above 0 ({negative}): nothing here explains the target, the choice means nothing"
+        return [*self.table.warnings, useless]
 
     def as_text(self) -> str:
         """What was read, the ranked columns with the choices of all selectors, predictions, and a verdict in words."""
         table, first = self.table, self.choices[0]
         columns = many(len(table.names), "column")
         lines = [f"{self.source}: {len(table.y)} rows, {columns} that could explain {self.target!r}"]
-        lines += [f"  warning: {text}" for text in table.warnings]
+        lines += [f"  warning: {text}" for text in self.warnings]
         lines += [f"  {text}" for text in table.notes[:MOST_NOTES]]
         if len(table.notes) > MOST_NOTES:
             lines.append(f"  ... {len(table.notes) - MOST_NOTES} more notes, all in --json")
@@ -93,8 +103,6 @@ class SelectionReport:
         stable = [table.names[i] for i in self.order if first.frequency[i] >= STABLE]
         lines += ["", f"chosen: {', '.join(chosen) or 'none'}", *_division(first)]
         lines.append(f"stable (chosen in {STABLE:.0%} of {self.splits} splits): {', '.join(stable) or 'none'}")
-        if first.r2.mean() < 2 * first.r2.std(ddof=1) / np.sqrt(len(first.r2)):
-            lines.append("R2 is not clearly above 0: nothing here explains the target, and the choice means nothing")
         return "\n".join(lines)
 
     def _ranking(self) -> list[str]:

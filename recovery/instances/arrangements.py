@@ -44,6 +44,8 @@ def cell_count(n: int, rank: int) -> int:
 def count_cells(X: Array) -> int:
     """The number of cells of X (n, d), which no point enters: r(A) = r(A - H) + r(A restricted to H).
 
+    All cells of the floats as they are: of X that is no whole numbers, those too that rounding made, which
+    `enumerate_cells` leaves out.
     Raises `ParameterError` when there could be more than MOST_CELLS.
     """
     return _count(_essential(_balanced(integer_rows(X))[0])[0])

@@ -153,3 +153,16 @@ def test_more_columns_than_rank_and_a_column_of_zeros() -> None:
     assert (patterns == (X @ points >= 0)).all()
     with pytest.raises(ParameterError, match="a row that is not zero"):
         enumerate_cells(np.zeros((2, 2)))
+
+
+def test_cells_that_rounding_made_are_counted_and_not_enumerated() -> None:
+    """A column is the sum of two others up to eps: as whole numbers, times 2^70, the rows have all cells of the floats."""
+    rng, slivers = np.random.default_rng(0), 0
+    for _ in range(20):
+        X = np.round(0.1 * rng.integers(-9, 10, (6, 3)), 1)
+        X[:, 2] = X[:, 0] + X[:, 1]
+        count, clear = count_cells(X), enumerate_cells(X)[0].shape[1]
+        assert count == enumerate_cells(np.ldexp(X, 70))[0].shape[1]
+        assert count >= clear
+        slivers += count > clear
+    assert slivers

@@ -65,7 +65,9 @@ def test_nothing_to_find_is_said(data):
     frame["price"] = np.random.default_rng(0).standard_normal(len(frame))
     frame.to_csv(data, index=False)
     found = run(data, "--target", "price", "--splits", 3, "--no-baselines", "--count", 2)
-    assert "R2 is not clearly above 0" in found.output
+    assert "  warning: R2 is not clearly above 0 (below 0 in " in found.output
+    kept = run(data, "--target", "price", "--splits", 3, "--no-baselines", "--count", 2, "--json")
+    assert "R2 is not clearly above 0" in json.loads(kept.output)["warnings"][-1]
 
 
 def test_a_study_of_the_shape_of_bgsboys(data, tmp_path):
