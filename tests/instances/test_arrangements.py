@@ -156,7 +156,7 @@ def test_more_columns_than_rank_and_a_column_of_zeros() -> None:
 
 
 def test_cells_that_rounding_made_are_counted_and_not_enumerated() -> None:
-    """A column is the sum of two others up to eps: as whole numbers, times 2^70, the rows have all cells of the floats."""
+    """A column is the sum of two others up to eps: as whole numbers, times 2^70, rows have all cells of the floats."""
     rng, slivers = np.random.default_rng(0), 0
     for _ in range(20):
         X = np.round(0.1 * rng.integers(-9, 10, (6, 3)), 1)
