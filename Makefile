@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv)
+NPM := $(shell command -v npm)
 # Modules are compiled when they are first imported, as uv has it: most never are.
 INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --no-compile)
 
@@ -34,14 +35,16 @@ docs: $(VENV)/installed
 vega: $(VENV)/installed
 	$(BIN)/python -m tests.report.vega
 
-lint: $(VENV)/installed
+lint: $(VENV)/installed $(if $(NPM),node_modules)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(if $(NPM),$(NPM) run --silent check,@echo "the page's script is not checked: there is no npm")
 
-format: $(VENV)/installed
+format: $(VENV)/installed $(if $(NPM),node_modules)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(if $(NPM),$(NPM) run --silent format)
 
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks
@@ -53,7 +56,11 @@ wheel: $(VENV)/installed
 	$(BIN)/python -m build --wheel --outdir dist .
 
 clean:
-	rm -rf $(VENV) build dist docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) node_modules build dist docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+node_modules: package.json
+	$(NPM) install --silent --no-audit --no-fund --no-package-lock
+	touch $@
 
 $(VENV)/program: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("recover needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

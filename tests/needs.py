@@ -10,6 +10,7 @@ import pytest
 
 HOW_TO_HAVE = {
     "Chromium": "apt-get install chromium chromium-driver",
+    "Node": "apt-get install nodejs npm",
     "SLURM": "apt-get install slurm-wlm munge",
     "root": "run the tests as root, in a container for example",
 }

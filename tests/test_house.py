@@ -23,7 +23,7 @@ FLOORS = [
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 ABOVE_THE_LINE = ("ruamel", "pydantic", "pandas", "pyarrow", "joblib", "click", "rich", "matplotlib", "statsmodels")
-WINGS = {"report": ["pages", "charts", "texts", "figures", "claims", "statistics", "diagram"]}
+WINGS = {"report": ["page", "texts", "figures", "claims", "statistics", "diagram"]}
 """Rooms with wings, from the top down. A file of the room itself composes the wings, and no wing knows it."""
 SOURCES = sorted([*ROOT.glob("recovery/*/**/*.py"), *ROOT.glob("recovery/[a-z]*.py"), *ROOT.glob("cli/*.py")])
 
@@ -83,7 +83,7 @@ LATE = {
     "recovery/config/header.py": {"recovery.theory"},
     "recovery/programs/groups.py": {"recovery.programs.projection_sums", "recovery.programs.transformed"},
     "recovery/programs/orthonormal.py": {"recovery.programs.inverse_factors"},
-    "recovery/report/notebook.py": {"recovery.report.charts.chart"},
+    "recovery/report/notebook.py": {"recovery.report.page.chart"},
     "recovery/solvers/table.py": {"recovery.solvers.cones"},
     "recovery/training/models.py": {"recovery.training.passes"},
     "recovery/training/optimizers.py": {"recovery.training.passes"},

@@ -9,7 +9,7 @@ import pandas as pd
 import scipy
 
 from recovery.errors import ReportError
-from recovery.report.diagram import Diagram, Panel, coordinates, describe
+from recovery.report.diagram import PLAIN, Diagram, Panel, coordinates
 from recovery.report.statistics.proportions import mcnemar
 
 FDR = 0.05
@@ -63,7 +63,7 @@ class Comparison:
         cells = self.cells.assign(ix=self.cells[layout.x].map(x.index), iy=self.cells[up].map(y.index) if up else 0)
         groups: list[tuple[Any, pd.DataFrame]] = list(cells.groupby(others, dropna=False)) if others else [((), cells)]
         wheres = [(dict(zip(others, key, strict=True)), part) for key, part in groups]
-        return [Panel(describe(where), where, part, x, y) for where, part in wheres]
+        return [Panel(PLAIN.where(where), where, part, x, y) for where, part in wheres]
 
     @property
     def different(self) -> pd.DataFrame:

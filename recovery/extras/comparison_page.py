@@ -11,14 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from recovery.extras.comparison import FDR, Comparison, differences_in_words
-from recovery.report.charts import Json, colour, coordinate, rounded
-from recovery.report.diagram import Axis
-from recovery.report.figures import letters
+from recovery.report.diagram import NOT_MEASURED, Axis, lettered
 from recovery.report.figures.map import draw_cells
-from recovery.report.figures.names import axis_label, plain, where_label
 from recovery.report.figures.sheet import panel_sheet
-from recovery.report.pages.html import document, table
-from recovery.report.pages.page import MAPS
+from recovery.report.figures.style import MATH, plain
+from recovery.report.page import MAPS, Json, colour, coordinate, document, ordinal, rounded, strokes, table
 
 DIFFERENCES = "RdBu_r"
 """Red for more in the second grid, blue for less, white for neither: told apart without red or green cones."""
@@ -33,12 +30,16 @@ def draw_difference(comparison: Comparison) -> Figure:
             mesh = draw_cells(ax, panel, panel.matrix("difference"), Normalize(-reach, reach), DIFFERENCES)
             ring = panel.cells[panel.cells["q"] <= FDR]
             ax.plot(Axis(panel.x).at[ring["ix"]], Axis(panel.y).at[ring["iy"]], **RING)
-            page.name(i, where_label(panel.where))
-        page.label(axis_label(layout.x), axis_label(layout.y) if panels[0].y != [None] else "")
+            page.name(i, MATH.where(panel.where))
+        page.label(MATH.axis(layout.x), MATH.axis(layout.y) if panels[0].y != [None] else "")
         page.bar(mesh, f"difference in {plain(comparison.first.quantity.label)}")
-        label = f"differs, false-discovery rate {FDR:.0%} ({len(comparison.different)} cells)"
-        page.add([Line2D([], [], label=label, **RING)])
+        page.add([Line2D([], [], label=_ring_words(comparison), **RING)])
     return page.figure
+
+
+def _ring_words(comparison: Comparison) -> str:
+    """What a key calls the rings."""
+    return f"differs, false-discovery rate {FDR:.0%} ({len(comparison.different)} cells)"
 
 
 MOST_ROWS = 1000
@@ -71,7 +72,7 @@ def comparison_page(comparison: Comparison) -> str:
 
 
 def _grid(comparison: Comparison) -> Json:
-    """The cells as the page's script wants them (`charts.payload`)."""
+    """The cells as the page's script wants them (`page.payload`)."""
     panels, layout = comparison.panels, comparison.first.layout
     cells = pd.concat([panel.cells for panel in panels])
     keys = [coordinate(layout.x, panels[0].x)]
@@ -84,9 +85,9 @@ def _grid(comparison: Comparison) -> Json:
         keys.append(coordinate(name, values))
         places[name] = [values.index(panel.where[name]) for panel in panels for _ in range(len(panel.cells))]
     title = f"difference in {comparison.first.quantity.label}"
-    look: Json = {"of": "difference", "label": title}
-    look |= {"ways": {"linear": colour(title, (-comparison.reach, comparison.reach), "linear", DIFFERENCES)}}
-    several = len(panels) > 1
+    scales = {"linear": {"colour": colour(title, (-comparison.reach, comparison.reach), "linear", DIFFERENCES)}}
+    words, different = _ring_words(comparison), np.flatnonzero(cells["q"] <= FDR).tolist()
+    rings, nothing = ordinal({words: "circle"}), [strokes([], None, "light")] * 2
     return {
         "name": comparison.title,
         "title": comparison.title,
@@ -99,16 +100,16 @@ def _grid(comparison: Comparison) -> Json:
         "places": places,
         "panels": [
             {
-                "title": f"({letters(i)}) {panel.title}" if several else panel.title,
+                "title": lettered(i, len(panels), panel.title),
                 "name": panel.title,
-                "brief": "",
+                "caption": "",
                 "cells": len(panel.cells),
-                "half": [],
-                "free": [],
+                **{name: [] for name in ("half", "points", "free", "theory", "band")},
             }
             for i, panel in enumerate(panels)
         ],
-        "ring": (cells["q"] <= FDR).tolist(),
+        "marks": [{"label": words, "shape": "circle", "cells": different}],
+        "unmarked": False,
         "facts": [[name, [_short(value) for value in cells[column]]] for name, column in _facts(comparison)],
         "trials": [1] * len(cells),
         "choices": [
@@ -118,16 +119,20 @@ def _grid(comparison: Comparison) -> Json:
                 "at": None,
                 "base": "difference",
                 "undecided": None,
+                "marks": [],
+                "shapes": [rings, rings],
+                "bars": {},
                 "columns": {"difference": rounded(cells["difference"].to_numpy(dtype=float))},
-                "looks": [look],
+                "looks": [{"of": "difference", "name": "difference", "label": title, "scales": scales}],
             }
         ],
         "pairs": {"of": []},
-        "half": {"along": layout.x, "label": "", "free": ""},
         "certificates": {},
         "ids": [],
         "lines": [],
-        "theory": [],
+        "strokes": {"map": {"light": nothing, "dark": nothing}},
+        "alone": {},
+        "notes": {"silent": NOT_MEASURED, "empty": "no trials yet"},
     }
 
 

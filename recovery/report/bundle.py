@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from recovery.report.claims import Analysis
 from recovery.report.figures import drawings, render
-from recovery.report.pages import report_page
+from recovery.report.page import report_page
 from recovery.report.texts import as_csv, as_json
 from recovery.store.parts import write_part
 from recovery.store.rounds import ROUNDS, encode_round

@@ -16,7 +16,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import drawings, render
 from recovery.report.formats import BUNDLE, PICTURES, REPORT, format_of, write
-from recovery.report.pages import report_page
+from recovery.report.page import report_page
 from recovery.report.texts import as_csv, as_json, as_latex, as_markdown, print_diagram
 from recovery.store import read
 

@@ -61,7 +61,7 @@ class Results:
 
     def chart(self, value: str | None = None) -> "ConcatChart":
         """The diagram as an Altair chart: where it is pointed at, it shows the cell's numbers."""
-        from recovery.report.charts.chart import chart  # Altair takes half a second to import
+        from recovery.report.page.chart import chart  # Altair takes half a second to import
 
         analysis = self.analysis(value)
         return chart(analysis, main_kind(analysis))

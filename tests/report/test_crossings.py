@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from recovery.report.charts import payload
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map
+from recovery.report.page import payload
 from recovery.report.texts.tables import as_json
 from recovery.report.texts.terminal import print_diagram
 
@@ -74,7 +74,7 @@ def test_a_page_marks_the_rows_that_the_figure_marks():
     ends = [(row.half.low, row.half.high) for row in analysis.rows[0]]
     assert ends == [(10, 20), (-np.inf, 20), (-np.inf, np.inf)]
     half = payload(analysis, "map")["panels"][0]["half"]
-    assert [[k, low, high] for k, _, low, high in half] == [[0, 10, 20], [1, 10, 20]]
+    assert half == [{"x": 10, "x2": 20, "y": m, "y2": m} for m in (0, 1)]
     assert list(marked(analysis)) == [0, 1]
 
 

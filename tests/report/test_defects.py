@@ -23,13 +23,12 @@ from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.report.claims import Analysis
 from recovery.report.claims.words import in_words
-from recovery.report.diagram import Axis, Diagram
+from recovery.report.diagram import PLAIN, Axis, Diagram
 from recovery.report.figures import figures_beside, main_figure
 from recovery.report.figures.curves import draw_profile
-from recovery.report.figures.names import axis_label, value_label
 from recovery.report.figures.ratios import draw_ratios
 from recovery.report.figures.sheet import wrapped
-from recovery.report.figures.style import LINES, Style, line_style
+from recovery.report.figures.style import LINES, MATH, Style, line_style
 from recovery.report.figures.trajectories import Run, draw_landscape, draw_loss, draw_networks, draw_pairing
 from recovery.report.notebook import Results
 from recovery.report.texts import print_diagram
@@ -156,8 +155,8 @@ def test_ticks_are_values_of_the_sweep() -> None:
 
 
 def test_names_are_those_of_papers() -> None:
-    assert axis_label("method.learning_rate") == r"learning rate $\eta$"
-    assert value_label("scaled_gd") == "scaled gradient descent"
+    assert MATH.axis("method.learning_rate") == r"learning rate $\eta$"
+    assert MATH.value("scaled_gd") == "scaled gradient descent"
     labels = [(ax.get_xlabel(), ax.get_ylabel()) for ax in draw_landscape([training_run()], "", STYLE).axes[:1]]
     assert labels == [(r"$\alpha_1$", r"$\alpha_2$")]
 
@@ -319,7 +318,7 @@ def test_an_interval_that_is_open_at_both_ends_is_not_drawn_and_one_with_an_end_
 def test_both_values_of_an_axis_of_two_are_labelled(n: list[int]) -> None:
     lines = shown(Diagram.of(grid(wendel_rows(n=n, d=[5, 10])))).splitlines()
     (labels,) = [line.split() for line in lines if line.split()[:1] == ["d"]]
-    assert labels == ["d", *(f"{value:g}" for value in n), "n"]
+    assert labels == ["d", *map(PLAIN.value, n), "n"]
 
 
 def test_table_one_is_a_table() -> None:

@@ -64,7 +64,7 @@ def test_one_panel_for_each_combination_of_the_other_axes_in_the_order_of_the_co
     rows = wendel_rows(n=[20, 40], d=[10], noise=[0.1, 0.0], ensemble=["haar", "gaussian"])
     axes = {"data.ensemble": ["haar", "gaussian"], "noise": [0, 0.1]}
     titles = [panel.title for panel in Diagram.of(grid(rows, axes=axes)).panels]
-    assert titles == ["noise = 0, haar", "noise = 0, gaussian", "noise = 0.1, haar", "noise = 0.1, gaussian"]
+    assert titles == ["σ = 0, Haar", "σ = 0, Gaussian", "σ = 0.1, Haar", "σ = 0.1, Gaussian"]
 
 
 def test_an_axis_that_repeats_another_makes_no_further_panels() -> None:

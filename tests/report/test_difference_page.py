@@ -66,7 +66,7 @@ def test_hover_shows_both_values_and_the_exact_test(opened: Any, found: Comparis
         cell = found.cells[(found.cells[["n", "d", "noise"]] == [60, 30, noise]).all(axis=1)].iloc[0]
         text = detail(opened)
         assert "n = 60, d = 30" in text
-        assert f"noise = {noise:g}" in text
+        assert f"σ = {noise:g}" in text
         for column in ("first", "second", "difference", "p", "q"):
             assert f"{cell[column]:.4g}" in text
         assert f"pairs larger in the second\n{cell['gained']:.0f}" in text
@@ -80,14 +80,14 @@ def test_the_key_states_symmetric_limits(opened: Any, found: Comparison) -> None
     assert fill["scale"]["domain"][0] == pytest.approx(-reach)
     assert fill["scale"]["domain"][-1] == pytest.approx(reach)
     (shape,) = {str(layer["encoding"]["shape"]["scale"]["domain"]) for layer in layers if "shape" in layer["encoding"]}
-    assert shape == "['differs']"
+    assert shape.startswith("['differs, false-discovery rate 5%")
 
 
 def test_keyboard_and_screen_readers(opened: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
     target = opened.find_element("id", "maps")
-    assert target.accessible_name.startswith("difference in recovered: noise = 0; noise = 0.1.")
+    assert target.accessible_name.startswith("difference in recovered: σ = 0; σ = 0.1.")
     target.send_keys(Keys.HOME, Keys.ARROW_UP)
     assert "n = 40, d = 30" in detail(opened)
 

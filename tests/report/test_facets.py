@@ -119,7 +119,11 @@ def test_quantities_stand_side_by_side_each_with_its_own_scale(kind: str) -> Non
     else:
         assert len(figure.axes) == 6
         assert [ax.get_yscale() for ax in figure.axes[:3]] == ["linear", "log", "log"]
-        assert [ax.get_ylabel() for ax in figure.axes[:3]] == ["fraction recovered", "absolute distance", "seconds"]
+        assert [ax.get_ylabel() for ax in figure.axes[:3]] == [
+            "fraction recovered",
+            "median absolute distance",
+            "median seconds",
+        ]
 
 
 def test_the_command_and_the_notebook_take_several_values(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from recovery.report.claims import Analysis, caption, in_words
 from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
-from recovery.report.pages import report_page
+from recovery.report.page import report_page
 from recovery.report.statistics import Estimates, Pooled
 from recovery.report.statistics.jump import split
 from recovery.report.texts.tables import as_csv, as_json, as_markdown

@@ -18,8 +18,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
-from recovery.report.pages import report_page
-from recovery.report.pages.html import pictures
+from recovery.report.page import report_page
+from recovery.report.page.html import pictures
 from recovery.report.statistics.proportions import wilson
 
 from .conftest import visit
@@ -224,9 +224,9 @@ def test_a_threshold_recounts_the_trials(opened: Any, page: tuple[str, Diagram])
 
 
 def test_one_panel_can_be_chosen(opened: Any) -> None:
-    assert panels(opened) == ["(a) gaussian", "(b) haar"]
-    choose(opened, "panel", "(b) haar")
-    assert panels(opened) == ["(b) haar"]
+    assert panels(opened) == ["(a) Gaussian", "(b) Haar"]
+    choose(opened, "panel", "(b) Haar")
+    assert panels(opened) == ["(b) Haar"]
 
 
 def test_a_link_opens_the_same_view_again(opened: Any) -> None:
@@ -236,7 +236,7 @@ def test_a_link_opens_the_same_view_again(opened: Any) -> None:
         ("look", "highest"),
         ("x", "d"),
         ("sx", "log"),
-        ("panel", "(b) haar"),
+        ("panel", "(b) Haar"),
     ]:
         choose(opened, control, text)
     link, shown = opened.current_url, spec(opened)
@@ -246,7 +246,7 @@ def test_a_link_opens_the_same_view_again(opened: Any) -> None:
         opened.get(address)
         WebDriverWait(opened, 60).until(lambda d: d.execute_script("return document.body.dataset.ready") == "yes")
         assert label(opened).startswith(words)
-        assert panels(opened) == (["(b) haar"] if address == link else ["(a) gaussian", "(b) haar"])
+        assert panels(opened) == (["(b) Haar"] if address == link else ["(a) Gaussian", "(b) Haar"])
         assert (spec(opened) == shown) == (address == link)
 
 
@@ -279,7 +279,7 @@ def test_limits_of_the_interval_colour_the_map(opened: Any, page: tuple[str, Dia
 def test_what_is_shown_can_be_saved(browser: Any, page: tuple[str, Diagram], tmp_path: Path) -> None:
     for opened in visit(browser, page[0], tmp_path / "page.html"):
         opened.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
-        choose(opened, "panel", "(b) haar")
+        choose(opened, "panel", "(b) Haar")
         for kind in ("svg", "png", "csv", "json"):
             opened.find_element("id", f"save-{kind}").click()
             place = tmp_path / f"drawn-recovered.{kind}"
@@ -292,7 +292,7 @@ def test_what_is_shown_can_be_saved(browser: Any, page: tuple[str, Diagram], tmp
         assert [row["n"] for row in content["cells"]] == cells["n"].tolist()
         drawing = ElementTree.parse(tmp_path / "drawn-recovered.svg")
         words = ["".join(text.itertext()) for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
-        assert {"(b) haar", "fraction recovered", "100"} <= set(words)
+        assert {"(b) Haar", "fraction recovered", "100"} <= set(words)
         assert (tmp_path / "drawn-recovered.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -328,10 +328,10 @@ def test_keyboard_walks_the_cells(opened: Any) -> None:
 
     target = opened.find_element("id", "maps")
     for keys, words in [
-        ([Keys.HOME], "n = 10, d = 5, gaussian"),
-        ([Keys.ARROW_RIGHT, Keys.ARROW_UP], "n = 20, d = 10, gaussian"),
-        ([Keys.END], "n = 100, d = 10, gaussian"),
-        ([Keys.PAGE_DOWN], "n = 100, d = 10, haar"),
+        ([Keys.HOME], "n = 10, d = 5, Gaussian"),
+        ([Keys.ARROW_RIGHT, Keys.ARROW_UP], "n = 20, d = 10, Gaussian"),
+        ([Keys.END], "n = 100, d = 10, Gaussian"),
+        ([Keys.PAGE_DOWN], "n = 100, d = 10, Haar"),
     ]:
         target.send_keys(*keys)
         assert words in detail(opened)
@@ -341,7 +341,7 @@ def test_keyboard_walks_the_cells(opened: Any) -> None:
 
 
 def test_screen_readers_meet_names_and_a_live_region(opened: Any) -> None:
-    assert label(opened) == "fraction recovered: gaussian; haar. n across, d up"
+    assert label(opened) == "fraction recovered: Gaussian; Haar. n across, d up"
     assert opened.find_element("id", "detail").get_attribute("aria-live") == "polite"
     for control, words in (("value", "Value"), ("panel", "Panel"), ("x", "Across"), ("save-csv", "CSV")):
         assert opened.find_element("id", control).accessible_name.startswith(words)

@@ -9,9 +9,9 @@ import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
 from recovery.report.claims.analysis import Analysis
-from recovery.report.diagram.axis import Axis
+from recovery.report.diagram import PLAIN, Axis
 from recovery.report.diagram.diagram import Diagram
-from recovery.report.pages import report_page
+from recovery.report.page import report_page
 
 from .conftest import visit
 from .grids import fail, grid, wendel_rows
@@ -98,7 +98,9 @@ def test_axes_have_the_ticks_of_the_figure_and_decades_the_same_room(browser: An
         ticks = [f"{value:g}" for _, value in Axis(range(10, 401, 10)).ticks]
         assert ticks == ["100", "200", "300", "400"]
         assert [word for word in words if word in ticks] == ticks
-        heights = [(top + bottom) / 2 for word, _, top, _, bottom, _ in texts if word in [f"{b:g}" for b in BETAS]]
+        heights = [
+            (top + bottom) / 2 for word, _, top, _, bottom, _ in texts if word in [PLAIN.value(b) for b in BETAS]
+        ]
         steps = np.diff(heights)
         assert len(steps) == 4
         assert steps == pytest.approx(np.full(4, steps[0]), rel=0.02)
@@ -113,13 +115,13 @@ def test_the_scale_of_an_axis_can_be_chosen(browser: Any, tmp_path: Path) -> Non
 
 
 def test_the_key_has_only_what_the_map_has_and_panels_say_their_thresholds(browser: Any, tmp_path: Path) -> None:
-    marks = {"failed or missing trials", "nothing finished", "undecided trials"}
+    marks = {"trials failed", "no trial finished", "trials undecided"}
     whole = page_of(wendel_rows(ensemble=["gaussian", "haar"]))
     for text, expected in ((whole, set()), (marked_page(), marks)):
         for opened in visit(browser, text, tmp_path / "page.html"):
             words = [word for word, *_ in opened.execute_script(TEXTS)[0]]
-            assert marks & set(words) == expected
-            assert panels(opened) == ["(a) gaussian", "(b) haar"]
+            assert marks & {word.partition(" (")[0] for word in words} == expected
+            assert panels(opened) == ["(a) Gaussian", "(b) Haar"]
             assert len([word for word in words if word.startswith("50 %: n/d = ")]) == 2
 
 

@@ -15,7 +15,7 @@ from recovery.extras.comparison_page import draw_difference
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Axis, Diagram, log_ticks
 from recovery.report.figures import figures_beside, main_figure
-from recovery.report.figures.names import axis_label, number, value_label, where_label
+from recovery.report.figures.style import MATH
 
 from .grids import fail, grid, wendel_rows
 
@@ -156,18 +156,18 @@ def test_one_axis_is_a_curve_with_intervals_against_that_axis() -> None:
     [("method.learning_rate", r"learning rate $\eta$"), ("method.beta", r"$\beta$"), ("n", "$n$")],
 )
 def test_axes_are_named_as_in_the_papers(name: str, label: str) -> None:
-    assert axis_label(name) == label
+    assert MATH.axis(name) == label
 
 
 def test_values_are_named_in_words() -> None:
-    assert where_label({"method.optimizer": "scaled_gd", "noise": 0.05}) == r"scaled gradient descent, $\sigma$ = 0.05"
-    assert where_label({"architecture": "relu_norm", "method.beta": 1e-5}) == r"normalised ReLU, $\beta$ = $10^{-5}$"
-    assert [number(value) for value in (0.0, 400.0, 2e-7)] == ["0", "400", r"$2 \times 10^{-7}$"]
+    assert MATH.where({"method.optimizer": "scaled_gd", "noise": 0.05}) == r"scaled gradient descent, $\sigma$ = 0.05"
+    assert MATH.where({"architecture": "relu_norm", "method.beta": 1e-5}) == r"normalised ReLU, $\beta$ = $10^{-5}$"
+    assert [MATH.number(value) for value in (0.0, 400.0, 2e-7)] == ["0", "400", r"$2 \times 10^{-7}$"]
 
 
 def test_parts_of_a_value_are_told_apart_and_words_left_together() -> None:
-    assert value_label("normalized_relu k=2 geometry=basis") == "normalised ReLU, k = 2, geometry = basis"
-    assert value_label("my own data") == "my own data"
+    assert MATH.value("normalized_relu k=2 geometry=basis") == "normalised ReLU, k = 2, geometry = basis"
+    assert MATH.value("my own data") == "my own data"
 
 
 def test_bright_is_good_for_recovery_and_for_distance() -> None:

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from recovery.report.charts.fits import sensitivity_fit
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import draw_map, render
-from recovery.report.pages import report_page
+from recovery.report.page import report_page
+from recovery.report.page.fits import sensitivity_fit
 from recovery.report.texts.tables import as_csv, as_json
 
 from .grids import fail, grid, wendel_rows

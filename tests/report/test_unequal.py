@@ -13,7 +13,7 @@ from recovery.report.bundle import bundle
 from recovery.report.claims.analysis import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import draw_map, render
-from recovery.report.pages import report_page
+from recovery.report.page import report_page
 from recovery.report.statistics.proportions import wilson
 from recovery.report.texts.tables import cell_table
 from recovery.store import Grid, read

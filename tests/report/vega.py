@@ -1,4 +1,4 @@
-"""Makes recovery/report/pages/vega.js.gz: what the page needs of Vega and Vega-Lite as one script, as vl-convert
+"""Makes recovery/report/page/vega.js.gz: what the page needs of Vega and Vega-Lite as one script, as vl-convert
 bundles them.
 
 It lies in the repository because making it takes two seconds, and vl-convert 84 MB, for every page.
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import vl_convert
 
-import recovery.report.pages
+import recovery.report.page
 
-PLACE = Path(recovery.report.pages.__file__).with_name("vega.js.gz")
+PLACE = Path(recovery.report.page.__file__).with_name("vega.js.gz")
 SCRIPT = """
 import { View, parse } from "/npm/vega@6.2.0/+esm";
 import { expressionInterpreter } from "/npm/vega-interpreter@2.0.0/+esm";

@@ -10,7 +10,7 @@ from scipy.special import xlog1py
 from recovery.config import BinomialClaim, BoundClaim, MonotoneClaim, TableClaim, ValueClaim
 from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, against
-from recovery.report.diagram import Diagram, as_numbers, describe, is_number
+from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
 from recovery.report.statistics import Estimates, Sample
 from recovery.report.statistics.means import FAR, claimed_table
 from recovery.theory import CURVES
@@ -154,7 +154,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
             continue
         trend = scipy.stats.kendalltau(x, y, alternative="greater").pvalue if np.ptp(y) > 0 else 1.0
         trends.append(float(trend))
-        where = describe({name: frame[name].iloc[there[0]] for name in others})
+        where = PLAIN.where({name: frame[name].iloc[there[0]] for name in others})
         for a, b in combinations(steps, 2):
             words = f"{claim.along.split('.')[-1]} = {a:g} and {b:g}{f' ({where})' if where else ''}"
             pairs.append((_falls(y[x == a], y[x == b], yes), words))
@@ -267,4 +267,4 @@ def _falls(first: Array, second: Array, yes: float | None) -> float:
 
 
 def _place(diagram: Diagram, code: int) -> str:
-    return describe(dict(diagram.cells.keys.iloc[code]))
+    return PLAIN.where(dict(diagram.cells.keys.iloc[code]))

@@ -34,7 +34,7 @@ from recovery.report.claims.curve import judge_curve, state_curve
 from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import ClaimResult, Judgement
 from recovery.report.claims.threshold import judge_threshold, state_threshold
-from recovery.report.diagram import Diagram, describe, has
+from recovery.report.diagram import PLAIN, Diagram, has
 from recovery.report.statistics import Estimates
 from recovery.types import Mask
 
@@ -67,7 +67,7 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
         return ClaimResult(claim.text, "left to the reader", "not tested", claim.source)
     state, judge = (ROWS if type(claim) in ROWS else KINDS)[type(claim)]
     about = getattr(claim, "patterns", None)
-    where = [describe(claim.where)] if claim.where else []
+    where = [PLAIN.where(claim.where)] if claim.where else []
     where += [f"{about} patterns"] if about else []
     stated = state(claim) + (f" ({', '.join(where)})" if where else "")
     try:

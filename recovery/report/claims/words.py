@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from recovery.report.diagram import value_words
+from recovery.report.diagram import PLAIN
 from recovery.report.statistics import CrossedRow, Crossing, Pooled
 
 SHOWN = 3
@@ -162,7 +162,7 @@ def without_curve(found: Pooled) -> str:
 
 def rows_in_words(found: Sequence[CrossedRow], x: str, y: str | None) -> str:
     """`50 % without a curve, at tau = 0.5: n = 2000 (1000 to 3000), ...` for each row that shows something."""
-    parts = [f"{f'{y} = {value_words(row.y)}: ' if y else ''}{words}" for row in found if (words := _crossed(row, x))]
+    parts = [f"{f'{y} = {PLAIN.value(row.y)}: ' if y else ''}{words}" for row in found if (words := _crossed(row, x))]
     return f"50 % without a curve{', at ' if y else ': '}{'; '.join(parts)}" if parts else ""
 
 

@@ -1,31 +1,60 @@
 """A phase diagram as data: cells, layout, the quantity shown, its scale, and the theory in its plane."""
 
 from recovery.report.diagram.along import named_curves, theory_along
-from recovery.report.diagram.axis import MOST_TICKS, Axis, log_ticks
+from recovery.report.diagram.axis import MOST_TICKS, Axis, AxisKind, log_ticks
 from recovery.report.diagram.cells import Cells
 from recovery.report.diagram.curves import lines
-from recovery.report.diagram.diagram import Diagram, Panel, describe, has
-from recovery.report.diagram.layout import Layout, coordinates, is_number, levels, taken, value_words
+from recovery.report.diagram.diagram import Diagram, Panel, has
+from recovery.report.diagram.layout import Layout, coordinates, is_number, levels, taken
 from recovery.report.diagram.quantity import Quantity, as_numbers, default_quantity, finished, is_measured
 from recovery.report.diagram.scale import Scale, scale_of
+from recovery.report.diagram.words import (
+    INTERVAL,
+    NONPARAMETRIC,
+    NOT_MEASURED,
+    PLAIN,
+    POOLED,
+    RANGE,
+    UNFINISHED,
+    Script,
+    column_words,
+    half_words,
+    lettered,
+    letters,
+    undecided_words,
+    unfinished_words,
+    unmarked,
+)
 
 __all__ = [
+    "INTERVAL",
     "MOST_TICKS",
+    "NONPARAMETRIC",
+    "NOT_MEASURED",
+    "PLAIN",
+    "POOLED",
+    "RANGE",
+    "UNFINISHED",
     "Axis",
+    "AxisKind",
     "Cells",
     "Diagram",
     "Layout",
     "Panel",
     "Quantity",
     "Scale",
+    "Script",
     "as_numbers",
+    "column_words",
     "coordinates",
     "default_quantity",
-    "describe",
     "finished",
+    "half_words",
     "has",
     "is_measured",
     "is_number",
+    "lettered",
+    "letters",
     "levels",
     "lines",
     "log_ticks",
@@ -33,5 +62,7 @@ __all__ = [
     "scale_of",
     "taken",
     "theory_along",
-    "value_words",
+    "undecided_words",
+    "unfinished_words",
+    "unmarked",
 ]

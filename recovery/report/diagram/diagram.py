@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from recovery.config import Sweep, from_document
 from recovery.errors import ReportError
 from recovery.report.diagram.cells import Cells
-from recovery.report.diagram.layout import Layout, lay_out, levels, taken, value_words
+from recovery.report.diagram.layout import Layout, lay_out, levels, taken
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
+from recovery.report.diagram.words import PLAIN
 from recovery.store import Grid
 from recovery.text import many
 from recovery.types import Array, Mask
@@ -94,7 +95,7 @@ class Diagram:
     @property
     def measured_label(self) -> str:
         """The quantity in words, as a vertical axis has it."""
-        return f"fraction {self.quantity.label}" if self.proportion else self.quantity.label
+        return f"{'fraction' if self.proportion else 'median'} {self.quantity.label}"
 
     @property
     def proportion(self) -> bool:
@@ -145,7 +146,7 @@ class Diagram:
         keys = table[list(names)].astype(object)
         rank = _position(pd.Series(list(keys.where(keys.notna(), None).itertuples(index=False, name=None))), found)
         wheres = [dict(zip(names, values, strict=True)) for values in found]
-        return [Panel(describe(where), where, table[rank == i], x, y) for i, where in enumerate(wheres)]
+        return [Panel(PLAIN.where(where), where, table[rank == i], x, y) for i, where in enumerate(wheres)]
 
     def panels_where(self, where: Mapping[str, Any]) -> list[int]:
         """The numbers of the panels in which every row has these coordinates."""
@@ -190,16 +191,6 @@ def _measured_something(grid: Grid) -> Grid:
         empty = [name for name in grid.columns if name in table.column_names and table[name].null_count == len(table)]
         table = table.drop_columns(empty)
     return replace(grid, table=table)
-
-
-def describe(where: Mapping[str, Any]) -> str:
-    """Coordinates in words: `noise = 0.1, gaussian`."""
-    plain = ("ensemble", "planted", "architecture", "method")
-    parts = [
-        value_words(value) if name in plain else f"{name.split('.')[-1]} = {value_words(value)}"
-        for name, value in where.items()
-    ]
-    return ", ".join(parts)
 
 
 def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:

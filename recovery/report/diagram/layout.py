@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from recovery.config import Sweep
@@ -99,15 +98,6 @@ def _sortable(column: "pd.Series[Any]") -> "pd.Series[Any]":
 def is_number(column: "pd.Series[Any]") -> bool:
     """Whether a coordinate's values are numbers, truth values among them."""
     return bool(pd.api.types.is_numeric_dtype(column.dtype))
-
-
-def value_words(value: Any) -> str:
-    """A coordinate's value in words: `0.05`, `yes`, `smallest singular`, `none`."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")
 
 
 def levels(frame: pd.DataFrame, sweep: Sweep, name: str | None) -> list[Any]:

@@ -8,15 +8,9 @@ import pandas as pd
 
 from recovery.errors import ReportError
 from recovery.methods.columns import Columns, parse_event
+from recovery.report.diagram.words import column_words
 from recovery.types import Array, Mask
 
-LABELS = {
-    "holds": "condition holds",
-    "all_ones": "all-ones pattern exists",
-    "max_deviation": "largest deviation",
-    "test_mse": "test MSE",
-}
-"""Columns whose words are not their names."""
 LOGARITHMIC = ("max_deviation", "distance", "gap", "residual", "violation", "seconds", "loss", "error")
 """Columns with one of these in their name span decades."""
 DECIDED = {"recovered": -np.inf, "not_unique": np.inf, "not_optimal": np.inf}
@@ -44,7 +38,7 @@ class Quantity:
     @property
     def label(self) -> str:
         """In words, for axes and titles."""
-        words = LABELS.get(self.column, self.column.replace("_", " "))
+        words = column_words(self.column)
         return words if self.at_most is None else f"{words} ≤ {self.at_most:g}"
 
     @property

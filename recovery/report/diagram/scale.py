@@ -59,7 +59,7 @@ def scale_of(diagram: Diagram) -> Scale:
             raise ReportError(f"report.limits starts at {low:g}, which a log scale cannot show; start above 0")
     if high <= low:
         low, high = (low / 2, low * 2) if logarithmic else (low - 0.5, low + 0.5)
-    label = f"median {diagram.quantity.label}" + (", log scale" if logarithmic else "")
+    label = diagram.measured_label + (", log scale" if logarithmic else "")
     beyond = ((values < low).any(), (values > high).any())
     extend: Any = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]
     return Scale((low, high), logarithmic, label, extend, colours)

@@ -2,7 +2,6 @@
 
 from recovery.report.figures.main import draw_into, drawings, figures_beside, main_figure, main_kind
 from recovery.report.figures.map import draw_map
-from recovery.report.figures.names import letters
 from recovery.report.figures.sheet import render
 
 __all__ = [
@@ -10,7 +9,6 @@ __all__ = [
     "draw_map",
     "drawings",
     "figures_beside",
-    "letters",
     "main_figure",
     "main_kind",
     "render",

@@ -10,13 +10,22 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from recovery.report.diagram import Axis, Diagram, Panel, is_number, named_curves, scale_of, taken, theory_along
-from recovery.report.figures.names import axis_label, pair_label, where_label
-from recovery.report.figures.sheet import label_log, not_measured, panel_sheet, set_axis
+from recovery.report.diagram import (
+    INTERVAL,
+    RANGE,
+    Axis,
+    Diagram,
+    Panel,
+    is_number,
+    named_curves,
+    scale_of,
+    taken,
+    theory_along,
+)
+from recovery.report.figures.sheet import interval_handle, label_log, not_measured, panel_sheet, set_axis
 from recovery.report.figures.style import CURVES as CURVE_COLOURS
-from recovery.report.figures.style import DASHES, line_style
+from recovery.report.figures.style import DASHES, MATH, line_style
 from recovery.report.statistics import wilson
 from recovery.types import Array
 
@@ -45,8 +54,8 @@ def draw_profile(diagram: Diagram) -> Figure:
     with panel_sheet(diagram, panels, share="y") as page:
         for i, (panel, ax) in enumerate(zip(panels, page.axes, strict=True)):
             page.add(draw_lines(ax, diagram, panel))
-            page.name(i, where_label(panel.where))
-        page.label(axis_label(diagram.layout.x), diagram.measured_label)
+            page.name(i, MATH.where(panel.where))
+        page.label(MATH.axis(diagram.layout.x), diagram.measured_label)
     return page.figure
 
 
@@ -74,7 +83,7 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
         exact = axis.at[[place[panel.x[k]] for k in cells["ix"]]]
         x = _aside(axis, exact, i, len(panel.y)) if isinstance(y, str) else exact
         look = line_style(i)
-        label = diagram.measured_label if len(panel.y) == 1 else pair_label(str(diagram.layout.y), y)
+        label = None if len(panel.y) == 1 else MATH.pair(str(diagram.layout.y), y)
         joined = axis.kind != "even" or not _words(diagram, diagram.layout.x)
         line = {"lw": 0.6} if joined else {"linestyle": "none"}
         ax.plot(x, cells["value"].to_numpy(dtype=float), marker="o", ms=2.2, label=label, **(look | line))
@@ -82,9 +91,7 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
         ax.vlines(x, low, high, color=look["color"], lw=0.6, alpha=0.6)
         if axis.kind != "even" and len(x) > 1:
             _theory(ax, diagram, panel, y, look["color"], exact)
-    bars = "95 % interval" if diagram.proportion else "lowest to highest"
-    interval = Line2D([], [], marker="|", linestyle="none", color="black", ms=7, mew=0.5, label=bars)
-    return [*ax.get_legend_handles_labels()[0], interval]
+    return [*ax.get_legend_handles_labels()[0], interval_handle(INTERVAL if diagram.proportion else RANGE)]
 
 
 def _across(diagram: Diagram, panel: Panel) -> list[Any]:

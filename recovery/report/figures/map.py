@@ -12,14 +12,24 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import Normal, Stroke
 
 from recovery.report.claims import Analysis, caption
-from recovery.report.diagram import Axis, Diagram, Panel, Scale, lines, scale_of
-from recovery.report.figures.names import axis_label, where_label
+from recovery.report.diagram import (
+    NONPARAMETRIC,
+    UNFINISHED,
+    Axis,
+    Diagram,
+    Panel,
+    Scale,
+    half_words,
+    lines,
+    scale_of,
+    undecided_words,
+    unfinished_words,
+)
 from recovery.report.figures.sheet import not_measured, panel_sheet, set_axis
-from recovery.report.figures.style import CURVES, DASHES, STROKES
+from recovery.report.figures.style import CURVES, DASHES, MATH, STROKES
 from recovery.report.statistics import sizes_in_words
 from recovery.types import Array
 
-NONPARAMETRIC = "nonparametric 95 % interval"
 FREE = "0.55"
 """Grey of the intervals that no curve is fitted for."""
 LARGE = 10_000
@@ -34,8 +44,8 @@ def draw_map(analysis: Analysis) -> Figure:
         for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
             mesh, handles = draw_panel(ax, analysis, i, scale)
             page.add(handles)
-            page.name(i, where_label(panel.where), caption(analysis.pooled[i]) if analysis.pooled else "")
-        page.label(axis_label(diagram.layout.x), axis_label(diagram.layout.y))
+            page.name(i, MATH.where(panel.where), caption(analysis.pooled[i]) if analysis.pooled else "")
+        page.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
         page.bar(mesh, scale.label, scale.extend)
         page.add(mark_handles(diagram))
     return page.figure
@@ -49,8 +59,8 @@ def draw_trials(diagram: Diagram) -> Figure:
         for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
             mesh = draw_cells(ax, panel, panel.matrix("trials"), norm, "Greys")
             page.add(_overlay(ax, diagram))
-            page.name(i, where_label(panel.where))
-        page.label(axis_label(diagram.layout.x), axis_label(diagram.layout.y))
+            page.name(i, MATH.where(panel.where))
+        page.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
         page.bar(mesh, "trials of a cell, log scale")
     return page.figure
 
@@ -113,13 +123,13 @@ def mark_handles(diagram: Diagram) -> list[Line2D]:
     handles = []
     style: dict[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5}
     if (diagram.table[["failed", "missing"]] > 0).any(axis=None):
-        words = " and ".join(f"{name} ({totals[name]})" for name in ("failed", "missing") if totals[name])
-        handles.append(Line2D([], [], marker=[(-1, -1), (1, 1)], label=f"trials {words}", **style))
+        words = unfinished_words(totals["failed"], totals["missing"])
+        handles.append(Line2D([], [], marker=[(-1, -1), (1, 1)], label=words, **style))
     if (diagram.table["ok"] == 0).any():
-        handles.append(Line2D([], [], marker="x", label="no trial finished", **style))
+        handles.append(Line2D([], [], marker="x", label=UNFINISHED, **style))
     if totals["undecided"]:
         style |= {"markersize": 2.5, "markerfacecolor": "white"}
-        handles.append(Line2D([], [], marker="D", label=f"trials undecided ({totals['undecided']})", **style))
+        handles.append(Line2D([], [], marker="D", label=undecided_words(totals["undecided"]), **style))
     return handles
 
 
@@ -147,15 +157,12 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
         ax.errorbar(d, n50, yerr=error, **style, **bars)
     ax.set(xlim=view[0], ylim=view[1])
     without = Line2D([], [], **band, label=NONPARAMETRIC)
-    return [Line2D([], [], color="black", **style, label=", with ".join(half_words(analysis, i))), without]
+    return [Line2D([], [], color="black", **style, label=_half_words(analysis, i)), without]
 
 
-def half_words(analysis: Analysis, i: int) -> tuple[str, str]:
-    """What a key calls the marks of one half in a panel, and their bars."""
-    if not analysis.slices:
-        return "50 %", NONPARAMETRIC
-    what = "50 %" if analysis.pooled[i].jump is None else "half way of the jump"
-    return f"{what} at {sizes_in_words(analysis.diagram.panels[i])}", "95 % interval"
+def _half_words(analysis: Analysis, i: int) -> str:
+    sizes = sizes_in_words(analysis.diagram.panels[i]) if analysis.slices else None
+    return half_words(sizes, bool(analysis.pooled) and analysis.pooled[i].jump is not None)
 
 
 def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
@@ -175,7 +182,7 @@ def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     bars = ax.hlines(ys, *ends.T, zorder=4.9, **band)
     bars.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
     ax.plot([half.estimate for _, half in there], ys, zorder=5.0, scalex=False, scaley=False, **style)
-    key = Line2D([], [], **(style | band | {"linestyle": "-"}), label=", with ".join(half_words(analysis, i)))
+    key = Line2D([], [], **(style | band | {"linestyle": "-"}), label=_half_words(analysis, i))
     return [key]
 
 

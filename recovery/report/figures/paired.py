@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 
 from recovery.report.diagram import Axis, Diagram
 from recovery.report.figures.map import draw_cells
-from recovery.report.figures.names import axis_label, where_label
 from recovery.report.figures.sheet import panel_sheet
+from recovery.report.figures.style import MATH
 from recovery.report.statistics import Pairs, pair_cells
 
 DIFFERENCES = "PuOr_r"
@@ -44,8 +44,8 @@ def draw_paired(diagram: Diagram) -> Figure:
             ax.plot(Axis(panel.x).at[at["ix"]], Axis(panel.y).at[at["iy"]], "o", color="black", markersize=1.6)
             whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
             counts = f"convex {whole.only_first}, training {whole.only_second}, p = {whole.p_value:.2g}"
-            page.name(i, where_label(panel.where), counts)
-        page.label(axis_label(diagram.layout.x), axis_label(diagram.layout.y))
+            page.name(i, MATH.where(panel.where), counts)
+        page.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
         page.bar(mesh, "fraction recovered: convex less training")
         page.add([Line2D([], [], linestyle="none", label="in titles: trials that one alone recovers")])
         if marked:

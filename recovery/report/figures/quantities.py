@@ -8,17 +8,16 @@ from recovery.report.claims import Analysis, caption
 from recovery.report.diagram import Diagram, scale_of
 from recovery.report.figures.kinds import KINDS
 from recovery.report.figures.map import mark_handles
-from recovery.report.figures.names import axis_label, plain, where_label
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.strips import Strips
-from recovery.report.figures.style import style_of
+from recovery.report.figures.style import MATH, plain, style_of
 
 
 def draw_quantities(shown: Sequence[tuple[Analysis, str]]) -> Figure:
     """A row of panels for each panel of the diagram, a column for each analysis, drawn as its kind of figure."""
     first, count = shown[0][0].diagram, len(shown)
     places = [(i, k) for i in range(len(first.panels)) for k in range(count)]
-    rows = [where_label(panel.where) for panel in first.panels]
+    rows = [MATH.where(panel.where) for panel in first.panels]
     strips = Strips(rows, [plain(analysis.diagram.quantity.label) for analysis, _ in shown], places)
     maps = all(name == "map" for _, name in shown)
     with sheet(len(places), first.heading, style_of(first), share="both" if maps else "columns", strips=strips) as page:
@@ -40,5 +39,5 @@ def draw_quantities(shown: Sequence[tuple[Analysis, str]]) -> Figure:
 
 def names_of_axes(kind: str, diagram: Diagram) -> tuple[str, str]:
     """The labels across and up of a main figure's panels."""
-    across = "$n/d$" if kind == "ratios" else axis_label(diagram.layout.x)
-    return across, axis_label(diagram.layout.y) if kind == "map" else diagram.measured_label
+    across = MATH.axis("n/d" if kind == "ratios" else diagram.layout.x)
+    return across, MATH.axis(diagram.layout.y) if kind == "map" else diagram.measured_label

@@ -7,11 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis, caption
-from recovery.report.diagram import Diagram
+from recovery.report.diagram import INTERVAL, POOLED, Diagram
 from recovery.report.diagram.axis import Axis
-from recovery.report.figures.names import where_label
-from recovery.report.figures.sheet import label_log, not_measured, panel_sheet
-from recovery.report.figures.style import line_style
+from recovery.report.figures.sheet import interval_handle, label_log, not_measured, panel_sheet
+from recovery.report.figures.style import MATH, line_style
 from recovery.report.statistics import poolable, wilson
 
 FULL = 0.6
@@ -36,16 +35,18 @@ def draw_ratios(analysis: Analysis) -> Figure:
         ratios = Axis(
             sorted({n / d for panel in panels for n, d in zip(panel.cells["n"], panel.cells["d"], strict=True)})
         )
+        keys = []
         for i, ax in enumerate(page.axes):
-            draw_fractions(ax, analysis, i)
+            keys.append(draw_fractions(ax, analysis, i))
             if ratios.kind == "log" and ax.lines:
                 ax.set_xscale("log")
                 ax.set_xlim(ratios.reach)
                 label_log(ax.xaxis, *ratios.reach)
-            page.name(i, where_label(panels[i].where), caption(analysis.pooled[i]))
-        page.label("$n/d$", diagram.measured_label)
-        found = {str(h.get_label()): h for ax in page.axes for h in ax.get_legend_handles_labels()[0]}
-        page.add(found[label] for label in sorted(found, key=lambda label: (label[:4] == "50 %", len(label), label)))
+            page.name(i, MATH.where(panels[i].where), caption(analysis.pooled[i]))
+        page.label(MATH.axis("n/d"), diagram.measured_label)
+        found = {str(h.get_label()): h for handles in keys for h in handles}
+        last = {MATH.marked(POOLED): 1, INTERVAL: 2}
+        page.add(found[label] for label in sorted(found, key=lambda label: (last.get(label, 0), len(label), label)))
     return page.figure
 
 
@@ -61,8 +62,7 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
         ax.set_xticks([])
         return []
     if not found.withdrawn and np.isfinite([found.given.low, found.given.high]).all():
-        band = "50 % over all $d$, 95 % interval"
-        ax.axvspan(found.given.low, found.given.high, color="0.85", zorder=0, label=band)
+        ax.axvspan(found.given.low, found.given.high, color="0.85", zorder=0, label=MATH.marked(POOLED))
     for k, d in enumerate(sizes):
         cells = panel.cells[(panel.cells["d"] == d) & (panel.cells["yes"] + panel.cells["no"] > 0)].sort_values("n")
         if not len(cells):
@@ -72,4 +72,4 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
         bars = [np.maximum(value - low, 0), np.maximum(high - value, 0)]
         look: dict[str, Any] = {"ms": 2.5, "lw": 0.8, "elinewidth": 0.6, **line_style(k)}
         ax.errorbar(cells["n"] / d, value, yerr=bars, marker="o", label=f"$d$ = {d:g}", **look)
-    return list(ax.get_legend_handles_labels()[0])
+    return [*ax.get_legend_handles_labels()[0], interval_handle(INTERVAL)]

@@ -18,13 +18,13 @@ from matplotlib.cbook import is_math_text
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.lines import Line2D
 from matplotlib.path import Path
 from matplotlib.textpath import text_to_path
 
-from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Panel, log_ticks
-from recovery.report.figures.names import letters, number, plain, value_label
+from recovery.report.diagram import MOST_TICKS, NOT_MEASURED, Axis, Diagram, Panel, letters, log_ticks
 from recovery.report.figures.strips import Strips
-from recovery.report.figures.style import FILES, Style, style_of
+from recovery.report.figures.style import FILES, MATH, Style, plain, style_of
 
 GAP = 5.0
 """Font sizes that a legend's mark and the room beside it take: matplotlib's handlelength, handletextpad, spacing."""
@@ -260,10 +260,10 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     if axis.kind == "log":
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
     ticks = [] if list(axis.values) == [None] else axis.ticks
-    drawn.set_ticks([at for at, _ in ticks], [value_label(value) for _, value in ticks])
+    drawn.set_ticks([at for at, _ in ticks], [MATH.value(value) for _, value in ticks])
     drawn.set_ticks([], minor=True)
     size = FontProperties(size=matplotlib.rcParams["xtick.labelsize"]).get_size_in_points()
-    if which == "x" and sum(width(value_label(value), size) for _, value in ticks) > LABELS_BESIDE:
+    if which == "x" and sum(width(MATH.value(value), size) for _, value in ticks) > LABELS_BESIDE:
         ax.tick_params(axis="x", rotation=30)
 
 
@@ -271,13 +271,18 @@ def label_log(drawn: DrawnAxis, low: float, high: float, most: int = MOST_TICKS)
     """Ticks of a log axis from low to high: few, as plain numbers where those are short, none between them."""
     ticks = log_ticks(low, high)
     ticks = ticks[:: ceil(len(ticks) / most)]
-    drawn.set_ticks(ticks, [number(tick) for tick in ticks])
+    drawn.set_ticks(ticks, [MATH.number(tick) for tick in ticks])
     drawn.set_ticks([], minor=True)
+
+
+def interval_handle(words: str) -> Line2D:
+    """The entry of a key for the bars of points."""
+    return Line2D([], [], marker="|", linestyle="none", color="black", ms=7, mew=0.5, label=words)
 
 
 def not_measured(ax: Axes) -> None:
     """A panel whose method does not measure the value says so."""
-    ax.text(0.5, 0.5, "not measured", transform=ax.transAxes, ha="center", va="center", color="0.35")
+    ax.text(0.5, 0.5, NOT_MEASURED, transform=ax.transAxes, ha="center", va="center", color="0.35")
 
 
 def render(figure: Figure, kind: str, dots: int | None = None) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recovery.report.diagram import Layout, Panel
-from recovery.report.figures.names import where_label
+from recovery.report.figures.style import MATH
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Strips:
             return None
         cut = len(layout.panels) - layout.columns
         down, across = (
-            [where_label({name: panel.where[name] for name in names}) for panel in panels]
+            [MATH.where({name: panel.where[name] for name in names}) for panel in panels]
             for names in (layout.panels[:cut], layout.panels[cut:])
         )
         rows, columns = list(dict.fromkeys(down)), list(dict.fromkeys(across))

@@ -1,10 +1,14 @@
 """How figures look: widths in inches, fonts that embed, colours that colour-blind readers tell apart."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+import matplotlib
+from matplotlib.font_manager import FontProperties, findfont, get_font
+
 from recovery.config import StyleSpec
-from recovery.report.diagram import Diagram
+from recovery.report.diagram import Diagram, Script
 
 WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
 """Inches: a journal's column, its page, a slide of 16:9."""
@@ -82,3 +86,20 @@ def style_of(diagram: Diagram) -> Style:
 def line_style(i: int) -> dict[str, Any]:
     """Colour and dash of the i-th of several lines: seven colours, then the same dashed."""
     return {"color": LINES[i % len(LINES)], "linestyle": DASHES[i // len(LINES) % len(DASHES)]}
+
+
+def plain(text: str) -> str:
+    """Text that matplotlib shows as it stands: dollars are no mathematics, one line stays one line, and what the
+    font lacks becomes U+FFFD."""
+    glyphs = _glyphs(str(matplotlib.rcParams["font.family"][0]))
+    shown = "".join(c if ord(c) in glyphs else "\ufffd" for c in " ".join(text.split()))
+    return shown.replace("$", r"\$")
+
+
+@lru_cache(maxsize=8)
+def _glyphs(family: str) -> frozenset[int]:
+    return frozenset(get_font(findfont(FontProperties(family=[family]))).get_charmap())
+
+
+MATH = Script(own=plain, marked=str)
+"""The script of matplotlib: the letters of the papers as mathematics."""

@@ -17,9 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from recovery.report.diagram import coordinates
-from recovery.report.figures.names import number, where_label
 from recovery.report.figures.sheet import label_log, sheet
-from recovery.report.figures.style import CURVES, DASHES, LINES, SHADES, Style, line_style
+from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, line_style
 from recovery.report.figures.surface import draw_surface
 from recovery.store import Grid
 from recovery.store.trajectories import read_trajectories
@@ -49,7 +48,7 @@ class Run:
     @property
     def cell(self) -> str:
         """The cell in words."""
-        return where_label(self.where)
+        return MATH.where(self.where)
 
     @property
     def signs(self) -> Array:
@@ -159,7 +158,7 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
                     ends = paths[-1, list(pair), :2]
                     ax.plot(*ends.T, color=colour, linewidth=0.7, linestyle=DASHES[1])
                 words = f"{run.cell}, {name}" if run.cell else name
-                page.name(2 * k + side, words, f"worst pair off by {number(float(f'{error:.2g}'))}")
+                page.name(2 * k + side, words, f"worst pair off by {MATH.number(float(f'{error:.2g}'))}")
                 ax.set_aspect("equal", adjustable="datalim")
                 ax.locator_params(nbins=5)
         page.label("coordinate 1", "coordinate 2")

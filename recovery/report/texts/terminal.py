@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recovery.report.claims import Analysis, in_words, without_curve
-from recovery.report.diagram import Diagram, Panel, Scale, scale_of, value_words
+from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of
 from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, threshold_rows
 from recovery.types import Array
@@ -86,13 +86,13 @@ def _table(rows: list[dict[str, str]]) -> Table:
 
 
 def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list[Text]:
-    labels = [""] if diagram.layout.y is None else [value_words(value) for value in panel.y]
+    labels = [""] if diagram.layout.y is None else [PLAIN.value(value) for value in panel.y]
     margin = max(map(len, labels)) + 2
     room = max(console.width - margin - 1, 10)
     across = ceil(len(panel.x) / room)
     up = ceil(len(panel.y) / ROWS)
     wide = 2 if ceil(len(panel.x) / across) * 2 <= room else 1
-    longest = max(len(value_words(value)) for value in panel.x) + 1
+    longest = max(len(PLAIN.value(value)) for value in panel.x) + 1
     if across == 1 and len(panel.x) <= FEW and longest * len(panel.x) <= room:
         wide = max(wide, longest)
     value = _blocks(panel.matrix("value"), up, across, "mean")
@@ -153,7 +153,7 @@ def _ticks(values: Sequence[Any], across: int, wide: int) -> str:
     line = [" "] * (cells * wide)
     free = 0
     for j in range(cells):
-        label = value_words(values[j * across])
+        label = PLAIN.value(values[j * across])
         if j * wide >= free and j * wide + len(label) <= len(line):
             line[j * wide : j * wide + len(label)] = label
             free = j * wide + (len(label) + 1 if wide > len(label) else max(len(label) + 2, 8))

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.report.charts import Json, fits, payload
 from recovery.report.claims import Analysis, in_words
 from recovery.report.figures import figures_beside, main_figure, main_kind, render
-from recovery.report.pages.html import document, pictures, table
+from recovery.report.page.encodings import Json
+from recovery.report.page.fits import fits
+from recovery.report.page.html import document, pictures, table
+from recovery.report.page.payload import payload
 from recovery.report.statistics import DIRECTIONS, FINE, sizes_in_words
 
 MOST_FAILURES = 200

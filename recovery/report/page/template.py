@@ -1,46 +1,15 @@
-"""A panel as Vega-Lite: templates that Python fills for a notebook, and the page's script for whatever is chosen.
+"""A panel as Vega-Lite, in one grammar: templates that are filled for a notebook here, and by the page's script there.
 
 A template is a specification in which {"$": name} stands where the part of that name goes; beside other entries, the
-part's entries join them. `fill` here and in page.js are the same.
+part's entries join them. All parts are made in `encodings`, `values` and `payload`; who fills a template only picks.
 """
 
 from typing import Any
 
-from recovery.report.charts.axes import Json, shades
-from recovery.report.figures.style import LINES
+from recovery.report.page.encodings import ALONE, KEY, THEMES, Json
 
-THEMES: Json = {
-    "light": {
-        "lines": list(LINES),
-        "curves": ["#e3242b", "#000000", "#6a3d9a", "#d95f02"],
-        "halo": "#ffffff",
-        "ink": "#1b1f24",
-        "soft": "#57606a",
-        "edge": "#d0d7de",
-        "free": "#8c8c8c",
-    },
-    "dark": {
-        "lines": ["#6cb6ff", "#ff9d57", "#5fd39a", "#c5a3ff", "#d6a48f", "#ff7eb0", "#c9d64a"],
-        "curves": ["#ff5d62", "#ffffff", "#d2a8ff", "#ffa657"],
-        "halo": "#000000",
-        "ink": "#e6edf3",
-        "soft": "#9aa5b1",
-        "edge": "#333b45",
-        "free": "#9a9a9a",
-    },
-}
-"""Colours that are seen on light and on dark ground; theory has a halo, and looks in the key as on the map."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 """The name of the language, which nothing fetches."""
-DASHES = [[1, 0], [5, 3], [1.5, 2], [7, 2, 2, 2]]
-SECONDARY = [3, 2]
-MARKS = {
-    "failed or missing trials": "M-0.7,0.7L0.7,-0.7",
-    "nothing finished": "M-0.7,0.7L0.7,-0.7M-0.7,-0.7L0.7,0.7",
-    "undecided trials": "diamond",
-    "differs": "circle",
-}
-"""What is marked on a cell -> its shape."""
 
 
 def _at(field: str, axis: str, kind: str = "quantitative") -> Json:
@@ -49,31 +18,42 @@ def _at(field: str, axis: str, kind: str = "quantitative") -> Json:
 
 SPAN = {"x": _at("x", "x"), "x2": {"field": "x2"}, "y": _at("y", "y"), "y2": {"field": "y2"}}
 POINT = {"x": _at("x", "x"), "y": _at("y", "y")}
-KEY = {"title": None, "orient": "top", "direction": "vertical", "labelLimit": 300}
 LINE_KEY = {**KEY, "symbolType": "stroke", "symbolSize": 500, "symbolStrokeWidth": 2, "symbolOpacity": 1}
 POINT_KEY = {**KEY, "symbolOpacity": 1, "symbolStrokeWidth": 1.2, "symbolSize": 60}
 STROKE = {
-    "stroke": {"field": "label", "type": "nominal", "legend": LINE_KEY, "$": "stroke"},
-    "strokeDash": {"field": "label", "type": "nominal", "legend": LINE_KEY, "$": "dash"},
+    "stroke": {"field": "label", "type": "nominal", "legend": LINE_KEY, "scale": {"$": "stroke"}},
+    "strokeDash": {"field": "label", "type": "nominal", "legend": LINE_KEY, "scale": {"$": "dash"}},
 }
-THEORY = [
-    {
-        "data": {"$": "main"},
-        "mark": {"type": "line", "clip": True, "strokeWidth": 4, "$": "halo"},
-        "encoding": {**POINT, "detail": {"field": "part"}, "order": {"field": "k"}},
-    },
-    {
-        "data": {"$": "lines"},
-        "mark": {"type": "line", "clip": True, "$": "weight"},
-        "encoding": {**POINT, "detail": {"field": "part"}, "order": {"field": "k"}, **STROKE},
-    },
-]
-SHAPE = {"shape": {"field": "mark", "type": "nominal", "legend": POINT_KEY, "$": "shape"}}
+SHAPE = {
+    "shape": {"field": "mark", "type": "nominal", "legend": {**POINT_KEY, "$": "symbol"}, "scale": {"$": "shapes"}}
+}
 NOTE = {
     "data": {"$": "note"},
     "mark": {"type": "text", "fontSize": 14, "$": "ink"},
-    "encoding": {"text": {"field": "text"}, "x": {"$": "middle"}, "y": {"$": "centre"}},
+    "encoding": {"text": {"field": "text"}},
 }
+
+
+def _theory(width: float) -> Json:
+    return {
+        "data": {"$": "lines"},
+        "mark": {"type": "line", "clip": True, "strokeWidth": width},
+        "encoding": {**POINT, "detail": {"field": "part"}, "order": {"field": "k"}, **STROKE},
+    }
+
+
+def _bars(width: float, colour: str) -> Json:
+    return {
+        "data": {"$": "half"},
+        "mark": {"type": "rule", "clip": True, "strokeWidth": width, "stroke": colour},
+        "encoding": SPAN,
+    }
+
+
+def _marks(width: float, colour: str) -> Json:
+    look = {"type": "point", "clip": True, "opacity": 1, "filled": False, "strokeWidth": width, "stroke": colour}
+    return {"data": {"$": "points"}, "mark": {**look, "$": "dot"}, "encoding": {**POINT, **SHAPE}}
+
 
 CELLS: Json = {
     "data": {"$": "cells"},
@@ -84,7 +64,7 @@ PICTURE: Json = {
     "layer": [
         {
             "data": {"$": "cells"},
-            "mark": {"type": "image", "align": "left", "baseline": "top", "aspect": False, "$": "whole"},
+            "mark": {"type": "image", "align": "left", "baseline": "top", "aspect": False, "$": "size"},
             "encoding": {"url": {"field": "url"}, "x": {"value": 0}, "y": {"value": 0}},
         },
         {
@@ -107,43 +87,17 @@ MAP: Json = {
             "mark": {"type": "rule", "clip": True, "strokeWidth": 6, "opacity": 0.55},
             "encoding": {**SPAN, **STROKE},
         },
-        *THEORY,
         {
-            "data": {"$": "half"},
-            "mark": {"type": "rule", "clip": True, "strokeWidth": 3, "stroke": "#ffffff"},
-            "encoding": SPAN,
+            "data": {"$": "lines"},
+            "transform": [{"filter": "!datum.secondary"}],
+            "mark": {"type": "line", "clip": True, "strokeWidth": 4, "$": "halo"},
+            "encoding": {**POINT, "detail": {"field": "part"}, "order": {"field": "k"}},
         },
-        {
-            "data": {"$": "half"},
-            "mark": {"type": "rule", "clip": True, "strokeWidth": 1.2, "stroke": "#000000"},
-            "encoding": SPAN,
-        },
-        {
-            "data": {"$": "points"},
-            "mark": {
-                "type": "point",
-                "clip": True,
-                "opacity": 1,
-                "strokeWidth": 4,
-                "stroke": "#ffffff",
-                "filled": False,
-                "$": "dot",
-            },
-            "encoding": {**POINT, **SHAPE},
-        },
-        {
-            "data": {"$": "points"},
-            "mark": {
-                "type": "point",
-                "clip": True,
-                "opacity": 1,
-                "strokeWidth": 1.2,
-                "stroke": "#000000",
-                "filled": False,
-                "$": "dot",
-            },
-            "encoding": {**POINT, **SHAPE},
-        },
+        _theory(2),
+        _bars(3, "#ffffff"),
+        _bars(1.2, "#000000"),
+        _marks(4, "#ffffff"),
+        _marks(1.2, "#000000"),
         NOTE,
         {
             "data": {"$": "here"},
@@ -152,30 +106,48 @@ MAP: Json = {
         },
     ],
 }
+SERIES = {"color": {"field": "series", "type": "nominal", "$": "series"}}
+BAR_KEY = {**KEY, "symbolType": "M0,-1L0,1", "symbolStrokeWidth": 1.2, "symbolSize": 60, "symbolOpacity": 1}
 CURVES: Json = {
     "title": {"$": "title"},
     "$": "size",
     "layer": [
-        *THEORY[1:],
+        {
+            "data": {"$": "band"},
+            "mark": {"type": "rect", "clip": True, "opacity": 0.4},
+            "encoding": {
+                "x": _at("x", "x"),
+                "x2": {"field": "x2"},
+                "fill": {"field": "label", "type": "nominal", "legend": KEY, "scale": {"range": ["#9a9a9a"]}},
+            },
+        },
+        _theory(1.4),
         {
             "data": {"$": "cells"},
-            "mark": {"type": "rule", "clip": True, "strokeWidth": 1.2, "opacity": 0.6},
+            "transform": [{"as": "bar", "$": "bars"}],
+            "mark": {"type": "rule", "clip": True, "strokeWidth": 1.2},
             "encoding": {
-                **POINT,
+                "x": _at("x", "x"),
                 "y": _at("low", "y"),
                 "y2": {"field": "high"},
-                "color": {"field": "series", "type": "nominal", "$": "series"},
+                "opacity": {
+                    "field": "bar",
+                    "type": "ordinal",
+                    "scale": {"type": "ordinal", "range": [0.6]},
+                    "legend": {**BAR_KEY, "$": "symbol"},
+                },
+                **SERIES,
             },
         },
         {
             "data": {"$": "cells"},
             "mark": {"type": "line", "clip": True, "strokeWidth": 1.2, "$": "joined"},
-            "encoding": {**POINT, "color": {"field": "series", "type": "nominal", "$": "series"}},
+            "encoding": {**POINT, **SERIES},
         },
         {
             "data": {"$": "cells"},
             "mark": {"type": "point", "filled": True, "size": 34, "opacity": 1},
-            "encoding": {**POINT, "color": {"field": "series", "type": "nominal", "$": "series"}, "$": "tooltip"},
+            "encoding": {**POINT, **SERIES, "$": "tooltip"},
         },
         NOTE,
         {
@@ -185,6 +157,7 @@ CURVES: Json = {
         },
     ],
 }
+SHARED = {"scale": dict.fromkeys(("fill", "stroke", "strokeDash", "shape", "color", "opacity"), "shared")}
 
 
 def fill(part: Any, given: Json) -> Any:
@@ -199,7 +172,7 @@ def fill(part: Any, given: Json) -> Any:
 
 def config(theme: Json) -> Json:
     """How a figure of this theme looks."""
-    ink, soft, edge = theme["ink"], theme["soft"], theme["edge"]
+    ink, soft, edge = theme["ink"]["color"], theme["soft"], theme["edge"]
     letters = {
         "labelColor": ink,
         "titleColor": ink,
@@ -232,11 +205,7 @@ def templates() -> Json:
         "map": MAP,
         "curves": CURVES,
         "picture": PICTURE,
-        "themes": THEMES,
-        "config": {name: config(theme) for name, theme in THEMES.items()},
-        "dashes": DASHES,
-        "secondary": SECONDARY,
-        "marks": MARKS,
-        "points": POINT_KEY,
-        "many": shades("viridis", 20)[3:19],
+        "shared": SHARED,
+        "alone": ALONE,
+        "themes": {name: theme | {"config": config(theme)} for name, theme in THEMES.items()},
     }

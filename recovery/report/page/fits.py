@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from recovery.report.charts.axes import Json
 from recovery.report.claims import Analysis
+from recovery.report.page.encodings import Json
 from recovery.report.statistics import sensitivity, wilson
 
 THIRDS = ("smaller d", "middle d", "larger d")

@@ -1,22 +1,23 @@
 """What can be shown of each cell: every measured value and its limits, as columns of short numbers."""
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from recovery.report.charts.axes import Json, shades
-from recovery.report.diagram import Diagram, Quantity, scale_of
+from recovery.report.diagram import INTERVAL, RANGE, AxisKind, Diagram, Quantity, scale_of, undecided_words
+from recovery.report.page.encodings import Json, colour, height
 from recovery.report.statistics import COLUMNS, FINE, TOLERANCES, wilson
-from recovery.types import Array
+from recovery.types import Array, Index
 
-STOPS = 17
-"""Colours between which a scale runs straight."""
 COSTS = ("seconds", "gap")
 """What a trial took and how sure it is; of a fine grid too."""
-FRACTIONS = {"value": "{}", "low": "lower 95 % limit, {}", "high": "upper 95 % limit, {}"}
+ENDS = {"value": "{}", "low": "lower 95 % limit, {}", "high": "upper 95 % limit, {}"}
 NUMBERS = ("median", "mean", "lowest", "highest")
+MOST_MARKS = 5000
+"""More cells than that with one kind of mark are not marked."""
 
 
 @dataclass
@@ -66,89 +67,96 @@ def rounded(array: Array, digits: int = 4) -> list[float | None]:
 def choices(diagram: Diagram, column: Gathered, every: bool) -> list[Json]:
     """The diagram's own value; with `every` all that the grid measured, and of deviations and distances each tolerance.
     Of a fine grid four values, their medians, and no tolerances."""
-    fine, found = len(diagram.table) > FINE, list[Json]()
+    fine, result = len(diagram.table) > FINE, list[Json]()
     measured = diagram.measured if every else [diagram.quantity]
     if fine:
         measured = sorted(measured, key=lambda q: (q != diagram.quantity, q.column not in COSTS))[:4]
     for quantity in measured:
-        found.append(_choice(replace(diagram, quantity=quantity), column, fine))
+        shown = replace(diagram, quantity=quantity)
+        result.append(_fraction(shown, shown.table, column) if shown.proportion else _number(shown, column, fine))
         if every and quantity.at_most is None and quantity.column in COLUMNS and not fine:
             tallies = diagram.cells.tallies(quantity.column, TOLERANCES)
-            found += [
-                _fraction(Quantity(quantity.column, bound), tally, column, scale_of(diagram).colours)
-                for bound, tally in zip(TOLERANCES, tallies, strict=True)
-            ]
-    return found
+            events = [replace(diagram, quantity=Quantity(quantity.column, bound)) for bound in TOLERANCES]
+            result += [_fraction(event, tally, column) for event, tally in zip(events, tallies, strict=True)]
+    return result
 
 
-def _choice(shown: Diagram, column: Gathered, fine: bool) -> Json:
-    """The value of a diagram. `shown`: what of it can be looked at, each with the ways of its colours."""
+def _number(shown: Diagram, column: Gathered, fine: bool) -> Json:
+    """A number: its median, mean and range, each with the scales that its colours can have."""
     tally, scale = shown.table, scale_of(shown)
-    quantity = shown.quantity
-    if shown.proportion:
-        return _fraction(quantity, tally, column, scale.colours)
-    names = NUMBERS[:1] if fine else NUMBERS
-    looks = []
+    names, reach, looks = NUMBERS[:1] if fine else NUMBERS, {}, []
+    kinds: tuple[AxisKind, ...] = ("log", "linear") if scale.logarithmic else ("linear", "log")
+    for kind in kinds:
+        reach[kind] = limits(tally[["lowest", "median", "highest"]].to_numpy(dtype=float), kind == "log")
     for name in names:
-        values = tally[name].to_numpy(dtype=float)
-        limits = scale.limits if name == "median" else _limits(values, scale.logarithmic)
-        ways = ("log", "linear") if scale.logarithmic else ("linear", *(("log",) if limits[0] > 0 else ()))
-        title = f"{name} {quantity.label}"
-        looks.append(
-            {"of": name, "label": title, "ways": {way: colour(title, limits, way, scale.colours) for way in ways}}
-        )
-    return {
-        "key": str(quantity),
-        "label": quantity.label,
-        "at": None,
-        "base": quantity.column,
-        "undecided": _if_any(tally["undecided"], column),
+        ends = scale.limits if name == "median" else limits(tally[name].to_numpy(dtype=float), scale.logarithmic)
+        title = f"{name} {shown.quantity.label}"
+        scales = {
+            kind: {
+                "colour": colour(title, ends, kind, scale.colours),
+                "height": height(title, reach[kind], kind),
+            }
+            for kind in kinds
+            if kind == "linear" or ends[0] > 0
+        }
+        looks.append({"of": name, "name": name, "label": title, "scales": scales})
+    return _choice(shown, tally, column) | {
         "columns": {name: column(tally[name]) for name in ("count", *names)},
+        "bars": {"calculate": json.dumps(RANGE)},
         "looks": looks,
     }
 
 
-def _fraction(quantity: Quantity, tally: pd.DataFrame, column: Gathered, colours: str) -> Json:
-    words = f"fraction {quantity.label}"
+def _fraction(shown: Diagram, tally: pd.DataFrame, column: Gathered) -> Json:
+    names = {"value": "estimate", "low": "lower limit", "high": "upper limit"}
+    colours = scale_of(shown).colours
     looks = [
         {
-            "of": name,
-            "label": text.format(words),
-            "ways": {"linear": colour(text.format(words), (0, 1), "linear", colours)},
+            "of": of,
+            "name": names[of],
+            "label": (title := text.format(shown.measured_label)),
+            "scales": {
+                "linear": {
+                    "colour": colour(title, (0, 1), "linear", colours),
+                    "height": height(title, None, "linear"),
+                }
+            },
         }
-        for name, text in FRACTIONS.items()
+        for of, text in ENDS.items()
     ]
     unsure = "worst" in tally and (tally["worst"] < tally["best"]).any()
-    open_ = {name: column(tally[name]) for name in (("worst", "best") if unsure else ())}
+    return _choice(shown, tally, column) | {
+        "pair": column.proportion(tally),
+        "columns": {name: column(tally[name]) for name in (("worst", "best") if unsure else ())},
+        "bars": {"calculate": json.dumps(INTERVAL)},
+        "looks": looks,
+    }
+
+
+def _choice(shown: Diagram, tally: pd.DataFrame, column: Gathered) -> Json:
+    """The value of a diagram, and which cells have undecided trials."""
+    quantity, counts = shown.quantity, tally["undecided"]
+    cells = np.flatnonzero(counts.to_numpy()[column.order] > 0)
+    words = undecided_words(int(counts.sum()))
     return {
         "key": str(quantity),
         "label": quantity.label,
         "at": None if quantity.at_most is None else f"{quantity.at_most:g}",
         "base": quantity.column,
-        "undecided": _if_any(tally["undecided"], column),
-        "pair": column.proportion(tally),
-        "columns": open_,
-        "looks": looks,
+        "undecided": column(counts) if len(cells) else None,
+        "marks": [mark(words, "diamond", cells)] if 0 < len(cells) <= MOST_MARKS else [],
     }
 
 
-def colour(title: str, limits: tuple[float, float], way: str, colours: str) -> Json:
-    """A Vega-Lite encoding of numbers as colours, the same ones as in figures."""
-    space = np.geomspace if way == "log" else np.linspace
-    domain = [float(f"{value:.9g}") for value in space(*limits, STOPS)]
-    return {
-        "scale": {"type": way, "domain": domain, "range": shades(colours, STOPS), "clamp": True},
-        "legend": {"title": title, "orient": "top", "direction": "horizontal", "tickCount": 5},
-    }
+def mark(words: str, shape: str, cells: Index) -> Json:
+    """A mark on some cells: its words in the key, its shape."""
+    return {"label": words, "shape": shape, "cells": cells.tolist()}
 
 
-def _limits(values: Array, log: bool) -> tuple[float, float]:
+def limits(values: Array, log: bool) -> tuple[float, float]:
+    """The range of numbers on a scale, a little of it around a single one."""
     kept = values[np.isfinite(values) & ((values > 0) | (not log))]
     low, high = (float(kept.min()), float(kept.max())) if len(kept) else (0.1, 1.0)
     if low < high:
         return low, high
     return (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
-
-
-def _if_any(counts: "pd.Series[Any]", column: Gathered) -> list[int] | None:
-    return column(counts) if counts.any() else None

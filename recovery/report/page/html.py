@@ -4,13 +4,15 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
 
-from recovery.report.charts import templates
+from recovery.report.page.template import templates
 
+SCRIPTS = ("view.js", "choices.js", "cells.js", "page.js")
 MOST_PICTURES = 1_500_000
 """Bytes of pictures in one page, which is to stay under 3 MB."""
 
@@ -22,7 +24,7 @@ def document(title: str, body: Sequence[str], content: dict[str, Any]) -> str:
     policy admits the two scripts and the style of this file and pictures within it, and no address at all; Vega's
     expressions are interpreted, so that no text is ever run.
     """
-    style, script, library = _asset("page.css"), _asset("view.js") + _asset("page.js"), _library()
+    style, script, library = _asset("page.css"), _script(), _library()
     scripts = f"'{_digest(script)}' '{_digest(gzip.decompress(library).decode())}'"
     policy = f"default-src 'none'; img-src data:; script-src {scripts}; style-src '{_digest(style)}'"
     return "\n".join(
@@ -33,19 +35,25 @@ def document(title: str, body: Sequence[str], content: dict[str, Any]) -> str:
             f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
             *body,
             f'<script type="text/plain" id="library">{base64.b64encode(library).decode()}</script>',
-            f'<script type="text/plain" id="data">{_packed({"spec": templates(), **content})}</script>',
+            f'<script type="text/plain" id="data">{_packed({"templates": templates(), **content})}</script>',
             f"<script>{script}</script>\n</body>\n</html>\n",
         ]
     )
 
 
 def _asset(name: str) -> str:
-    return files("recovery.report.pages").joinpath(name).read_text(encoding="utf-8")
+    return files("recovery.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    """The modules of the page as one script, for a page without an address has none to import from."""
+    parts = [re.sub(r"^(import .*;\n|export )", "", _asset(name), flags=re.MULTILINE) for name in SCRIPTS]
+    return '"use strict";\n' + "".join(parts)
 
 
 def _library() -> bytes:
     """Vega-Lite and Vega as one script, compressed; `make vega` makes it."""
-    return files("recovery.report.pages").joinpath("vega.js.gz").read_bytes()
+    return files("recovery.report.page").joinpath("vega.js.gz").read_bytes()
 
 
 def _digest(text: str) -> str:

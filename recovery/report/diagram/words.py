@@ -1,0 +1,174 @@
+"""The words of a report: how coordinates, values, measured columns, thresholds and marks are named everywhere.
+
+Pictures, pages, notebooks, tables and the terminal say the same words. Only the script differs: `PLAIN` is Unicode, and
+matplotlib sets the same text as mathematics.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+LETTERS = {
+    "n": "$n$",
+    "d": "$d$",
+    "n/d": "$n/d$",
+    "k": "$k$",
+    "noise": r"noise $\sigma$",
+    "sigma": r"$\sigma$",
+    "beta": r"$\beta$",
+    "learning_rate": r"learning rate $\eta$",
+    "degrees": "angle (degrees)",
+    "tilt": "tilt (degrees)",
+    "scale": "scale of the start",
+    "center": "centre of the start",
+    "ratio": "ratio of the norms",
+    "tau": r"$\tau$",
+}
+"""The last part of a coordinate's path -> how an axis names it."""
+SYMBOLS = {"noise": r"$\sigma$", "learning_rate": r"$\eta$", "degrees": "angle", "tilt": "tilt", "scale": "scale"}
+"""The short forms, where a value follows."""
+VALUES = {
+    "gd": "gradient descent",
+    "scaled_gd": "scaled gradient descent",
+    "adamw": "AdamW",
+    "min_norm": "minimal norm",
+    "relu": "ReLU",
+    "relu_skip": "ReLU with skip connection",
+    "relu_norm": "normalised ReLU",
+    "relu_norm_skip": "normalised ReLU with skip connection",
+    "normalized_relu": "normalised ReLU",
+    "haar": "Haar",
+    "gaussian": "Gaussian",
+    "cubic_gaussian": "cubic Gaussian",
+    "whitened_cubic": "whitened cubic Gaussian",
+    "rademacher": "Rademacher",
+    "lasso": "LASSO",
+    "omp": "orthogonal matching pursuit",
+    "forest": "random forest",
+    "boosting": "gradient boosting",
+    "lm": "Levenberg-Marquardt",
+}
+"""Values whose plain form is a program's word."""
+COLUMNS = {
+    "holds": "condition holds",
+    "all_ones": "all-ones pattern exists",
+    "max_deviation": "largest deviation",
+    "test_mse": "test MSE",
+}
+"""Measured columns whose words are not their names."""
+BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means", "selector")
+"""Coordinates whose values say by themselves what they are."""
+POOLED = "50 % over all $d$, 95 % interval"
+NONPARAMETRIC = "nonparametric 95 % interval"
+NOT_MEASURED = "not measured"
+UNFINISHED = "no trial finished"
+INTERVAL, RANGE = "95 % interval", "lowest to highest"
+"""The bars of a fraction, and of a number."""
+
+_OF_PARTS = re.compile(r"(\w+)((?: \w+=\S+)*)")
+_MATHEMATICS = re.compile(r"\$([^$]*)\$")
+_SIGNS = {r"\sigma": "σ", r"\beta": "β", r"\eta": "η", r"\tau": "τ", r"\times": "×", "^": ""}
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def unmarked(text: str) -> str:
+    """Words of this module without mathematics markup: `$\\sigma$` is `σ`, `$10^{-5}$` is `10⁻⁵`."""
+    return _MATHEMATICS.sub(lambda found: _plain(found[1]), text)
+
+
+def _plain(mathematics: str) -> str:
+    raised = re.sub(r"\^\{([^}]*)\}", lambda power: power[1].translate(_RAISED), mathematics)
+    for markup, sign in _SIGNS.items():
+        raised = raised.replace(markup, sign)
+    return raised
+
+
+@dataclass(frozen=True)
+class Script:
+    """How words are written. own: text of a config, in which nothing is markup; marked: text of this module, in which
+    mathematics stands between dollars."""
+
+    own: Callable[[str], str]
+    marked: Callable[[str], str]
+
+    def axis(self, name: str | None) -> str:
+        """A coordinate for an axis: the paper's letter, or the last part of its path in words."""
+        last = (name or "").split(".")[-1]
+        return self.marked(LETTERS[last]) if last in LETTERS else self.own(last.replace("_", " "))
+
+    def value(self, value: Any) -> str:
+        """One value of a coordinate: `0.05`, `yes`, `Gaussian`, `normalised ReLU, k = 2`, `none`."""
+        if value is None:
+            return "none"
+        if isinstance(value, bool | np.bool_):
+            return "yes" if value else "no"
+        if isinstance(value, int | float | np.number):
+            return self.number(float(value))
+        text = str(value)
+        if (parts := _OF_PARTS.fullmatch(text)) is None:
+            return self.own(text.replace("_", " "))
+        first = VALUES.get(parts[1], parts[1])
+        return self.own((first + parts[2].replace(" ", ", ").replace("=", " = ")).replace("_", " "))
+
+    def number(self, value: float) -> str:
+        """A number for a tick or title: 0.05, 400, or a power of ten as mathematics where it is far from 1."""
+        if value == 0 or 1e-3 <= abs(value) < 1e5 or not np.isfinite(value):
+            return f"{value:g}"
+        mantissa, exponent = f"{value:.3e}".split("e")
+        if value.is_integer() and float(f"{value:.3e}") != value:
+            return f"{value:.0f}"  # a count keeps all of its digits
+        power = f"10^{{{int(exponent)}}}"
+        factor = f"{float(mantissa):g}"
+        return self.marked(f"${power}$" if factor == "1" else rf"${factor} \times {power}$")
+
+    def pair(self, name: str, value: Any) -> str:
+        """A coordinate with its value, `n = 50`; words that say what they are stand alone."""
+        last = name.split(".")[-1]
+        if last in BARE and isinstance(value, str):
+            return self.value(value)
+        symbol = SYMBOLS.get(last, LETTERS.get(last))
+        return f"{self.own(last.replace('_', ' ')) if symbol is None else self.marked(symbol)} = {self.value(value)}"
+
+    def where(self, where: Mapping[str, Any]) -> str:
+        """Coordinates of a panel: `σ = 0.1, Gaussian`."""
+        return ", ".join(self.pair(name, value) for name, value in where.items())
+
+
+PLAIN = Script(own=str, marked=unmarked)
+"""The script of pages, notebooks, tables and terminals."""
+
+
+def column_words(name: str) -> str:
+    """A measured column."""
+    return COLUMNS.get(name, name.replace("_", " "))
+
+
+def letters(i: int) -> str:
+    """The letter of a panel: a, b, ..., z, aa, ab, ..."""
+    return ("" if i < 26 else letters(i // 26 - 1)) + chr(ord("a") + i % 26)
+
+
+def lettered(i: int, count: int, title: str) -> str:
+    """The title of one of several panels with its letter: `(a) Gaussian`."""
+    return f"({letters(i)}) {title}".rstrip() if count > 1 else title
+
+
+def half_words(sizes: str | None, jump: bool) -> str:
+    """What a key calls the marks of one half: at which sizes d a curve was fitted, or None where none was."""
+    if sizes is None:
+        return f"50 %, with {NONPARAMETRIC}"
+    return f"{'half way of the jump' if jump else '50 %'} at {sizes}, with {INTERVAL}"
+
+
+def unfinished_words(failed: int, missing: int) -> str:
+    """What a key calls the stroke across a cell: `trials failed (7) and missing (2)`."""
+    counts = {"failed": failed, "missing": missing}
+    return "trials " + " and ".join(f"{name} ({count})" for name, count in counts.items() if count)
+
+
+def undecided_words(count: int) -> str:
+    """What a key calls the diamond of a cell."""
+    return f"trials undecided ({count})"

@@ -1,0 +1,104 @@
+// What the page says of a cell, and the cells shown as a table.
+
+export const rounded = (v) => {
+  if (v === null || v === undefined) return "none";
+  return typeof v === "number" ? String(Number(v.toPrecision(3))) : String(v);
+};
+export const percent = (v) => `${(100 * v).toFixed(v > 0 && v < 1 ? 1 : 0)} %`;
+
+/** [name, text] of everything that is known of a cell. */
+export const factsOf = (view, i) => {
+  const { grid, choice } = view;
+  if (grid.facts) return grid.facts.map(([name, values]) => [name, values[i]]);
+  const undecided = choice.undecided?.[i] ?? 0;
+  const facts = choice.pair !== undefined ? fractionFacts(view, i, undecided) : numberFacts(view, i);
+  const counts = `${grid.ok[i]} finished, ${grid.failed[i]} failed, ${grid.missing[i]} missing, ${undecided} undecided`;
+  facts.push(["trials", counts]);
+  const kinds = Object.entries(grid.certificates).filter(([, of]) => of[i]);
+  if (kinds.length) facts.push(["certificates", kinds.map(([kind, of]) => `${kind} ${of[i]}`).join(", ")]);
+  const timing = grid.choices.find((one) => one.key === "seconds")?.columns;
+  if (timing?.highest && timing.count[i])
+    facts.push(["seconds a trial", `${rounded(timing.median[i])}, at most ${rounded(timing.highest[i])}`]);
+  return facts;
+};
+
+const fractionFacts = (view, i, undecided) => {
+  const { grid, choice } = view;
+  const [yes, no] = ["yes", "no"].map((of) => view.read(of)(i));
+  const [low, high] = view.ends().map((read) => read(i));
+  const words = choice.looks[0].label;
+  const facts = [];
+  if (yes + no) {
+    facts.push([words, `${yes} of ${yes + no} (${percent(view.read("value")(i))})`]);
+    facts.push(["95 % interval", `${percent(low)} to ${percent(high)}`]);
+  } else facts.push([words, grid.notes.silent]);
+  if (choice.columns.worst && undecided + grid.failed[i] + grid.missing[i]) {
+    const bracket = `${percent(choice.columns.worst[i])}, ${percent(choice.columns.best[i])}`;
+    facts.push(["if the rest were all no, all yes", bracket]);
+  }
+  return facts;
+};
+
+const numberFacts = (view, i) => {
+  const { columns, looks } = view.choice;
+  const facts = [
+    [looks[0].label, rounded(view.read("median")(i))],
+    ["measured", `${columns.count[i]} trials`],
+  ];
+  if (columns.mean) {
+    facts.push(["mean", rounded(columns.mean[i])]);
+    facts.push(["range", `${rounded(columns.lowest[i])} to ${rounded(columns.highest[i])}`]);
+  }
+  return facts;
+};
+
+/** Heads and rows of the cells shown. */
+export const tableOf = (view) => {
+  const { grid, choice } = view;
+  const fraction = choice.pair !== undefined;
+  const ends = fraction ? ["95 % low", "95 % high"] : ["lowest", "highest"];
+  const counts = fraction ? ["yes", "no"] : choice.columns.count ? ["count"] : [];
+  const of = (values) => (i) => values[i];
+  const measured = () => [
+    ...view.ends().map((read, k) => [ends[k], read]),
+    ...counts.map((name) => [name, view.read(name)]),
+    ["finished", of(grid.ok)],
+    ["failed", of(grid.failed)],
+    ["missing", of(grid.missing)],
+    ["undecided", (i) => choice.undecided?.[i] ?? 0],
+  ];
+  const columns = [
+    ...grid.keys.map((key) => [key.name, (i) => key.values[grid.places[key.name][i]]]),
+    [view.look.label, view.read(view.look.of)],
+    ...(grid.facts ? grid.facts.slice(1).map(([name, values]) => [name, of(values)]) : measured()),
+  ];
+  const cells = view.shown.flatMap((panel) => panel.cells);
+  return { head: columns.map(([name]) => name), body: cells.map((i) => columns.map(([, read]) => read(i))) };
+};
+
+/** The order of two entries of a column: numbers by size, text by letters, nothing last. */
+export const compared = (p, q) => {
+  if (p === null || q === null) return (p === null) - (q === null);
+  return typeof p === "number" && typeof q === "number" ? p - q : String(p).localeCompare(String(q));
+};
+
+export const quoted = (v) => {
+  const text = String(v ?? "");
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+export const asCsv = ({ head, body }) => `${[head, ...body].map((row) => row.map(quoted).join(",")).join("\n")}\n`;
+
+export const asJson = (view) => {
+  const { head, body } = tableOf(view);
+  const cells = body.map((row) => Object.fromEntries(head.map((name, k) => [name, row[k]])));
+  return JSON.stringify({ sweep: view.grid.name, value: view.choice.key, shown: view.look.label, cells });
+};
+
+/** Commands that run the trials of a cell again; a failed one is marked. */
+export const replays = (grid, i) => {
+  const ids = grid.ids[i] ? grid.ids[i].split(" ") : [];
+  const folder = /^[\w./-]+$/.test(grid.path) ? grid.path : `'${grid.path.replaceAll("'", "'\\''")}'`;
+  const failed = (id) => (id.endsWith("!") ? "  # failed" : "");
+  return ids.map((id) => `recover replay ${folder} ${id.replace("!", "")}${failed(id)}`);
+};

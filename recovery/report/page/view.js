@@ -1,0 +1,309 @@
+// One look at a grid: picks its panels and cells, and binds them to the templates that Python made (template.py).
+
+const LARGE = 20000; // cells of a figure from which on they are painted (template.py says why)
+const MOST_PANELS = 12;
+const LETTER = 7; // pixels, the bold ones of titles among them
+
+/** A template with its parts; the same as `fill` in template.py. */
+export const fill = (part, given) => {
+  if (Array.isArray(part)) return part.map((inner) => fill(inner, given));
+  if (part === null || typeof part !== "object") return part;
+  const names = Object.keys(part).filter((name) => name !== "$");
+  const own = Object.fromEntries(names.map((name) => [name, fill(part[name], given)]));
+  return part.$ ? { ...own, ...given[part.$] } : own;
+};
+
+/** How a figure looks; on a narrow screen the parts of its key stand one below the other. */
+export const configured = (theme, width) => {
+  if (width >= 640) return theme.config;
+  const layout = { top: { direction: "vertical", anchor: "start" } };
+  const legend = { ...theme.config.legend, columns: 1, labelFontSize: 10, gradientLength: 110, layout };
+  return { ...theme.config, legend };
+};
+
+/** How many columns of a key have room beside each other. */
+export const columnsOf = (words, room) => {
+  const longest = Math.max(...words.map((word) => word.length));
+  return Math.max(1, Math.floor(room / (40 + LETTER * longest)));
+};
+
+/** A title as one text, or as the lines that it needs. */
+const wrapped = (text, room) => {
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const last = lines[lines.length - 1];
+    if (last !== undefined && LETTER * (last.length + 1 + word.length) <= room)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines.length > 1 ? lines : text;
+};
+
+const first = (choices) => Object.values(choices)[0];
+const transposed = ({ x, y, x2, y2, ...rest }) => ({ ...rest, x: y, y: x, x2: y2, y2: x2 });
+
+/** The place of the cell that is pointed at; not empty, for Vega-Lite makes one of all empty data. */
+export const here = (k) => ({ name: `here${k}`, values: [{ here: k }] });
+
+export class View {
+  /** state: x, y, form, panel, value, at, look, and the kinds of axis of x, y and the colours (sx, sy, sc). */
+  constructor(grid, state, templates) {
+    const key = (name) => grid.keys.find((one) => one.name === name) ?? null;
+    this.grid = grid;
+    this.state = state;
+    this.templates = templates;
+    this.x = key(state.x);
+    this.y = key(state.y);
+    this.map = state.form === "map";
+    this.across = this.x.axes[state.sx] ?? first(this.x.axes);
+    this.up = this.y ? (this.y.axes[state.sy] ?? first(this.y.axes)) : templates.alone;
+    this.choice = grid.choices.find((one) => one.base === state.value && one.at === state.at);
+    this.look = this.choice.looks.find((one) => one.of === state.look) ?? this.choice.looks[0];
+    this.scales = this.look.scales[state.sc] ?? first(this.look.scales);
+    this.all = View.panels(grid, this.x, this.y);
+    const chosen = (panel, i) => (state.panel === null ? i < MOST_PANELS : panel.name === state.panel);
+    this.shown = this.all.filter(chosen);
+    this.count = this.shown.reduce((sum, panel) => sum + panel.cells.length, 0);
+    this.large = this.map && this.count > LARGE;
+  }
+
+  /** Panels: those of the report if x and y are its plane, else the cells by all other coordinates. */
+  static panels(grid, x, y) {
+    if (!View.known.has(grid)) View.known.set(grid, {});
+    const known = View.known.get(grid);
+    const name = JSON.stringify([x.name, y?.name]);
+    known[name] ??= View.gathered(grid, x, y);
+    return known[name];
+  }
+
+  static gathered(grid, x, y) {
+    const base = (key) => key?.of ?? key?.name ?? null;
+    const plane = [grid.x, grid.y].map((name) => base(grid.keys.find((key) => key.name === name)));
+    const used = [base(x), base(y)];
+    if ([...used].sort().join() === [...plane].sort().join()) {
+      let start = 0;
+      return grid.panels.map((panel) => {
+        const cells = Array.from({ length: panel.cells }, (_, k) => start + k);
+        start += panel.cells;
+        return { ...panel, cells };
+      });
+    }
+    const rest = grid.keys.filter((key) => !key.of && !used.includes(key.name));
+    const empty = { caption: "", half: [], points: [], free: [], theory: [], band: [] };
+    const by = new Map();
+    for (let i = 0; i < grid.trials.length; i++) {
+      const name = rest.map((key) => key.words[grid.places[key.name][i]]).join(", ");
+      const rank = rest.reduce((sum, key) => sum * key.values.length + grid.places[key.name][i], 0);
+      if (!by.has(name)) by.set(name, { ...empty, name, title: name, cells: [], rank });
+      by.get(name).cells.push(i);
+    }
+    return [...by.values()].sort((a, b) => a.rank - b.rank);
+  }
+
+  /** A function from a cell to one of its numbers. */
+  read(of) {
+    const { choice, grid } = this;
+    if (choice.pair !== undefined && grid.pairs[of]) {
+      const pair = grid.pairs.of[choice.pair];
+      return (i) => grid.pairs[of][pair[i]];
+    }
+    return (i) => choice.columns[of]?.[i] ?? null;
+  }
+
+  ends() {
+    return (this.choice.pair !== undefined ? ["low", "high"] : ["lowest", "highest"]).map((of) => this.read(of));
+  }
+
+  column(i) {
+    return this.grid.places[this.x.name][i];
+  }
+
+  row(i) {
+    return this.y ? this.grid.places[this.y.name][i] : 0;
+  }
+
+  cell(panel, ix, iy) {
+    const width = this.x.values.length;
+    panel.at ??= new Map(panel.cells.map((i) => [this.row(i) * width + this.column(i), i]));
+    return panel.at.get(iy * width + ix);
+  }
+
+  /** Whether the report's own value is shown, and whether over its own plane, on axes of the same kind. */
+  get own() {
+    return this.choice === this.grid.choices[0] && this.look === this.choice.looks[0];
+  }
+
+  get plane() {
+    if (this.y === null || ![this.x.name, this.y.name].every((name) => this.grid.plane.includes(name))) return false;
+    const even = (axis) => axis.kind === "even";
+    return even(this.across) === even(first(this.x.axes)) && even(this.up) === even(first(this.y.axes));
+  }
+
+  get asDrawn() {
+    return this.own && this.x.name === this.grid.x && (this.y?.name ?? null) === this.grid.y;
+  }
+
+  get estimated() {
+    return this.map && this.plane && this.own;
+  }
+
+  /** The Vega-Lite specification; `title`: for a file. */
+  spec(theme, name, width, title) {
+    const columns = width >= 640 && this.shown.length > 1 ? 2 : 1;
+    const wide = Math.max(90, Math.floor((width - columns * 75) / columns));
+    const size = { width: wide, height: Math.round(Math.min(wide, 640) * (this.map ? 0.72 : 0.6)) };
+    const common = { ...this.parts(theme, name, width), size };
+    const dense = title ? 2 : globalThis.devicePixelRatio;
+    const { templates } = this;
+    const concat = this.shown.map((panel, k) => {
+      const parts = { ...common, ...this.tables(panel, k, size, dense) };
+      const subtitle = panel.caption && this.own ? { subtitle: panel.caption } : {};
+      parts.title = { text: wrapped(panel.title, wide), ...subtitle };
+      const filled = fill(this.map ? templates.map : templates.curves, parts);
+      const needed = ({ data }) => data.values.length || data.values === parts.cells.values; // each takes its time
+      filled.layer = filled.layer.filter(needed);
+      if (this.large) filled.layer[0] = fill(templates.picture, parts);
+      return filled;
+    });
+    return {
+      $schema: templates.schema,
+      config: { ...configured(theme, width), concat: { columns } },
+      ...(title ? { title: { text: title, fontSize: 15 }, background: "#ffffff" } : {}),
+      concat,
+      resolve: templates.shared,
+    };
+  }
+
+  /** What all panels share, as Python made it. */
+  parts(theme, name, width) {
+    const estimated = this.estimated ? 1 : 0;
+    const { stroke, dash } = this.grid.strokes[this.state.form]?.[name][estimated] ?? {};
+    const series = this.y ? this.y.series[name] : this.grid.alone[name];
+    const words = series?.scale.domain ?? [];
+    const legend = series?.legend && {
+      ...series.legend,
+      columns: columnsOf(words, width - 60),
+      labelLimit: width - 90,
+    };
+    return {
+      x: this.across.encoding,
+      y: this.map ? this.up.encoding : this.scales.height,
+      colour: this.scales.colour,
+      series: { ...series, legend },
+      shapes: this.choice.shapes[estimated],
+      stroke,
+      dash,
+      halo: theme.halo,
+      ink: theme.ink,
+      symbol: theme.symbol,
+      dot: this.x.dot,
+      joined: this.x.joined,
+      bars: this.choice.bars,
+      tooltip: {},
+    };
+  }
+
+  /** The tables of one panel. */
+  tables(panel, k, size, dense) {
+    const { grid } = this;
+    const turn = this.x.name === grid.plane[0] ? (row) => row : transposed;
+    const lines = this.map ? (this.plane ? grid.lines : []) : this.asDrawn ? panel.theory : [];
+    const own = this.estimated ? panel : { half: [], points: [], free: [] };
+    const values = {
+      cells: this.large ? [{ url: this.painted(panel, size, dense) }] : this.cells(panel),
+      note: this.note(panel),
+      lines: this.map ? lines.map(turn) : lines,
+      half: own.half.map(turn),
+      free: own.free.map(turn),
+      points: [...this.marks(panel), ...own.points.map(turn)],
+      band: this.asDrawn ? panel.band : [],
+    };
+    const tables = Object.entries(values).map(([name, rows]) => [name, { values: rows }]);
+    return { ...Object.fromEntries(tables), here: here(k) };
+  }
+
+  cells(panel) {
+    const read = this.read(this.look.of);
+    const known = panel.cells.filter((i) => read(i) !== null);
+    if (!this.map) {
+      const [low, high] = this.ends();
+      const words = this.y ? this.y.words : [this.look.label];
+      known.sort((a, b) => this.column(a) - this.column(b));
+      return known.map((i) => {
+        const at = { x: this.across.at[this.column(i)], y: read(i) };
+        return { ...at, low: low(i), high: high(i), series: words[this.row(i)], i };
+      });
+    }
+    return known.map((i) => ({ ...this.box(this.column(i), this.row(i)), v: read(i), i }));
+  }
+
+  /** The borders of a cell. */
+  box(ix, iy) {
+    const { across, up } = this;
+    return { x: across.edges[ix], x2: across.edges[ix + 1], y: up.edges[iy], y2: up.edges[iy + 1] };
+  }
+
+  marks(panel) {
+    panel.set ??= new Set(panel.cells);
+    return [...this.grid.marks, ...this.choice.marks].flatMap(({ label, cells }) => {
+      const inside = cells.filter((i) => panel.set.has(i));
+      return inside.map((i) => ({ x: this.across.at[this.column(i)], y: this.up.at[this.row(i)], mark: label }));
+    });
+  }
+
+  note(panel) {
+    const { ok, notes } = this.grid;
+    const read = this.read(this.look.of);
+    if (!panel.cells.length) return [{ text: notes.empty }];
+    const silent = panel.cells.every((i) => read(i) === null) && panel.cells.some((i) => !ok || ok[i] > 0);
+    return silent ? [{ text: notes.silent }] : [];
+  }
+
+  /** The cells of a fine grid as one picture, `dense` of its pixels for each of the figure's. */
+  painted(panel, size, dense) {
+    const { across, up } = this;
+    const [wide, high] = [
+      [size.width, across],
+      [size.height, up],
+    ].map(([length, axis]) => Math.max(Math.round(length * dense), axis.at.length));
+    const canvas = document.createElement("canvas");
+    const drawing = canvas.getContext("2d", { willReadFrequently: true });
+    const scale = this.scales.colour.scale;
+    const shades = shadesOf(drawing, scale.range);
+    const [xs, ys] = [pixels(across, wide), pixels(up, high)];
+    const unit = scale.type === "log" ? Math.log : (v) => v;
+    const [a, b] = [unit(scale.domain[0]), unit(scale.domain[scale.domain.length - 1])];
+    const drawn = new Uint32Array(wide * high);
+    const read = this.read(this.look.of);
+    for (const i of panel.cells) {
+      const v = read(i);
+      if (v === null) continue;
+      const [ix, iy] = [this.column(i), this.row(i)];
+      const shade = shades[Math.round(Math.min(1, Math.max(0, (unit(v) - a) / (b - a) || 0)) * 255)];
+      for (let y = high - ys[iy + 1]; y < high - ys[iy]; y++)
+        drawn.fill(shade, y * wide + xs[ix], y * wide + xs[ix + 1]);
+    }
+    [canvas.width, canvas.height] = [wide, high];
+    drawing.putImageData(new ImageData(new Uint8ClampedArray(drawn.buffer), wide, high), 0, 0);
+    return canvas.toDataURL();
+  }
+}
+View.known = new WeakMap(); // what stands in the panels of a grid; of a fine one this takes a while
+
+/** Where cells end, in pixels along an axis of that length. */
+const pixels = (axis, length) => {
+  const unit = axis.kind === "log" ? Math.log : (v) => v;
+  const [a, b] = [unit(axis.edges[0]), unit(axis.edges[axis.edges.length - 1])];
+  return axis.edges.map((edge) => Math.round(((unit(edge) - a) / (b - a)) * length));
+};
+
+/** 256 colours, evenly along a scale, as pixels. */
+const shadesOf = (drawing, range) => {
+  const ramp = drawing.createLinearGradient(0, 0, 256, 0);
+  range.forEach((colour, k) => {
+    ramp.addColorStop(k / (range.length - 1), colour);
+  });
+  drawing.fillStyle = ramp;
+  drawing.fillRect(0, 0, 256, 1);
+  return new Uint32Array(drawing.getImageData(0, 0, 256, 1).data.buffer);
+};
