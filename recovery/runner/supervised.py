@@ -36,7 +36,7 @@ END_SECONDS = 10.0
 READ_SECONDS = 60.0
 """An answer that has begun and is not read by then is none."""
 COMPILE_SECONDS = 600.0
-"""For compiling code, which is no part of a trial's time."""
+"""For compiling code and importing the user's, which is no part of a trial's time."""
 
 
 class TimeLimit(RecoverError):  # noqa: N818  (the name is what a row says)

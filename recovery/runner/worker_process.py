@@ -81,7 +81,10 @@ class Answer(NamedTuple):
 
 
 class Compiling(NamedTuple):
-    """Said before the answer: the worker begins to compile code (`busy`), or has ended. The time is not the trial's."""
+    """Said before the answer: the worker begins to compile code or to import the user's (`busy`), or has ended.
+
+    The time is not the trial's.
+    """
 
     busy: bool
 
@@ -105,7 +108,11 @@ def serve(connection: socket.socket) -> None:
             sys.path[:] = path
             with suppress(OSError):
                 os.chdir(folder)
-            task: Task = pickle.loads(task_data)
+            compilation.begin()  # the user's modules are imported here, which is no part of a trial's time either
+            try:
+                task: Task = pickle.loads(task_data)
+            finally:
+                compilation.end()
         except BaseException as error:
             send(connection, pickle.dumps(Answer([], unreadable=failure("failed", error))))
             continue

@@ -48,6 +48,13 @@ def test_a_trial_that_compiles_has_no_more_time_than_others(tmp_path: Path) -> N
     assert sweep(config, tmp_path / "out", limits=Limits(seconds=0.5)).stored == {"timeout": 4}
 
 
+def test_importing_the_users_module_is_no_part_of_a_trials_time(tmp_path: Path) -> None:
+    config = write_config(tmp_path, method={"kind": "slow_to_import:Fake"}, axes={"n": [4, 5]}, d=2, replicates=1)
+    text = (tmp_path / "fake_methods.py").read_text()
+    (tmp_path / "slow_to_import.py").write_text(f"{text}\n\ntime.sleep(1.5)\n")
+    assert sweep(config, tmp_path / "out", limits=Limits(seconds=0.5)).stored == {"ok": 2}
+
+
 def test_numba_says_when_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     told, wall = list[bool](), compilation.wall
     monkeypatch.setattr(compilation, "told", told.append)
