@@ -27,7 +27,7 @@ from recovery.config.tree import Tree
 from recovery.errors import ParameterError
 from recovery.instances.files import File
 from recovery.methods.columns import COLUMNS, Columns, columns_of, union
-from recovery.text import did_you_mean
+from recovery.text import did_you_mean, printable
 from recovery.user import add_folders, is_user_name, user_names
 
 STORED = ("folder", "files")
@@ -187,8 +187,8 @@ def _assemble(
     head = parts.header
     return Sweep(
         name=head.name,
-        title=head.title,
-        source=head.source,
+        title=printable(head.title),
+        source=printable(head.source),
         seed=head.seed,
         replicates=head.replicates,
         backend=head.backend,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recovery.errors import ParameterError, RecoverError, StoreError
+from recovery.text import printable
 
 GRACE_SECONDS = 60
 """SLURM warns this long before the time limit; the sweep stores what it has and the job is queued again."""
@@ -110,7 +111,10 @@ class Job:
 
 
 def quoted(path: str) -> str:
-    """A path as one word of a #SBATCH line. Raises `ParameterError` for a backslash, at which SLURM stops counting."""
+    """A path as one word of a #SBATCH line. Raises `ParameterError` for a backslash, at which SLURM stops counting, and
+    for what would begin another line."""
+    if printable(path) != path:
+        raise ParameterError(f"{path!a}: SLURM takes no line break in the name of a log; give another --out")
     if "\\" in path:
         raise ParameterError(f"{path}: SLURM takes no backslash in the name of a log; give another --out")
     return '"' + path.replace('"', r"\"") + '"'

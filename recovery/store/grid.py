@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+OBEYED = r"[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
+"""Control characters and marks of direction, as Arrow's expressions write them."""
+
+
 @dataclass(frozen=True)
 class Grid:
     """The rows of a results folder, one a trial, its sweep.json, and the rounds of a boundary sweep."""
@@ -62,7 +66,15 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
     rounds, more = read_rounds(folder.rounds)
     refuse([*damaged, *more])
     own, left_out = own_rows(content, rounds, parts)
-    return Grid(folder.path, content, merge(own), rounds, left_out)
+    return Grid(folder.path, content, _shown(merge(own)), rounds, left_out)
+
+
+def _shown(rows: pa.Table) -> pa.Table:
+    """The rows with `?` for what a terminal obeys, or that turns the direction of text, wherever a part has it."""
+    for i, field in enumerate(rows.schema):
+        if field.type == pa.string() and pc.any(pc.match_substring_regex(rows[i], OBEYED)).as_py():
+            rows = rows.set_column(i, field, pc.replace_substring_regex(rows[i], OBEYED, "?"))
+    return rows
 
 
 def answers(folder: Folder, column: str) -> dict[str, bool | None]:

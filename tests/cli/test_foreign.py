@@ -13,6 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from recovery.cli.main import main
+from recovery.config import load
+from recovery.errors import ParameterError
+from recovery.extras.submit import quoted
 from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder
@@ -184,3 +187,29 @@ def test_the_grid_in_the_repository_verifies() -> None:
     )
     assert result.exit_code == 0, result.output
     assert "0 different" in result.stdout
+
+
+def test_text_of_a_part_is_no_command_to_the_terminal(out: Path) -> None:
+    (path,) = list_parts(out / "trials")[:1]
+    part = pq.read_table(path)
+    texts = ["\x1b[2J", "\u202eelif", "\x9b5m", "plain \u2192 \u00e9\n\t"]
+    part = part.append_column("data.ensemble_text", pa.array([texts[i % 4] for i in range(len(part))]))
+    path.unlink()
+    write_part(path.parent, part)
+    shown = set(read(out).table["data.ensemble_text"].to_pylist()) - {None}
+    assert shown <= {"?[2J", "?elif", "?5m", texts[3]}
+
+
+def test_a_title_is_one_line_of_printable_characters(tmp_path: Path) -> None:
+    title = "a\n\\input{{/etc/passwd}}\u202e"
+    config = write_config(tmp_path, **{**CLAIMED, "title": title, "source": "P1\nFigure 6"})
+    sweep_of = load(config)
+    assert sweep_of.title == "a \\input{{/etc/passwd}}?"
+    assert sweep_of.source == "P1 Figure 6"
+    assert sweep_of.document["title"] == title
+
+
+@pytest.mark.parametrize("folder", ["a\n#SBATCH --wrap=id", "a\rb", "a\u2028b", "a\\"])
+def test_a_folder_begins_no_line_of_a_script(folder: str) -> None:
+    with pytest.raises(ParameterError, match="give another --out"):
+        quoted(folder)
