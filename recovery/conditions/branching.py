@@ -45,6 +45,23 @@ def _value(up: Array, down: Array, c: Array, u: Array) -> float:
 
 
 @_compiled
+def _is_known(known: Mask, up: Array, u: Array) -> bool:
+    """Whether u lies in one of these cells of the x_i."""
+    for t in range(len(known)):
+        same = True
+        for i in range(len(up)):
+            s = 0.0
+            for j in range(len(u)):
+                s += up[i, j] * u[j]
+            if (s > 0.0) != known[t, i]:
+                same = False
+                break
+        if same:
+            return True
+    return False
+
+
+@_compiled
 def _relax(down: Array, squares: Array, a: Array, z: Array) -> None:
     """One sweep over the a_j in [0, 1] for the shortest z, which has - sum_j a_j z_j."""
     for i in range(len(down)):
@@ -61,7 +78,7 @@ def _relax(down: Array, squares: Array, a: Array, z: Array) -> None:
 
 
 @_compiled
-def _cell(up: Array, down: Array, c: Array, on: Mask, squares: Array, goal: float, tolerance: float):  # type: ignore[no-untyped-def]
+def _cell(up: Array, down: Array, c: Array, on: Mask, known: Mask, squares: Array, goal: float, tolerance: float):  # type: ignore[no-untyped-def]
     """A bound on f over a cell of the x_i, the largest value met and where; it stops at `goal`, or near that value."""
     m, d = up.shape
     z, y, a, best = c.copy(), np.zeros(m), np.zeros(len(down)), np.zeros(d)
@@ -89,7 +106,7 @@ def _cell(up: Array, down: Array, c: Array, on: Mask, squares: Array, goal: floa
         if sweep % 5 == 4:
             length = np.sqrt(np.sum(z * z))
             found = _value(up, down, c, z) / length if length > 0.0 else 0.0
-            if found > value:
+            if found > value and not _is_known(known, up, z):
                 value, best = found, z / length
             goal = max(goal, value + tolerance)
     z, weight = c.copy(), np.sqrt(np.sum(c * c))
@@ -197,7 +214,7 @@ def branch(  # type: ignore[no-untyped-def]
             length = np.sqrt(np.sum(u * u))
             if length > 0.0:
                 found = _value(up, down, c, u) / length
-                if found > value:
+                if found > value and not _is_known(known, up, u):
                     value = found
                     best[:] = u / length
             worst, row = -1.0, -1
@@ -229,7 +246,7 @@ def branch(  # type: ignore[no-untyped-def]
                 for t in range(len(known)):
                     seen |= bool(np.all(known[t] == on))
                 if not seen:
-                    least, found, point = _cell(up, down, c, on, squares, goal, tolerance)
+                    least, found, point = _cell(up, down, c, on, known, squares, goal, tolerance)
                     if found > value:
                         value = found
                         best[:] = point

@@ -5,7 +5,7 @@ differ there only are one, and a pattern whose other rows are all inactive is em
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
@@ -28,11 +28,14 @@ class Patterns:
     would also admit it where opposite rows x and -x are both at zero; a neuron there is one of other patterns too.
     `searched`: the sampled ones, and those that the method itself finds by looking for the worst.
     `exhaustive`: all of them, for small d (at most 200 000); `count` has no meaning then.
+    `all`: the sampled ones, and those that violate a dual, until one is proved to be feasible over all patterns; a
+    proof that needs more than `nodes` cones leaves the verdict open.
     """
 
-    kind: Literal["sampled", "searched", "exhaustive"] = "sampled"
+    kind: Literal["sampled", "searched", "exhaustive", "all"] = "sampled"
     count: Annotated[int, Ge(1)] | Literal["auto", "double"] = "auto"
     all_ones: Literal["decide", "ignore"] = "decide"
+    nodes: Annotated[int, Ge(1)] = field(default=2_000_000, metadata={"later": True})
 
     def samples(self, n: int) -> int:
         """The number of hyperplanes to sample for n rows."""

@@ -63,6 +63,7 @@ COLUMNS: dict[str, Column] = {
     "verdict": Column(str, "recovered, not_unique, not_optimal or undecided"),
     "certificate": Column(str, "what decided: isometry, dual, duplicate, gap or none"),
     "reason": Column(str, "why a verdict is open, or how far a proved one goes"),
+    "patterns_proved": Column(str, "what a verdict is about: all patterns, those that a search found, or a sample"),
     "isometry_value": Column(float, "the largest ||A_g^T lam|| off the planted groups, which recovery needs below 1"),
     "max_deviation": Column(float, "the largest entry of |W - W*|"),
     "absolute_distance": Column(float, "||W - W*|| over the planted groups (P1, section VII)"),

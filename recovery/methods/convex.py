@@ -70,7 +70,7 @@ def solve_cost(program: ProgramKind, setting: Setting) -> float:
         patterns = min(cell_count(setting.n, min(setting.d, MOST_CELLS.bit_length())), MOST_CELLS)
     work = setting.n * patterns
     seconds = 2e-2 + 2.5e-6 * work if program == "gated" else 3e-2 + 3e-5 * work
-    return seconds * (SEARCH_SOLVES[program] if setting.patterns.kind == "searched" else 1)
+    return seconds * (SEARCH_SOLVES[program] if setting.patterns.kind in ("searched", "all") else 1)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ class Isometry:
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse, before anything runs, what the condition is not about. Raises `ParameterError`."""
+        if setting.patterns.kind == "all":
+            raise ParameterError("patterns.kind all is known to method min_norm with program exact only")
         if setting.patterns.kind == "searched" and self.condition not in ("planted", "trace"):
             raise ParameterError(
                 f"condition {self.condition!r} is not searched; use patterns.kind sampled or exhaustive"

@@ -13,6 +13,7 @@ import numpy as np
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
 from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind, solve_cost
+from recovery.methods.generation import check_all_patterns, over_all_patterns, patterns_proved
 from recovery.methods.ladder import Decision
 from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable
@@ -34,7 +35,7 @@ class MinNorm:
     of pattern D_j in the row space of D_j X, as (16) does; `none` lets them be any that have the pattern.
     """
 
-    columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "isometry_value")
+    columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "patterns_proved", "isometry_value")
 
     program: ProgramKind = "gated"
     solver: str = "auto"
@@ -48,6 +49,7 @@ class MinNorm:
         """Refuse, before anything runs, what no trial of this setting could measure. Raises `ParameterError`."""
         architecture.require(self.program)
         check_representable(setting, architecture)
+        check_all_patterns(setting, architecture, self.program, self.solver)
 
     def cost(self, n: int, d: int) -> float:
         return self.setting_cost(Setting(n, d))
@@ -55,7 +57,7 @@ class MinNorm:
     def setting_cost(self, setting: Setting) -> float:
         """Seconds: of a solve, or of a decision; few rows leave one on an exact program to a solve for a centre."""
         n, d = setting.n, setting.d
-        if setting.noise > 0 or self.solver != "auto" or setting.patterns.kind == "searched":
+        if setting.noise > 0 or self.solver != "auto" or setting.patterns.kind in ("searched", "all"):
             return solve_cost(self.program, setting)
         if self.program == "exact" and n < 1.5 * d:
             return 0.1 + 5e-5 * d**2 + (1.5e-4 * n**2 if n < 1.25 * d else 0.0)
@@ -65,7 +67,11 @@ class MinNorm:
         self.check(instance.setting, architecture)
         instance = with_searched_patterns(instance, architecture, self.program, None)
         problem = PlantedProgram.of(instance, architecture, self.program, confinement=self.confinement)
-        row, weights = self._measure(problem)
+        if instance.setting.patterns.kind == "all":
+            row, weights = over_all_patterns(problem, self._measure)
+        else:
+            row, weights = self._measure(problem)
+        row = row.having(patterns_proved=patterns_proved(row, instance.setting.patterns.kind))
         return row.recording(_network(problem, weights)) if self.distances else row
 
     def _measure(self, problem: PlantedProgram) -> tuple[Measurement, Array]:

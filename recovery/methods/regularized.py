@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Gt
 
+from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
 from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind, solve_cost
@@ -41,6 +42,8 @@ class Regularized:
         """Refuse a planted model that the architecture has no groups for. Raises `ParameterError`."""
         architecture.require(self.program)
         check_representable(setting, architecture)
+        if setting.patterns.kind == "all":
+            raise ParameterError("patterns.kind all is known to method min_norm with program exact only")
 
     def cost(self, n: int, d: int) -> float:
         return self.setting_cost(Setting(n, d))

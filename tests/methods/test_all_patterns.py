@@ -1,0 +1,118 @@
+"""Verdicts over all patterns, against programs over every pattern of small arrangements, and on bad data."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from recovery.errors import ParameterError
+from recovery.instances.draw import Setting, draw
+from recovery.instances.ensembles import Ensemble, Gaussian
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Linear, Planted, Relu
+from recovery.methods.isometry import Isometry
+from recovery.methods.method import Measurement
+from recovery.methods.min_norm import MinNorm
+from recovery.methods.regularized import Regularized
+from recovery.programs.architecture import ARCHITECTURES, Architecture
+from recovery.types import Array, Rng
+
+EXACT = MinNorm(program="exact")
+MODELS: list[tuple[str, Planted]] = [
+    ("relu_skip", Linear()),
+    ("relu", Relu()),
+    ("relu", Relu(k=2)),
+    ("relu_skip", Relu()),
+    ("relu_norm_skip", Linear()),
+]
+
+
+def measured(
+    kind: str, n: int, d: int, name: str, planted: Planted, seed: int, ensemble: Ensemble | None = None, **patterns: int
+) -> Measurement:
+    architecture = ARCHITECTURES[name]
+    setting = Setting(n, d, ensemble or Gaussian(), planted, patterns=Patterns(kind=kind, **patterns))  # type: ignore[arg-type]
+    return EXACT(draw(setting, np.random.default_rng([n, d, seed]), architecture), architecture)
+
+
+@pytest.mark.parametrize(("name", "planted"), MODELS)
+def test_verdicts_are_those_over_every_pattern(name: str, planted: Planted) -> None:
+    seen = set()
+    for seed in range(12):
+        rng = np.random.default_rng([3, seed])
+        d = int(rng.integers(2, 4))
+        n = int(rng.integers(d, 4 * d + 1))
+        found = measured("all", n, d, name, planted, seed)
+        every = measured("exhaustive", n, d, name, planted, seed)
+        assert (found.verdict, found.recovered) == (every.verdict, every.recovered), (n, d, seed, found.reason)
+        assert found.patterns_proved == every.patterns_proved == (None if found.verdict == "undecided" else "all")
+        seen.add(found.verdict)
+    assert "recovered" in seen
+    assert len(seen) > 1
+
+
+@dataclass(frozen=True)
+class Spoiled:
+    """Gaussian rows of which some are zero or repeat others."""
+
+    how: str
+
+    def draw(self, rng: Rng, n: int, d: int) -> Array:
+        X: Array = rng.standard_normal((n, d))
+        if self.how == "zero":
+            X[::3] = 0.0
+        elif self.how == "repeated":
+            X[1::2] = X[: n // 2]
+        elif self.how == "opposite":
+            X[1::2] = -X[: n // 2]
+        return X
+
+
+@pytest.mark.parametrize("how", ["zero", "repeated", "opposite"])
+def test_spoiled_rows_change_no_verdict(how: str) -> None:
+    for seed, (name, planted) in enumerate(2 * MODELS[:4]):
+        found = measured("all", 12, 2, name, planted, seed, Spoiled(how))
+        every = measured("exhaustive", 12, 2, name, planted, seed, Spoiled(how))
+        assert found.verdict in (every.verdict, "undecided")
+        if found.verdict == "undecided":
+            assert found.reason
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 3), (3, 6), (7, 8)])
+def test_too_few_rows_recover_nothing(n: int, d: int) -> None:
+    for seed in range(3):
+        found = measured("all", n, d, "relu_skip", Linear(), seed)
+        assert found.recovered is not True
+        assert found.verdict != "undecided" or found.reason
+
+
+def test_a_limit_of_one_cone_leaves_a_recovery_open_with_both_bounds() -> None:
+    free, cut = (measured("all", 24, 6, "relu_skip", Linear(), 0, nodes=nodes) for nodes in (2_000_000, 1))
+    assert free.recovered
+    assert cut.verdict == "undecided"
+    assert cut.recovered is None
+    assert cut.patterns_proved is None
+    assert "lies between" in cut.reason
+    lower, upper = (float(word) for word in cut.reason.split("between ")[1].split(" and "))
+    assert lower < 1 < upper
+
+
+def test_what_a_verdict_is_about() -> None:
+    """A sample proves that weights are not optimal over all patterns, and never that they are."""
+    for kind in ("sampled", "searched"):
+        for n, verdict in ((9, "not_optimal"), (30, "recovered")):
+            found = measured(kind, n, 8, "relu_skip", Linear(), 1)
+            assert found.verdict == verdict
+            assert found.patterns_proved == (kind if found.recovered else "all")
+
+
+def test_where_no_proof_is_known_nothing_runs() -> None:
+    relu, normalised = ARCHITECTURES["relu"], ARCHITECTURES["relu_norm"]
+    setting = Setting(10, 2, planted=Relu(), patterns=Patterns(kind="all"))
+    refused: list[tuple[MinNorm | Regularized | Isometry, Architecture]] = [
+        (EXACT, normalised),
+        (MinNorm(program="exact", solver="CLARABEL"), relu),
+    ]
+    for method, architecture in refused:
+        with pytest.raises(ParameterError, match=r"patterns\.kind all"):
+            method.check(setting, architecture)
