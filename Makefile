@@ -29,7 +29,7 @@ test-deep: $(VENV)/installed
 test-all: test test-deep
 
 docs: $(VENV)/installed
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 vega: $(VENV)/installed

@@ -1,4 +1,4 @@
-"""The pages of docs/reference that the program's own tables make: `python docs/generate.py` writes them."""
+"""The pages of docs/reference that the program's own tables make: `python -m docs.generate` writes them."""
 
 import inspect
 import json
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from docs.measured import filled
 from recovery.config import load_shipped
 from recovery.config.claims import CLAIMS
 from recovery.config.schema import json_schema
@@ -25,7 +26,9 @@ WORDS = {
     "null": "null",
     "object": "mapping",
 }
-HERE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
+HERE = DOCS / "reference"
+MADE_OF_GRIDS = "<!-- made by docs/generate.py of findings.template and the grids in results/papers -->\n"
 MADE = "<!-- made by docs/generate.py from the program's tables; a test keeps it true -->\n"
 
 
@@ -128,6 +131,14 @@ def figures() -> str:
 DEFINITIONS = json_schema()["$defs"]
 PAGES = {"fields.md": fields, "columns.md": columns, "figures.md": figures}
 
+
+def findings() -> str:
+    """docs/findings.md: its template with every number in its place."""
+    head, _, rest = (DOCS / "findings.template").read_text().partition("\n")
+    return f"{head}\n\n{MADE_OF_GRIDS}{filled(rest)}"
+
+
 if __name__ == "__main__":
     for page, make in PAGES.items():
         (HERE / page).write_text(make())
+    (DOCS / "findings.md").write_text(findings())

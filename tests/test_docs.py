@@ -128,7 +128,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_generated_pages_are_those_of_the_program(page: str) -> None:
-    assert (DOCS / "reference" / page).read_text() == PAGES[page](), "run `python docs/generate.py`"
+    assert (DOCS / "reference" / page).read_text() == PAGES[page](), "run `python -m docs.generate`"
 
 
 @pytest.mark.deep

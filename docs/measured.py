@@ -1,0 +1,110 @@
+"""Numbers in prose: a template's `{{...}}` filled in from stored grids, and what in it was typed.
+
+- `{{share GRID COLUMN | QUERY}}`: how many trials succeed, of those that are decided; COLUMN may be an event such as
+  `group_error<=1e-5`, QUERY is one of pandas over the grid's rows.
+- `{{mean GRID COLUMN | QUERY}}`, `median`, `largest`, `smallest`; `square mean` is the square of it.
+- `{{claim GRID K}}`: the verdict on the config's claim number K, and what was measured.
+- `{{half GRID K}}`: where the threshold of claim K was found, with its interval, for each panel.
+- `{{paper TEXT}}`: a quotation. `{{test FILE TEXT}}`: what a test shows; the file must have the text.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recovery.methods.columns import parse_event
+from recovery.report.claims import Analysis
+from recovery.report.claims.result import ClaimResult
+from recovery.report.diagram import Diagram
+from recovery.store import read
+
+ROOT = Path(__file__).parents[1]
+GRIDS = ROOT / "results" / "papers"
+PLACE = re.compile(r"\{\{(.+?)\}\}", flags=re.DOTALL)
+FOUND = re.compile(
+    r"(?:(?P<label>[a-z]+(?: = [\d.]+)?): )?[^:]*?n/d = (?P<at>[\d.]+), 95 % interval (?P<low>[\d.]+) to (?P<high>[\d.]+)"
+)
+STATISTICS = {"mean": np.mean, "median": np.median, "largest": np.max, "smallest": np.min}
+QUOTED = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", flags=re.DOTALL)
+"""Code, which runs or names something, and the targets of links."""
+NAMED = re.compile(
+    r"(?:Figures?|Theorems?|Propositions?|Lemmas?|[Tt]ables?|sections?|Appendix|appendix|Algorithm|Corollary|order|Order)"
+    r"[\s~]+[A-Z]?[\w.]*(?:(?:, | and | to )\d+)*|\(\d+\)|\bP\d\b|\*\*\(|\bD\.1\b|\(\d+\)'s|E\.1\.2"
+)
+"""Numbers that are names: of figures, statements and equations."""
+WHOLE = re.compile(r"\$[^$]*\$")
+
+
+def filled(template: str) -> str:
+    """The template's text with every number in its place. Raises `ValueError` for a place that cannot be filled."""
+    return PLACE.sub(lambda match: _value(" ".join(match[1].split())), template)
+
+
+def typed(template: str) -> list[str]:
+    """The numbers of a template that no grid, test or quotation stands behind.
+
+    Whole numbers in formulas are sizes, exponents and the like; a decimal is a measurement wherever it stands.
+    """
+    text = QUOTED.sub(" ", PLACE.sub(" ", template))
+    loose = [number for formula in WHOLE.findall(text) for number in re.findall(r"\d+\.\d+", formula)]
+    return loose + re.findall(r"\d[\d.]*", NAMED.sub(" ", WHOLE.sub(" ", text)))
+
+
+def _value(asked: str) -> str:
+    verb, _, rest = asked.partition(" ")
+    if verb == "paper":
+        return rest
+    if verb == "test":
+        file, _, text = rest.partition(" ")
+        if text not in (ROOT / file).read_text():
+            raise ValueError(f"{file} does not have {text!r}")
+        return text
+    if verb in ("claim", "half"):
+        grid, number = rest.split()
+        claim = _claims(grid)[int(number) - 1]
+        return _in_short(claim) if verb == "claim" else _half_way(asked, claim)
+    if verb == "square":
+        return f"{float(_value(rest)) ** 2:.3g}"
+    what, _, query = rest.partition(" | ")
+    grid, column = what.split()
+    values = _column(grid, column, query)
+    if not len(values):
+        raise ValueError(f"no trials: {asked}")
+    if verb == "share":
+        return f"{int(values.sum())} of {len(values)}"
+    return f"{STATISTICS[verb](values):.3g}"
+
+
+def _column(grid: str, column: str, query: str) -> np.ndarray:
+    rows = _rows(grid).query(query) if query else _rows(grid)
+    name, bound = parse_event(column)
+    values = rows[name].dropna().to_numpy(dtype=float)
+    return values if bound is None else (values <= bound).astype(float)
+
+
+@cache
+def _rows(grid: str) -> pd.DataFrame:
+    return read(GRIDS / grid).frame
+
+
+@cache
+def _claims(grid: str) -> list[ClaimResult]:
+    return Analysis(Diagram.of(read(GRIDS / grid))).claims
+
+
+def _in_short(claim: ClaimResult) -> str:
+    measured = claim.measured if claim.measured.count(" (z = ") else claim.measured.split("; ")[0]
+    return f"{claim.verdict} ({measured})"
+
+
+def _half_way(asked: str, claim: ClaimResult) -> str:
+    found = [
+        f"{match['at']} ({match['low']} to {match['high']}){f' at {label}' if (label := match['label']) else ''}"
+        for match in FOUND.finditer(claim.measured)
+    ]
+    if not found:
+        raise ValueError(f"no threshold: {asked}: {claim.measured}")
+    return f"n/d = {', '.join(found)}"

@@ -1,0 +1,54 @@
+"""What docs/findings.md says is read from stored grids when it is made."""
+
+import pytest
+
+from docs.generate import DOCS, findings
+from docs.measured import filled, typed
+from recovery.errors import StoreError
+
+TEMPLATE = (DOCS / "findings.template").read_text()
+
+
+def test_no_number_in_findings_stands_without_its_grid() -> None:
+    assert typed(TEMPLATE) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("the mean is 0.73 there", ["0.73"]),
+        ("at $n = 1.25 d$ it falls", ["1.25"]),
+        ("40 of 40 draws", ["40", "40"]),
+        ("Figure 24 has 17 cells", ["17"]),
+        ("at $n = 2d$ in Figures 14 and 15, by (146) and P1's Theorem 9, `--set d=40`", []),
+        ("{{mean p1-fig24 absolute_distance | n == 30}} and {{paper 7.613}}", []),
+    ],
+)
+def test_typed_numbers_are_seen(text: str, numbers: list[str]) -> None:
+    assert typed(text) == numbers
+
+
+def test_a_number_follows_its_grid() -> None:
+    query = "`method.program` == 'gated' and n == 110"
+    assert filled("{{share p1-theorem7 all_ones | " + query + "}}") == "40 of 40"
+    assert filled("{{share p1-theorem7 recovered | " + query + "}}") == "0 of 40"
+    assert filled("{{largest p1-theorem7 n | n < 150}}") == "120"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "{{mean p1-theorem7 gap | n == 7}}",
+        "{{share no-such-grid recovered}}",
+        "{{test tests/theory/test_strong.py 0.4321}}",
+        "{{mean p1-theorem7 no_such_column}}",
+    ],
+)
+def test_a_place_without_a_source_is_refused(place: str) -> None:
+    with pytest.raises((ValueError, KeyError, StoreError), match=r"no trials|no such|does not have|no_such"):
+        filled(place)
+
+
+@pytest.mark.deep
+def test_findings_are_those_of_the_grids() -> None:
+    assert (DOCS / "findings.md").read_text() == findings(), "run `python -m docs.generate`"
