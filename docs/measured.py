@@ -25,7 +25,8 @@ ROOT = Path(__file__).parents[1]
 GRIDS = ROOT / "results" / "papers"
 PLACE = re.compile(r"\{\{(.+?)\}\}", flags=re.DOTALL)
 FOUND = re.compile(
-    r"(?:(?P<label>[a-z]+(?: = [\d.]+)?): )?[^:]*?n/d = (?P<at>[\d.]+), 95 % interval (?P<low>[\d.]+) to (?P<high>[\d.]+)"
+    r"(?:(?P<label>[a-z]+(?: = [\d.]+)?): )?[^:]*?"
+    r"n/d = (?P<at>[\d.]+), 95 % interval (?P<low>[\d.]+) to (?P<high>[\d.]+)"
 )
 STATISTICS = {"mean": np.mean, "median": np.median, "largest": np.max, "smallest": np.min}
 QUOTED = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", flags=re.DOTALL)
