@@ -22,6 +22,7 @@ from recovery.extras.proofs.model import Balls, Model, model_of
 from recovery.extras.proofs.uniqueness import prove_unique
 from recovery.instances.draw import Instance
 from recovery.methods.convex import PlantedProgram
+from recovery.methods.generation import grown_program
 from recovery.methods.interpolant import interpolant_near
 from recovery.methods.min_norm import MinNorm
 from recovery.methods.searched import with_searched_patterns
@@ -55,6 +56,9 @@ class Verified:
     opposite: str | None = None
 
 
+OVER_ALL = "over all patterns the dual is bounded in doubles, with a margin for rounding, not yet in balls"
+
+
 def verify_rigorously(instance: Instance, architecture: Architecture, method: MinNorm, verdict: str | None) -> Verified:
     """Prove a stored verdict of a minimum-norm trial, about the labels A W* of its planted weights W*."""
     if instance.setting.noise > 0:
@@ -62,7 +66,13 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
     if verdict is None or verdict not in ATTEMPTS:
         return Verified(False, "undecided: there is no verdict")
     instance = with_searched_patterns(instance, architecture, method.program, None)
-    case = _Case(instance, PlantedProgram.of(instance, architecture, method.program, confinement=method.confinement))
+    problem = PlantedProgram.of(instance, architecture, method.program, confinement=method.confinement)
+    if instance.setting.patterns.kind == "all":
+        if verdict == "recovered":
+            return Verified(False, OVER_ALL)
+        problem, _ = grown_program(problem)
+        return _attempt(_Case(problem.instance, problem), verdict)
+    case = _Case(instance, problem)
     result = _attempt(case, verdict)
     if not result.proved:
         for other in EXCLUSIVE[verdict]:

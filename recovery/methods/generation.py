@@ -88,14 +88,8 @@ def over_all_patterns(
     """What `measure` finds with the patterns that the search added; recovered only where it proved a dual."""
     if problem.blank or not problem.sure:
         return measure(problem)
-    instance = problem.instance
-    found = Search(problem, instance.setting.patterns.nodes, instance.streams.training).run()
-    patterns = unique_patterns(problem.architecture.features(instance.X), [instance.patterns, found.patterns])
-    groups = problem.architecture.groups(instance.X, patterns)
-    grown = replace(
-        problem, instance=instance.with_patterns(patterns), program=PROGRAMS[problem.program.kind](groups, instance.y)
-    )
-    proof = None if found.lam is None else grown.ladder.proof_from(found.lam / groups.scales)
+    grown, found = grown_program(problem)
+    proof = None if found.lam is None else grown.ladder.proof_from(found.lam / grown.program.groups.scales)
     known = grown.drawn().having(pattern_count=None)
     if proof is not None:
         return grown.recovered(known.having(certificate="dual"), proof), grown.planted
@@ -104,6 +98,16 @@ def over_all_patterns(
         return known.undecided(found.reason if row.verdict == "recovered" else row.reason), weights
     # what a solution over the patterns found measures beside its verdict depends on the path that found them
     return known.having(**{name: row.get(name) for name in ("recovered", "verdict", "certificate", "reason")}), weights
+
+
+def grown_program(problem: PlantedProgram) -> tuple[PlantedProgram, Generation]:
+    """The program over the patterns there are and those that the search finds, and what it ended with."""
+    instance = problem.instance
+    found = Search(problem, instance.setting.patterns.nodes, instance.streams.training).run()
+    patterns = unique_patterns(problem.architecture.features(instance.X), [instance.patterns, found.patterns])
+    groups = problem.architecture.groups(instance.X, patterns)
+    program = PROGRAMS[problem.program.kind](groups, instance.y)
+    return replace(problem, instance=instance.with_patterns(patterns), program=program), found
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from recovery.errors import ParameterError
+from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Ensemble, Gaussian
 from recovery.instances.patterns import Patterns
@@ -116,3 +117,16 @@ def test_where_no_proof_is_known_nothing_runs() -> None:
     for method, architecture in refused:
         with pytest.raises(ParameterError, match=r"patterns\.kind all"):
             method.check(setting, architecture)
+
+
+def test_balls_prove_better_networks_and_say_that_they_prove_no_recovery_over_all_patterns() -> None:
+    architecture, proved = ARCHITECTURES["relu_skip"], []
+    for n in (9, 24):
+        instance = draw(Setting(n, 8, patterns=Patterns(kind="all")), np.random.default_rng([n, 8, 1]), architecture)
+        verdict = EXACT(instance, architecture).verdict
+        again = verify_rigorously(instance, architecture, EXACT, verdict)
+        assert again.opposite is None
+        proved.append((verdict, again.proved))
+        if verdict == "recovered":
+            assert "not yet in balls" in again.reason
+    assert proved == [("not_optimal", True), ("recovered", False)]
