@@ -30,7 +30,7 @@ from recovery.programs.exact import ExactProgram
 from recovery.programs.orthonormal import ranks_are_sure
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Solution
-from recovery.solvers.table import find_solver, solve_exact
+from recovery.solvers.table import find_solver
 from recovery.types import Array, Mask, Scalar
 
 ProgramKind = Literal["gated", "exact"]
@@ -201,13 +201,10 @@ class PlantedProgram:
             redraws=instance.planted.redraws,
         )
 
-    def solve(self, solver: str, central: bool = False) -> tuple[Solution, Certificate]:
-        """What the solver finds, and what can be proved about it; central: see `recovery.solvers.cones.solve_cones`."""
+    def solve(self, solver: str) -> tuple[Solution, Certificate]:
+        """What the solver finds, and what can be proved about it."""
         even = self.program.balanced()
-        if central and isinstance(even, ExactProgram):
-            solution = solve_exact(even, central=True)
-        else:
-            solution = find_solver(solver, self.program.kind)(even)
+        solution = find_solver(solver, self.program.kind)(even)
         if even is not self.program:
             solution = solution.unbalanced(self.program.groups.scales)
         return solution, certify(self.program, solution)

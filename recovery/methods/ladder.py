@@ -7,7 +7,7 @@ below 1.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,10 +16,11 @@ import scipy
 from recovery.methods.interpolant import descends
 from recovery.methods.method import CertificateKind, Verdict
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE, Certificate, certify, relative
+from recovery.programs.exact import ExactProgram
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.programs.uniqueness import WELL_CONDITIONED, Candidate, Examined, examine_dual, planted_candidate
-from recovery.solvers.dual_search import DualSearch, search_dual
+from recovery.solvers.dual_search import DualSearch, search_dual, search_exact_dual
 from recovery.types import Array, Index
 
 SEARCH_THRESHOLDS = (1.0 - 1e-3, 1.0 - 1e-6)
@@ -174,10 +175,16 @@ class Ladder:
                 yield min((planted.weights + t * way for t in steps), key=lambda W: float(program.norms(W).sum()))
 
     def _searches(self, program: Program, planted: Candidate) -> Iterator[DualSearch]:
+        """Searches for a dual certificate: by the gated norms, then for an exact program by its own, which ask less."""
         assert planted.lam is not None
-        ignored = self._duplicates(planted.support)
+        lam, ignored = planted.lam, self._duplicates(planted.support)
         for threshold in SEARCH_THRESHOLDS:
-            yield search_dual(program.groups, planted.support, planted.frame, planted.lam, threshold, ignored)
+            search = search_dual(program.groups, planted.support, planted.frame, planted.lam, threshold, ignored)
+            lam = search.lam
+            yield search
+        if isinstance(program, ExactProgram):
+            for threshold in SEARCH_THRESHOLDS:
+                yield search_exact_dual(program, self.rows, planted.frame, lam, threshold)
 
     def proof_from(self, lam: Array) -> Certificate | None:
         """The certificate of W* with a dual near lam that proves them the unique optimum, or None."""

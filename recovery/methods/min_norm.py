@@ -93,7 +93,7 @@ class MinNorm:
 
     def _solve_too(self, problem: PlantedProgram, row: Measurement, decision: Decision) -> tuple[Measurement, Array]:
         """Add a solution's distances to a verdict; an open one is settled by its dual, or by a better interpolant."""
-        solution, certificate = problem.solve(self.solver, central=decision.verdict == "undecided")
+        solution, certificate = problem.solve(self.solver)
         measured = problem.measure(row, solution, certificate)
         if decision.verdict == "not_optimal":
             return measured, solution.W

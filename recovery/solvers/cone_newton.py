@@ -15,28 +15,25 @@ import scipy
 
 from recovery.programs.certificate import relative
 from recovery.programs.exact import ExactProgram
-from recovery.programs.solution import Multipliers, Solution
-from recovery.solvers.centres import find_centres
-from recovery.solvers.cone_projections import Projections
-from recovery.solvers.interior import InteriorPoint
+from recovery.programs.solution import Multipliers, Outcome, Solution
+from recovery.solvers.cone_projections import UNSEEN, Projections
 from recovery.solvers.newton import descent
-from recovery.solvers.polish import INSIDE, Vicinity
 from recovery.types import Array, Index
 
 FIRST, NEXT, SMALLEST = 0.4, 0.6, 30
 """The share of the signed groups, by their projections, that take part in the first proximal-point step, and at most in
 the next ones, beside those in use (measured: with all of them 10 to 30 % slower, with 0.25 many more steps)."""
-ROWS, FEW, APPROACH, APPROACH_LIMIT, APPROACHED, LIGHT = 5, 0.2, 0.1, 30, 0.1, 1e-3
-"""Without a skip connection, beyond so many rows a variable, an interior point goes ahead, on this share of the groups,
-to this gap, in so many steps; after it s is so much smaller, and weights below this share of the mean are none. (400,
-60): 25 instead of 69 Newton steps; with a skip connection, or with fewer rows, it is slower (measured)."""
-SHUT_LIMIT, RETREAT = 600, 0.02
-"""Confined groups of few rows have thin cones: as many steps there, and s falls to this share of itself where an inner
-problem does not end (noiseless at (34, 20), beta = 1e-6: 120 of 120 are solved, 110 where s grows on)."""
-STEP_GROWTH = 2.0
-"""Growth of s a step: 3 takes more Newton steps, the more the more rows a variable there are (measured)."""
-INEXACTNESS, STRICT = 0.2, 1e-2
-"""Inner problems are solved to this fraction of the error, below STRICT also in what misfit adds to the objective."""
+STEP_GROWTH, HARD_GROWTH, HARD = 2.0, 1.41, 20
+"""Growth of s a step: 3 takes more Newton steps, the more the more rows a variable there are (measured). After an inner
+problem of more than HARD steps it is HARD_GROWTH, after one that was not solved s stays: forty rows a variable have
+next to only rays for faces, and with s for ever larger one inner problem after another fails (measured: (320, 10)
+normalised 1 996 steps and no end, so 268)."""
+RETREAT = 0.02
+"""Confined groups of few rows have thin cones: s falls to this share of itself where an inner problem does not end
+(noiseless at (34, 20), beta = 1e-6: 120 of 120 are solved, 110 where s grows on)."""
+INEXACTNESS, TIGHTER, STRICT = 0.2, 0.1, 1e-2
+"""Inner problems are solved to this fraction of the error, below STRICT also in what misfit adds to the objective; to
+TIGHTER of it from where one is that already."""
 PULL, PULL_DECAY, WEAKEST_PULL = 1e-2, 5.0, 1e-8
 """The pull of lam towards its last value: at first, what it is divided by in each step, and its least share of that."""
 RISEN, ROUGHLY, SHORTEST = 0.9, 0.02, 1e-9
@@ -47,8 +44,11 @@ ROUGH, ROUGH_STEPS, ROUGH_RANK = 0.03, 4, 10
 """Above this error, the first steps of an inner problem have Hessians with faces in the mean, which cost much less; not
 below so many variables a group, where faces differ too much: 64 normalised neurons of 4 to 12 variables take 9 922
 steps with it everywhere, 5 514 without (measured)."""
-OUTER_LIMIT, INNER_LIMIT, STEP_LIMIT = 60, 40, 200
+OUTER_LIMIT, INNER_LIMIT, STEP_LIMIT = 100, 40, 3000
 DIGITS = 1e-12
+"""What rounding leaves of a gradient, relative to the labels."""
+NEARLY = 1e-6
+"""The error at which a solve that stopped counts as nearly solved."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ class _Point:
 class ConeNewton:
     """The iterate: lam, the weights W (k, r) of every signed group, and the projections on their cones."""
 
-    def __init__(self, program: ExactProgram) -> None:
+    def __init__(self, program: ExactProgram, unseen: float = UNSEEN[0]) -> None:
         groups, members = program.groups, program.members
         self.program, self.members, self.y, self.bound = program, members, program.y, program.penalty
-        self.cones = Projections(program)
+        self.cones = Projections(program, unseen)
         self.base, self.free, self.own = self.cones.base, self.cones.free, self.cones.own
         self.sign = program.sign(members)[:, None]
         self.diagonals = np.ascontiguousarray(groups.D.T)
@@ -78,60 +78,70 @@ class ConeNewton:
         self.column = float(np.sqrt(np.mean(np.square(self.base).sum(axis=0))))
         self.W = np.zeros((len(members), groups.rank))
         self._roughly = groups.rank >= ROUGH_RANK
-        self._approaches = not groups.linear and groups.n > ROWS * groups.rank and not groups.shut.any()
         self.lam: Array = np.zeros(groups.n)
         self.steps = 0
 
-    def solve(self, gated: Solution, tolerance: float) -> Solution | None:
-        """Solve to the relative gap and residual `tolerance`; None where that takes more than the limits."""
+    def solve(self, gated: Solution, tolerance: float) -> Solution:
+        """Solve to the relative gap and residual `tolerance`; else the best iterate, with how it ended."""
         y, size, everyone = self.y, float(np.linalg.norm(self.y)), np.arange(len(self.members))
-        begun = self._begin(gated)
-        if begun is None:
-            return None
-        near, At = begun
-        s, error = size / (self.bound * self.column), 1.0
+        start = self._begin(gated)
+        if start is None:
+            return self._solution(self.W, self.lam, Outcome.NUMERICAL_TROUBLE)
+        near, At = start
         shut = bool(self.program.groups.shut.any())
-        limit = SHUT_LIMIT if shut else STEP_LIMIT
-        if self._approaches:
-            near, At, error = self._approach(near, gated)
-            s *= APPROACHED
+        s, error, best = size / (self.bound * self.column), 1.0, np.inf
         pull = PULL * s * self.column**2
         weakest, objective = WEAKEST_PULL * pull, np.inf
+        W, lam, outcome, inexactness = self.W.copy(), self.lam, Outcome.ITERATION_LIMIT, INEXACTNESS
         for _ in range(OUTER_LIMIT):
-            wanted = INEXACTNESS * max(error, tolerance)
+            wanted = inexactness * max(error, tolerance)
             if self.delta and error < STRICT:
+                # ||grad phi||^2 / 2 is what the misfit adds to a regularised objective: hold it below the gap too
                 wanted = min(wanted, float(np.sqrt(2 * wanted * objective)) / size)
-            wanted = max(wanted, DIGITS) * size
+            before, wanted = self.steps, max(wanted, DIGITS) * size
             point = self._inner(near, At, s, pull, wanted, self._roughly and error > ROUGH)
-            met = point is not None and float(np.linalg.norm(point.gradient)) <= wanted
-            if point is None or self.steps >= limit:
-                return None
+            if point is None:
+                outcome = Outcome.NUMERICAL_TROUBLE
+                break
             self.W[:] = 0.0
             self.W[near[point.active]] = point.W
             misfit = self._fit(near[point.active], point.W) - y + self.delta * self.lam
+            # all groups, not the near ones alone: what bounds the dual has to hold everywhere
             At = self._images(everyone, self.lam)
             norms = self.cones.project(everyone, At, 1.0)[1] / self.bound
             largest = float(norms.max())
-            lam = self.lam / max(1.0, largest)
+            inside = self.lam / max(1.0, largest)
             objective = self.bound * float(np.linalg.norm(self.W, axis=1).sum())
             objective += 0.5 * self.delta * float(self.lam @ self.lam)
-            gap = relative(objective - float(y @ lam) + 0.5 * self.delta * float(lam @ lam), objective)
+            gap = relative(objective - float(y @ inside) + 0.5 * self.delta * float(inside @ inside), objective)
             error = max(abs(gap), float(np.linalg.norm(misfit)) / size)
             if np.isnan(error):
-                return None
+                outcome = Outcome.NUMERICAL_TROUBLE
+                break
             if error <= tolerance:
-                self.lam = lam  # inside the bounds, so that the multipliers prove them
+                # lam inside the bounds, so that the multipliers of these projections prove it
                 self.cones.scale(1.0 / max(1.0, largest))
-                return self._solution()
+                return self._solution(self.W, inside, Outcome.SOLVED, self.cones.multipliers)
+            if error < best:
+                best, W, lam = error, self.W.copy(), inside
+            if self.steps >= STEP_LIMIT:
+                break
             error = min(1.0, error)
             norms[self.W.any(axis=1) | self.free] = np.inf
             near = _largest(norms, NEXT)
+            # what rose by `largest - 1` in this step is not left out if it may rise as much in the next
             near = near[norms[near] > 2.0 - largest]
             At = At[near]
             self.cones.keep(near)
-            s *= RETREAT if shut and not met else STEP_GROWTH
-            pull = max(pull / PULL_DECAY, weakest)
-        return None
+            inner = self.steps - before
+            if inner == 0:  # asked for so little that nothing moved: where labels hardly fit the gap stays 1 for long
+                inexactness *= TIGHTER
+            pull = max(pull / PULL_DECAY, weakest) if inner < INNER_LIMIT or shut else pull
+            if shut and float(np.linalg.norm(point.gradient)) > wanted:
+                s *= RETREAT
+            elif inner < INNER_LIMIT:
+                s *= STEP_GROWTH if inner <= HARD else HARD_GROWTH
+        return self._solution(W, lam, Outcome.NEARLY_SOLVED if best <= NEARLY else outcome)
 
     def _begin(self, gated: Solution) -> tuple[Index, Array] | None:
         """lam on the dual's boundary along the gated one; the groups of the first step and their A_g^T lam.
@@ -148,29 +158,8 @@ class ConeNewton:
         self.lam = gated.lam * scale
         self.cones.scale(scale)
         bounds[np.any(gated.W, axis=1)[self.own] | self.free] = np.inf
-        near = _largest(bounds, FEW if self._approaches else FIRST)
+        near = _largest(bounds, FIRST)
         return near, At[near] * scale
-
-    def _approach(self, near: Index, gated: Solution) -> tuple[Index, Array, float]:
-        """Weights and lam of an interior point on a few groups alone; the groups of the next step, At and the error."""
-        chosen, everyone = self.members[near], np.arange(len(self.members))
-        size = float(np.linalg.norm(gated.W, axis=1).sum())
-        point = InteriorPoint(self.program, chosen, size, find_centres(self.program, chosen))
-        for _ in range(APPROACH_LIMIT):
-            if point.error <= APPROACH or not point.advance():
-                break
-            self.steps += 1
-        W = self.cones.coordinates(near, point.v)
-        heavy = point.t > LIGHT * point.t.mean()
-        self.W[near[heavy]] = W[heavy]
-        At = self._images(everyone, point.lam)
-        norms = self.cones.project(everyone, At, 1.0)[1] / self.bound
-        scale = 1.0 / max(1.0, float(norms.max()))
-        self.lam = point.lam * scale
-        self.cones.scale(scale)
-        norms[self.W.any(axis=1) | self.free] = np.inf
-        near = _largest(norms, NEXT)
-        return near, At[near] * scale, min(1.0, point.error)
 
     def _inner(self, near: Index, At: Array, s: float, pull: float, tolerance: float, rough: bool) -> _Point | None:
         """Newton's method on phi, until ||grad phi|| <= tolerance or no step descends; None at the limit of steps.
@@ -179,12 +168,12 @@ class ConeNewton:
         """
         anchor, W, least = self.lam, self.W[near], np.inf
         point = self._evaluate(near, At, W, s, pull, anchor, self.lam)
-        for taken in range(INNER_LIMIT):
+        for count in range(INNER_LIMIT):
             error = float(np.linalg.norm(point.gradient))
             if not error > tolerance:
                 break
             least = min(least, error)
-            step = self._direction(near, point, s, pull, rough and taken < ROUGH_STEPS)
+            step = self._direction(near, point, s, pull, rough and count < ROUGH_STEPS)
             if step is None:
                 return None
             self.steps += 1
@@ -269,24 +258,15 @@ class ConeNewton:
     def _fit(self, chosen: Index, W: Array) -> Array:
         return np.einsum("kn,kn->n", self.signed[chosen], self.cones.weights(chosen, W) @ self.base.T)
 
-    def _solution(self) -> Solution:
+    def _solution(self, W: Array, lam: Array, outcome: Outcome, multipliers: Array | None = None) -> Solution:
+        """W (k, r) in base weights of every row of the program; multipliers (k, n) that bound the dual there."""
         V = np.zeros((self.program.size, self.base.shape[1]))
-        active = np.flatnonzero(self.W.any(axis=1))
-        V[self.members[active]] = self.cones.weights(active, self.W[active])
-        multipliers = Multipliers(self.members, self.cones.multipliers)
-        return Solution(V, self.lam, iterations=self.steps, solver="newton", multipliers=multipliers)
-
-    def vicinity(self) -> Vicinity:
-        """Where this iterate stands, for a polish: no slack on its tight rows."""
-        active = np.flatnonzero(self.W.any(axis=1))
-        v, chosen = self.cones.weights(active, self.W[active]), self.members[active]
-        row = float(np.sqrt(np.mean(np.square(self.base).sum(axis=1))))
-        t = self.program.norms(self._solution().W)[chosen]
-        h = self.cones.orientation[active] * (v @ self.base.T)
-        for i, g in enumerate(active):
-            h[i, self.cones.tight(int(g))] = 0.0
-        h = np.maximum(h, INSIDE * row * t[:, None])
-        return Vicinity(chosen, v, t, h, self.cones.multipliers[active], self.lam, self.y, self.bound, self.delta, row)
+        active = np.flatnonzero(W.any(axis=1))
+        V[self.members[active]] = self.cones.weights(active, W[active])
+        known = (
+            Multipliers.none(self.program.groups.n) if multipliers is None else Multipliers(self.members, multipliers)
+        )
+        return Solution(V, lam, outcome, self.steps, "newton", known)
 
 
 def _largest(norms: Array, share: float) -> Index:

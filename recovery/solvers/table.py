@@ -16,7 +16,7 @@ from recovery.text import did_you_mean
 from recovery.user import is_user_name, resolve
 
 CONIC_ENTRIES = 2_000_000
-"""Largest number of matrix entries n p r at which `auto` asks a conic solver for what Newton left open."""
+"""Largest number of matrix entries at which `auto` asks a conic solver for what Newton left open."""
 
 
 @dataclass(frozen=True)
@@ -29,27 +29,26 @@ class Solver:
         return self.takes[program.kind](program)
 
 
-def _auto_gated(program: GatedProgram) -> Solution:
-    """Newton; where its certificate falls short on a small program, Clarabel too, and the better of the two."""
-    solution = solve_newton(program)
-    groups = program.groups
-    if groups.n * groups.count * groups.rank > CONIC_ENTRIES:
-        return solution
-    first = certify(program, solution)
-    if first.proves_optimal:
+def _auto(program: Program, solution: Solution) -> Solution:
+    """Newton's solution; where its certificate falls short on a small program, Clarabel's too, and the better one."""
+    certificate = certify(program, solution)
+    if certificate.proves_optimal or program.groups.n * program.size * program.groups.rank > CONIC_ENTRIES:
         return solution
     try:
         other = solve_conic(program, "CLARABEL")
     except SolverError:
         return solution
-    return other if certify(program, other).error < first.error else solution
+    return other if certify(program, other).error < certificate.error else solution
 
 
-def solve_exact(program: ExactProgram, central: bool = False) -> Solution:
-    """As `recovery.solvers.cones.solve_cones`, whose compiled parts are loaded with the first exact program."""
-    from recovery.solvers.cones import solve_cones
+def _auto_gated(program: GatedProgram) -> Solution:
+    return _auto(program, solve_newton(program))
 
-    return solve_cones(program, central=central)
+
+def _auto_exact(program: ExactProgram) -> Solution:
+    from recovery.solvers.cones import solve_cones  # its compiled parts are loaded with the first exact program
+
+    return _auto(program, solve_cones(program))
 
 
 def _conic(name: str) -> Solver:
@@ -58,7 +57,7 @@ def _conic(name: str) -> Solver:
 
 
 SOLVERS: dict[str, Solver] = {
-    "auto": Solver({"gated": _auto_gated, "exact": solve_exact}),
+    "auto": Solver({"gated": _auto_gated, "exact": _auto_exact}),
     "newton": Solver({"gated": solve_newton}),
     **{name: _conic(name) for name in MODULES},
 }
