@@ -25,12 +25,13 @@ def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance:
 
     The solution says what ran: `gated`, whose solution lies in its cones, or `newton`.
     """
-    rough = solve_newton(program.gated, tolerance=ROUGHLY) if start is None else start
-    if start is None and rough.outcome is Outcome.SOLVED and leaves_cones(program, rough.W):
-        return _projected(program, rough, tolerance)
-    gated = rough
-    if start is None and rough.outcome is not Outcome.INFEASIBLE:
-        gated = solve_newton(program.gated, rough)
+    gated = solve_newton(program.gated, tolerance=ROUGHLY) if start is None else start
+    if start is None and gated.outcome is Outcome.SOLVED and leaves_cones(program, gated.W):
+        solution = _projected(program, gated, tolerance)
+        if solution.outcome is Outcome.SOLVED:
+            return solution
+    if start is None and gated.outcome is not Outcome.INFEASIBLE:
+        gated = solve_newton(program.gated, gated)
     if gated.outcome is Outcome.INFEASIBLE:  # what the gated program cannot fit the exact one cannot either
         return _as_exact(program, gated, np.zeros((program.size, program.groups.rank)))
     V = in_cones(program, gated.W)
