@@ -130,7 +130,7 @@ class _Case:
 
     @cached_property
     def central(self) -> Solution:
-        return self.problem.solve("auto", central=True)[0]
+        return self.problem.solve("auto")[0]
 
     def multipliers(self, lam: Array, groups: list[int], signs: list[int]) -> Array:
         """Of the cones of signed groups."""

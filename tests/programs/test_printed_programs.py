@@ -16,7 +16,7 @@ from recovery.methods.regularized import Regularized
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
-from recovery.solvers.table import find_solver, solve_exact
+from recovery.solvers.table import SOLVERS, find_solver
 from recovery.types import Array, Mask
 
 TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -123,7 +123,7 @@ def test_confined_neurons_on_odd_data(kind: str) -> None:
         y /= np.linalg.norm(y)
         groups = replace(ARCHITECTURES["relu_norm"].groups(X, D), confined=True)
         program = ExactProgram(groups, y, 0.05)
-        certificate = certify(program, solve_exact(program))
+        certificate = certify(program, SOLVERS["auto"](program))
         assert certificate.proves_optimal
         assert certificate.objective == pytest.approx(_optimum(_normalised(X, D, True), y, 0.05), rel=1e-7)
 
@@ -143,7 +143,7 @@ def test_weights_outside_the_row_space_are_no_weights_of_a_confined_program() ->
     confined = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact", 0.02).program
     wide = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact", 0.02, "none").program
     assert confined.groups.shut.any()
-    found = solve_exact(wide)
+    found = SOLVERS["auto"](wide)
     assert wide.cone_violation(found.W) <= 1e-6
     assert confined.cone_violation(found.W) > 1e-3
 
@@ -187,5 +187,5 @@ def test_over_every_closed_pattern_confinement_changes_nothing() -> None:
     groups = ARCHITECTURES["relu_norm"].groups(X, closed)
     wide, confined = (ExactProgram(replace(groups, confined=each), y, 0.05) for each in (False, True))
     assert confined.groups.shut.any()
-    values = [certify(each, solve_exact(each)).objective for each in (wide, confined)]
+    values = [certify(each, SOLVERS["auto"](each)).objective for each in (wide, confined)]
     assert values[0] == pytest.approx(values[1], rel=1e-8)
