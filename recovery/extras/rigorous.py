@@ -123,13 +123,11 @@ class _Case:
         yield from (solution.lam for solution in self._solved())
 
     def _solved(self) -> Iterator[Solution]:
-        """A solver's, as the method asks for it where it settles a verdict; of an exact program, its other one too."""
-        yield self.central
-        if self.cones is not None:
-            yield self.problem.solve("auto")[0]
+        """A solver's, as the method asks for it where it settles a verdict."""
+        yield self.solution
 
     @cached_property
-    def central(self) -> Solution:
+    def solution(self) -> Solution:
         return self.problem.solve("auto")[0]
 
     def multipliers(self, lam: Array, groups: list[int], signs: list[int]) -> Array:
