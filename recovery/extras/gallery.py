@@ -22,7 +22,7 @@ from recovery.runner.progress import duration
 from recovery.store import read
 
 PICTURES = "pictures"
-DOTS = 110
+DOTS = 220
 COLOURS = 128
 """Of a picture, which is a third as large as with all."""
 VERDICTS = {"holds": "hold", "contradicted": "contradicted", "cannot tell": "open", "not tested": "not tested"}

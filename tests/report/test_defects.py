@@ -120,7 +120,7 @@ def test_a_figure_does_not_call_undecided_what_a_method_does_not_measure() -> No
     rows["holds"] = rows["recovered"].where(rows["method"] == "isometry")
     figure = drawn(analysed(rows, "holds"))
     assert not any(word in text for text in key_of(figure) for word in ("undecided", "no trial finished"))
-    assert [text.get_text() for ax in figure.axes for text in ax.texts] == ["not measured"]
+    assert len(figure.axes) == 2  # the panel that is measured, and the bar of colours
 
 
 # 7: figures

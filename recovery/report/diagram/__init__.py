@@ -7,7 +7,7 @@ from recovery.report.diagram.curves import lines
 from recovery.report.diagram.diagram import Diagram, Panel, has
 from recovery.report.diagram.layout import Layout, coordinates, is_number, levels, taken
 from recovery.report.diagram.quantity import Quantity, as_numbers, default_quantity, finished, is_measured
-from recovery.report.diagram.scale import Scale, scale_of
+from recovery.report.diagram.scale import Scale, scale_of, scales_of
 from recovery.report.diagram.words import (
     INTERVAL,
     NONPARAMETRIC,
@@ -60,6 +60,7 @@ __all__ = [
     "log_ticks",
     "named_curves",
     "scale_of",
+    "scales_of",
     "taken",
     "theory_along",
     "undecided_words",

@@ -66,7 +66,7 @@ class Cells:
 
         Of a proportion: yes, no, undecided (finished without an answer), value = yes / (yes + no), and the bracket
         worst, best: the fraction if every undecided, failed and missing trial were a no, or a yes.
-        Of a number: count, mean, median, lowest, highest, and value = median.
+        Of a number: count, mean, median, lowest, highest, the quartiles lower and upper, and value = median.
         """
         values = np.where(self.finished, quantity.values(self.frame), np.nan)
         known = ~np.isnan(values)
@@ -89,6 +89,8 @@ class Cells:
                 "median": grouped.median(),
                 "lowest": grouped.min(),
                 "highest": grouped.max(),
+                "lower": grouped.quantile(0.25),
+                "upper": grouped.quantile(0.75),
             },
             index=range(len(self.keys)),
         )

@@ -148,6 +148,13 @@ class Diagram:
         wheres = [dict(zip(names, values, strict=True)) for values in found]
         return [Panel(PLAIN.where(where), where, table[rank == i], x, y) for i, where in enumerate(wheres)]
 
+    @cached_property
+    def drawn(self) -> list[int]:
+        """The numbers of the panels of which a picture is made: all, but for those whose method does not measure the
+        value where that of another does."""
+        measured = [i for i, panel in enumerate(self.panels) if not panel.undefined]
+        return measured or list(range(len(self.panels)))
+
     def panels_where(self, where: Mapping[str, Any]) -> list[int]:
         """The numbers of the panels in which every row has these coordinates."""
         wanted = np.ones(len(self.frame), dtype=np.bool_)

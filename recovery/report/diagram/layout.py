@@ -77,8 +77,8 @@ def _distinguishing(frame: pd.DataFrame, sweep: Sweep, names: list[str]) -> tupl
 
 
 def taken(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The values that these coordinates take together: the last changing fastest. Each in the config's order, and
-    then what only the rows have."""
+    """The values that these coordinates take together: the last changing fastest. Numbers rise; words stand in the
+    config's order, and then what only the rows have."""
     texts = [not is_number(frame[name]) for name in names]
     planned = [
         tuple(str(value) if text and value is not None else value for value, text in zip(values, texts, strict=True))
@@ -86,9 +86,18 @@ def taken(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> list[tuple
     ]
     stored = frame[list(names)].drop_duplicates().sort_values(list(names), key=_sortable)
     rows = stored.astype(object).where(stored.notna(), None).itertuples(index=False, name=None)
-    found = list(dict.fromkeys([*planned, *rows]))
-    ranks = [{value: i for i, value in enumerate(dict.fromkeys(values))} for values in zip(*found, strict=True)]
-    return sorted(found, key=lambda values: [rank[value] for rank, value in zip(ranks, values, strict=True)])
+    combined = list(dict.fromkeys([*planned, *rows]))
+    ranks = [
+        {value: i for i, value in enumerate(dict.fromkeys(values) if text else _rising(values))}
+        for values, text in zip(zip(*combined, strict=True), texts, strict=True)
+    ]
+    return sorted(combined, key=lambda values: [rank[value] for rank, value in zip(ranks, values, strict=True)])
+
+
+def _rising(values: Sequence[Any]) -> list[Any]:
+    """The distinct numbers, the least first, and what is none last."""
+    there = {value for value in values if value is not None}
+    return [*sorted(there), *([None] if None in values else [])]
 
 
 def _sortable(column: "pd.Series[Any]") -> "pd.Series[Any]":

@@ -37,15 +37,42 @@ class Scale:
         return (inside - low) / (high - low)
 
 
+NARROW = 0.4
+"""A panel whose values fill less of a common log scale is one shade of it."""
+
+
+def scales_of(diagram: Diagram) -> list[Scale]:
+    """The scale of each panel: a common one; or, on a log scale without limits from the config, each panel's own, where
+    some panel would be one shade of the common one."""
+    common = scale_of(diagram)
+    same = [common] * len(diagram.panels)
+    if not common.logarithmic or (_is_own(diagram) and diagram.sweep.report.limits):
+        return same
+    own = [
+        _scale(diagram, panel.cells["value"].to_numpy(dtype=float)) if (panel.cells["value"] > 0).any() else common
+        for panel in diagram.panels
+    ]
+    spans = [np.log(scale.limits[1] / scale.limits[0]) for scale in own]
+    return own if min(spans) < NARROW * np.log(common.limits[1] / common.limits[0]) else same
+
+
 def scale_of(diagram: Diagram) -> Scale:
     """The scale of a diagram, from the config's `report.scale` and `report.limits` where they are given."""
+    return _scale(diagram, diagram.table["value"].to_numpy(dtype=float))
+
+
+def _is_own(diagram: Diagram) -> bool:
+    """Whether the config's scale and limits are meant for the value that is shown."""
+    return str(diagram.quantity) == next(iter(diagram.sweep.report.values), str(diagram.quantity))
+
+
+def _scale(diagram: Diagram, values: Array) -> Scale:
     spec = diagram.sweep.report
     colours = spec.style.colours + ("_r" if diagram.quantity.small_is_good else "")
     if diagram.proportion:
         return Scale((0.0, 1.0), False, diagram.measured_label, colours=colours)
-    values = diagram.table["value"].to_numpy(dtype=float)
     values = values[np.isfinite(values)]
-    own = str(diagram.quantity) == next(iter(spec.values), str(diagram.quantity))
+    own = _is_own(diagram)
     positive = values[values > 0]
     wanted = spec.scale if own else None
     logarithmic = wanted == "log" if wanted else diagram.quantity.logarithmic and len(positive) > 0
@@ -60,6 +87,6 @@ def scale_of(diagram: Diagram) -> Scale:
     if high <= low:
         low, high = (low / 2, low * 2) if logarithmic else (low - 0.5, low + 0.5)
     label = diagram.measured_label + (", log scale" if logarithmic else "")
-    beyond = ((values < low).any(), (values > high).any())
+    beyond = (bool((values < low).any()), bool((values > high).any()))
     extend: Any = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]
     return Scale((low, high), logarithmic, label, extend, colours)

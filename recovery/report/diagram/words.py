@@ -65,7 +65,7 @@ POOLED = "50 % over all $d$, 95 % interval"
 NONPARAMETRIC = "nonparametric 95 % interval"
 NOT_MEASURED = "not measured"
 UNFINISHED = "no trial finished"
-INTERVAL, RANGE = "95 % interval", "lowest to highest"
+INTERVAL, RANGE = "95 % interval", "interquartile range"
 """The bars of a fraction, and of a number."""
 
 _OF_PARTS = re.compile(r"(\w+)((?: \w+=\S+)*)")

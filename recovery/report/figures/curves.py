@@ -50,7 +50,7 @@ def _words(diagram: Diagram, name: str | None) -> bool:
 
 def draw_profile(diagram: Diagram) -> Figure:
     """The figure: panels as in the map, points joined a line for each y, theory without marks."""
-    panels = diagram.panels
+    panels = [diagram.panels[i] for i in diagram.drawn]
     with panel_sheet(diagram, panels, share="y") as page:
         for i, (panel, ax) in enumerate(zip(panels, page.axes, strict=True)):
             page.add(draw_lines(ax, diagram, panel))
@@ -84,10 +84,10 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
         x = _aside(axis, exact, i, len(panel.y)) if isinstance(y, str) else exact
         look = line_style(i)
         label = None if len(panel.y) == 1 else MATH.pair(str(diagram.layout.y), y)
-        joined = axis.kind != "even" or not _words(diagram, diagram.layout.x)
+        joined = len(axis.values) > 2 and (axis.kind != "even" or not _words(diagram, diagram.layout.x))
         line = {"lw": 0.6} if joined else {"linestyle": "none"}
         ax.plot(x, cells["value"].to_numpy(dtype=float), marker="o", ms=2.2, label=label, **(look | line))
-        low, high = wilson(cells["yes"], cells["no"]) if diagram.proportion else (cells["lowest"], cells["highest"])
+        low, high = wilson(cells["yes"], cells["no"]) if diagram.proportion else (cells["lower"], cells["upper"])
         ax.vlines(x, low, high, color=look["color"], lw=0.6, alpha=0.6)
         if axis.kind != "even" and len(x) > 1:
             _theory(ax, diagram, panel, y, look["color"], exact)
@@ -102,9 +102,9 @@ def _across(diagram: Diagram, panel: Panel) -> list[Any]:
 
 
 def _positive(diagram: Diagram) -> tuple[float, float]:
-    """The least positive and the largest value of any trial."""
-    lowest = diagram.table["lowest"]
-    return float(lowest.where(lowest > 0, diagram.table["value"]).min()), float(diagram.table["highest"].max())
+    """The least positive and the largest quartile."""
+    lower = diagram.table["lower"]
+    return float(lower.where(lower > 0, diagram.table["value"]).min()), float(diagram.table["upper"].max())
 
 
 def _aside(axis: Axis, x: Array, i: int, count: int) -> Array:

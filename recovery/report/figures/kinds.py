@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram import Diagram, scale_of
+from recovery.report.diagram import Diagram, scales_of
 from recovery.report.figures.curves import draw_lines, draw_profile, is_profile
 from recovery.report.figures.map import draw_map, draw_panel, draw_trials
 from recovery.report.figures.paired import can_pair, draw_paired
@@ -80,7 +80,7 @@ KINDS: dict[str, Kind] = {
         "{value} over {x} and {y}",
         lambda s: True,
         lambda s: draw_map(s.analysis),
-        lambda ax, a, i: draw_panel(ax, a, i, scale_of(a.diagram)),
+        lambda ax, a, i: draw_panel(ax, a, i, scales_of(a.diagram)[i]),
     ),
     "ratios": Kind(
         "Fraction {value} against n/d, a colour a size d",

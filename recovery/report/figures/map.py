@@ -22,6 +22,7 @@ from recovery.report.diagram import (
     half_words,
     lines,
     scale_of,
+    scales_of,
     undecided_words,
     unfinished_words,
 )
@@ -39,14 +40,19 @@ LARGE = 10_000
 def draw_map(analysis: Analysis) -> Figure:
     """The whole diagram with its thresholds, panels on shared axes."""
     diagram = analysis.diagram
-    scale = scale_of(diagram)
-    with panel_sheet(diagram, diagram.panels) as page:
-        for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
-            mesh, handles = draw_panel(ax, analysis, i, scale)
+    scales = scales_of(diagram)
+    own = scales[0] != scale_of(diagram)
+    with panel_sheet(diagram, [diagram.panels[i] for i in diagram.drawn]) as page:
+        for place, (i, ax) in enumerate(zip(diagram.drawn, page.axes, strict=True)):
+            mesh, handles = draw_panel(ax, analysis, i, scales[i])
             page.add(handles)
-            page.name(i, MATH.where(panel.where), caption(analysis.pooled[i]) if analysis.pooled else "")
+            words = caption(analysis.pooled[i]) if analysis.pooled else ""
+            page.name(place, MATH.where(diagram.panels[i].where), words)
+            if own:
+                page.bar(mesh, scales[i].label, scales[i].extend, panel=place)
         page.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
-        page.bar(mesh, scale.label, scale.extend)
+        if not own:
+            page.bar(mesh, scales[0].label, scales[0].extend)
         page.add(mark_handles(diagram))
     return page.figure
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from recovery.report.claims import Analysis, caption
-from recovery.report.diagram import Diagram, scale_of
+from recovery.report.diagram import Diagram, scale_of, scales_of
 from recovery.report.figures.kinds import KINDS
 from recovery.report.figures.map import mark_handles
 from recovery.report.figures.sheet import sheet
@@ -30,9 +30,12 @@ def draw_quantities(shown: Sequence[tuple[Analysis, str]]) -> Figure:
             page.name(at, "", caption(analysis.pooled[i]) if analysis.pooled else "")
             across, up = names_of_axes(name, analysis.diagram)
             page.label_one(at, across if page.outer(at, "bottom") else "", up if k == 0 or not maps else "")
-            if mesh is not None and i == 0:
-                scale = scale_of(analysis.diagram)
-                page.bar(mesh, scale.label, scale.extend, column=k)
+            if mesh is not None:
+                scale = scales_of(analysis.diagram)[i]
+                if scale != scale_of(analysis.diagram):
+                    page.bar(mesh, scale.label, scale.extend, panel=at)
+                elif i == 0:
+                    page.bar(mesh, scale.label, scale.extend, column=k)
         page.add(mark_handles(first) if any(name == "map" for _, name in shown) else [])
     return page.figure
 

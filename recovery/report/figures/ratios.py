@@ -30,19 +30,20 @@ def is_ragged(diagram: Diagram) -> bool:
 
 def draw_ratios(analysis: Analysis) -> Figure:
     """Panels as in the map; Wilson intervals as bars, the pooled threshold's interval as a grey band."""
-    diagram, panels = analysis.diagram, analysis.diagram.panels
+    diagram = analysis.diagram
+    panels = [diagram.panels[i] for i in diagram.drawn]
     with panel_sheet(diagram, panels, aspect=0.8, share="y") as page:
         ratios = Axis(
             sorted({n / d for panel in panels for n, d in zip(panel.cells["n"], panel.cells["d"], strict=True)})
         )
         keys = []
-        for i, ax in enumerate(page.axes):
+        for place, (i, ax) in enumerate(zip(diagram.drawn, page.axes, strict=True)):
             keys.append(draw_fractions(ax, analysis, i))
             if ratios.kind == "log" and ax.lines:
                 ax.set_xscale("log")
                 ax.set_xlim(ratios.reach)
                 label_log(ax.xaxis, *ratios.reach)
-            page.name(i, MATH.where(panels[i].where), caption(analysis.pooled[i]))
+            page.name(place, MATH.where(diagram.panels[i].where), caption(analysis.pooled[i]))
         page.label(MATH.axis("n/d"), diagram.measured_label)
         found = {str(h.get_label()): h for handles in keys for h in handles}
         last = {MATH.marked(POOLED): 1, INTERVAL: 2}

@@ -36,6 +36,10 @@ SHARED: dict[str, tuple[Any, Any]] = {
 }
 BESIDE_AXES = 1.1
 """Inches that the labels at the left and a colour bar at the right take from all panels."""
+OWN_BAR = 0.7
+"""Inches of a colour bar beside one panel, with its labels."""
+BAR_BELOW = 3.5
+"""Lines that one below a panel takes."""
 LABELS_BESIDE = 1.7
 """Inches of labels that stand side by side under a panel; more of them are turned."""
 FEW_TICKS = 4
@@ -57,6 +61,8 @@ class Sheet:
     strips: Strips | None
     key: dict[str, Any] = field(default_factory=dict)
     titles: dict[int, tuple[str, str]] = field(default_factory=dict)
+    barred: set[int] = field(default_factory=set)
+    """Rows whose panels have colour bars of their own."""
 
     @property
     def room(self) -> float:
@@ -91,7 +97,7 @@ class Sheet:
         the lines that each panel's takes."""
         size, small = (float(matplotlib.rcParams["axes.titlesize"]), 6.5 * self.style.larger)
         beside_axes = BESIDE_AXES * self.style.larger * (1.0 if self.strips is None else 1.6)
-        room = (float(self.figure.get_figwidth()) - beside_axes) / self.across - 0.1
+        room = (float(self.figure.get_figwidth()) - beside_axes) / self.across - 0.1 - self.wider()
         named = [self.titles.get(i, ("", "")) for i in range(len(self.axes))]
         beside = all(width(title, size) + width(right, small) + 0.1 <= room for title, right in named)
         lines = [wrapped(title, size, room) if title else [] for title, _ in named]
@@ -126,8 +132,14 @@ class Sheet:
         for handle in handles:
             self.key.setdefault(str(handle.get_label()), handle)
 
-    def bar(self, mesh: Any, label: str, extend: str = "neither", column: int | None = None) -> None:
-        """A colour bar at the right of all panels, or below those of one column."""
+    def bar(
+        self, mesh: Any, label: str, extend: str = "neither", column: int | None = None, panel: int | None = None
+    ) -> None:
+        """A colour bar at the right of all panels, or below those of one column, or of one panel: at its right, or in a
+        grid of named rows below it."""
+        if panel is not None:
+            self._bar_of(panel, mesh, label, extend)
+            return
         one_row = len({row for row, _ in self.places}) == 1
         shrink = 0.9 if one_row or column is not None else 0.6
         size = float(matplotlib.rcParams["axes.labelsize"])
@@ -148,6 +160,30 @@ class Sheet:
             drawn, most = (bar.ax.yaxis, MOST_TICKS) if column is None else (bar.ax.xaxis, FEW_TICKS)
             low, high = map(float, mesh.get_clim())
             label_log(drawn, low, high, most)
+
+    def _bar_of(self, panel: int, mesh: Any, label: str, extend: str) -> None:
+        below = self.strips is not None
+        size = float(matplotlib.rcParams["axes.labelsize"])
+        room = 0.8 * self.room * (1.0 if below else self.aspect)
+        bar = self.figure.colorbar(
+            mesh,
+            ax=self.axes[panel],
+            label="\n".join(wrapped(label, size, room)),
+            location="bottom" if below else "right",
+            aspect=24,
+            pad=0.015,
+            extend=extend,
+        )
+        bar.outline.set_linewidth(0.6)
+        drawn = bar.ax.xaxis if below else bar.ax.yaxis
+        if isinstance(mesh.norm, LogNorm):
+            low, high = map(float, mesh.get_clim())
+            label_log(drawn, low, high, FEW_TICKS)
+        self.barred.add(self.places[panel][0])
+
+    def wider(self) -> float:
+        """Inches that colour bars of their own take from each panel."""
+        return OWN_BAR * self.style.larger if self.barred and self.strips is None else 0.0
 
 
 @contextmanager
@@ -181,7 +217,7 @@ def sheet(
         highest = [0] * up
         for (row, _), taken in zip(places, lines_of, strict=True):
             highest[row] = max(highest[row], taken)
-        rows += sum(highest) - 1.0
+        rows += sum(highest) - 1.0 + (BAR_BELOW * len(found.barred) if strips is not None else 0.0)
         if title and style.spec.title:
             size = float(matplotlib.rcParams["figure.titlesize"])
             lines = wrapped(plain(title), size, 0.94 * wide)

@@ -56,7 +56,7 @@ const numberFacts = (view, i) => {
 export const tableOf = (view) => {
   const { grid, choice } = view;
   const fraction = choice.pair !== undefined;
-  const ends = fraction ? ["95 % low", "95 % high"] : ["lowest", "highest"];
+  const ends = fraction ? ["95 % low", "95 % high"] : ["lower quartile", "upper quartile"];
   const counts = fraction ? ["yes", "no"] : choice.columns.count ? ["count"] : [];
   const of = (values) => (i) => values[i];
   const measured = () => [

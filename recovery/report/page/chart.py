@@ -14,7 +14,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from recovery.report.claims import Analysis
 from recovery.report.page.encodings import ALONE, THEMES, Json
 from recovery.report.page.payload import payload
-from recovery.report.page.template import CURVES, MAP, PICTURE, SCHEMA, SHARED, config, fill
+from recovery.report.page.template import CURVES, MAP, PICTURE, SCHEMA, config, fill, templates
 from recovery.types import Array
 
 LARGE = 20_000
@@ -72,7 +72,7 @@ class Picture:
         else:
             columns = self.choice["columns"]
             self.value = columns["median"]
-            self.low, self.high = (columns.get(of, self.value) for of in ("lowest", "highest"))
+            self.low, self.high = (columns.get(of, self.value) for of in ("lower", "upper"))
 
     def spec(self) -> Json:
         """The Vega-Lite specification."""
@@ -84,7 +84,6 @@ class Picture:
             "size": size,
             "x": self.across["encoding"],
             "y": self.up["encoding"] if self.map else self.scales["height"],
-            "colour": self.scales["colour"],
             "series": self.y["series"]["light"] if self.y else grid["alone"]["light"],
             "shapes": self.choice["shapes"][1],
             **strokes,
@@ -95,10 +94,11 @@ class Picture:
             "here": {"values": []},
         }
         ends = np.cumsum([0, *(panel["cells"] for panel in grid["panels"])]).tolist()
-        concat = []
+        concat: list[Json] = []
         for panel, first, last in zip(grid["panels"], ends, ends[1:], strict=False):
             title = {"text": panel["title"]} | ({"subtitle": panel["caption"]} if panel["caption"] else {})
-            parts = common | self._data(panel, range(first, last), size) | {"title": title}
+            parts = common | self._data(panel, range(first, last), size)
+            parts |= {"title": title, "colour": self._colour(len(concat))}
             filled = fill(MAP if self.map else CURVES, parts)
             own = parts["cells"]["values"]
             filled["layer"] = [one for one in filled["layer"] if (rows := one["data"]["values"]) or rows is own]
@@ -111,15 +111,19 @@ class Picture:
             "config": config(theme) | {"background": "white"},
             "columns": 2,
             "concat": concat,
-            "resolve": SHARED,
+            "resolve": templates()["own" if "panels" in self.scales else "shared"],
         }
+
+    def _colour(self, i: int) -> Json:
+        colour: Json = self.scales["panels"][i] if "panels" in self.scales else self.scales["colour"]
+        return colour
 
     def _data(self, panel: Json, cells: range, size: Json) -> Json:
         """The tables of one panel."""
         known = [k for k in cells if self.value[k] is not None]
         rows = [self._cell(k) for k in (known if self.map else sorted(known, key=lambda k: int(self.at[k])))]
         if self.map and len(self.at) > LARGE:
-            rows = [{"url": self._painted(cells)}]
+            rows = [{"url": self._painted(cells, self._colour(self.grid["panels"].index(panel)))}]
         silent = not known and any(self.grid["ok"][k] for k in cells)
         note = self.grid["notes"]["silent" if silent else "empty"]
         here = set(cells)
@@ -148,7 +152,7 @@ class Picture:
         return row | {"x": x, "x2": x2, "y": y, "y2": y2, "v": self.value[k]}
 
     def _tooltip(self) -> Json:
-        ends = ("95 % low", "95 % high") if "pair" in self.choice else ("lowest", "highest")
+        ends = ("95 % low", "95 % high") if "pair" in self.choice else ("lower quartile", "upper quartile")
         titles = {f"c{j}": key["label"] for j, key in enumerate(self.grid["keys"])}
         titles |= {
             "v" if self.map else "y": self.look["label"],
@@ -158,12 +162,12 @@ class Picture:
         }
         return {"tooltip": [{"field": name, "title": words} for name, words in titles.items()]}
 
-    def _painted(self, cells: range) -> str:
+    def _painted(self, cells: range, colour: Json) -> str:
         """The cells of a panel as a PNG picture in the pixels of its axes."""
         matrix = np.full((len(self.up["at"]), len(self.across["at"])), np.nan)
         here = slice(cells.start, cells.stop)
         matrix[np.asarray(self.row[here]), np.asarray(self.at[here])] = np.array(self.value[here], dtype=float)
-        scale = self.scales["colour"]["scale"]
+        scale = colour["scale"]
         domain, unit = np.array(scale["domain"]), np.log if scale["type"] == "log" else np.asarray
         with np.errstate(divide="ignore", invalid="ignore"):
             part = (unit(matrix) - unit(domain)[0]) / (unit(domain)[-1] - unit(domain)[0])

@@ -60,7 +60,7 @@ def coordinate(name: str, values: Any) -> Json:
         "axes": {kind: _axis(name, Axis(values, kind)) for kind in Axis(values).kinds},
         "dot": {"size": {"expr": f"clamp(pow(width / {len(words)}, 2) / 6, 12, 36)"}},
         "series": {theme: series(words, theme) for theme in THEMES},
-        "joined": {"opacity": 0 if isinstance(values[0], str) else 1},
+        "joined": {"opacity": 0 if isinstance(values[0], str) or len(words) < 3 else 1},
     }
 
 

@@ -133,7 +133,7 @@ def _marks(diagram: Diagram, order: Any, panels: list[Json], shown: list[Json]) 
 def _panel(analysis: Analysis, i: int) -> Json:
     """One panel: its title, how many cells, and in the plane of the diagram where one half is crossed."""
     diagram, panel = analysis.diagram, analysis.diagram.panels[i]
-    half, free = _half(analysis, i), _free(analysis, i)
+    half, free, drawn = _half(analysis, i), _free(analysis, i), diagram.drawn
     along = _along(diagram) == diagram.layout.x
     across, up = (Axis(values) for values in (panel.x, panel.y))
     if (across if along else up).kind == "even":
@@ -148,7 +148,7 @@ def _panel(analysis: Analysis, i: int) -> Json:
         return {"x": low, "x2": high, "y": at, "y2": at} if along else {"x": at, "x2": at, "y": low, "y2": high}
 
     return {
-        "title": lettered(i, len(diagram.panels), panel.title),
+        "title": lettered(drawn.index(i), len(drawn), panel.title) if i in drawn else panel.title,
         "name": panel.title,
         "caption": caption(analysis.pooled[i]) if analysis.pooled else "",
         "cells": len(panel.cells),

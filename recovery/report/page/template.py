@@ -157,6 +157,8 @@ CURVES: Json = {
         },
     ],
 }
+OWN = {"scale": {"fill": "independent"}}
+"""Beside `SHARED`: panels with colours of their own."""
 SHARED = {"scale": dict.fromkeys(("fill", "stroke", "strokeDash", "shape", "color", "opacity"), "shared")}
 
 
@@ -206,6 +208,7 @@ def templates() -> Json:
         "curves": CURVES,
         "picture": PICTURE,
         "shared": SHARED,
+        "own": {"scale": SHARED["scale"] | OWN["scale"]},
         "alone": ALONE,
         "themes": {name: theme | {"config": config(theme)} for name, theme in THEMES.items()},
     }

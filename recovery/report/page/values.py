@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.report.diagram import INTERVAL, RANGE, AxisKind, Diagram, Quantity, scale_of, undecided_words
+from recovery.report.diagram import INTERVAL, RANGE, AxisKind, Diagram, Quantity, scale_of, scales_of, undecided_words
 from recovery.report.page.encodings import Json, colour, height
 from recovery.report.statistics import COLUMNS, FINE, TOLERANCES, wilson
 from recovery.types import Array, Index
@@ -16,6 +16,7 @@ COSTS = ("seconds", "gap")
 """What a trial took and how sure it is; of a fine grid too."""
 ENDS = {"value": "{}", "low": "lower 95 % limit, {}", "high": "upper 95 % limit, {}"}
 NUMBERS = ("median", "mean", "lowest", "highest")
+QUARTILES = ("lower", "upper")
 MOST_MARKS = 5000
 """More cells than that with one kind of mark are not marked."""
 
@@ -84,24 +85,24 @@ def choices(diagram: Diagram, column: Gathered, every: bool) -> list[Json]:
 def _number(shown: Diagram, column: Gathered, fine: bool) -> Json:
     """A number: its median, mean and range, each with the scales that its colours can have."""
     tally, scale = shown.table, scale_of(shown)
-    names, reach, looks = NUMBERS[:1] if fine else NUMBERS, {}, []
+    names, looks, panels = NUMBERS[:1] if fine else NUMBERS, [], scales_of(shown)
     kinds: tuple[AxisKind, ...] = ("log", "linear") if scale.logarithmic else ("linear", "log")
-    for kind in kinds:
-        reach[kind] = limits(tally[["lowest", "median", "highest"]].to_numpy(dtype=float), kind == "log")
     for name in names:
         ends = scale.limits if name == "median" else limits(tally[name].to_numpy(dtype=float), scale.logarithmic)
         title = f"{name} {shown.quantity.label}"
-        scales = {
+        scales: Json = {
             kind: {
                 "colour": colour(title, ends, kind, scale.colours),
-                "height": height(title, reach[kind], kind),
+                "height": height(title, limits(tally[[*QUARTILES, name]].to_numpy(dtype=float), kind == "log"), kind),
             }
             for kind in kinds
             if kind == "linear" or ends[0] > 0
         }
+        if name == "median" and panels[0] != scale:
+            scales["log"]["panels"] = [colour(title, one.limits, "log", one.colours) for one in panels]
         looks.append({"of": name, "name": name, "label": title, "scales": scales})
     return _choice(shown, tally, column) | {
-        "columns": {name: column(tally[name]) for name in ("count", *names)},
+        "columns": {name: column(tally[name]) for name in ("count", *names, *(() if fine else QUARTILES))},
         "bars": {"calculate": json.dumps(RANGE)},
         "looks": looks,
     }

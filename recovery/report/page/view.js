@@ -82,10 +82,10 @@ export class View {
     const used = [base(x), base(y)];
     if ([...used].sort().join() === [...plane].sort().join()) {
       let start = 0;
-      return grid.panels.map((panel) => {
+      return grid.panels.map((panel, number) => {
         const cells = Array.from({ length: panel.cells }, (_, k) => start + k);
         start += panel.cells;
-        return { ...panel, cells };
+        return { ...panel, cells, number };
       });
     }
     const rest = grid.keys.filter((key) => !key.of && !used.includes(key.name));
@@ -111,7 +111,7 @@ export class View {
   }
 
   ends() {
-    return (this.choice.pair !== undefined ? ["low", "high"] : ["lowest", "highest"]).map((of) => this.read(of));
+    return (this.choice.pair !== undefined ? ["low", "high"] : ["lower", "upper"]).map((of) => this.read(of));
   }
 
   column(i) {
@@ -170,7 +170,7 @@ export class View {
       config: { ...configured(theme, width), concat: { columns } },
       ...(title ? { title: { text: title, fontSize: 15 }, background: "#ffffff" } : {}),
       concat,
-      resolve: templates.shared,
+      resolve: this.scales.panels ? templates.own : templates.shared,
     };
   }
 
@@ -188,7 +188,6 @@ export class View {
     return {
       x: this.across.encoding,
       y: this.map ? this.up.encoding : this.scales.height,
-      colour: this.scales.colour,
       series: { ...series, legend },
       shapes: this.choice.shapes[estimated],
       stroke,
@@ -219,7 +218,7 @@ export class View {
       band: this.asDrawn ? panel.band : [],
     };
     const tables = Object.entries(values).map(([name, rows]) => [name, { values: rows }]);
-    return { ...Object.fromEntries(tables), here: here(k) };
+    return { ...Object.fromEntries(tables), colour: this.colour(panel), here: here(k) };
   }
 
   cells(panel) {
@@ -235,6 +234,11 @@ export class View {
       });
     }
     return known.map((i) => ({ ...this.box(this.column(i), this.row(i)), v: read(i), i }));
+  }
+
+  /** Its own colours, where the report gives each of its panels some. */
+  colour(panel) {
+    return this.scales.panels?.[panel.number] ?? this.scales.colour;
   }
 
   /** The borders of a cell. */
@@ -268,7 +272,7 @@ export class View {
     ].map(([length, axis]) => Math.max(Math.round(length * dense), axis.at.length));
     const canvas = document.createElement("canvas");
     const drawing = canvas.getContext("2d", { willReadFrequently: true });
-    const scale = this.scales.colour.scale;
+    const { scale } = this.colour(panel);
     const shades = shadesOf(drawing, scale.range);
     const [xs, ys] = [pixels(across, wide), pixels(up, high)];
     const unit = scale.type === "log" ? Math.log : (v) => v;
