@@ -9,13 +9,15 @@ import numpy as np
 from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.claims.threshold import Measured, measured_beside_stated
-from recovery.report.claims.words import in_words, rows_in_words, standing, why
-from recovery.report.statistics import DIRECTIONS, Crossing, Estimates, Pooled
+from recovery.report.claims.words import in_words, rows_in_words
+from recovery.report.statistics import Estimates
 
 
 @dataclass(frozen=True)
 class Analysis(Estimates):
-    """The estimates of a diagram, and its config's claims."""
+    """The estimates of a diagram, and its config's claims. full: reports show the probit model's second opinion too."""
+
+    full: bool = False
 
     @cached_property
     def claims(self) -> list[ClaimResult]:
@@ -30,42 +32,32 @@ class Analysis(Estimates):
     def thresholds(self) -> list[dict[str, Any]]:
         """One plain record a panel, for tables; numbers that do not exist are NaN."""
         records = []
-        for i, found in enumerate(self.pooled):
-            model, scaling = found.model, self.collapses[i]
-            given = Crossing(np.nan, np.nan, np.nan) if found.withdrawn else found.given
-            change = found.directed.change() if found.directed.ends else (np.nan,) * 3
+        for found in self.pooled:
+            given, drift = found.given, found.drift
+            change = (drift.change, drift.low, drift.high) if drift else (np.nan,) * 3
+            record = {"panel": found.panel.title, "n/d": given.estimate, "low": given.low, "high": given.high}
+            record |= dict(zip(("change", "change_low", "change_high"), change, strict=True))
+            if found.jump is not None:
+                record |= {"before": found.jump.before, "after": found.jump.after}
+            records.append(record | {"words": in_words(found)})
+        return records
+
+    def models(self) -> list[dict[str, Any]]:
+        """The second opinion of the probit model: one plain record a panel."""
+        records = []
+        for found, model in zip(self.pooled, self.second_opinions, strict=True):
+            scaling = model.scaling
             records.append(
                 {
                     "panel": found.panel.title,
-                    "n/d": given.estimate,
-                    "low": given.low,
-                    "high": given.high,
-                    "standing": standing(found),
-                    "why": why(found),
-                    "no_curve": found.common.estimate,
-                    "no_curve_low": found.common.low,
-                    "no_curve_high": found.common.high,
-                    "model": model.estimate,
-                    "model_low": model.low,
-                    "model_high": model.high,
-                    "change": change[0],
-                    "change_low": change[1],
-                    "change_high": change[2],
-                    **{f"{name}_p": found.directed.p_value(name) for name in DIRECTIONS},
-                    **_jump(found),
-                    "unfinished_as_yes": found.bracket[0],
-                    "unfinished_as_no": found.bracket[1],
-                    "separated": model.separated,
-                    "slope": model.slope,
-                    "slope_low": found.slope[0],
-                    "slope_high": found.slope[1],
-                    "deviance": model.deviance,
-                    "df": model.df,
-                    "goodness_p": found.goodness,
+                    "n/d": model.fit.estimate,
+                    "low": model.fit.low,
+                    "high": model.fit.high,
+                    "slope": model.fit.slope,
                     "exponent": scaling.exponent if scaling else np.nan,
                     "exponent_low": scaling.low if scaling else np.nan,
                     "exponent_high": scaling.high if scaling else np.nan,
-                    "monotone_p": self.monotone[i],
+                    "rising_p": model.monotone,
                 }
             )
         return records
@@ -87,34 +79,9 @@ class Analysis(Estimates):
         ]
 
     def sizes(self) -> list[dict[str, Any]]:
-        """One plain record a panel and a size d: the n at 50 % there by the model, by rising fractions alone, and the
-        interval that is exact for every rising curve; numbers that do not exist are NaN."""
+        """One plain record a panel and a size d: the n at 50 % there; numbers that do not exist are NaN."""
         return [
-            {
-                "panel": panel.title,
-                "d": d,
-                "n": found.estimate,
-                "low": found.low,
-                "high": found.high,
-                "no_curve": free.n50.estimate,
-                "no_curve_low": free.n50.low,
-                "no_curve_high": free.n50.high,
-                "exact_low": free.exact[0],
-                "exact_high": free.exact[1],
-            }
-            for panel, line, whole in zip(self.diagram.panels, self.slices, self.pooled, strict=False)
-            for (d, found), free in zip(line, whole.sizes, strict=True)
+            {"panel": panel.title, "d": size.d, "n": size.n50.estimate, "low": size.n50.low, "high": size.n50.high}
+            for panel, found in zip(self.diagram.panels, self.pooled, strict=False)
+            for size in found.sizes
         ]
-
-
-def _jump(found: Pooled) -> dict[str, float]:
-    """Of a number: the medians before and after its jump, and n/d at a quarter and three quarters of the way."""
-    if found.jump is None:
-        return {}
-    ends = [part.given.estimate for part in found.jump.quarters] or [np.nan, np.nan]
-    return {
-        "before": found.jump.before,
-        "after": found.jump.after,
-        "quarter": ends[0],
-        "three_quarters": ends[1],
-    }

@@ -1,24 +1,22 @@
-"""Where a success probability crosses one half, if it only rises with x: no curve is fitted.
+"""Where a success probability crosses one half, if it only rises with x, or only falls: no curve is fitted.
 
 n50 lies between two cells, left of it no probability is above one half, right of it none below.
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log
+from typing import Any
 
 import numpy as np
-from scipy.special import bdtr
 
-from recovery.report.statistics.likelihood import RISE
-from recovery.types import Array, Mask
+from recovery.report.diagram import Axis, Diagram, Panel
+from recovery.report.statistics.transition import numbers
+from recovery.types import Array
 
 RISE_OF_RISING = 2.2692
 """The 95 % quantile of the likelihood ratio at a point of a rising curve, in the limit (Banerjee and Wellner 2001)."""
-FIRST = 6
-"""Fewer trials cannot reject one half at one-sided 2.5 %."""
-GROWTH = 2**0.5
-"""Ratio of the numbers of trials in successive windows."""
+SURE = 3.8363
+"""Its 99 % quantile (the same)."""
 
 
 @dataclass(frozen=True)
@@ -30,58 +28,20 @@ class Crossing:
     high: float
 
 
-def crossing(x: Array, yes: Array, no: Array) -> Crossing:
-    """Isotonic estimate of n50, and the x that a likelihood ratio under monotonicity does not reject at 5 %.
+def crossing(x: Array, yes: Array, no: Array, rise: float = RISE_OF_RISING) -> Crossing:
+    """Isotonic estimate of n50, and the x that a likelihood ratio under monotonicity does not reject.
 
     The estimate joins the last fitted fraction below one half with the first above. The set holds x if
-    2 (log L of the best rising fractions - log L of the best that rise and cross one half at x) <= `RISE_OF_RISING`.
+    2 (log L of the best rising fractions - log L of the best that rise and cross one half at x) <= `rise`.
     Its ends are cells, or infinite. Falling counts: exchange yes and no.
     """
     x, yes, no = _tied(x, yes, no)
     if not len(x):
         return Crossing(np.nan, -np.inf, np.inf)
     ratio, fitted = _ratios(yes, no)
-    kept = np.flatnonzero(ratio <= RISE_OF_RISING)
+    kept = np.flatnonzero(ratio <= rise)
     ends = np.concatenate([[-np.inf], x, [np.inf]])
     return Crossing(_crossed(x, fitted), float(ends[kept[0]]), float(ends[kept[-1] + 1]))
-
-
-def common(slices: Iterable[tuple[Array, Array, Array]]) -> Crossing:
-    """One x at which several slices (x, yes, no) cross one half, each on a rising curve of its own.
-
-    The likelihood ratios of the slices are summed; the set holds what lies within the chi-squared quantile of the least
-    sum, the estimate is the middle of where it is least. No law of this is known: that it covers is measured
-    (benchmarks/coverage.md).
-    """
-    tied = [_tied(*part) for part in slices]
-    ends = np.unique(np.concatenate([[-np.inf], *(x for x, _, _ in tied)]))
-    total = np.zeros(len(ends))
-    for x, yes, no in tied:
-        total += _ratios(yes, no)[0][np.searchsorted(x, ends, side="right")]
-    ends = np.append(ends, np.inf)
-    best = np.flatnonzero(total <= total.min() + 1e-9)
-    kept = np.flatnonzero(total <= total.min() + RISE)
-    between = ends[[best[0], best[-1] + 1]]
-    middle = float(between.mean()) if np.isfinite(between).all() else np.nan
-    return Crossing(middle, float(ends[kept[0]]), float(ends[kept[-1] + 1]))
-
-
-def exact(x: Array, yes: Array, no: Array, level: float = 0.95) -> tuple[float, float]:
-    """The same interval from exact binomial tests: it covers with at least its level for every rising probability.
-
-    x is above n50 only if no probability from x on is below one half. It is rejected if, in one of the windows of cells
-    that begin at x, failures are too many for fair coins at level (1 - level) / 2 over the number of windows: their
-    sizes are fixed numbers of trials, before any outcome is seen. The low end is the last x of those from the first on
-    that are all rejected; the high end its mirror image. Where low > high no rising probability with one crossing
-    fits at this level.
-    """
-    x, yes, no = _tied(x, yes, no)
-    if not len(x):
-        return -np.inf, np.inf
-    late = _rejected(yes + no, no, level)
-    early = _rejected((yes + no)[::-1], yes[::-1], level)
-    ends = np.concatenate([[-np.inf], x, [np.inf]])
-    return float(ends[_run(late)]), float(ends[len(x) + 1 - _run(early)])
 
 
 def _tied(x: Array, yes: Array, no: Array) -> tuple[Array, Array, Array]:
@@ -135,28 +95,42 @@ def _crossed(x: Array, fitted: Array) -> float:
     return float(np.interp(0.5, fitted[[last, first]], x[[last, first]]))
 
 
-def _windows(total: float) -> Sequence[int]:
-    """Numbers of trials from `FIRST` to the whole, each `GROWTH` times the last."""
-    steps = int(np.log(max(total, FIRST) / FIRST) / np.log(GROWTH) + 1e-9)
-    sizes: list[int] = np.unique(np.ceil(FIRST * GROWTH ** np.arange(steps + 1)).astype(int)).tolist()
-    return sizes
+@dataclass(frozen=True)
+class CrossedRow:
+    """One value of y, None without one, and where its fractions cross one half along x."""
+
+    y: Any
+    half: Crossing
 
 
-def _rejected(trials: Array, bad: Array, level: float) -> Mask:
-    """For each cell: whether, from it on, a window has too many bad outcomes for chances of at most one half."""
-    seen, counted = np.concatenate([[0], np.cumsum(trials)]), np.concatenate([[0], np.cumsum(bad)])
-    sizes = _windows(float(seen[-1]))
-    rejected = np.zeros(len(trials), dtype=np.bool_)
-    for size in sizes:
-        end = np.searchsorted(seen, seen[:-1] + size)
-        whole = end < len(seen)
-        end = np.minimum(end, len(trials))
-        total, failed = seen[end] - seen[:-1], counted[end] - counted[:-1]
-        tail = bdtr(total - failed, total.astype(int), 0.5)
-        rejected |= whole & (tail <= (1 - level) / 2 / len(sizes))
-    return rejected
+def has_rows(diagram: Diagram) -> bool:
+    """Whether the diagram is a proportion along numbers."""
+    return diagram.proportion and all(Axis(panel.x).kind != "even" for panel in diagram.panels)
 
 
-def _run(rejected: Mask) -> int:
-    """How many from the first on are all true."""
-    return len(rejected) if rejected.all() else int(np.argmin(rejected))
+def rows(panel: Panel) -> list[CrossedRow]:
+    """The crossing at each y; on a log axis, fractions are joined by lines along log x."""
+    axis, cells = Axis(panel.x), panel.cells
+    at = np.log(axis.at) if axis.kind == "log" else axis.at
+    yes, no = numbers(cells, "yes"), numbers(cells, "no")
+    falling = _trend(at[cells["ix"]], yes, no) < 0
+    won, lost = (no, yes) if falling else (yes, no)
+    found = []
+    for i, y in enumerate(panel.y):
+        here = (cells["iy"] == i).to_numpy()
+        half = crossing(at[cells["ix"][here]], won[here], lost[here])
+        found.append(CrossedRow(y, _back(half) if axis.kind == "log" else half))
+    return found
+
+
+def _trend(at: Array, yes: Array, no: Array) -> float:
+    """Positive where yes becomes more frequent along x: the covariance of x and outcome."""
+    total = yes + no
+    share = float(yes.sum() / total.sum()) if total.sum() else 0.0
+    return float(np.sum((at - at.mean()) * (yes - share * total)))
+
+
+def _back(half: Crossing) -> Crossing:
+    """From log x to x; what lies beyond the cells stays infinite."""
+    low = np.exp(half.low) if np.isfinite(half.low) else half.low
+    return Crossing(float(np.exp(half.estimate)), float(low), float(np.exp(half.high)))

@@ -3,22 +3,12 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from recovery.report.diagram import Diagram, Panel, default_quantity, is_measured
-from recovery.report.statistics.crossings import CrossedRow, has_rows, rows
+from recovery.report.diagram import Diagram, default_quantity, is_measured
+from recovery.report.statistics.curve_free import CrossedRow, Crossing, has_rows, rows
 from recovery.report.statistics.jump import jumps
-from recovery.report.statistics.likelihood import Counts
+from recovery.report.statistics.model import Threshold, fit, of_rows
 from recovery.report.statistics.pooled import Pooled, pooled
-from recovery.report.statistics.threshold import Threshold, fit, of_rows
-from recovery.report.statistics.transition import (
-    Collapse,
-    at_sizes,
-    collapse,
-    monotone,
-    poolable,
-    ratio_counts,
-    slices,
-    thinned,
-)
+from recovery.report.statistics.transition import Collapse, collapse, monotone, poolable, ratio_counts, thinned
 
 TOLERANCES = [10.0**k for k in range(-8, 2)]
 COLUMNS = ("max_deviation", "absolute_distance", "test_distance")
@@ -50,19 +40,12 @@ class Estimates:
         return [pooled(panel) for panel in self.diagram.panels] if self.diagram.proportion else jumps(self.diagram)
 
     @cached_property
-    def slices(self) -> list[list[tuple[float, Threshold]]]:
-        """For each panel, n50 at every d, or at `transition.SIZES` of them."""
-        return [slices(at_sizes(panel)) for panel in self._panels]
-
-    @cached_property
-    def collapses(self) -> list[Collapse | None]:
-        """For each panel, the exponent of finite-size scaling."""
-        return [collapse(thinned(panel)) for panel in self._panels]
-
-    @cached_property
-    def monotone(self) -> list[float]:
-        """For each panel, the p-value of success never becoming rarer with n."""
-        return [monotone(thinned(panel)) for panel in self._panels]
+    def second_opinions(self) -> list["SecondOpinion"]:
+        """For each panel, what the probit model says of the same cells."""
+        panels = [thinned(found.panel) for found in self.pooled]
+        return [
+            SecondOpinion(of_rows(fit(ratio_counts(panel.cells))), collapse(panel), monotone(panel)) for panel in panels
+        ]
 
     @cached_property
     def rows(self) -> list[list[CrossedRow]]:
@@ -70,33 +53,34 @@ class Estimates:
         other = has_rows(self.diagram) and not poolable(self.diagram)
         return [rows(panel) for panel in self.diagram.panels] if other else []
 
-    @property
-    def _panels(self) -> list[Panel]:
-        return [found.panel for found in self.pooled]
+
+@dataclass(frozen=True)
+class SecondOpinion:
+    """The ratio and slope of P(yes) = Phi(a (n - ratio d) / sqrt n), the exponent nu of finite-size scaling for which
+    curves of all d fall on one, and the p-value of success never becoming rarer with n."""
+
+    fit: Threshold
+    scaling: Collapse | None
+    monotone: float
 
 
-def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Threshold]]]]:
-    """(column, for each panel (tolerance, threshold)); no panels where no such column was measured over n and d.
-    A panel too fine to be fitted so often is thinned (`transition.thinned`)."""
+def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Crossing]]]]:
+    """(column, for each panel (tolerance, threshold)); no panels where no such column was measured over n and d."""
     asked = diagram.quantity.column
     names = [asked] if asked in COLUMNS else [name for name in COLUMNS if name in diagram.frame]
     names = [name for name in names if is_measured(diagram.frame, name, diagram.grid.columns)]
     if not names or not diagram.layout.over_n_and_d:
         return "", []
     tallies = diagram.cells.tallies(names[0], TOLERANCES)
-    found: list[list[tuple[float, Threshold]]] = []
+    found: list[list[tuple[float, Crossing]]] = []
     for panel in diagram.panels:
-        cells = thinned(panel).cells[["n", "d"]]
         series = []
-        last: tuple[bytes, Threshold] | None = None
+        last: tuple[bytes, Crossing] | None = None
         for tolerance, tally in zip(TOLERANCES, tallies, strict=True):
-            counts = ratio_counts(cells.join(tally))
-            if last is None or last[0] != _fingerprint(counts):
-                last = (_fingerprint(counts), of_rows(fit(counts)))
+            cells = panel.cells.drop(columns=tally.columns, errors="ignore").join(tally)
+            counts = cells[["yes", "no"]].to_numpy().tobytes()
+            if last is None or last[0] != counts:
+                last = (counts, pooled(replace(panel, cells=cells)).given)
             series.append((tolerance, last[1]))
         found.append(series)
     return names[0], found
-
-
-def _fingerprint(counts: Counts) -> bytes:
-    return counts.yes.tobytes() + counts.no.tobytes()

@@ -1,117 +1,80 @@
-"""One panel's threshold n/d: the model's estimate, widened and tested, beside what needs no curve."""
+"""One threshold n/d of a panel without a curve: where rising fractions cross one half at each d, pooled over d.
 
-from dataclasses import dataclass, replace
+At each d the fractions are replaced by the likeliest that only rise (pool adjacent violators); n50 is where the line
+through them crosses one half, and the threshold is sum n50 / sum d: each d weighs as d, about the inverse variance of
+n50/d where the transition is sqrt n wide.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
+from scipy.stats import t as student
 
 from recovery.report.diagram import Panel
-from recovery.report.statistics.curve_free import Crossing, common, crossing, exact
-from recovery.report.statistics.directed import UNTESTED, Directed, directed
-from recovery.report.statistics.threshold import Threshold, fit, goodness, of_rows, slope_interval
-from recovery.report.statistics.transition import FINE, by_size, numbers, over_both, ratio_counts, unfinished
-from recovery.types import Array
+from recovery.report.statistics.curve_free import SURE, Crossing, crossing
+from recovery.report.statistics.transition import by_size, numbers
+from recovery.types import Array, Mask
 
-POOR_FIT = 1e-3
-"""Below this p-value of the deviance no such curve fits."""
-FLAT = 0.1
-"""A ratio is one number over all d only if the grid shows that it changes by less than a factor of e^0.1, 10 %."""
+DRAWS = 200
+"""Bootstrap samples: they tell a standard error to 5 %."""
+WIDER = 1.1
+"""The bootstrap's standard error is stretched by so much. Samples from rising fits are a little steeper than the truth;
+with this, intervals cover 95 % of Wendel's law at 5 replicates (benchmarks/truths.md)."""
+FEWEST = 3.0
+"""Degrees of freedom from which the scatter of n50/d over the sizes is taken for what it is, an estimate of the error
+that needs no independence of trials within a size: about five sizes."""
+OUTSIDE = 0.025
+"""A size takes part if no larger share of its samples stays on one side of one half: else its cells cut off the law of
+its n50, and its mean is biased."""
+CLEAR = 1.96
+"""Standard deviations that the trend of outcomes with n has to show; else where one half lies is chance."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The straight line of n/d in log d: (d, n/d) at the least and the largest d, and the relative change between them
+    with its 95 % interval."""
+
+    ends: tuple[tuple[float, float], tuple[float, float]]
+    change: float
+    low: float
+    high: float
+
+    @property
+    def shown(self) -> bool:
+        """Whether the interval leaves no change out."""
+        return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True)
 class Size:
-    """n50 at one d without a curve; `exact`: an interval that covers for every rising curve, at all d at once and
-    whatever the unfinished trials would have been."""
+    """n50 at one d, with its 95 % interval."""
 
     d: float
     n50: Crossing
-    exact: tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Pooled:
     """One panel's threshold as a ratio n/d.
 
-    `model`: the fit of P(yes) = Phi(a (n - ratio d) / sqrt n); Wendel's law has 2 and 1. `ratio`: the same where the
-    curve may be skew, of other tails and of another exponent. `directed`: what speaks against the model; nothing where
-    its likelihood has no maximum. `slope`: the interval of a. `goodness`: p-value of the fit. `bracket`: the estimate
-    if every failed, undecided and missing trial counted as a yes, and as a no. `common`: one ratio without any curve,
-    `reach`: its interval with the bracket's. `sizes`: n50 at each d without a curve.
+    `given`: the ratio with its 95 % interval; without an estimate, what the cells say of it. `sure`: its 99 % interval.
+    `moved`: by how much failed and undecided trials could lower it and raise it, had they all ended one way.
+    `falling`: yes becomes rarer with n. `drift`: how it changes with d; None with fewer than three sizes.
     `jump`: of a number rather than a frequency, what it jumps between; yes is then a trial beyond half way.
     """
 
     panel: Panel
-    ratio: Threshold
-    model: Threshold
-    directed: Directed
-    slope: tuple[float, float]
-    goodness: float
-    bracket: tuple[float, float]
-    common: Crossing
-    reach: tuple[float, float]
+    given: Crossing
+    sure: tuple[float, float]
+    moved: tuple[float, float]
+    falling: bool
     sizes: tuple[Size, ...]
+    drift: Drift | None
     jump: "Jump | None" = None
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What the model fails in, worst first: `drift`, `exponent`, `skew`, `tails`, `scatter`; none if it stands.
-
-        No curve is expected of a jump: where the model's shape fails, sizes that lie `apart` speak against one ratio,
-        and the model's drift does not count.
-        """
-        found = (*self.directed.rejected, *(("scatter",) if self.goodness < POOR_FIT else ()))
-        shapes = tuple(name for name in found if name != "drift")
-        if self.jump is None or not shapes:
-            return found
-        return (("apart",) if self.apart else ()) + shapes
-
-    @property
-    def withdrawn(self) -> bool:
-        """Whether no one ratio is given, and n50 is to be read at each d: it drifts, or no such curve fits."""
-        if self.jump is not None:
-            return "drift" in self.reasons or "apart" in self.reasons
-        return "drift" in self.reasons or "scatter" in self.reasons
-
-    @property
-    def apart(self) -> bool:
-        """Whether no one ratio lies in the exact intervals of all sizes, as far as those are not empty."""
-        known = [(low / size.d, high / size.d) for size in self.sizes for low, high in [size.exact] if low <= high]
-        return bool(known) and max(low for low, _ in known) > min(high for _, high in known)
-
-    @property
-    def given(self) -> Crossing:
-        """The ratio that is given, with its interval: the widened model's; the common one of rising curves, where the
-        model's shape fails."""
-        return self.common if self.reasons else Crossing(self.ratio.estimate, self.ratio.low, self.ratio.high)
-
-    @property
-    def widened(self) -> tuple[float, float]:
-        """The given interval, and what unfinished trials could make of the estimate."""
-        if self.reasons:
-            return self.reach
-        return min(self.ratio.low, *self.bracket), max(self.ratio.high, *self.bracket)
-
-    @property
-    def beyond(self) -> bool:
-        """Whether the given ratio lies outside the n/d of all cells, so that the model alone says it."""
-        at = numbers(self.panel.cells, "n") / numbers(self.panel.cells, "d")
-        return not at.min() <= self.given.estimate <= at.max()
-
-    @property
-    def is_mean(self) -> bool:
-        """Whether the ratio may change with d by more than `FLAT`, so that the pooled one is a mean."""
-        if len(self.sizes) < 2:
-            return False
-        if not self.directed.ends:
-            return True
-        _, low, high = self.directed.change()
-        return bool(low < np.expm1(-FLAT) or high > np.expm1(FLAT))
-
-    def width(self, d: float) -> float:
-        """n at 90 % less n at 10 %: (q/a) sqrt((q/a)^2 + 4 ratio d), q = 1.28; 0 for separated data."""
-        spread = float(ndtri(0.9)) / abs(self.model.slope)
-        return spread * float(np.sqrt(spread**2 + 4 * self.model.estimate * d))
 
 
 @dataclass(frozen=True)
@@ -124,65 +87,203 @@ class Jump:
     quarters: tuple[Pooled, ...]
 
 
+@dataclass(frozen=True)
+class _Slices:
+    """Counts of outcomes that become more frequent with n, shape (sizes, cells), of which the first `cells` are."""
+
+    d: Array
+    n: Array
+    rising: Array
+    total: Array
+    cells: Array
+
+    def at(self, which: Mask) -> "_Slices":
+        return _Slices(*(a[which] for a in (self.d, self.n, self.rising, self.total, self.cells)))
+
+
 def pooled(panel: Panel) -> Pooled:
-    """The threshold n/d of a panel over n and d, all slices at once."""
-    cells = panel.cells
-    yes, no, open_ = numbers(cells, "yes"), numbers(cells, "no"), unfinished(cells)
-    counts = ratio_counts(cells)
-    model = of_rows(fit(counts))
-    slope = slope_interval(counts, model) if len(counts) <= FINE else (np.nan, np.nan)
-    tested = UNTESTED
-    if np.isfinite([model.estimate, model.slope]).all():
-        there = yes + no > 0
-        n, d = numbers(cells, "n")[there], numbers(cells, "d")[there]
-        tested = directed(n, d, yes[there], no[there], model.estimate, model.slope)
-    ratio = of_rows(_widened(model, tested))
-    bracket = (ratio.estimate, ratio.estimate)
-    if open_.any():
-        near = (model.estimate, model.slope)
-        as_yes = fit(over_both(cells, yes + open_, no), intervals=False, near=near)
-        as_no = fit(over_both(cells, yes, no + open_), intervals=False, near=near)
-        moved = ratio.estimate - model.estimate
-        bracket = (_above_zero(as_yes.estimate + moved), _above_zero(as_no.estimate + moved))
-    falling = model.slope < 0
-    shared = _shared(panel, 0.0, 0.0, falling)
-    either = [_shared(panel, share, 1 - share, falling) for share in (0.0, 1.0)] if open_.any() else []
-    reach = (min(one.low for one in [shared, *either]), max(one.high for one in [shared, *either]))
-    parts = by_size(panel)
-    alone = tuple(_size(d, part.cells, falling, 1 - 0.05 / len(parts)) for d, part in parts)
-    return Pooled(panel, ratio, model, tested, slope, goodness(counts, model), bracket, shared, reach, alone)
+    """The threshold n/d of a panel over n and d, all sizes at once."""
+    parts = [(d, part.cells) for d, part in by_size(panel)]
+    falling = _trend(parts) < 0
+    sizes = tuple(Size(d, crossing(*_counts(cells, falling))) for d, cells in parts)
+    if not parts or abs(_trend(parts)) < CLEAR:
+        return Pooled(panel, _unknown(parts), (-np.inf, np.inf), (0.0, 0.0), falling, sizes, None)
+    slices = _stack(parts, falling)
+    drawn = _resampled(slices)
+    at, step, cut = _crossed(slices, slices.rising)
+    low, high = (np.mean(side, axis=0) for side in drawn[2])
+    kept = (low <= OUTSIDE) & (high <= OUTSIDE) & ~cut[0] & ~cut[1]
+    if not kept.any():
+        return Pooled(panel, _unknown(parts), (-np.inf, np.inf), (0.0, 0.0), falling, sizes, None)
+    slices, at, step, samples = slices.at(kept), at[kept], step[kept], drawn[0][:, kept]
+    given, sure, drift = _estimate(slices, at, step, samples, [size for size, k in zip(sizes, kept, strict=True) if k])
+    return Pooled(panel, given, sure, _moved(parts, kept, falling, given.estimate), falling, sizes, drift)
 
 
-def _above_zero(ratio: float) -> float:
-    return 0.0 if ratio < 0 else ratio
+def _estimate(
+    slices: _Slices, at: Array, step: Array, samples: Array, alone: list[Size]
+) -> tuple[Crossing, tuple[float, float], Drift | None]:
+    """The pooled ratio with intervals of 95 % and 99 %, and its drift.
+
+    The error is the larger of the bootstrap's and of the scatter of the sizes, for trials of one size may hang together
+    (one draw of X for all n, a cell's odds that are themselves drawn) and sizes do not. To it comes what the grid hides
+    between two of its n, which no number of trials tells.
+    """
+    d = slices.d
+    weight, ratio = d / d.sum(), at / d
+    estimate = float(weight @ ratio)
+    if len(d) == 1:
+        half = alone[0].n50
+        far = crossing(slices.n[0], slices.rising[0], slices.total[0] - slices.rising[0], SURE)
+        return (
+            Crossing(estimate, min(half.low / d[0], estimate), max(half.high / d[0], estimate)),
+            (far.low / d[0], far.high / d[0]),
+            None,
+        )
+    variance = samples.var(axis=0, ddof=1) / d**2
+    freedom = 1 / float(weight @ weight) - 1  # of a variance that goes as 1/d (Satterthwaite 1946)
+    scatter = float(np.sqrt(weight**2 @ ((ratio - estimate) ** 2 / (1 - weight))))
+    if freedom < FEWEST:  # too few sizes to see how they scatter: their own intervals, whose ends are cells
+        lengths = np.array([size.n50.high - size.n50.low for size in alone]) / d
+        variance = np.maximum(variance, (lengths / (2 * ndtri(0.975))) ** 2)
+    error = WIDER * float(np.sqrt(weight**2 @ variance))
+    hidden = float(weight @ (step / d)) / 2
+    ends = []
+    for level in (0.975, 0.995):
+        far = max(ndtri(level) * error, student.ppf(level, freedom) * scatter if freedom >= FEWEST else 0.0) + hidden
+        ends.append((max(estimate - far, 0.0), estimate + far))
+    drift = _drift(d, ratio, estimate, variance) if len(d) > 2 else None
+    return Crossing(estimate, *ends[0]), ends[1], drift
 
 
-def _widened(model: Threshold, tested: Directed) -> Threshold:
-    """The model's profile interval, moved and stretched to what it is if the curve may have another shape."""
-    if not tested.z:
-        return model
-    middle, stretch = tested.ratio[0], tested.widening
-    low, high = middle - stretch * (model.estimate - model.low), middle + stretch * (model.high - model.estimate)
-    return replace(model, estimate=middle, low=low, high=high)
+def _drift(d: Array, ratio: Array, estimate: float, variance: Array) -> Drift:
+    """Least squares of n50/d on log d, each d weighing as d."""
+    weight = d / d.sum()
+    along = np.log(d) - weight @ np.log(d)
+    square = float(weight @ along**2)
+    lever = weight * along / square
+    slope = float(lever @ ratio)
+    left = ratio - estimate - slope * along
+    freedom = max(1 / float(weight @ weight) - 2, 1.0)
+    scatter = float(np.sqrt(lever**2 @ left**2 * len(d) / (len(d) - 2)))
+    far = max(float(ndtri(0.975)) * WIDER * float(np.sqrt(lever**2 @ variance)), student.ppf(0.975, freedom) * scatter)
+    ends = tuple((float(d[k]), estimate + slope * float(along[k])) for k in (0, -1))
+    span = float(along[-1] - along[0]) / max(ends[0][1], 1e-9)
+    return Drift((ends[0], ends[1]), slope * span, (slope - far) * span, (slope + far) * span)
 
 
-def _counts(cells: pd.DataFrame, as_yes: float, as_no: float, falling: bool) -> tuple[Array, Array, Array]:
-    """n, and the outcomes that become more frequent and rarer as it grows, with shares of the unfinished."""
-    open_ = unfinished(cells)
-    yes, no = numbers(cells, "yes") + as_yes * open_, numbers(cells, "no") + as_no * open_
+def _moved(parts: list[tuple[float, pd.DataFrame]], kept: Mask, falling: bool, estimate: float) -> tuple[float, float]:
+    """What the estimate loses and gains if all failed and undecided trials were of the kind that becomes more, or less,
+    frequent: far from one half they move nothing. Trials that were not run yet are left out, whatever their outcome."""
+    if not any((_open(cells) > 0).any() for _, cells in parts):
+        return 0.0, 0.0
+    ends = []
+    for share in (1.0, 0.0):
+        slices = _stack(parts, falling, share).at(kept)
+        ends.append(float(_crossed(slices, slices.rising)[0].sum() / slices.d.sum()) - estimate)
+    return min(ends[0], 0.0), max(ends[1], 0.0)
+
+
+def _open(cells: pd.DataFrame) -> Array:
+    return numbers(cells, "failed") + numbers(cells, "undecided")
+
+
+def _resampled(slices: _Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
+    """Crossings of binomial samples from the rising fractions, half a trial of either kind added to each block of equal
+    ones: few trials that end alike are no certainty. The seed is the counts', so that a report says the same again."""
+    chance = np.empty(slices.rising.shape)
+    for row, rising, total in zip(chance, slices.rising, slices.total, strict=True):
+        blocks = isotonic_regression(rising / np.maximum(total, 1e-9), weights=np.maximum(total, 1e-9)).blocks
+        won, there = np.add.reduceat(rising, blocks[:-1]), np.add.reduceat(total, blocks[:-1])
+        row[:] = np.repeat((won + 0.5) / (there + 1), np.diff(blocks))
+    rng = np.random.default_rng(np.concatenate([slices.rising, slices.total]).astype(np.uint32).ravel())
+    drawn = rng.binomial(slices.total.astype(int), chance, size=(DRAWS, *chance.shape)).astype(float)
+    return _crossed(slices, drawn)
+
+
+def _crossed(slices: _Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Mask]]:
+    """(n50, what of n may be hidden there, whether all fractions lie above one half, or below), for counts (..., cells).
+
+    The fit is below one half up to the first minimum of S_j = sum_{i <= j} (rising_i - total_i / 2), and above from the
+    last one on, so that no fit is made: only its fractions beside the crossing are, each a largest or least mean.
+    Of the step there, with a jump q of the fractions, (step q^4) is hidden: lines follow a transition that a few cells
+    show, and nothing tells where within a step a jump from 0 to 1 lies (between, probit curves err by less).
+    """
+    shape, cells = rising.shape[:-1], rising.shape[-1]
+    at = np.arange(cells + 1)
+    zero = np.zeros((*shape, 1))
+    won = np.concatenate([zero, np.cumsum(rising, axis=-1)], axis=-1)
+    seen = np.concatenate([zero, np.cumsum(np.broadcast_to(slices.total, rising.shape), axis=-1)], axis=-1)
+    walk = np.where(at <= slices.cells[:, None], won - seen / 2, np.inf)
+    lowest = walk <= walk.min(axis=-1, keepdims=True) + 1e-9
+    first = lowest.argmax(axis=-1)[..., None]
+    last = cells - lowest[..., ::-1].argmax(axis=-1)[..., None]
+    with np.errstate(all="ignore"):
+        left = (np.take_along_axis(won, first, -1) - won) / (np.take_along_axis(seen, first, -1) - seen)
+        right = (won - np.take_along_axis(won, last, -1)) / (seen - np.take_along_axis(seen, last, -1))
+    below = np.where((at < first) & np.isfinite(left), left, -np.inf).max(axis=-1)
+    above = np.where((at > last) & np.isfinite(right), right, np.inf).min(axis=-1)
+    spread = np.broadcast_to(slices.n, rising.shape)
+    before, after, start, end = (
+        np.take_along_axis(spread, np.clip(place, 0, cells - 1), -1)[..., 0]
+        for place in (first - 1, last, first, last - 1)
+    )
+    none_below, none_above = first[..., 0] == 0, last[..., 0] == slices.cells
+    cut = (none_below, none_above)
+    flat = first[..., 0] < last[..., 0]
+    step = after - before
+    with np.errstate(all="ignore"):
+        jump = np.where(flat | none_below | none_above, 0.0, above - below)
+        half = np.where(flat, (start + end) / 2, before + (0.5 - below) / (above - below) * step)
+    half = np.where(none_below, spread[..., 0], np.where(none_above, end, half))
+    return half, step * jump**4, cut
+
+
+def _stack(parts: list[tuple[float, pd.DataFrame]], falling: bool, share: float | None = None) -> _Slices:
+    """The sizes side by side, cells with trials in the order of n. share: of the open trials that count as rising."""
+    rows = []
+    for _, cells in parts:
+        n, rising, other = _counts(cells, falling)
+        open_ = np.zeros(len(n)) if share is None else _open(cells)
+        total = rising + other + open_
+        order = np.argsort(n, kind="stable")
+        order = order[total[order] > 0]
+        rows.append((n[order], (rising + (share or 0.0) * open_)[order], total[order]))
+    count = np.array([len(n) for n, _, _ in rows])
+    filled = np.zeros((3, len(rows), max(int(count.max()), 1)))
+    for i, row in enumerate(rows):
+        filled[:, i, : count[i]] = row
+    return _Slices(np.array([d for d, _ in parts]), *filled, count)
+
+
+def _counts(cells: pd.DataFrame, falling: bool) -> tuple[Array, Array, Array]:
+    """n, and the outcomes that become more frequent and rarer as it grows."""
+    yes, no = numbers(cells, "yes"), numbers(cells, "no")
     return (numbers(cells, "n"), no, yes) if falling else (numbers(cells, "n"), yes, no)
 
 
-def _shared(panel: Panel, as_yes: float, as_no: float, falling: bool) -> Crossing:
-    parts = []
-    for d, part in by_size(panel):
-        n, rising, other = _counts(part.cells, as_yes, as_no, falling)
-        parts.append((n / d, rising, other))
-    return common(parts)
+def _trend(parts: list[tuple[float, pd.DataFrame]]) -> float:
+    """Cochran's and Armitage's statistic of success along n/d, summed over the sizes, in standard deviations."""
+    score = variance = 0.0
+    for d, cells in parts:
+        x, yes, no = (numbers(cells, name) for name in ("n", "yes", "no"))
+        total = yes + no
+        if not total.sum():
+            continue
+        share, x = float(yes.sum() / total.sum()), x / d
+        x = x - total @ x / total.sum()
+        score += float(x @ yes)
+        variance += share * (1 - share) * float(total @ x**2)
+    return score / float(np.sqrt(variance)) if variance > 0 else 0.0
 
 
-def _size(d: float, cells: pd.DataFrame, falling: bool, level: float) -> Size:
-    shares = (0.0, 1.0) if unfinished(cells).any() else (0.0,)
-    ends = [exact(*_counts(cells, share, 1 - share, falling), level) for share in shares]
-    reach = (min(low for low, _ in ends), max(high for _, high in ends))
-    return Size(d, crossing(*_counts(cells, 0.0, 0.0, falling)), reach)
+def _unknown(parts: list[tuple[float, pd.DataFrame]]) -> Crossing:
+    """No estimate; where all trials ended alike, the n/d beyond which one half lies."""
+    cells = pd.concat([cells for _, cells in parts]) if parts else pd.DataFrame(columns=["n", "d", "yes", "no"])
+    some = cells[cells["yes"] + cells["no"] > 0]
+    ratio, yes, no = numbers(some, "n") / numbers(some, "d"), numbers(some, "yes"), numbers(some, "no")
+    if len(some) and not yes.any():
+        return Crossing(np.nan, float(ratio.max()), np.inf)
+    if len(some) and not no.any():
+        return Crossing(np.nan, -np.inf, float(ratio.min()))
+    return Crossing(np.nan, -np.inf, np.inf)

@@ -9,8 +9,7 @@ from scipy.optimize import brentq, isotonic_regression, minimize_scalar
 from scipy.special import xlogy
 
 from recovery.report.diagram import Diagram, Panel
-from recovery.report.statistics.likelihood import RISE, Counts
-from recovery.report.statistics.threshold import Threshold, fit, of_rows
+from recovery.report.statistics.model import RISE, Counts, fit
 from recovery.types import Array
 
 SIZES = 40
@@ -61,17 +60,6 @@ def ratio_counts(cells: pd.DataFrame) -> Counts:
     return over_both(cells, numbers(cells, "yes"), numbers(cells, "no"))
 
 
-def slices(panel: Panel) -> list[tuple[float, Threshold]]:
-    """(d, n50) at each d of a panel, by P(yes) = Phi(a (n - n50) / sqrt n): the width of Wendel's law."""
-    groups: list[tuple[Any, pd.DataFrame]] = list(panel.cells.groupby("d"))
-    found = []
-    for d, cells in groups:
-        root = np.sqrt(numbers(cells, "n"))
-        counts = Counts.of(root, 1 / root, numbers(cells, "yes"), numbers(cells, "no"))
-        found.append((float(d), of_rows(fit(counts))))
-    return found
-
-
 def over_both(cells: pd.DataFrame, yes: Array, no: Array, exponent: float = 0.5) -> Counts:
     """Counts along n^(1 - exponent) and d n^-exponent, whose ratio is n/d."""
     n, d = numbers(cells, "n"), numbers(cells, "d")
@@ -81,11 +69,6 @@ def over_both(cells: pd.DataFrame, yes: Array, no: Array, exponent: float = 0.5)
 def numbers(cells: pd.DataFrame, name: str) -> Array:
     """A column of the cells as floats."""
     return cells[name].to_numpy(dtype=float)
-
-
-def unfinished(cells: pd.DataFrame) -> Array:
-    """The trials of each cell that were asked for and have no answer."""
-    return numbers(cells, "failed") + numbers(cells, "missing") + numbers(cells, "undecided")
 
 
 @dataclass(frozen=True)
