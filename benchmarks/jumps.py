@@ -96,7 +96,7 @@ def analysed(truth: str, grid: str, replicates: int, seed: int) -> dict[str, flo
         return {"found": 0.0}
     inside = [size.n50.low <= true * size.d <= size.n50.high for size in found.sizes]
     quarters = [part.given.estimate for part in found.jump.quarters]
-    given = not found.withdrawn
+    given = bool(np.isfinite(found.given.estimate))
     return {
         "found": 1.0,
         "given": given,

@@ -13,12 +13,14 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import binomtest
 
 from recovery.report.diagram import Diagram
-from recovery.report.statistics import Counts, Threshold, fit, slices
+from recovery.report.statistics import Counts, Threshold, fit
 from recovery.sampling.placement import Slice, covariance, place
 from recovery.store import read
 from recovery.theory import CURVES
@@ -41,8 +43,10 @@ def measured(path: Path) -> Iterator[str]:
     diagram = Diagram.of(read(path))
     (panel,) = diagram.panels
     errors = []
-    for d, found in slices(panel):
-        cells = panel.cells[panel.cells["d"] == d]
+    sizes: list[tuple[Any, pd.DataFrame]] = list(panel.cells.groupby("d"))
+    for d, cells in sizes:
+        root = np.sqrt(cells["n"].to_numpy(dtype=float))
+        found = fit(Counts.of(root, 1 / root, cells["yes"], cells["no"]))
         trials = (cells["yes"] + cells["no"]).to_numpy(dtype=float)
         errors.append(relative_error(cells["n"].to_numpy(dtype=float), trials, found))
         yield (

@@ -22,6 +22,12 @@ from . import options
 )
 @click.option("--out", type=click.Path(path_type=Path), help="File to write; a folder where there are several.")
 @click.option("--style", multiple=True, metavar="KEY=VALUE", help="Over the config's report.style, as in width=slide.")
+@click.option(
+    "--statistics",
+    type=click.Choice(["plain", "full"]),
+    default="plain",
+    help="full: a probit curve's second opinion too.",
+)
 @click.option("--check-claims", is_flag=True, help="Exit with 1 if the grids contradict a claim of their configs.")
 def command(
     results: tuple[Path, ...],
@@ -29,6 +35,7 @@ def command(
     values: tuple[str, ...],
     out: Path | None,
     style: tuple[str, ...],
+    statistics: str,
     check_claims: bool,
 ) -> None:
     """Draw and tabulate the grids stored in RESULTS, one or more folders.
@@ -43,7 +50,7 @@ def command(
     """
     from recovery.report.command import report
 
-    analyses = report(results, kind, values, out, style)
+    analyses = report(results, kind, values, out, style, statistics == "full")
     for analysis in analyses:
         options.say_left_out(analysis.diagram.grid)
     if check_claims and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):

@@ -36,6 +36,7 @@ def report(
     value: str | Sequence[str] | None,
     out: Path | None,
     style: Sequence[str] = (),
+    full: bool = False,
 ) -> list[Analysis]:
     """Render the grids of some results folders, and hand back what was found in them.
 
@@ -44,7 +45,7 @@ def report(
     config's; style: `KEY=VALUE` for its `report.style`. Raises `StoreError`, `ConfigError` and `ReportError`.
     """
     kind = format_of(out, kind, REPORT)
-    analyses = [Analysis(styled(Diagram.of(read(path), value), style)) for path in results]
+    analyses = [Analysis(styled(Diagram.of(read(path), value), style), full) for path in results]
     if kind in TEXTS:
         _print_or_write(TEXTS[kind](analyses), out)
     elif kind == "html":

@@ -42,7 +42,7 @@ class Results:
         return self.analysis(value).diagram.table
 
     def thresholds(self, value: str | None = None) -> pd.DataFrame:
-        """One row a panel: n/d at 50 %, its interval, slope, exponent, goodness of fit."""
+        """One row a panel: n/d at 50 %, its interval, how it changes with d, and all of it in words."""
         return pd.DataFrame(self.analysis(value).thresholds())
 
     def claims(self) -> pd.DataFrame:

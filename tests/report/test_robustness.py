@@ -79,7 +79,7 @@ def test_all_failed_shows_no_value_anywhere() -> None:
     analysis = Analysis(Diagram.of(grid(only_failed())))
     assert analysis.diagram.table["value"].isna().all()
     assert "20 failed" in text_of(analysis.diagram)
-    assert not analysis.slices or all(np.isnan(t.estimate) for line in analysis.slices for _, t in line)
+    assert all(np.isnan(found.given.estimate) for found in analysis.pooled)
 
 
 @pytest.mark.deep
@@ -91,11 +91,12 @@ def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     page = report_page([analysis])
     assert len(page) < 3_000_000
     assert "fitted at 40 of 500 sizes d, evenly spaced" in page
-    assert len(analysis.slices[0]) == 40
-    within = [t.low <= 2 * d <= t.high for d, t in analysis.slices[0] if d <= 220]
+    sizes = analysis.pooled[0].sizes
+    assert len(sizes) == 40
+    within = [size.n50.low <= 2 * size.d <= size.n50.high for size in sizes if size.d <= 220]
     assert binomtest(sum(within), len(within), 0.95, alternative="less").pvalue > 1e-3
     assert sensitivity_fit(analysis, "")
-    assert analysis.pooled[0].ratio.low <= 2 <= analysis.pooled[0].ratio.high
+    assert analysis.pooled[0].given.low <= 2 <= analysis.pooled[0].given.high
     assert len(render(draw_map(analysis), "pdf")) < 1_000_000
 
 

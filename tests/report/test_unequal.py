@@ -38,10 +38,12 @@ def unequal() -> Grid:
 def test_thresholds_weigh_cells_by_their_trials(unequal: Grid) -> None:
     analysis = Analysis(Diagram.of(unequal))
     assert analysis.diagram.totals["missing"] == 0
-    for d, found in analysis.slices[0]:
-        assert found.low <= 2 * d <= found.high
-        assert found.high - found.low < 4 * 1.96 * np.sqrt(2 * d * np.pi / 2 / 2000)
-    assert np.isfinite(analysis.pooled[0].goodness)
+    (found,) = analysis.pooled
+    for size in found.sizes:
+        assert size.n50.low <= 2 * size.d <= size.n50.high
+    equal = Analysis(Diagram.of(grid(wendel_rows(replicates=4), replicates=4))).pooled[0]
+    assert found.given.low <= 2 <= found.given.high
+    assert found.given.high - found.given.low < equal.given.high - equal.given.low
 
 
 def test_a_cell_s_interval_is_wilson_s_of_its_own_trials(unequal: Grid) -> None:

@@ -11,7 +11,7 @@ from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, of_all
 from recovery.report.diagram import Panel
 from recovery.report.statistics import Estimates, poolable, tail
-from recovery.report.statistics.likelihood import RISE
+from recovery.report.statistics.model import RISE
 from recovery.theory import CURVES
 from recovery.types import Array
 

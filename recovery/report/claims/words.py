@@ -12,7 +12,9 @@ def in_words(found: Pooled) -> str:
     """`50 % at n/d = 1.993 (1.955 to 2.030)`, or what the data leave open; of a number, also between what it jumps."""
     if found.jump is None:
         return _threshold(found, "50 %")
-    return jump_words(found) if np.isnan(found.given.estimate) else f"{jump_words(found)}; {_threshold(found, 'half way')}"
+    return (
+        jump_words(found) if np.isnan(found.given.estimate) else f"{jump_words(found)}; {_threshold(found, 'half way')}"
+    )
 
 
 def jump_words(found: Pooled) -> str:

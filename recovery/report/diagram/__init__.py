@@ -10,7 +10,6 @@ from recovery.report.diagram.quantity import Quantity, as_numbers, default_quant
 from recovery.report.diagram.scale import Scale, scale_of, scales_of
 from recovery.report.diagram.words import (
     INTERVAL,
-    NONPARAMETRIC,
     NOT_MEASURED,
     PLAIN,
     POOLED,
@@ -29,7 +28,6 @@ from recovery.report.diagram.words import (
 __all__ = [
     "INTERVAL",
     "MOST_TICKS",
-    "NONPARAMETRIC",
     "NOT_MEASURED",
     "PLAIN",
     "POOLED",

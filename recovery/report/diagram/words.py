@@ -62,7 +62,6 @@ COLUMNS = {
 BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means", "selector")
 """Coordinates whose values say by themselves what they are."""
 POOLED = "50 % over all $d$, 95 % interval"
-NONPARAMETRIC = "nonparametric 95 % interval"
 NOT_MEASURED = "not measured"
 UNFINISHED = "no trial finished"
 INTERVAL, RANGE = "95 % interval", "interquartile range"
@@ -157,9 +156,9 @@ def lettered(i: int, count: int, title: str) -> str:
 
 
 def half_words(sizes: str | None, jump: bool) -> str:
-    """What a key calls the marks of one half: at which sizes d a curve was fitted, or None where none was."""
+    """What a key calls the marks of one half: at which sizes d, or None over other axes."""
     if sizes is None:
-        return f"50 %, with {NONPARAMETRIC}"
+        return f"50 %, with {INTERVAL}"
     return f"{'half way of the jump' if jump else '50 %'} at {sizes}, with {INTERVAL}"
 
 

@@ -13,7 +13,6 @@ from matplotlib.patheffects import Normal, Stroke
 
 from recovery.report.claims import Analysis, caption
 from recovery.report.diagram import (
-    NONPARAMETRIC,
     UNFINISHED,
     Axis,
     Diagram,
@@ -31,8 +30,6 @@ from recovery.report.figures.style import CURVES, DASHES, MATH, STROKES
 from recovery.report.statistics import sizes_in_words
 from recovery.types import Array
 
-FREE = "0.55"
-"""Grey of the intervals that no curve is fitted for."""
 LARGE = 10_000
 """From this many cells a panel on, a vector file holds the mesh as a picture."""
 
@@ -141,9 +138,10 @@ def mark_handles(diagram: Diagram) -> list[Line2D]:
 
 def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     """n50 at every d with its 95 % interval, as far as the axes reach; none where the interval is open at both ends."""
-    if not analysis.slices:
+    if not analysis.pooled:
         return _crossings(ax, analysis, i)
-    found = [(d, t) for d, t in analysis.slices[i] if np.isfinite(t.estimate) and np.isfinite([t.low, t.high]).any()]
+    there = [(size.d, size.n50) for size in analysis.pooled[i].sizes]
+    found = [(d, t) for d, t in there if np.isfinite(t.estimate) and np.isfinite([t.low, t.high]).any()]
     if not found:
         return []
     d, n50 = np.array([d for d, _ in found]), np.array([t.estimate for _, t in found])
@@ -153,21 +151,16 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     error = np.maximum(error.reshape(-1, 2).T, 0)  # an end beyond the cells is the end of the axis
     style: dict[str, Any] = {"marker": "o", "ms": 1.7, "mfc": "white", "mec": "black", "mew": 0.5, "linestyle": "none"}
     bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
-    free = [size for size in analysis.pooled[i].sizes if np.isfinite([size.n50.low, size.n50.high]).all()]
-    at, ends = [size.d for size in free], np.array([[size.n50.low, size.n50.high] for size in free]).reshape(-1, 2)
-    band: dict[str, Any] = {"color": FREE, "linewidth": 1.4, "alpha": 0.8}
-    (ax.hlines if analysis.diagram.layout.x == "n" else ax.vlines)(at, *ends.T, zorder=4.9, **band)
     if analysis.diagram.layout.x == "n":
         ax.errorbar(n50, d, xerr=error, **style, **bars)
     else:
         ax.errorbar(d, n50, yerr=error, **style, **bars)
     ax.set(xlim=view[0], ylim=view[1])
-    without = Line2D([], [], **band, label=NONPARAMETRIC)
-    return [Line2D([], [], color="black", **style, label=_half_words(analysis, i)), without]
+    return [Line2D([], [], color="black", **style, label=_half_words(analysis, i))]
 
 
 def _half_words(analysis: Analysis, i: int) -> str:
-    sizes = sizes_in_words(analysis.diagram.panels[i]) if analysis.slices else None
+    sizes = sizes_in_words(analysis.diagram.panels[i]) if analysis.pooled else None
     return half_words(sizes, bool(analysis.pooled) and analysis.pooled[i].jump is not None)
 
 

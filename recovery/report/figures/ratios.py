@@ -62,7 +62,7 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
             not_measured(ax)
         ax.set_xticks([])
         return []
-    if not found.withdrawn and np.isfinite([found.given.low, found.given.high]).all():
+    if np.isfinite([found.given.estimate, found.given.low, found.given.high]).all():
         ax.axvspan(found.given.low, found.given.high, color="0.85", zorder=0, label=MATH.marked(POOLED))
     for k, d in enumerate(sizes):
         cells = panel.cells[(panel.cells["d"] == d) & (panel.cells["yes"] + panel.cells["no"] > 0)].sort_values("n")

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from recovery.report.claims import Analysis
 from recovery.report.page.encodings import Json
@@ -29,15 +28,15 @@ def fits(analysis: Analysis, name: str) -> list[FitChart]:
 
 
 def collapse(analysis: Analysis, name: str) -> FitChart | None:
-    """Fractions against t = (n - ratio d) / sqrt n, sizes d in three groups, over the fitted probit; or nothing."""
+    """Fractions against t = (n - ratio d) / sqrt n, sizes d in three groups; or nothing."""
     bins = np.arange(-REACH, REACH + 0.01, 0.5)
-    usable = [found for found in analysis.pooled if np.isfinite(found.ratio.estimate)]
+    usable = [found for found in analysis.pooled if np.isfinite(found.given.estimate)]
     if not usable:
         return None
     yes, total = np.zeros((3, len(bins) - 1)), np.zeros((3, len(bins) - 1))
     for found in usable:
         n, d, won, lost = (found.panel.cells[name].to_numpy(dtype=float) for name in ("n", "d", "yes", "no"))
-        t = (n - found.ratio.estimate * d) / np.sqrt(n)
+        t = (n - found.given.estimate * d) / np.sqrt(n)
         third = np.searchsorted(np.quantile(np.unique(d), [1 / 3, 2 / 3]), d, side="right")
         place = np.digitize(t, bins) - 1
         inside = (place >= 0) & (place < len(bins) - 1)
@@ -55,25 +54,15 @@ def collapse(analysis: Analysis, name: str) -> FitChart | None:
         for group in range(3)
         for k in np.flatnonzero(total[group])
     ]
-    slopes = [found.ratio.slope for found in usable if np.isfinite(found.ratio.slope)]
-    along = np.linspace(-REACH, REACH, 81) if slopes else np.empty(0)
-    law = [{"t": _short(t), "fraction": _short(float(ndtr(np.median(slopes) * t)))} for t in along]
     x = {"field": "t", "type": "quantitative", "scale": {"domain": [-REACH, REACH]}}
     x["axis"] = {"title": "(n - ratio d) / √n", "values": list(range(-4, 5, 2))}
     y = {"field": "fraction", "type": "quantitative", "scale": {"domain": [-0.03, 1.03], "nice": False}}
     y["axis"] = {"title": "fraction", "values": [0, 0.5, 1], "format": "%", "grid": True}
     spec = {
         "data": {"values": rows},
-        "layer": [
-            {
-                "data": {"values": law},
-                "mark": {"type": "line", "strokeWidth": 1.5, "$": "ink"},
-                "encoding": {"x": x, "y": y},
-            },
-            *_intervals(x, y, list(THIRDS)),
-        ],
+        "layer": _intervals(x, y, list(THIRDS)),
     }
-    words = "Fractions against the scaled distance to the threshold, for three groups of sizes, over the fitted curve."
+    words = "Fractions against the scaled distance to the threshold, for three groups of sizes."
     return FitChart(f"Collapse of all sizes{name}", words, spec)
 
 

@@ -14,7 +14,8 @@ from recovery.report.page.encodings import Json
 from recovery.report.page.fits import fits
 from recovery.report.page.html import document, pictures, table
 from recovery.report.page.payload import payload
-from recovery.report.statistics import DIRECTIONS, FINE, sizes_in_words
+from recovery.report.statistics import FINE, sizes_in_words
+from recovery.report.texts.rows import model_rows
 
 MOST_FAILURES = 200
 
@@ -116,42 +117,27 @@ def _claims(analyses: list[Analysis]) -> str:
 
 
 def _thresholds(analyses: list[Analysis]) -> str:
-    rows = []
-    for analysis in analyses:
-        for found, record in zip(analysis.pooled, analysis.thresholds(), strict=True):
-            shown = [
-                _span(record["no_curve"], record["no_curve_low"], record["no_curve_high"]),
-                ", ".join(filter(None, (_named(name, record[f"{name}_p"]) for name in DIRECTIONS))),
-                _span(record["slope"], record["slope_low"], record["slope_high"]),
-                _number(found.width(float(max(found.panel.y if analysis.diagram.layout.y == "d" else found.panel.x)))),
-                _span(record["exponent"], record["exponent_low"], record["exponent_high"]),
-                _named(f"{_number(record['deviance'])} on {record['df']}, p =", record["goodness_p"]),
-                _named("p =", record["monotone_p"]),
-                ", ".join(filter(None, (_number(record[f"unfinished_as_{all_}"]) for all_ in ("yes", "no")))),
-            ]
-            words = f'<td class="long">{escape(in_words(found))}</td>'
-            rows.append([_name(analyses, analysis, found.panel.title), words, *map(escape, shown)])
+    rows = [
+        [_name(analyses, analysis, found.panel.title), f'<td class="long">{escape(in_words(found))}</td>']
+        for analysis in analyses
+        for found in analysis.pooled
+    ]
     if not rows:
         return "<p>No threshold in n/d: the value shown is no proportion over n and d.</p>"
-    head = [
-        "panel",
-        "threshold",
-        "one ratio without a curve",
-        "p of the model's directed tests",
-        "slope",
-        "10 % to 90 % in n, largest d",
-        "width grows as n to the",
-        "deviance",
-        "rising",
-        "unfinished all yes, all no",
-    ]
     note = (
-        "<p class='soft'>Probit of a (n - ratio d) / √n over all cells; 95 % profile intervals, which allow that the "
-        "curve is skew, of other tails and of another exponent. Without a curve: success only rises with n. Wendel's "
-        "law has ratio 2, slope 1 and exponent ½. Directed tests and deviance: a small p speaks against the fit. "
-        "Rising: a small p says that success becomes rarer somewhere as n grows.</p>"
+        "<p class='soft'>n/d where a fraction that only rises, or only falls, with n crosses one half: n50 at each "
+        "d, pooled with weights d. 95 % intervals by the bootstrap and by the scatter over d.</p>"
     )
-    return note + "".join(map(_left_out, analyses)) + table(head, rows) + _sizes(analyses)
+    parts = [note, *map(_left_out, analyses), table(["panel", "threshold"], rows), _sizes(analyses)]
+    return "".join([*parts, *(_second_opinion(analysis) for analysis in analyses if analysis.full)])
+
+
+def _second_opinion(analysis: Analysis) -> str:
+    """The probit model's numbers, where they are asked for."""
+    lines = model_rows(analysis)
+    rows = [[escape(text) for text in line.values()] for line in lines]
+    note = "<p class='soft'>Probit of a (n - r d) / √n over all cells. Wendel's law has r = 2, a = 1, exponent ½.</p>"
+    return f"<h3>Second opinion: a probit curve</h3>{note}{table(list(lines[0]), rows)}" if lines else ""
 
 
 def _name(analyses: list[Analysis], analysis: Analysis, panel: str) -> str:
@@ -161,17 +147,17 @@ def _name(analyses: list[Analysis], analysis: Analysis, panel: str) -> str:
 
 
 def _sizes(analyses: list[Analysis]) -> str:
-    """n50 at each d: the model's, the one without a curve, and the exact interval."""
-    rows = []
-    for analysis in analyses:
-        for record in analysis.sizes():
-            spans = [
-                _span(record["n"], record["low"], record["high"]),
-                _span(record["no_curve"], record["no_curve_low"], record["no_curve_high"]),
-                f"{_number(record['exact_low'])} to {_number(record['exact_high'])}",
-            ]
-            rows.append([_name(analyses, analysis, record["panel"]), f"{record['d']:g}", *spans])
-    head = ["panel", "d", "n50 by the model", "n50 without a curve", "exact for every rising curve, at all d at once"]
+    """n50 at each d."""
+    rows = [
+        [
+            _name(analyses, analysis, record["panel"]),
+            f"{record['d']:g}",
+            _span(record["n"], record["low"], record["high"]),
+        ]
+        for analysis in analyses
+        for record in analysis.sizes()
+    ]
+    head = ["panel", "d", "n50 (95 % interval)"]
     return f"<details><summary>n50 at each d</summary>{table(head, rows)}</details>"
 
 
@@ -181,7 +167,7 @@ def _left_out(analysis: Analysis) -> str:
     if any(sizes_in_words(panel) != "each d" for panel in panels):
         parts.append(f"thresholds size by size are fitted at {sizes_in_words(panels[0])}, evenly spaced")
     if any(len(panel.cells) > FINE for panel in panels):
-        parts.append("so are exponent, rising and sensitivity, and the slope has no interval")
+        parts.append("so is the second opinion")
     if len(analysis.diagram.table) > FINE:
         parts.append("the maps offer four values, their medians, and no choice of tolerance; CSV and JSON have all")
     if not parts:

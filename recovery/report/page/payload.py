@@ -8,7 +8,6 @@ from matplotlib.path import Path
 
 from recovery.report.claims import Analysis, caption
 from recovery.report.diagram import (
-    NONPARAMETRIC,
     NOT_MEASURED,
     PLAIN,
     POOLED,
@@ -24,7 +23,7 @@ from recovery.report.diagram import (
 )
 from recovery.report.page.encodings import THEMES, Json, coordinate, coordinates, ordinal, series, strokes
 from recovery.report.page.values import MOST_MARKS, Gathered, choices, mark
-from recovery.report.statistics import Crossing, Threshold, sizes_in_words
+from recovery.report.statistics import Crossing, sizes_in_words
 from recovery.types import Array
 
 MOST_IDS = 50_000
@@ -80,7 +79,7 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
         **_marks(diagram, order, panels, shown),
         "lines": plane,
         "strokes": {
-            "map": _strokes(plane, NONPARAMETRIC if any(panel["free"] for panel in panels) else None),
+            "map": _strokes(plane, None),
             "curves": _strokes([row for rows in theory for row in rows], None),
         },
         "alone": {theme: series([own["label"]], theme) for theme in THEMES},
@@ -133,12 +132,12 @@ def _marks(diagram: Diagram, order: Any, panels: list[Json], shown: list[Json]) 
 def _panel(analysis: Analysis, i: int) -> Json:
     """One panel: its title, how many cells, and in the plane of the diagram where one half is crossed."""
     diagram, panel = analysis.diagram, analysis.diagram.panels[i]
-    half, free, drawn = _half(analysis, i), _free(analysis, i), diagram.drawn
+    half, drawn = _half(analysis, i), diagram.drawn
     along = _along(diagram) == diagram.layout.x
     across, up = (Axis(values) for values in (panel.x, panel.y))
     if (across if along else up).kind == "even":
-        half, free = [], []
-    sizes = sizes_in_words(panel) if analysis.slices else None
+        half = []
+    sizes = sizes_in_words(panel) if analysis.pooled else None
     words = half_words(sizes, bool(analysis.pooled) and analysis.pooled[i].jump is not None)
     place = (up if along else across).at
 
@@ -157,13 +156,13 @@ def _panel(analysis: Analysis, i: int) -> Json:
             {axis: row[axis] for axis in ("x", "y")} | {"x" if along else "y": middle, "mark": words}
             for row, middle in ((span(int(k), low, high), middle) for k, middle, low, high in half)
         ],
-        "free": [span(int(k), low, high) | {"label": NONPARAMETRIC} for k, low, high in free],
+        "free": [],
     }
 
 
 def _band(analysis: Analysis, i: int) -> list[Json]:
     """The interval of the pooled threshold, along n/d."""
-    if not analysis.pooled or analysis.pooled[i].withdrawn:
+    if not analysis.pooled or np.isnan(analysis.pooled[i].given.estimate):
         return []
     given = analysis.pooled[i].given
     ends = _finite([[given.low, given.high]])
@@ -179,10 +178,10 @@ def _half(analysis: Analysis, i: int) -> list[list[float]]:
     """[place of the other coordinate's value, where one half is crossed, and its interval]: an open end is the end of
     the axis, and what is open at both ends is left out, as in figures."""
     layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
-    found: list[tuple[int, Threshold | Crossing]] = []
-    if analysis.slices:
+    found: list[tuple[int, Crossing]] = []
+    if analysis.pooled:
         sizes = list(panel.y if layout.y == "d" else panel.x)
-        found += [(sizes.index(d), n50) for d, n50 in analysis.slices[i]]
+        found += [(sizes.index(size.d), size.n50) for size in analysis.pooled[i].sizes]
     elif analysis.rows and layout.y is not None:
         found += [(k, row.half) for k, row in enumerate(analysis.rows[i])]
     along, rows = panel.x if layout.x == _along(analysis.diagram) else panel.y, []
@@ -192,15 +191,6 @@ def _half(analysis: Analysis, i: int) -> list[list[float]]:
             high = half.high if np.isfinite(half.high) else max(float(along[-1]), half.low)
             rows.append([k, half.estimate, low, high])
     return _finite(rows)
-
-
-def _free(analysis: Analysis, i: int) -> list[list[float]]:
-    """[place of d, low, high]: n50 at every d by rising fractions alone."""
-    if not analysis.pooled:
-        return []
-    panel = analysis.pooled[i].panel
-    up = list(panel.y if analysis.diagram.layout.y == "d" else panel.x)
-    return _finite([[up.index(size.d), size.n50.low, size.n50.high] for size in analysis.pooled[i].sizes])
 
 
 def _finite(rows: list[list[Any]]) -> list[list[float]]:

@@ -20,9 +20,6 @@ from recovery.types import Array, Mask
 
 DRAWS = 200
 """Bootstrap samples: they tell a standard error to 5 %."""
-WIDER = 1.1
-"""The bootstrap's standard error is stretched by so much. Samples from rising fits are a little steeper than the truth;
-with this, intervals cover 95 % of Wendel's law at 5 replicates (benchmarks/truths.md)."""
 FEWEST = 3.0
 """Degrees of freedom from which the scatter of n50/d over the sizes is taken for what it is, an estimate of the error
 that needs no independence of trials within a size: about five sizes."""
@@ -63,7 +60,7 @@ class Pooled:
 
     `given`: the ratio with its 95 % interval; without an estimate, what the cells say of it. `sure`: its 99 % interval.
     `moved`: by how much failed and undecided trials could lower it and raise it, had they all ended one way.
-    `falling`: yes becomes rarer with n. `drift`: how it changes with d; None with fewer than three sizes.
+    `falling`: yes becomes rarer with n. `drift`: how it changes with d; None with one size.
     `jump`: of a number rather than a frequency, what it jumps between; yes is then a trial beyond half way.
     """
 
@@ -146,14 +143,16 @@ def _estimate(
     if freedom < FEWEST:  # too few sizes to see how they scatter: their own intervals, whose ends are cells
         lengths = np.array([size.n50.high - size.n50.low for size in alone]) / d
         variance = np.maximum(variance, (lengths / (2 * ndtri(0.975))) ** 2)
-    error = WIDER * float(np.sqrt(weight**2 @ variance))
+    error = float(np.sqrt(weight**2 @ variance))
     hidden = float(weight @ (step / d)) / 2
     ends = []
     for level in (0.975, 0.995):
-        far = max(ndtri(level) * error, student.ppf(level, freedom) * scatter if freedom >= FEWEST else 0.0) + hidden
-        ends.append((max(estimate - far, 0.0), estimate + far))
-    drift = _drift(d, ratio, estimate, variance) if len(d) > 2 else None
-    return Crossing(estimate, *ends[0]), ends[1], drift
+        if freedom < FEWEST:
+            reach = max(ndtri(level) * error, hidden)
+        else:
+            reach = max(ndtri(level) * error, student.ppf(level, freedom) * scatter) + hidden
+        ends.append((max(estimate - reach, 0.0), estimate + reach))
+    return Crossing(estimate, *ends[0]), ends[1], _drift(d, ratio, estimate, variance)
 
 
 def _drift(d: Array, ratio: Array, estimate: float, variance: Array) -> Drift:
@@ -165,8 +164,8 @@ def _drift(d: Array, ratio: Array, estimate: float, variance: Array) -> Drift:
     slope = float(lever @ ratio)
     left = ratio - estimate - slope * along
     freedom = max(1 / float(weight @ weight) - 2, 1.0)
-    scatter = float(np.sqrt(lever**2 @ left**2 * len(d) / (len(d) - 2)))
-    far = max(float(ndtri(0.975)) * WIDER * float(np.sqrt(lever**2 @ variance)), student.ppf(0.975, freedom) * scatter)
+    scatter = float(np.sqrt(lever**2 @ left**2 * len(d) / max(len(d) - 2, 1)))  # of two sizes none
+    far = max(float(ndtri(0.975)) * float(np.sqrt(lever**2 @ variance)), student.ppf(0.975, freedom) * scatter)
     ends = tuple((float(d[k]), estimate + slope * float(along[k])) for k in (0, -1))
     span = float(along[-1] - along[0]) / max(ends[0][1], 1e-9)
     return Drift((ends[0], ends[1]), slope * span, (slope - far) * span, (slope + far) * span)
@@ -202,11 +201,11 @@ def _resampled(slices: _Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
 
 
 def _crossed(slices: _Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Mask]]:
-    """(n50, what of n may be hidden there, whether all fractions lie above one half, or below), for counts (..., cells).
+    """(n50, what of n may be hidden there, whether no fraction lies below one half, or above), of counts (..., cells).
 
     The fit is below one half up to the first minimum of S_j = sum_{i <= j} (rising_i - total_i / 2), and above from the
     last one on, so that no fit is made: only its fractions beside the crossing are, each a largest or least mean.
-    Of the step there, with a jump q of the fractions, (step q^4) is hidden: lines follow a transition that a few cells
+    Of the step there, with a jump q of the fractions, (step q^3) is hidden: lines follow a transition that a few cells
     show, and nothing tells where within a step a jump from 0 to 1 lies (between, probit curves err by less).
     """
     shape, cells = rising.shape[:-1], rising.shape[-1]
@@ -236,7 +235,7 @@ def _crossed(slices: _Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, 
         jump = np.where(flat | none_below | none_above, 0.0, above - below)
         half = np.where(flat, (start + end) / 2, before + (0.5 - below) / (above - below) * step)
     half = np.where(none_below, spread[..., 0], np.where(none_above, end, half))
-    return half, step * jump**4, cut
+    return half, step * jump**3, cut
 
 
 def _stack(parts: list[tuple[float, pd.DataFrame]], falling: bool, share: float | None = None) -> _Slices:
@@ -253,7 +252,7 @@ def _stack(parts: list[tuple[float, pd.DataFrame]], falling: bool, share: float 
     filled = np.zeros((3, len(rows), max(int(count.max()), 1)))
     for i, row in enumerate(rows):
         filled[:, i, : count[i]] = row
-    return _Slices(np.array([d for d, _ in parts]), *filled, count)
+    return _Slices(np.array([d for d, _ in parts]), filled[0], filled[1], filled[2], count)
 
 
 def _counts(cells: pd.DataFrame, falling: bool) -> tuple[Array, Array, Array]:

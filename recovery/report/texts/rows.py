@@ -22,6 +22,22 @@ def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
     return [dict(zip(THRESHOLD, astuple(row), strict=True)) for row in analysis.measured_beside_stated]
 
 
+def model_rows(analysis: Analysis) -> list[dict[str, str]]:
+    """A line a panel of the probit model's second opinion: estimates with their intervals, and a p-value."""
+    spans = {"n/d": ("n/d", "low", "high"), "width as n to the": ("exponent", "exponent_low", "exponent_high")}
+    rows = []
+    for record in analysis.models():
+        line = {"panel": record["panel"]} | {
+            name: _span(*(record[key] for key in keys)) for name, keys in spans.items()
+        }
+        rows.append(line | {"slope": f"{record['slope']:.3g}", "p of only rising": f"{record['rising_p']:.2g}"})
+    return rows
+
+
+def _span(value: float, low: float, high: float) -> str:
+    return "" if np.isnan(value) else f"{value:.3f} ({low:.3f} to {high:.3f})"
+
+
 def mean_title(table: MeanTable) -> str:
     """What the table shows, and what stands in its brackets."""
     least = int(table.count.min())

@@ -49,10 +49,8 @@ def as_csv(analyses: list[Analysis]) -> str:
 
 
 def _crossings(analysis: Analysis) -> pd.DataFrame:
-    """n50 of the cell's d, for cells of a proportion over n and d: by the model (`n50`) and without a curve, each with
-    its 95 % interval."""
-    names = {"n": "n50", "low": "n50_low", "high": "n50_high", "no_curve": "n50_no_curve"}
-    names |= {f"no_curve_{end}": f"n50_no_curve_{end}" for end in ("low", "high")}
+    """n50 of the cell's d with its 95 % interval, for cells of a proportion over n and d."""
+    names = {"n": "n50", "low": "n50_low", "high": "n50_high"}
     table, parts = pd.DataFrame(analysis.sizes()), [pd.DataFrame(index=[])]
     for panel in analysis.diagram.panels if len(table) else []:
         known = table[table["panel"] == panel.title].set_index("d")[list(names)].rename(columns=names)
@@ -126,6 +124,7 @@ def _document(analysis: Analysis) -> str:
         "panels": list(layout.panels),
         "totals": diagram.totals,
         "thresholds": records(pd.DataFrame(analysis.thresholds())),
+        **({"second_opinion": records(pd.DataFrame(analysis.models()))} if analysis.full else {}),
         "claims": [asdict(claim) for claim in analysis.claims],
         "sizes": records(pd.DataFrame(analysis.sizes())),
         "crossings": records(pd.DataFrame(analysis.crossings())),

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from recovery.report.claims import Analysis, in_words, without_curve
+from recovery.report.claims import Analysis, in_words
 from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of
 from recovery.report.statistics.means import claimed_tables
-from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, threshold_rows
+from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, model_rows, threshold_rows
 from recovery.types import Array
 
 ROWS = 40
@@ -40,8 +40,9 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
         console.print(_table(threshold_rows(analysis)))
     for found in [] if _many_thresholds(analysis) else analysis.pooled:
         console.print(Text((f"{found.panel.title}: " if found.panel.title else "") + in_words(found)))
-        if sizes := without_curve(found):
-            console.print(Text(f"  {sizes}", style="dim"))
+    if analysis.full and analysis.pooled:
+        console.print(Text("second opinion, a probit curve:", style="dim"))
+        console.print(_table(model_rows(analysis)))
     for i in range(len(analysis.rows)):
         if words := analysis.panel_words(i):
             console.print(Text(f"{analysis.diagram.panels[i].title}: {words}".removeprefix(": ")))

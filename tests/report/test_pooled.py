@@ -1,0 +1,160 @@
+"""One threshold of a panel with one interval: what it covers, what moves it, and what it says."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import isotonic_regression
+from scipy.stats import binomtest, norm
+
+from benchmarks.truths import judged
+from recovery.report.claims.analysis import Analysis
+from recovery.report.claims.words import caption, in_words
+from recovery.report.diagram.diagram import Diagram, Panel
+from recovery.report.statistics.curve_free import crossing
+from recovery.report.statistics.estimates import sensitivity
+from recovery.report.statistics.pooled import _crossed, _Slices, pooled
+from recovery.report.statistics.transition import collapse, monotone
+
+from .grids import fail, grid, wendel_rows
+
+CLAIM = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.1}
+
+
+def panel_of(**options: Any) -> Panel:
+    return Diagram.of(grid(wendel_rows(**options))).panels[0]
+
+
+def test_crossings_of_many_samples_are_those_of_isotonic_fits() -> None:
+    """The walk and its two means against scipy's fit of each sample, with ties and rows of other lengths."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        cells = int(rng.integers(2, 9))
+        n = np.sort(rng.choice(100, cells, replace=False)).astype(float)
+        total = rng.integers(1, 5, cells).astype(float)
+        yes = rng.binomial(total.astype(int), np.linspace(0.1, 0.9, cells), (7, cells)).astype(float)
+        padded = [np.append(a, [0.0, 0.0])[None] for a in (n, yes[0], total)]
+        slices = _Slices(np.array([1.0]), *padded, np.array([cells]))
+        filled = np.concatenate([yes, np.zeros((7, 2))], axis=1)[:, None]
+        half, _, (below, above) = _crossed(slices, filled)
+        for k in range(7):
+            fitted = np.clip(isotonic_regression(yes[k] / total, weights=total).x, 0, 1)
+            assert below[k, 0] == (not (fitted < 0.5 - 1e-9).any())
+            assert above[k, 0] == (not (fitted > 0.5 + 1e-9).any())
+            if not below[k, 0] and not above[k, 0]:
+                assert half[k, 0] == pytest.approx(crossing(n, yes[k], total - yes[k]).estimate)
+
+
+@pytest.mark.parametrize("truth", ["wendel", "gompertz", "skewed", "correlated", "missing"])
+def test_the_interval_covers_off_the_lattice_and_decides(truth: str) -> None:
+    """The benchmark's own grids, fewer of them: ratios 1.93 to 2.07, sizes on and off the multiples of 10."""
+    table = pd.DataFrame([judged(truth, 5, seed) for seed in range(60)])
+    assert binomtest(int(table["covers"].sum()), 60, 0.95, alternative="less").pvalue > 1e-3
+    assert table["false_held"].mean() <= 0.02
+    assert table["true_contradicted"].mean() <= 0.02
+    if truth in ("wendel", "gompertz"):
+        assert binomtest(int(table["decided"].sum()), 60, 0.9, alternative="less").pvalue > 1e-3
+
+
+def test_the_threshold_does_not_hang_on_units_order_or_who_succeeds() -> None:
+    rows = wendel_rows(n=range(10, 201, 10), d=range(10, 61, 10), replicates=8, seed=4)
+    panel = Diagram.of(grid(rows)).panels[0]
+    found = pooled(panel)
+    shuffled = Panel(panel.title, panel.where, panel.cells.sample(frac=1, random_state=1), panel.x, panel.y)
+    assert pooled(shuffled).given.estimate == pytest.approx(found.given.estimate)
+    turned = rows.assign(recovered=~rows["recovered"])
+    other = pooled(Diagram.of(grid(turned)).panels[0])
+    assert other.given == found.given
+    assert (found.falling, other.falling) == (False, True)
+    assert "falling with n" in in_words(other)
+    scaled = pooled(Diagram.of(grid(rows.assign(n=rows["n"] * 3))).panels[0])
+    assert scaled.given.estimate == pytest.approx(3 * found.given.estimate)
+    assert pooled(panel).given == found.given
+
+
+def test_trials_not_run_yet_are_left_out_and_failed_ones_could_be_of_either_kind() -> None:
+    rows = wendel_rows(n=range(10, 201, 10), d=[20, 40, 60], replicates=10, seed=6)
+    whole = pooled(Diagram.of(grid(rows)).panels[0])
+    assert whole.moved == (0.0, 0.0)
+    some = pooled(Diagram.of(grid(rows.drop(rows.index[::5]), replicates=10)).panels[0])
+    assert some.moved == (0.0, 0.0)
+    assert np.isfinite(some.given.estimate)
+    failed = pooled(Diagram.of(grid(fail(rows, slice(0, len(rows), 9)))).panels[0])
+    assert failed.moved[0] < 0 < failed.moved[1]
+    far = rows.index[(rows["n"] > 5 * rows["d"])]
+    away = pooled(Diagram.of(grid(fail(rows, list(far)[::4]))).panels[0])
+    assert away.moved == (0.0, pytest.approx(0.0, abs=0.02))
+
+
+def test_a_ratio_that_drifts_says_so_in_one_sentence() -> None:
+    rows = wendel_rows(n=range(5, 121, 5), d=range(10, 51, 10), replicates=40)
+    rng = np.random.default_rng(3)
+    flat = rows.assign(recovered=pd.array(rng.random(len(rows)) < norm.cdf((rows["n"] - 55) / 8), dtype="boolean"))
+    straight, constant = (Analysis(Diagram.of(grid(frame, claims=[CLAIM]))) for frame in (rows, flat))
+    (found,) = constant.pooled
+    assert found.drift is not None
+    assert found.drift.high < 0
+    assert "; n/d falls by " in in_words(found)
+    assert "from d = 10 to d = 50" in in_words(found)
+    assert caption(found).endswith(", mean over d")
+    assert "falls by" not in in_words(straight.pooled[0])
+    near = {**CLAIM, "value": found.given.estimate, "tolerance": 0.3}
+    assert Analysis(Diagram.of(grid(flat, claims=[near]))).claims[0].verdict == "cannot tell"  # not at every d
+
+
+@pytest.mark.parametrize(("value", "words"), [(True, "begins beyond the transition"), (False, "ends before")])
+def test_a_grid_beside_the_transition_says_which_side(value: bool, words: str) -> None:
+    rows = wendel_rows(n=range(10, 41, 10), d=[20, 40])
+    rows["recovered"] = value
+    analysis = Analysis(Diagram.of(grid(rows, claims=[CLAIM])))
+    assert words in in_words(analysis.pooled[0])
+    assert analysis.claims[0].verdict == "cannot tell"
+    assert caption(analysis.pooled[0]) == ""
+
+
+@pytest.mark.parametrize("chance", [0.3, 0.5])
+def test_odds_that_do_not_change_with_n_are_no_threshold(chance: float) -> None:
+    rows, told = wendel_rows(n=range(10, 201, 10), d=range(10, 51, 10), replicates=10), 0
+    for seed in range(40):
+        rows["recovered"] = np.random.default_rng(seed).random(len(rows)) < chance
+        told += np.isfinite(pooled(Diagram.of(grid(rows)).panels[0]).given.estimate)
+    assert binomtest(told, 40, 0.06, alternative="greater").pvalue > 1e-3
+
+
+def test_one_number_and_one_interval_in_ten_fields() -> None:
+    rows = wendel_rows(n=range(10, 201, 10), d=range(10, 51, 10), replicates=10)
+    analysis = Analysis(Diagram.of(grid(rows)))
+    (record,) = analysis.thresholds()
+    assert len(record) <= 10
+    span = f"{record['n/d']:.3f} ({record['low']:.3f} to {record['high']:.3f})"
+    assert in_words(analysis.pooled[0]) == record["words"] == f"50 % at n/d = {span}"
+
+
+def test_the_second_opinion_has_wendels_exponent() -> None:
+    rows = wendel_rows(n=range(10, 301, 10), d=range(10, 81, 10), replicates=40, seed=3)
+    analysis = Analysis(Diagram.of(grid(rows)), full=True)
+    (model,), scaling = analysis.models(), collapse(analysis.pooled[0].panel)
+    assert model["low"] <= 2 <= model["high"]
+    assert scaling is not None
+    assert scaling.low <= 0.5 <= scaling.high
+    assert scaling.high - scaling.low < 0.4
+
+
+def test_monotonicity_is_kept_by_the_law_and_broken_by_a_dip() -> None:
+    rows = wendel_rows(n=range(10, 201, 10), d=[20, 40], replicates=20, seed=7)
+    assert monotone(Diagram.of(grid(rows)).panels[0]) > 0.01
+    rows.loc[(rows["n"] == 150) & (rows["d"] == 20), "recovered"] = False
+    assert monotone(Diagram.of(grid(rows)).panels[0]) < 0.01
+
+
+def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> None:
+    rows = wendel_rows(n=range(10, 201, 10), d=[20, 40], replicates=5, seed=8)
+    rows["max_deviation"] = np.where(rows["recovered"].astype(bool), 1e-7, 1e-1)
+    column, series = sensitivity(Diagram.of(grid(rows)))
+    assert column == "max_deviation"
+    expected = pooled(Diagram.of(grid(rows)).panels[0]).given.estimate
+    by_tolerance = {round(np.log10(tolerance), 1): found.estimate for tolerance, found in series[0]}
+    assert all(by_tolerance[k] == pytest.approx(expected) for k in (-6.0, -4.0, -2.0))
+    assert np.isnan(by_tolerance[-8.0])  # nothing counts as recovered
+    assert np.isnan(by_tolerance[1.0])  # everything does
