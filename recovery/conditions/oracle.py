@@ -66,9 +66,9 @@ def largest_neuron(
 ) -> Bounds:
     """Bounds on max {c.u + sum_i t_i (x_i.u)_+ : ||u|| <= 1} for rows (n, d), weights t (n,) and linear c (d,).
 
-    limit: up to where the value is of no interest: the upper bound stays above it by a tolerance. known (n, k): cells
-    that are left out, as patterns. nodes: the most cones. stop: end at the first value above the limit, without an
-    upper bound.
+    limit: up to where the value is of no interest: the upper bound stays above it by a tolerance. nodes: the most
+    cones. stop: end at the first value above the limit, without an upper bound. known (n, k): patterns D that are left
+    out, and with each all that agree with it where t > 0: there f(u) <= (c + sum_{i in D} t_i x_i).u.
     """
     d = rows.shape[1]
     c = np.zeros(d) if linear is None else linear

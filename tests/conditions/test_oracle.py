@@ -109,9 +109,14 @@ def test_a_known_cell_is_left_out() -> None:
     others = [
         nnls((np.where(on, 1.0, -1.0)[:, None] * X).T, -(X.T @ (lam * on)))[1]
         for on in enumerate_cells(X)[0].T
-        if (on != own)[lam != 0].any()
+        if (on != own)[lam > 0].any()
     ]
-    assert without.upper >= max(others) - 1e-9
+    assert without.lower - 1e-9 <= max(others) <= without.upper + 1e-9
+    beside = [on for on in enumerate_cells(X)[0].T if (on == own)[lam > 0].all() and (on != own)[lam < 0].any()]
+    assert beside
+    for on in beside:  # left out with it: f(u) <= (A_D^T lam).u there, below 1 off the planted direction
+        value = nnls((np.where(on, 1.0, -1.0)[:, None] * X).T, -(X.T @ (lam * on)))[1]
+        assert value < 1.0 - 1e-9
 
 
 def test_slopes_and_normalised_neurons() -> None:
