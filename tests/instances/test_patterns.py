@@ -32,14 +32,17 @@ def verdict(X, seed, kind):
 
 
 def test_a_zero_row_turns_no_verdict():
-    """Rows in a half-space: the identity is a pattern, whether a zero row stands among them or not."""
+    """Rows in a half-space: the identity is a pattern, whether a zero row stands among them or not.
+
+    The skip connection and a neuron then have the same image: w* is never the unique optimum, and often beaten.
+    """
     rng = np.random.default_rng(11)
     for seed in range(20):
         X = rng.standard_normal((8, 3))
         X *= np.sign(X[:, :1])
         for kind in ("sampled", "exhaustive"):
             plain, zero = verdict(X, seed, kind), verdict(np.vstack([X, np.zeros(3)]), seed, kind)
-            assert plain["verdict"] == zero["verdict"] == "not_unique"
+            assert plain["verdict"] == zero["verdict"] in ("not_unique", "not_optimal")
             assert plain["all_ones"] == zero["all_ones"] is True
 
 
