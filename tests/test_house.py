@@ -83,7 +83,7 @@ LATE = {
     "recovery/config/header.py": {"recovery.theory"},
     "recovery/programs/groups.py": {"recovery.programs.projection_sums", "recovery.programs.transformed"},
     "recovery/programs/orthonormal.py": {"recovery.programs.inverse_factors"},
-    "recovery/report/notebook.py": {"recovery.report.page.chart"},
+    "recovery/api.py": {"recovery.report.page.chart"},
     "recovery/solvers/dual_search.py": {"recovery.solvers.cone_projections"},
     "recovery/solvers/table.py": {"recovery.solvers.cones"},
     "recovery/training/models.py": {"recovery.training.passes"},

@@ -16,8 +16,7 @@ from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Relu
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.isometry import Isometry
-from recovery.methods.min_norm import MinNorm
-from recovery.methods.regularized import Regularized
+from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.report.claims import claims

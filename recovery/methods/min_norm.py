@@ -1,4 +1,4 @@
-"""Minimum-norm interpolation: is the planted model the unique interpolant of least norm?
+"""The least norm, as an interpolant, as a penalty or of one linear neuron: is the planted model the unique optimum?
 
 Under `solver: auto` a noiseless trial is decided before it is solved (`recovery.methods.ladder`); the row says which
 rung decided.
@@ -6,19 +6,22 @@ rung decided.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Gt
 
+from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
-from recovery.methods.convex import Confinement, PlantedProgram, ProgramKind, solve_cost
+from recovery.methods.convex import DEVIATION_TOLERANCE, Confinement, PlantedProgram, ProgramKind, solve_cost
 from recovery.methods.generation import check_all_patterns, over_all_patterns, patterns_proved
 from recovery.methods.ladder import Decision
 from recovery.methods.method import Measurement
-from recovery.methods.representation import check_representable
+from recovery.methods.representation import check_representable, planted_neurons
 from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
+from recovery.programs.certificate import active_groups, relative
 from recovery.programs.networks import merge, network_of
 from recovery.solvers.table import find_solver
 from recovery.types import Array
@@ -107,7 +110,7 @@ def _network(problem: PlantedProgram, V: Array) -> Mapping[str, Array] | None:
     """The network of weights V, f(x) = linear.x + sum_i sizes_i (neurons_i.x)_+, as a record for its drawing.
 
     `data` (1, n, 2), `labels` (1, n), `neurons` (1, m, 2), `sizes` (1, m), `linear` (1, 2), as
-    `recovery.report.figures.surface` draws them; None but for an exact program of plain neurons with two inputs.
+    `recovery.report.figures.trajectories` draws them; None but for an exact program of plain neurons with two inputs.
     """
     architecture, instance = problem.architecture, problem.instance
     plain = not architecture.normalized and architecture.slope == 0.0
@@ -122,3 +125,96 @@ def _network(problem: PlantedProgram, V: Array) -> Mapping[str, Array] | None:
         "sizes": small.sizes()[None],
         "linear": np.zeros((1, 2)) if small.skip is None else small.skip[None],
     }
+
+
+@dataclass(frozen=True)
+class Regularized:
+    """min 1/2 ||sum_g A_g w_g - y||^2 + beta sum_g ||w_g||; `support_recovered`: only the planted groups are active.
+
+    scaling: `half` is the program above, to which training with weight decay beta is equivalent (P1, (9));
+    `printed` leaves out the 1/2, as P1 prints (27), (28), (211), (212): it is the program above at beta / 2.
+    confinement: of neurons normalised after the ReLU, in exact programs over sampled patterns: `row_space` keeps those
+    of pattern D_j in the row space of D_j X, as (16) does; `none` lets them be any that have the pattern.
+    """
+
+    columns: ClassVar[Columns] = SOLVED | select("verdict", "reason", "support_recovered")
+
+    beta: Annotated[float, Gt(0)]
+    program: ProgramKind = "gated"
+    solver: str = "auto"
+    scaling: Literal["half", "printed"] = "half"
+    confinement: Confinement = field(default="row_space", metadata={"later": True})
+
+    def __post_init__(self) -> None:
+        find_solver(self.solver, self.program)
+
+    def check(self, setting: Setting, architecture: Architecture) -> None:
+        """Refuse a planted model that the architecture has no groups for. Raises `ParameterError`."""
+        architecture.require(self.program)
+        check_representable(setting, architecture)
+        if setting.patterns.kind == "all":
+            raise ParameterError("patterns.kind all is known to method min_norm with program exact only")
+
+    def cost(self, n: int, d: int) -> float:
+        return self.setting_cost(Setting(n, d))
+
+    def setting_cost(self, setting: Setting) -> float:
+        """Seconds of a solve."""
+        return solve_cost(self.program, setting)
+
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
+        self.check(instance.setting, architecture)
+        beta = self.beta if self.scaling == "half" else self.beta / 2
+        instance = with_searched_patterns(instance, architecture, self.program, beta)
+        problem = PlantedProgram.of(instance, architecture, self.program, beta, self.confinement)
+        solution, certificate = problem.solve(self.solver)
+        row = problem.optimal(problem.measure(problem.drawn(), solution, certificate), solution, certificate)
+        if not certificate.proves_optimal:
+            return row
+        active = active_groups(problem.program.norms(solution.W))
+        same = bool((active == problem.planted.any(axis=1)).all()) and bool(active.any())
+        return row.having(support_recovered=same)
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """w = pinv(X) y, the baseline beside every network; a planted linear model only."""
+
+    columns: ClassVar[Columns] = select(
+        *("recovered", "verdict", "certificate", "max_deviation", "absolute_distance", "test_distance"),
+        *("primal_residual", "pattern_count", "solver"),
+    )
+
+    def check(self, setting: Setting, architecture: Architecture) -> None:
+        """Refuse planted models that no linear model can be. Raises `ParameterError`."""
+        if setting.planted.form != "linear":
+            raise ParameterError("method least_squares fits a linear model: use planted {kind: linear}")
+
+    def cost(self, n: int, d: int) -> float:
+        return 1e-4 + 3e-9 * n * d * min(n, d)
+
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
+        self.check(instance.setting, architecture)
+        w, _, rank, _ = np.linalg.lstsq(instance.X, instance.y, rcond=None)
+        neurons = planted_neurons(instance)
+        planted = neurons.directions @ neurons.signs
+        deviation = float(np.abs(w - planted).max())
+        row = Measurement(
+            max_deviation=deviation,
+            absolute_distance=float(np.linalg.norm(w - planted)),
+            test_distance=None
+            if instance.test is None
+            else float(np.linalg.norm(instance.test @ w - instance.planted.labels(instance.test))),
+            primal_residual=relative(
+                float(np.linalg.norm(instance.X @ w - instance.y)), float(np.linalg.norm(instance.y))
+            ),
+            pattern_count=0,
+            solver="lstsq",
+        )
+        if instance.setting.noise > 0:
+            return row
+        if rank < instance.X.shape[1]:
+            return row.having(recovered=False, verdict="not_unique", certificate="none")
+        if deviation > DEVIATION_TOLERANCE:
+            return row.having(verdict="undecided", certificate="none")
+        return row.having(recovered=True, verdict="recovered", certificate="none")

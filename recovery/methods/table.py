@@ -2,12 +2,9 @@
 
 from recovery.methods.arrangement import Arrangement
 from recovery.methods.contraction import Contraction
-from recovery.methods.isometry import Isometry
-from recovery.methods.least_squares import LeastSquares
-from recovery.methods.limit import Limit
+from recovery.methods.isometry import Isometry, Limit
 from recovery.methods.method import Method
-from recovery.methods.min_norm import MinNorm
-from recovery.methods.regularized import Regularized
+from recovery.methods.min_norm import LeastSquares, MinNorm, Regularized
 from recovery.methods.select import Select
 from recovery.methods.tensor import Tensor
 from recovery.methods.train import Train

@@ -23,8 +23,16 @@ from recovery.methods.trained import (
 )
 from recovery.programs.architecture import Architecture
 from recovery.training.descent import Budget, descend
-from recovery.training.initialization import Initialization, Outer, initialize, paired_outer, sign_halves
-from recovery.training.models import Empirical, Minibatches, Parameters
+from recovery.training.models import (
+    Empirical,
+    Initialization,
+    Minibatches,
+    Outer,
+    Parameters,
+    initialize,
+    paired_outer,
+    sign_halves,
+)
 from recovery.training.optimizers import SCHEDULES, Adam, AdamW, GradientDescent, Optimizer
 from recovery.training.population import Population
 from recovery.types import Array, Rng

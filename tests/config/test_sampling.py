@@ -7,8 +7,7 @@ import pytest
 
 from recovery.config import Boundary, ConfigError, from_document, load
 from recovery.config.header import Header
-from recovery.runner.backends import BACKENDS
-from recovery.runner.workers import PROCESSES
+from recovery.runner.workers import BACKENDS, PROCESSES
 
 from .sweeps import ids, load_fields
 

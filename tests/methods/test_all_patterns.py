@@ -13,8 +13,7 @@ from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Planted, Relu
 from recovery.methods.isometry import Isometry
 from recovery.methods.method import Measurement
-from recovery.methods.min_norm import MinNorm
-from recovery.methods.regularized import Regularized
+from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.types import Array, Rng
 

@@ -8,8 +8,7 @@ import pytest
 from recovery.config import load
 from recovery.instances.draw import Setting
 from recovery.instances.patterns import Patterns
-from recovery.methods.min_norm import MinNorm
-from recovery.methods.regularized import Regularized
+from recovery.methods.min_norm import MinNorm, Regularized
 
 KINDS = ("sampled", "searched", "exhaustive")
 

@@ -5,7 +5,7 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
-from recovery.methods.limit import Limit
+from recovery.methods.isometry import Limit
 from recovery.programs.architecture import ARCHITECTURES
 
 FEW = Patterns(count=1, all_ones="ignore")

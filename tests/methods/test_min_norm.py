@@ -11,9 +11,7 @@ from recovery.instances.ensembles import CubicGaussian, Gaussian, Haar, UserEnse
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.interpolant import descends
-from recovery.methods.least_squares import LeastSquares
-from recovery.methods.min_norm import MinNorm
-from recovery.methods.regularized import Regularized
+from recovery.methods.min_norm import LeastSquares, MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.uniqueness import examine_dual, planted_candidate
 from recovery.solvers import conic

@@ -10,8 +10,7 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Gaussian
 from recovery.instances.planted import Neurons
 from recovery.methods.convex import BLANK, CANCELLED, DEAD
-from recovery.methods.min_norm import MinNorm
-from recovery.methods.regularized import Regularized
+from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 
 PROGRAMS = ["gated", "exact"]

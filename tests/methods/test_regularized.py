@@ -5,7 +5,7 @@ import pytest
 
 from recovery.instances.draw import Setting, draw
 from recovery.instances.planted import Linear
-from recovery.methods.regularized import Regularized
+from recovery.methods.min_norm import Regularized
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.solution import Outcome, Solution
 from recovery.solvers.table import SOLVERS, Solver

@@ -11,8 +11,7 @@ from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns, unique_patterns
 from recovery.instances.planted import Linear, NormalizedRelu
 from recovery.methods.convex import PlantedProgram
-from recovery.methods.min_norm import MinNorm
-from recovery.methods.regularized import Regularized
+from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram

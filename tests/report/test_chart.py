@@ -14,7 +14,7 @@ import vl_convert
 from altair import ConcatChart
 from nbclient import NotebookClient
 
-from recovery.report.notebook import Results
+from recovery.api import Results
 from recovery.report.statistics.proportions import wilson
 
 from .grids import fail, grid, wendel_rows

@@ -16,6 +16,7 @@ from matplotlib.text import Text
 from rich.console import Console
 
 from benchmarks.contact import faults
+from recovery.api import Results
 from recovery.config import load
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
@@ -25,12 +26,10 @@ from recovery.report.claims import Analysis
 from recovery.report.claims.words import in_words
 from recovery.report.diagram import PLAIN, Axis, Diagram
 from recovery.report.figures import figures_beside, main_figure
-from recovery.report.figures.curves import draw_profile
-from recovery.report.figures.ratios import draw_ratios
+from recovery.report.figures.curves import draw_profile, draw_ratios
 from recovery.report.figures.sheet import wrapped
 from recovery.report.figures.style import LINES, MATH, Style, line_style
 from recovery.report.figures.trajectories import Run, draw_landscape, draw_loss, draw_networks, draw_pairing
-from recovery.report.notebook import Results
 from recovery.report.texts import print_diagram
 
 from .grids import grid, wendel_rows

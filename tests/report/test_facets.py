@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from benchmarks.contact import faults
+from recovery.api import Results
 from recovery.config import ConfigError, load
 from recovery.errors import ReportError
 from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure
-from recovery.report.notebook import Results
 from recovery.report.texts import maps
 
 from .grids import grid, wendel_rows

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.report.bundle import bundle
 from recovery.report.claims.analysis import Analysis
+from recovery.report.command import bundle
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import draw_map, render
 from recovery.report.page import report_page

@@ -16,8 +16,7 @@ from recovery.cli.sweep import BACKENDS as OFFERED
 from recovery.config.header import Header
 from recovery.errors import ParameterError
 from recovery.extras import credentials
-from recovery.runner.backends import BACKENDS
-from recovery.runner.workers import PROCESSES
+from recovery.runner.workers import BACKENDS, PROCESSES
 
 from .sweeps import rows, sweep, write_config
 

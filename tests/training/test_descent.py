@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from recovery.training.descent import DIVERGED, Budget, Ending, descend
-from recovery.training.initialization import initialize, paired_outer, sign_halves
-from recovery.training.models import Empirical, Parameters
+from recovery.training.models import Empirical, Parameters, initialize, paired_outer, sign_halves
 from recovery.training.optimizers import AdamW, GradientDescent
 
 from .architectures import TRAINED

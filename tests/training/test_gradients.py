@@ -5,8 +5,7 @@ import pytest
 
 from recovery.errors import ParameterError
 from recovery.programs.architecture import ARCHITECTURES
-from recovery.training.initialization import initialize
-from recovery.training.models import Empirical, Parameters, predict
+from recovery.training.models import Empirical, Parameters, initialize, predict
 from recovery.training.population import Population
 
 from .architectures import TRAINED

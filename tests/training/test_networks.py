@@ -6,8 +6,7 @@ import pytest
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.methods.contraction import Contraction
 from recovery.programs.architecture import ARCHITECTURES
-from recovery.training.initialization import initialize, paired_outer
-from recovery.training.models import Empirical, Minibatches, Parameters, predict
+from recovery.training.models import Empirical, Minibatches, Parameters, initialize, paired_outer, predict
 from recovery.training.networks import count_merged, group_error, pairing, weight_error
 
 from .architectures import TRAINED

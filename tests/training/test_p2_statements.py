@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from recovery.training.descent import Budget, Descent, Ending, descend
-from recovery.training.initialization import initialize, sign_halves
-from recovery.training.models import Empirical, Parameters
+from recovery.training.models import Empirical, Parameters, initialize, sign_halves
 from recovery.training.networks import group_error, pairing, weight_error
 from recovery.training.optimizers import GradientDescent
 from recovery.training.population import Population

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from recovery.training.initialization import initialize, paired_outer, sign_halves
-from recovery.training.models import Empirical, Parameters
+from recovery.training.models import Empirical, Parameters, initialize, paired_outer, sign_halves
 from recovery.training.population import Population, angles, correlation
 
 from .architectures import TRAINED

@@ -11,7 +11,7 @@ from recovery.report.claims.analysis import Analysis
 from recovery.report.command import report
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import figures_beside, render
-from recovery.report.figures.paired import draw_paired
+from recovery.report.figures.map import draw_paired
 from recovery.report.figures.trajectories import firsts, runs_of
 from recovery.report.statistics import Pairs, mcnemar
 from recovery.runner.plan import plan

@@ -1,9 +1,8 @@
 """A phase diagram as data: cells, layout, the quantity shown, its scale, and the theory in its plane."""
 
-from recovery.report.diagram.along import named_curves, theory_along
 from recovery.report.diagram.axis import MOST_TICKS, Axis, AxisKind, log_ticks
 from recovery.report.diagram.cells import Cells
-from recovery.report.diagram.curves import lines
+from recovery.report.diagram.curves import lines, named_curves, theory_along
 from recovery.report.diagram.diagram import Diagram, Panel, has
 from recovery.report.diagram.layout import Layout, coordinates, is_number, levels, taken
 from recovery.report.diagram.quantity import Quantity, as_numbers, default_quantity, finished, is_measured

@@ -1,19 +1,27 @@
-"""Theory in the plane of a diagram: a config's `curves` as lines with a label, over whichever way n and d run."""
+"""Theory in a diagram: a config's `curves` as lines in the plane, over whichever axes n and d are; and theory along the
+coordinate across, where a diagram is drawn as lines, one line of it for each y of a panel."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
+import scipy
 from contourpy import contour_generator
 
 from recovery.config import NamedCurve, RatioCurve
 from recovery.errors import ReportError
-from recovery.report.diagram.diagram import Diagram
-from recovery.theory import CURVES
+from recovery.report.diagram.diagram import Diagram, Panel
+from recovery.theory import CURVES, Curve
 from recovery.types import Array
 
+OWN = ("predicted", "bound")
+"""Columns of the rows that are theory themselves."""
+RISING = {"wendel": "no_all_ones"}
+"""A curve of what prevents recovery -> the curve of recovery, its complement."""
 MESH = 400
-"""Points of a curve, and each way of the mesh on which its level is traced."""
+"""Points of a curve, and along each axis of the mesh on which its level is traced."""
 
 
 @dataclass(frozen=True)
@@ -72,3 +80,97 @@ def _traced(spec: NamedCurve | RatioCurve, n: tuple[float, float], d: tuple[floa
     if probability and spec.level is None and main == 0.5:
         found += [Line(f"{curve.label}, 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(q)]
     return found
+
+
+@dataclass(frozen=True)
+class Along:
+    """A line of theory: points (across, value), shape (k, 2); of a ratio one point, whose value is NaN. rank: which of
+    its source's lines."""
+
+    label: str
+    points: Array
+    source: Literal["rows", "curve", "ratio"]
+    rank: int
+
+
+def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) -> list[Along]:
+    """What the rows of one y predict themselves, smooth between them; the curves that the config asks for; and where
+    its ratios of n and d stand. x: the positions of the cells, rising."""
+    rows = _rows(diagram, panel, y)
+    along = np.geomspace(x[0], x[-1], MESH) if log else np.linspace(x[0], x[-1], MESH)
+    return [*_own(diagram, rows, along), *_named(diagram, rows, along), *_ratios(diagram, rows)]
+
+
+def named_curves(diagram: Diagram) -> list[Curve]:
+    """The named curves of the config; of one that speaks of an obstacle, its complement where recovery is shown."""
+    names = [spec.name for spec in diagram.sweep.report.lines if isinstance(spec, NamedCurve)]
+    if diagram.quantity.column == "recovered":
+        names = [RISING.get(name, name) for name in names]
+    return [CURVES[name] for name in names if name in CURVES]
+
+
+def _own(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
+    if str(diagram.quantity) != "frequency":
+        return []
+    found = []
+    for rank, name in enumerate(OWN):
+        if name in rows and rows[name].notna().any():
+            means = rows.groupby(diagram.layout.x)[name].mean().dropna()
+            at, values = means.index.to_numpy(dtype=float), means.to_numpy(dtype=float)
+            if len(at) > 2:
+                at, values = along, scipy.interpolate.PchipInterpolator(at, values)(along)
+            found.append(Along(name, np.stack([at, values], 1), "rows", rank))
+    return found
+
+
+def _named(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
+    found = []
+    for rank, curve in enumerate(named_curves(diagram)):
+        values = _values(curve, diagram, rows, along)
+        if values is not None:
+            found.append(Along(curve.label, np.stack([along, values], 1), "curve", rank))
+    return found
+
+
+def _ratios(diagram: Diagram, rows: pd.DataFrame) -> list[Along]:
+    other = {"n": "d", "d": "n"}.get(diagram.layout.x)
+    if other is None or rows[other].nunique() != 1:
+        return []
+    found, size = [], float(rows[other].iloc[0])
+    for rank, spec in enumerate(diagram.sweep.report.lines):
+        if isinstance(spec, RatioCurve):
+            at = size * spec.ratio if diagram.layout.x == "n" else size / spec.ratio
+            found.append(Along(ratio_label(spec), np.array([[at, np.nan]]), "ratio", rank))
+    return found
+
+
+def _rows(diagram: Diagram, panel: Panel, y: Any) -> pd.DataFrame:
+    rows = diagram.frame
+    where = dict(panel.where) if diagram.layout.y is None or y is None else {**panel.where, diagram.layout.y: y}
+    for name, value in where.items():
+        rows = rows[rows[name].isna() if pd.isna(value) else rows[name] == value]
+    return rows
+
+
+def _values(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> Array | None:
+    """The curve's values along x; None where another of its axes varies within the line, or is nowhere given."""
+    if diagram.layout.x not in curve.axes or (curve.axes == ("n", "d") and not diagram.proportion):
+        return None
+    arguments: list[Any] = []
+    for axis in curve.axes:
+        if axis == diagram.layout.x:
+            arguments.append(x)
+            continue
+        found = rows[axis].unique() if axis in rows else [_given(diagram.sweep.document, axis)]
+        if len(found) != 1 or found[0] is None:
+            return None
+        arguments.append(float(found[0]))
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(np.asarray(curve.function(*arguments), dtype=float), x.shape)
+
+
+def _given(document: Mapping[str, Any], path: str) -> Any:
+    value: Any = document
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value

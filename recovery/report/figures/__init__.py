@@ -1,6 +1,6 @@
 """Diagrams and what was recorded beside them, drawn by matplotlib."""
 
-from recovery.report.figures.main import draw_into, drawings, figures_beside, main_figure, main_kind
+from recovery.report.figures.kinds import draw_into, drawings, figures_beside, main_figure, main_kind
 from recovery.report.figures.map import draw_map
 from recovery.report.figures.sheet import render
 

@@ -1,20 +1,21 @@
-"""The kinds of figures, one line each: what it is called, what it says, when it fits, and what draws it."""
+"""The kinds of figures: what each is called, what it says, when it fits, and what draws it; and those of a report."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from recovery.report.claims import Analysis
-from recovery.report.diagram import Diagram, scales_of
-from recovery.report.figures.curves import draw_lines, draw_profile, is_profile
-from recovery.report.figures.map import draw_map, draw_panel, draw_trials
-from recovery.report.figures.paired import can_pair, draw_paired
-from recovery.report.figures.ratios import draw_fractions, draw_ratios, is_ragged
-from recovery.report.figures.style import Style, style_of
+from recovery.errors import ReportError
+from recovery.report.claims import Analysis, caption
+from recovery.report.diagram import Diagram, scale_of, scales_of
+from recovery.report.figures.curves import draw_fractions, draw_lines, draw_profile, draw_ratios, is_profile, is_ragged
+from recovery.report.figures.map import can_pair, draw_map, draw_paired, draw_panel, draw_trials, mark_handles
+from recovery.report.figures.sheet import sheet
+from recovery.report.figures.strips import Strips
+from recovery.report.figures.style import MATH, Style, plain, style_of
 from recovery.report.figures.trajectories import (
     Run,
     draw_landscape,
@@ -29,6 +30,7 @@ from recovery.report.figures.trajectories import (
     two_inputs,
     two_opposite,
 )
+from recovery.report.statistics import poolable
 
 
 @dataclass(frozen=True)
@@ -118,3 +120,96 @@ KINDS: dict[str, Kind] = {
 }
 """Name -> kind. The figure of a report is the last that has a `panel` and fits, unless its config
 asks for another; all without one that fit stand beside it."""
+
+
+def draw_quantities(shown: Sequence[tuple[Analysis, str]]) -> Figure:
+    """A row of panels for each panel of the diagram, a column for each analysis, drawn as its kind of figure."""
+    first, count = shown[0][0].diagram, len(shown)
+    places = [(i, k) for i in range(len(first.panels)) for k in range(count)]
+    rows = [MATH.where(panel.where) for panel in first.panels]
+    strips = Strips(rows, [plain(analysis.diagram.quantity.label) for analysis, _ in shown], places)
+    maps = all(name == "map" for _, name in shown)
+    with sheet(len(places), first.heading, style_of(first), share="both" if maps else "columns", strips=strips) as page:
+        for at, (i, k) in enumerate(places):
+            analysis, name = shown[k]
+            draw = KINDS[name].panel
+            assert draw is not None, "a main figure has panels"
+            mesh, key = draw(page.axes[at], analysis, i)
+            page.add(key)
+            page.name(at, "", caption(analysis.pooled[i]) if analysis.pooled else "")
+            across, up = names_of_axes(name, analysis.diagram)
+            page.label_one(at, across if page.outer(at, "bottom") else "", up if k == 0 or not maps else "")
+            if mesh is not None:
+                scale = scales_of(analysis.diagram)[i]
+                if scale != scale_of(analysis.diagram):
+                    page.bar(mesh, scale.label, scale.extend, panel=at)
+                elif i == 0:
+                    page.bar(mesh, scale.label, scale.extend, column=k)
+        page.add(mark_handles(first) if any(name == "map" for _, name in shown) else [])
+    return page.figure
+
+
+def names_of_axes(kind: str, diagram: Diagram) -> tuple[str, str]:
+    """The labels across and up of a main figure's panels."""
+    across = MATH.axis("n/d" if kind == "ratios" else diagram.layout.x)
+    return across, MATH.axis(diagram.layout.y) if kind == "map" else diagram.measured_label
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that can be drawn, and a sentence that stands for it."""
+
+    words: str
+    draw: Callable[[], Figure]
+
+
+def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
+    """The kind and the figure of a report; where several quantities are shown, `quantities`: all side by side."""
+    diagram, name = analysis.diagram, main_kind(analysis)
+    if not diagram.beside:
+        return name, _drawing(KINDS[name], Subject(analysis))
+    others = [Analysis(one) for one in diagram.one_by_one[1:]]
+    shown = [(one, main_kind(one)) for one in (analysis, *others)]
+    words = ", ".join(one.diagram.quantity.label for one, _ in shown)
+    return "quantities", Drawing(f"Side by side: {words}", partial(draw_quantities, shown))
+
+
+def main_kind(analysis: Analysis) -> str:
+    """The kind that the config asks for, or a map, or where that would say little, lines."""
+    asked = analysis.diagram.sweep.report.figure
+    if asked == "ratios" and not poolable(analysis.diagram):
+        raise ReportError("report.figure is ratios, which are of a fraction over n and d; take map or profile")
+    if asked != "auto":
+        return asked
+    subject = Subject(analysis)
+    return next(name for name, kind in reversed(KINDS.items()) if kind.panel is not None and kind.fits(subject))
+
+
+def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
+    """Name -> figure, of all other kinds that the grid allows; most grids have none."""
+    subject = Subject(analysis)
+    fitting = {name: kind for name, kind in KINDS.items() if kind.panel is None and kind.fits(subject)}
+    return {name: _drawing(kind, subject) for name, kind in fitting.items()}
+
+
+def drawings(analysis: Analysis) -> dict[str, Drawing]:
+    """Name -> figure, of all that a report has; the main one has no name."""
+    return {"": main_figure(analysis)[1], **figures_beside(analysis)}
+
+
+def _drawing(kind: Kind, subject: Subject) -> Drawing:
+    diagram = subject.diagram
+    x, y = diagram.layout.x, diagram.layout.y
+    words = kind.words.format(value=diagram.quantity.label, x=x, y=y)
+    return Drawing(words[:1].upper() + words[1:], partial(kind.draw, subject))
+
+
+def draw_into(ax: Axes, analysis: Analysis, panel: int = 0) -> None:
+    """Draw one panel of the main figure on axes of one's own, with the labels of its axes and no title."""
+    name = main_kind(analysis)
+    draw = KINDS[name].panel
+    assert draw is not None, "a main figure has panels"
+    draw(ax, analysis, panel)
+    across, up = names_of_axes(name, analysis.diagram)
+    ax.set_xlabel(across)
+    ax.set_ylabel(up)

@@ -19,7 +19,6 @@ from matplotlib.lines import Line2D
 from recovery.report.diagram import coordinates
 from recovery.report.figures.sheet import label_log, sheet
 from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, line_style
-from recovery.report.figures.surface import draw_surface
 from recovery.store import Grid
 from recovery.store.trajectories import read_trajectories
 from recovery.training.networks import pairing
@@ -33,6 +32,8 @@ MOST_NAMED = 14
 PAIR_COLOURS = (*LINES, *CURVES[::2], "#b8a000", "#008b8b")
 FAR = 10.0
 """What a run that diverged did farther out is not drawn into the landscape."""
+SURFACE_POINTS = 121
+SURFACE_MARGIN = 1.3
 FLOOR = 1e-18
 """What lies lower, or at or below zero by rounding, is drawn here on a log axis."""
 
@@ -215,6 +216,33 @@ def draw_networks(runs: Sequence[Run], title: str, style: Style) -> Figure:
         draw_surface(ax, run.record, high)
 
     return _panels(runs, title, style, panel, "$x_1$", "$x_2$", key, (shades, "value of the network"))
+
+
+def fitted_surface(record: Mapping[str, Array], points: Array) -> Array:
+    """f at points (k, 2)."""
+    neurons = record["neurons"][-1].reshape(-1, 2)
+    values: Array = points @ record["linear"][-1]
+    return values + np.maximum(points @ neurons.T, 0.0) @ record["sizes"][-1].reshape(-1)
+
+
+def draw_surface(ax: Axes, record: Mapping[str, Array], most: float) -> None:
+    """Draw one record on `ax`, with colours from -most to most."""
+    X, y = record["data"][-1], record["labels"][-1]
+    reach = SURFACE_MARGIN * float(np.abs(X).max())
+    axis = np.linspace(-reach, reach, SURFACE_POINTS)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    values = fitted_surface(record, grid).reshape(SURFACE_POINTS, SURFACE_POINTS)
+    levels = np.linspace(-most, max(most, 1e-12), 15)
+    ax.contourf(axis, axis, values, levels=levels, cmap=SHADES, extend="both")
+    for w in record["neurons"][-1].reshape(-1, 2):
+        along = np.array([-w[1], w[0]]) / np.linalg.norm(w) * 2 * reach
+        ax.plot([-along[0], along[0]], [-along[1], along[1]], color="white", linewidth=0.9, linestyle=DASHES[1])
+    ax.scatter(
+        X[:, 0], X[:, 1], c=y, cmap=SHADES, vmin=-most, vmax=most, edgecolors="black", linewidths=0.8, s=26, zorder=3
+    )
+    ax.set_xlim(-reach, reach)
+    ax.set_ylim(-reach, reach)
+    ax.set_aspect("equal")
 
 
 def _panels(
