@@ -47,7 +47,7 @@ def report(
     style: Sequence[str] = (),
     full: bool = False,
 ) -> list[Analysis]:
-    """Render the grids of some results folders, and hand back what was found in them.
+    """Render the grids of some results folders, and hand back their analyses.
 
     `kind` None: what `out` is named as, or the map on stdout and a PNG. Tables go to stdout, and pictures to
     RESULTS/report/, unless `out` names a file (or, for several pictures, a folder). value: one or several, over the

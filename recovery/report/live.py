@@ -43,10 +43,10 @@ class View:
     def look(self) -> SweepStatus:
         """Read the folder and draw what it holds. Raises `StoreError`."""
         began = monotonic()
-        found = sweep_status(self._results)
-        self._live.update(Group(Text(self._words(found)), *self._maps()), refresh=True)
+        status = sweep_status(self._results)
+        self._live.update(Group(Text(self._words(status)), *self._maps()), refresh=True)
         self.rest = max(EVERY, SHARE * (monotonic() - began))
-        return found
+        return status
 
     def say(self, text: str) -> None:
         """Show a text in place of the map."""

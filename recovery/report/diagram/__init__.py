@@ -4,7 +4,7 @@ from recovery.report.diagram.axis import MOST_TICKS, Axis, AxisKind, log_ticks
 from recovery.report.diagram.cells import Cells
 from recovery.report.diagram.curves import lines, named_curves, theory_along
 from recovery.report.diagram.diagram import Diagram, Panel, has
-from recovery.report.diagram.layout import Layout, coordinates, is_number, levels, taken
+from recovery.report.diagram.layout import Layout, coordinates, is_number, joint_values, levels
 from recovery.report.diagram.quantity import Quantity, as_numbers, default_quantity, finished, is_measured
 from recovery.report.diagram.scale import Scale, scale_of, scales_of
 from recovery.report.diagram.words import (
@@ -50,6 +50,7 @@ __all__ = [
     "has",
     "is_measured",
     "is_number",
+    "joint_values",
     "lettered",
     "letters",
     "levels",
@@ -58,7 +59,6 @@ __all__ = [
     "named_curves",
     "scale_of",
     "scales_of",
-    "taken",
     "theory_along",
     "undecided_words",
     "unfinished_words",

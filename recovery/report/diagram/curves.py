@@ -76,10 +76,10 @@ def _traced(spec: NamedCurve | RatioCurve, n: tuple[float, float], d: tuple[floa
     main = curve.level if spec.level is None else spec.level
     probability = np.nanmin(values) >= 0 and np.nanmax(values) <= 1
     label = f"{curve.label}, {main * 100:g} %" if probability else curve.label
-    found = [Line(label, points) for points in contours.lines(main)]
+    traced = [Line(label, points) for points in contours.lines(main)]
     if probability and spec.level is None and main == 0.5:
-        found += [Line(f"{curve.label}, 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(q)]
-    return found
+        traced += [Line(f"{curve.label}, 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(q)]
+    return traced
 
 
 @dataclass(frozen=True)
@@ -112,36 +112,36 @@ def named_curves(diagram: Diagram) -> list[Curve]:
 def _own(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
     if str(diagram.quantity) != "frequency":
         return []
-    found = []
+    predictions = []
     for rank, name in enumerate(OWN):
         if name in rows and rows[name].notna().any():
             means = rows.groupby(diagram.layout.x)[name].mean().dropna()
             at, values = means.index.to_numpy(dtype=float), means.to_numpy(dtype=float)
             if len(at) > 2:
                 at, values = along, scipy.interpolate.PchipInterpolator(at, values)(along)
-            found.append(Along(name, np.stack([at, values], 1), "rows", rank))
-    return found
+            predictions.append(Along(name, np.stack([at, values], 1), "rows", rank))
+    return predictions
 
 
 def _named(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
-    found = []
+    predictions = []
     for rank, curve in enumerate(named_curves(diagram)):
         values = _values(curve, diagram, rows, along)
         if values is not None:
-            found.append(Along(curve.label, np.stack([along, values], 1), "curve", rank))
-    return found
+            predictions.append(Along(curve.label, np.stack([along, values], 1), "curve", rank))
+    return predictions
 
 
 def _ratios(diagram: Diagram, rows: pd.DataFrame) -> list[Along]:
     other = {"n": "d", "d": "n"}.get(diagram.layout.x)
     if other is None or rows[other].nunique() != 1:
         return []
-    found, size = [], float(rows[other].iloc[0])
+    predictions, size = [], float(rows[other].iloc[0])
     for rank, spec in enumerate(diagram.sweep.report.lines):
         if isinstance(spec, RatioCurve):
             at = size * spec.ratio if diagram.layout.x == "n" else size / spec.ratio
-            found.append(Along(ratio_label(spec), np.array([[at, np.nan]]), "ratio", rank))
-    return found
+            predictions.append(Along(ratio_label(spec), np.array([[at, np.nan]]), "ratio", rank))
+    return predictions
 
 
 def _rows(diagram: Diagram, panel: Panel, y: Any) -> pd.DataFrame:
@@ -161,10 +161,10 @@ def _values(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> Arr
         if axis == diagram.layout.x:
             arguments.append(x)
             continue
-        found = rows[axis].unique() if axis in rows else [_given(diagram.sweep.document, axis)]
-        if len(found) != 1 or found[0] is None:
+        values = rows[axis].unique() if axis in rows else [_given(diagram.sweep.document, axis)]
+        if len(values) != 1 or values[0] is None:
             return None
-        arguments.append(float(found[0]))
+        arguments.append(float(values[0]))
     with np.errstate(all="ignore"):
         return np.broadcast_to(np.asarray(curve.function(*arguments), dtype=float), x.shape)
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from recovery.config import Sweep, from_document
 from recovery.errors import ReportError
 from recovery.report.diagram.cells import Cells
-from recovery.report.diagram.layout import Layout, lay_out, levels, taken
+from recovery.report.diagram.layout import Layout, joint_values, lay_out, levels
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
 from recovery.report.diagram.words import PLAIN
 from recovery.store import Grid
@@ -128,9 +128,9 @@ class Diagram:
         panel = np.zeros(len(tally), dtype=int)
         if self.layout.panels:
             panel = cells.keys.groupby(list(self.layout.panels), dropna=False).ngroup().to_numpy()
-        silent = np.bincount(panel, weights=answers)[panel] == 0
+        unmeasured = np.bincount(panel, weights=answers)[panel] == 0
         open_ = tally["undecided"]
-        return tally.assign(undecided=open_.where(~silent, 0), undefined=open_.where(silent, 0))
+        return tally.assign(undecided=open_.where(~unmeasured, 0), undefined=open_.where(unmeasured, 0))
 
     @cached_property
     def panels(self) -> list[Panel]:
@@ -142,10 +142,10 @@ class Diagram:
             table["iy"] = _position(table[layout.y], y)
         if not names:
             return [Panel("", {}, table, x, y)]
-        found = taken(self.frame, self.sweep, names)
+        combined = joint_values(self.frame, self.sweep, names)
         keys = table[list(names)].astype(object)
-        rank = _position(pd.Series(list(keys.where(keys.notna(), None).itertuples(index=False, name=None))), found)
-        wheres = [dict(zip(names, values, strict=True)) for values in found]
+        rank = _position(pd.Series(list(keys.where(keys.notna(), None).itertuples(index=False, name=None))), combined)
+        wheres = [dict(zip(names, values, strict=True)) for values in combined]
         return [Panel(PLAIN.where(where), where, table[rank == i], x, y) for i, where in enumerate(wheres)]
 
     @cached_property

@@ -45,7 +45,7 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
     spec, names = sweep.report, coordinates(frame, columns)
     if not names:
         raise ReportError(f"the rows have no coordinate columns; found: {', '.join(map(str, frame.columns)) or 'none'}")
-    varying = [name for name in names if len(taken(frame, sweep, (name,))) > 1]
+    varying = [name for name in names if len(joint_values(frame, sweep, (name,))) > 1]
     for axis, wanted in (("x", spec.x), ("y", spec.y)):
         if wanted is not None and wanted not in names:
             raise ReportError(f"report.{axis} is {wanted!r}; the grid's coordinates are {', '.join(names)}")
@@ -67,7 +67,7 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
 
 def _distinguishing(frame: pd.DataFrame, sweep: Sweep, names: list[str]) -> tuple[str, ...]:
     """The fewest of the names, in their order, that tell apart what all of them tell apart."""
-    distinct = pd.DataFrame(taken(frame, sweep, names), columns=pd.Index(names), dtype=object)
+    distinct = pd.DataFrame(joint_values(frame, sweep, names), columns=pd.Index(names), dtype=object)
     kept = list(names)
     for name in reversed(names):
         others = [other for other in kept if other != name]
@@ -76,7 +76,7 @@ def _distinguishing(frame: pd.DataFrame, sweep: Sweep, names: list[str]) -> tupl
     return tuple(kept)
 
 
-def taken(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
+def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
     """The values that these coordinates take together: the last changing fastest. Numbers rise; words stand in the
     config's order, and then what only the rows have."""
     texts = [not is_number(frame[name]) for name in names]
@@ -113,6 +113,6 @@ def levels(frame: pd.DataFrame, sweep: Sweep, name: str | None) -> list[Any]:
     """The values along one axis of a diagram: numbers rising, words in the config's order; [None] without an axis."""
     if name is None:
         return [None]
-    values = [value for (value,) in taken(frame, sweep, (name,))]
+    values = [value for (value,) in joint_values(frame, sweep, (name,))]
     there = [value for value in values if value is not None]
     return [*(sorted(there) if is_number(frame[name]) else there), *([None] if len(there) < len(values) else [])]

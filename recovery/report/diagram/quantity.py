@@ -70,10 +70,10 @@ def least_bounds(frame: pd.DataFrame, column: str) -> Array:
     by nothing (-inf), a planted point that is not the unique optimum is not recovered under any bound (inf).
     """
     numbers = as_numbers(frame[column])
-    silent = np.isnan(numbers)
-    if column == "max_deviation" and "verdict" in frame and silent.any():
+    null = np.isnan(numbers)
+    if column == "max_deviation" and "verdict" in frame and null.any():
         numbers = numbers.copy()
-        numbers[silent] = as_numbers(frame.loc[silent, "verdict"].astype("object").map(DECIDED))
+        numbers[null] = as_numbers(frame.loc[null, "verdict"].astype("object").map(DECIDED))
     return numbers
 
 
@@ -109,8 +109,8 @@ def default_quantity(frame: pd.DataFrame, wanted: str | None, columns: Columns) 
     quantity = Quantity.parse(wanted)
     if quantity.column in there or (len(frame) and not finished(frame).any() and quantity.column in frame):
         return quantity
-    found = "was measured by no trial" if quantity.column in {*columns, *frame.columns} else "is not a column"
-    raise ReportError(f"{quantity.column} {found} of this grid; measured are: {', '.join(there) or 'none'}")
+    fault = "was measured by no trial" if quantity.column in {*columns, *frame.columns} else "is not a column"
+    raise ReportError(f"{quantity.column} {fault} of this grid; measured are: {', '.join(there) or 'none'}")
 
 
 def is_measured(frame: pd.DataFrame, name: str, columns: Columns) -> bool:

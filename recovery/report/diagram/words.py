@@ -75,7 +75,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def unmarked(text: str) -> str:
     """Words of this module without mathematics markup: `$\\sigma$` is `σ`, `$10^{-5}$` is `10⁻⁵`."""
-    return _MATHEMATICS.sub(lambda found: _plain(found[1]), text)
+    return _MATHEMATICS.sub(lambda formula: _plain(formula[1]), text)
 
 
 def _plain(mathematics: str) -> str:

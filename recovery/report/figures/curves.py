@@ -20,9 +20,9 @@ from recovery.report.diagram import (
     Diagram,
     Panel,
     is_number,
+    joint_values,
     named_curves,
     scale_of,
-    taken,
     theory_along,
 )
 from recovery.report.figures.sheet import interval_handle, label_log, not_measured, panel_sheet, set_axis
@@ -100,9 +100,9 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
 
 def _across(diagram: Diagram, panel: Panel) -> list[Any]:
     """The values of x that this panel has by the config or its rows; other panels may have others."""
-    cells = taken(diagram.frame, diagram.sweep, (*panel.where, diagram.layout.x))
-    found = {x for *where, x in cells if where == list(panel.where.values())}
-    return [x for x in panel.x if x in found]
+    cells = joint_values(diagram.frame, diagram.sweep, (*panel.where, diagram.layout.x))
+    here = {x for *where, x in cells if where == list(panel.where.values())}
+    return [x for x in panel.x if x in here]
 
 
 def _positive(diagram: Diagram) -> tuple[float, float]:
@@ -158,9 +158,9 @@ def draw_ratios(analysis: Analysis) -> Figure:
                 label_log(ax.xaxis, *ratios.reach)
             page.name(place, MATH.where(diagram.panels[i].where), caption(analysis.pooled[i]))
         page.label(MATH.axis("n/d"), diagram.measured_label)
-        found = {str(h.get_label()): h for handles in keys for h in handles}
+        entries = {str(h.get_label()): h for handles in keys for h in handles}
         last = {MATH.marked(POOLED): 1, INTERVAL: 2}
-        page.add(found[label] for label in sorted(found, key=lambda label: (last.get(label, 0), len(label), label)))
+        page.add(entries[label] for label in sorted(entries, key=lambda label: (last.get(label, 0), len(label), label)))
     return page.figure
 
 
@@ -168,15 +168,15 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     """One panel: fractions against n/d, a line a size d; hands back the entries of a key."""
     first = analysis.diagram.panels[0]
     sizes = list(first.y if analysis.diagram.layout.y == "d" else first.x)
-    panel, found = analysis.diagram.panels[i], analysis.pooled[i]
+    panel, threshold = analysis.diagram.panels[i], analysis.pooled[i]
     ax.set_ylim(-0.05, 1.05)
     if panel.undefined or not len(panel.cells):
         if panel.undefined:
             not_measured(ax)
         ax.set_xticks([])
         return []
-    if np.isfinite([found.given.estimate, found.given.low, found.given.high]).all():
-        ax.axvspan(found.given.low, found.given.high, color="0.85", zorder=0, label=MATH.marked(POOLED))
+    if np.isfinite([threshold.given.estimate, threshold.given.low, threshold.given.high]).all():
+        ax.axvspan(threshold.given.low, threshold.given.high, color="0.85", zorder=0, label=MATH.marked(POOLED))
     for k, d in enumerate(sizes):
         cells = panel.cells[(panel.cells["d"] == d) & (panel.cells["yes"] + panel.cells["no"] > 0)].sort_values("n")
         if not len(cells):

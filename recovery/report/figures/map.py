@@ -151,13 +151,13 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     if not analysis.pooled:
         return _crossings(ax, analysis, i)
     there = [(size.d, size.n50) for size in analysis.pooled[i].sizes]
-    found = [(d, t) for d, t in there if np.isfinite(t.estimate) and np.isfinite([t.low, t.high]).any()]
-    if not found:
+    thresholds = [(d, t) for d, t in there if np.isfinite(t.estimate) and np.isfinite([t.low, t.high]).any()]
+    if not thresholds:
         return []
-    d, n50 = np.array([d for d, _ in found]), np.array([t.estimate for _, t in found])
+    d, n50 = np.array([d for d, _ in thresholds]), np.array([t.estimate for _, t in thresholds])
     view = (ax.get_xlim(), ax.get_ylim())
     reach = view[0] if analysis.diagram.layout.x == "n" else view[1]
-    error = np.array([[t.estimate - max(t.low, reach[0]), min(t.high, reach[1]) - t.estimate] for _, t in found])
+    error = np.array([[t.estimate - max(t.low, reach[0]), min(t.high, reach[1]) - t.estimate] for _, t in thresholds])
     error = np.maximum(error.reshape(-1, 2).T, 0)  # an end beyond the cells is the end of the axis
     style: dict[str, Any] = {"marker": "o", "ms": 1.7, "mfc": "white", "mec": "black", "mew": 0.5, "linestyle": "none"}
     bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
@@ -198,10 +198,10 @@ def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
 def _overlay(ax: Axes, diagram: Diagram) -> list[Line2D]:
     """Theory curves; the handles for the legend, one a label."""
     handles: dict[str, Line2D] = {}
-    found = lines(diagram)
-    main = list(dict.fromkeys(line.label for line in found if not line.secondary))
+    theory = lines(diagram)
+    main = list(dict.fromkeys(line.label for line in theory if not line.secondary))
     factor = float(matplotlib.rcParams["lines.linewidth"]) / 0.9
-    for line in found:
+    for line in theory:
         rank = main.index(line.label) if not line.secondary else 0
         style: dict[str, Any] = {"color": CURVES[rank % 4], "linestyle": DASHES[rank % 4]}
         style["linewidth"] = factor * (0.7 if line.secondary else STROKES[rank % 4])

@@ -105,12 +105,12 @@ class Sheet:
         below = dict.fromkeys((row for row, _ in self.places), 0)
         for (row, _), right in zip(self.places, words, strict=True):
             below[row] = 0 if beside else max(below[row], len(right))
-        taken = []
+        heights = []
         for ax, (row, _), left, right in zip(self.axes, self.places, lines, words, strict=True):
             ax.set_title("\n".join(left + [""] * below[row]), loc="left")
             ax.set_title("\n".join(right), loc="right", fontsize=small)
-            taken.append(max(len(left) + below[row], len(right)))
-        return taken
+            heights.append(max(len(left) + below[row], len(right)))
+        return heights
 
     def label(self, x: str, y: str) -> None:
         """Name the axes: x below the lowest panel of each column, y beside the first of each row."""
@@ -208,16 +208,16 @@ def sheet(
         FigureCanvasAgg(figure)
         sharex, sharey = SHARED[share]
         grid = figure.subplots(up, across, sharex=sharex, sharey=sharey, squeeze=False)
-        found = Sheet(figure, [grid[place] for place in places], across, style, aspect, places, strips)
-        for ax in set(grid.flat) - set(found.axes):
+        drawn = Sheet(figure, [grid[place] for place in places], across, style, aspect, places, strips)
+        for ax in set(grid.flat) - set(drawn.axes):
             ax.set_axis_off()
-        yield found
-        rows = _legend(found)
-        lines_of = found.write_titles()
+        yield drawn
+        rows = _legend(drawn)
+        lines_of = drawn.write_titles()
         highest = [0] * up
-        for (row, _), taken in zip(places, lines_of, strict=True):
-            highest[row] = max(highest[row], taken)
-        rows += sum(highest) - 1.0 + (BAR_BELOW * len(found.barred) if strips is not None else 0.0)
+        for (row, _), height in zip(places, lines_of, strict=True):
+            highest[row] = max(highest[row], height)
+        rows += sum(highest) - 1.0 + (BAR_BELOW * len(drawn.barred) if strips is not None else 0.0)
         if title and style.spec.title:
             size = float(matplotlib.rcParams["figure.titlesize"])
             lines = wrapped(plain(title), size, 0.94 * wide)
@@ -239,16 +239,16 @@ def panel_sheet(
     return sheet(len(panels), heading, style_of(diagram), aspect, share=share, strips=strips)
 
 
-def _legend(found: Sheet) -> float:
+def _legend(drawn: Sheet) -> float:
     """Draw the key in as many columns as its width allows; returns how many lines it takes."""
-    if not found.key:
+    if not drawn.key:
         return 0.0
     size = float(matplotlib.rcParams["legend.fontsize"])
-    room = 0.97 * float(found.figure.get_figwidth())
-    texts = {label: wrapped(label, size, room - GAP * size / 72) for label in found.key}
+    room = 0.97 * float(drawn.figure.get_figwidth())
+    texts = {label: wrapped(label, size, room - GAP * size / 72) for label in drawn.key}
     columns = legend_columns([max(lines, key=len) for lines in texts.values()], room, size)
     labels = ["\n".join(lines) for lines in texts.values()]
-    found.figure.legend(found.key.values(), labels, loc="outside lower center", ncols=columns)
+    drawn.figure.legend(drawn.key.values(), labels, loc="outside lower center", ncols=columns)
     return 1.3 * max(sum(map(len, part)) for part in np.array_split(np.array([*texts.values()], dtype=object), columns))
 
 
@@ -264,7 +264,7 @@ def legend_columns(labels: Sequence[str], room: float, size: float) -> int:
 def wrapped(text: str, size: float, room: float) -> list[str]:
     """Text in lines of at most so many inches, broken between words; `a = b` stays on one line."""
     lines: list[str] = []
-    whole = re.sub(r"\$[^$]*\$", lambda found: found[0].replace(" ", UNBROKEN), text)
+    whole = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", UNBROKEN), text)
     for word in whole.replace(" = ", f"{UNBROKEN}={UNBROKEN}").split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
         if lines and width(longer, size) <= room:

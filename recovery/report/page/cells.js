@@ -31,7 +31,7 @@ const fractionFacts = (view, i, undecided) => {
   if (yes + no) {
     facts.push([words, `${yes} of ${yes + no} (${percent(view.read("value")(i))})`]);
     facts.push(["95 % interval", `${percent(low)} to ${percent(high)}`]);
-  } else facts.push([words, grid.notes.silent]);
+  } else facts.push([words, grid.notes.unmeasured]);
   if (choice.columns.worst && undecided + grid.failed[i] + grid.missing[i]) {
     const bracket = `${percent(choice.columns.worst[i])}, ${percent(choice.columns.best[i])}`;
     facts.push(["if the rest were all no, all yes", bracket]);

@@ -124,8 +124,8 @@ class Picture:
         rows = [self._cell(k) for k in (known if self.map else sorted(known, key=lambda k: int(self.at[k])))]
         if self.map and len(self.at) > LARGE:
             rows = [{"url": self._painted(cells, self._colour(self.grid["panels"].index(panel)))}]
-        silent = not known and any(self.grid["ok"][k] for k in cells)
-        note = self.grid["notes"]["silent" if silent else "empty"]
+        unmeasured = not known and any(self.grid["ok"][k] for k in cells)
+        note = self.grid["notes"]["unmeasured" if unmeasured else "empty"]
         here = set(cells)
         marks = [
             {"x": self.across["at"][self.at[k]], "y": self.up["at"][self.row[k]], "mark": mark["label"]}
@@ -134,7 +134,7 @@ class Picture:
         ]
         tables = {
             "cells": rows,
-            "note": [{"text": note}] if silent or not len(cells) else [],
+            "note": [{"text": note}] if unmeasured or not len(cells) else [],
             "lines": self.grid["lines"] if self.map else panel["theory"],
             "points": [*marks, *panel["points"]],
             **{name: panel[name] for name in ("half", "free", "band")},

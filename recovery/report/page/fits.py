@@ -24,19 +24,19 @@ class FitChart:
 
 def fits(analysis: Analysis, name: str) -> list[FitChart]:
     """The charts that the grid allows; `name` says which grid, where there are several."""
-    return [found for found in (collapse(analysis, name), sensitivity_fit(analysis, name)) if found]
+    return [chart for chart in (collapse(analysis, name), sensitivity_fit(analysis, name)) if chart]
 
 
 def collapse(analysis: Analysis, name: str) -> FitChart | None:
     """Fractions against t = (n - ratio d) / sqrt n, sizes d in three groups; or nothing."""
     bins = np.arange(-REACH, REACH + 0.01, 0.5)
-    usable = [found for found in analysis.pooled if np.isfinite(found.given.estimate)]
+    usable = [threshold for threshold in analysis.pooled if np.isfinite(threshold.given.estimate)]
     if not usable:
         return None
     yes, total = np.zeros((3, len(bins) - 1)), np.zeros((3, len(bins) - 1))
-    for found in usable:
-        n, d, won, lost = (found.panel.cells[name].to_numpy(dtype=float) for name in ("n", "d", "yes", "no"))
-        t = (n - found.given.estimate * d) / np.sqrt(n)
+    for threshold in usable:
+        n, d, won, lost = (threshold.panel.cells[name].to_numpy(dtype=float) for name in ("n", "d", "yes", "no"))
+        t = (n - threshold.given.estimate * d) / np.sqrt(n)
         third = np.searchsorted(np.quantile(np.unique(d), [1 / 3, 2 / 3]), d, side="right")
         place = np.digitize(t, bins) - 1
         inside = (place >= 0) & (place < len(bins) - 1)
@@ -78,14 +78,14 @@ def sensitivity_fit(analysis: Analysis, grid: str) -> FitChart | None:
     rows = [
         {
             "t": tolerance,
-            "fraction": _short(found.estimate),
-            "low": _short(found.low),
-            "high": _short(found.high),
+            "fraction": _short(threshold.estimate),
+            "low": _short(threshold.low),
+            "high": _short(threshold.high),
             "series": title,
         }
         for title, line in zip(titles, drawable, strict=True)
-        for tolerance, found in line
-        if abs(found.estimate / typical - 1) < 0.5
+        for tolerance, threshold in line
+        if abs(threshold.estimate / typical - 1) < 0.5
     ]
     if not rows:
         return None

@@ -297,8 +297,8 @@ class Page {
       return;
     }
     const { head, body: all } = tableOf(this.view);
-    const [by, way] = this.sorted;
-    if (by !== null && by < head.length) all.sort((a, b) => way * compared(a[by], b[by]));
+    const [by, direction] = this.sorted;
+    if (by !== null && by < head.length) all.sort((a, b) => direction * compared(a[by], b[by]));
     byId("cells-head").replaceChildren(...head.map((name, k) => this.head(name, k)));
     const note = `The first ${MOST_ROWS} of ${all.length} cells; the files have all.`;
     byId("cells-note").textContent = all.length > MOST_ROWS ? note : "";
@@ -314,11 +314,11 @@ class Page {
   head(name, k) {
     const cell = element("th");
     const button = element("button", name);
-    const [by, way] = this.sorted;
+    const [by, direction] = this.sorted;
     cell.scope = "col";
-    cell.setAttribute("aria-sort", k !== by ? "none" : way > 0 ? "ascending" : "descending");
+    cell.setAttribute("aria-sort", k !== by ? "none" : direction > 0 ? "ascending" : "descending");
     button.addEventListener("click", () => {
-      this.sorted = [k, k === by ? -way : 1];
+      this.sorted = [k, k === by ? -direction : 1];
       this.table();
       byId("cells-head").children[k].firstChild.focus();
     });

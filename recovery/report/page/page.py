@@ -118,9 +118,9 @@ def _claims(analyses: list[Analysis]) -> str:
 
 def _thresholds(analyses: list[Analysis]) -> str:
     rows = [
-        [_name(analyses, analysis, found.panel.title), f'<td class="long">{escape(in_words(found))}</td>']
+        [_name(analyses, analysis, threshold.panel.title), f'<td class="long">{escape(in_words(threshold))}</td>']
         for analysis in analyses
-        for found in analysis.pooled
+        for threshold in analysis.pooled
     ]
     if not rows:
         return "<p>No threshold in n/d: the value shown is no proportion over n and d.</p>"
@@ -195,13 +195,13 @@ def _span(value: float, low: float, high: float) -> str:
 
 def _fits(analyses: list[Analysis]) -> tuple[str, list[Json]]:
     """Places for the charts of fits, and the charts in their order."""
-    found = [fit for one in analyses for fit in fits(one, f": {one.diagram.name}" if len(analyses) > 1 else "")]
+    charts = [fit for one in analyses for fit in fits(one, f": {one.diagram.name}" if len(analyses) > 1 else "")]
     places = [
         f"<figure><h3>{escape(fit.title)}</h3>"
         f'<div data-chart="{i}" role="img" aria-label="{escape(fit.words)}"></div></figure>'
-        for i, fit in enumerate(found)
+        for i, fit in enumerate(charts)
     ]
-    return f'<div class="charts">{"".join(places)}</div>' if places else "", [fit.spec for fit in found]
+    return f'<div class="charts">{"".join(places)}</div>' if places else "", [fit.spec for fit in charts]
 
 
 def _failures(analyses: list[Analysis]) -> str:

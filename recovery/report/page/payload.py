@@ -32,7 +32,7 @@ RATIO = {"of": "n"}
 """n/d stands for n, which it gives with d."""
 STROKE, CROSS = "M-0.7,0.7L0.7,-0.7", "M-0.7,0.7L0.7,-0.7M-0.7,-0.7L0.7,0.7"
 PIXELS = 111.0
-"""matplotlib simplifies a line to a ninth of a pixel: on so many each way, to a thousandth of its extent, which is
+"""matplotlib simplifies a line to a ninth of a pixel: on so many across and up, to a thousandth of its extent, which is
 a third of a pixel of a usual panel."""
 
 
@@ -83,7 +83,7 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
             "curves": _strokes([row for rows in theory for row in rows], None),
         },
         "alone": {theme: series([own["label"]], theme) for theme in THEMES},
-        "notes": {"silent": NOT_MEASURED, "empty": "no trials yet"},
+        "notes": {"unmeasured": NOT_MEASURED, "empty": "no trials yet"},
         "certificates": _certificates(diagram, column),
         "ids": _ids(diagram.cells, order),
     }
@@ -92,14 +92,14 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
 def simplified(points: Array) -> Array:
     """A line's points, shape (k, 2), without those that no panel shows, be it straight or, where all are positive,
     logarithmic. matplotlib's measure; the last point stays, which it may move."""
-    ways = [points, np.log(points)] if (points > 0).all() else [points]
+    scales = [points, np.log(points)] if (points > 0).all() else [points]
     if len(points) < 3 or not np.isfinite(points).all():
         return points
     kept = np.zeros(len(points), dtype=bool)
     kept[[0, -1]] = True
-    for way in ways:
-        extent = np.ptp(way, axis=0)
-        pixels = (way - way.min(axis=0)) / np.where(extent > 0, extent, 1.0) * PIXELS
+    for scaled in scales:
+        extent = np.ptp(scaled, axis=0)
+        pixels = (scaled - scaled.min(axis=0)) / np.where(extent > 0, extent, 1.0) * PIXELS
         clean = Path(pixels).cleaned(simplify=True).vertices
         kept[[int(np.argmin(((pixels - vertex) ** 2).sum(axis=1))) for vertex in np.asarray(clean)[:-1]]] = True
     return points[kept]
@@ -178,14 +178,14 @@ def _half(analysis: Analysis, i: int) -> list[list[float]]:
     """[place of the other coordinate's value, where one half is crossed, and its interval]: an open end is the end of
     the axis, and what is open at both ends is left out, as in figures."""
     layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
-    found: list[tuple[int, Crossing]] = []
+    crossings: list[tuple[int, Crossing]] = []
     if analysis.pooled:
         sizes = list(panel.y if layout.y == "d" else panel.x)
-        found += [(sizes.index(size.d), size.n50) for size in analysis.pooled[i].sizes]
+        crossings += [(sizes.index(size.d), size.n50) for size in analysis.pooled[i].sizes]
     elif analysis.rows and layout.y is not None:
-        found += [(k, row.half) for k, row in enumerate(analysis.rows[i])]
+        crossings += [(k, row.half) for k, row in enumerate(analysis.rows[i])]
     along, rows = panel.x if layout.x == _along(analysis.diagram) else panel.y, []
-    for k, half in found:
+    for k, half in crossings:
         if np.isfinite([half.low, half.high]).any():
             low = half.low if np.isfinite(half.low) else min(float(along[0]), half.high)
             high = half.high if np.isfinite(half.high) else max(float(along[-1]), half.low)
@@ -234,8 +234,8 @@ def _certificates(diagram: Diagram, column: Gathered) -> Json:
     if "certificate" not in diagram.frame:
         return {}
     kinds = diagram.frame["certificate"].astype("object").where(diagram.cells.finished, None)
-    found = sorted(str(kind) for kind in kinds.dropna().unique())
-    return {kind: column(diagram.cells.count((kinds == kind).to_numpy(dtype=bool))) for kind in found}
+    names = sorted(str(kind) for kind in kinds.dropna().unique())
+    return {kind: column(diagram.cells.count((kinds == kind).to_numpy(dtype=bool))) for kind in names}
 
 
 def _ids(cells: Cells, order: Any) -> list[str]:

@@ -259,8 +259,8 @@ export class View {
     const { ok, notes } = this.grid;
     const read = this.read(this.look.of);
     if (!panel.cells.length) return [{ text: notes.empty }];
-    const silent = panel.cells.every((i) => read(i) === null) && panel.cells.some((i) => !ok || ok[i] > 0);
-    return silent ? [{ text: notes.silent }] : [];
+    const unmeasured = panel.cells.every((i) => read(i) === null) && panel.cells.some((i) => !ok || ok[i] > 0);
+    return unmeasured ? [{ text: notes.unmeasured }] : [];
   }
 
   /** The cells of a fine grid as one picture, `dense` of its pixels for each of the figure's. */

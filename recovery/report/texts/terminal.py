@@ -38,8 +38,8 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     console.print(Text(diagram.summary()))
     if _many_thresholds(analysis):
         console.print(_table(threshold_rows(analysis)))
-    for found in [] if _many_thresholds(analysis) else analysis.pooled:
-        console.print(Text((f"{found.panel.title}: " if found.panel.title else "") + in_words(found)))
+    for threshold in [] if _many_thresholds(analysis) else analysis.pooled:
+        console.print(Text((f"{threshold.panel.title}: " if threshold.panel.title else "") + in_words(threshold)))
     if analysis.full and analysis.pooled:
         console.print(Text("second opinion, a probit curve:", style="dim"))
         console.print(_table(model_rows(analysis)))
@@ -61,12 +61,12 @@ def maps(diagram: Diagram, console: Console) -> list[Text]:
 
 
 def _maps(diagram: Diagram, console: Console) -> list[Text]:
-    scale, found = scale_of(diagram), []
+    scale, blocks = scale_of(diagram), []
     for panel in diagram.panels:
         if panel.title:
-            found.append(Text(f"\n{panel.title}"))
-        found += [Text("not measured", style="dim")] if panel.undefined else _map(panel, diagram, scale, console)
-    return [*found, _key(scale, console)]
+            blocks.append(Text(f"\n{panel.title}"))
+        blocks += [Text("not measured", style="dim")] if panel.undefined else _map(panel, diagram, scale, console)
+    return [*blocks, _key(scale, console)]
 
 
 def _many_thresholds(analysis: Analysis) -> bool:

@@ -99,7 +99,7 @@ export const grid = () => ({
   lines: [{ x: 10, y: 5, label: "n = 2d" }],
   strokes: { map: { light: [{ stroke: "lines" }, { stroke: "all" }] }, curves: { light: [{}, {}] } },
   alone: { light: { scale: { domain: ["fraction recovered"] }, legend: null } },
-  notes: { silent: "not measured", empty: "no trials yet" },
+  notes: { unmeasured: "not measured", empty: "no trials yet" },
   certificates: { dual: [3, 0, 0, 1] },
   ids: ["ab cd", "ef!", "", ""],
 });
