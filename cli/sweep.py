@@ -124,11 +124,10 @@ def command(
 
                 from recovery.config import load
                 from recovery.runner.batches import slurm_shard
-                from recovery.runner.failures import MOST_EQUAL
                 from recovery.runner.plan import plan
                 from recovery.runner.progress import Progress, display
                 from recovery.runner.supervised import Limits
-                from recovery.runner.sweep import Options, run
+                from recovery.runner.sweep import MOST_EQUAL, Options, run
                 from recovery.runner.workers import Engine
 
             sweep = load(config, overrides)

@@ -1,4 +1,7 @@
-"""Gradient training of a finite network on an instance: what does a real network find? (P1, section VII; P2)"""
+"""Gradient training of a finite network on an instance: what does a real network find? (P1, section VII; P2)
+
+And whether gradient descent on the population loss contracts towards the planted weights (P2, Lemma 4).
+"""
 
 from dataclasses import dataclass
 from math import e, log
@@ -9,7 +12,7 @@ from annotated_types import Ge, Gt, Interval
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
-from recovery.methods.columns import Columns
+from recovery.methods.columns import Columns, select
 from recovery.methods.method import Measurement
 from recovery.methods.trained import (
     MEASURED,
@@ -34,9 +37,11 @@ from recovery.training.models import (
     sign_halves,
 )
 from recovery.training.optimizers import SCHEDULES, Adam, AdamW, GradientDescent, Optimizer
-from recovery.training.population import Population
+from recovery.training.population import Population, correlation
 from recovery.types import Array, Rng
 
+ROUNDING = 1e-12
+"""At opposite neurons of equal length the minimum is 0, which rounding may put just below."""
 FULL_BATCH = ("gd", "scaled_gd")
 
 
@@ -194,3 +199,25 @@ class Train:
         epochs = self.epochs / log(self.epochs + e) if early else self.epochs
         floor = 1e-4 if self.loss == "population" else 2.5e-5
         return 1e-3 + epochs * (floor + 4.0 * rows * k * (d + 30) / speed)
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """min over a of <W - W*, grad L> - c ||W - W*||_F^2 over ||w_1||^2; columns `objective`, and `holds` where >= 0.
+
+    v = (1, -1), W* = [a, -a], ||w_1 + w_2|| <= ||a||/2. degrees: the angle of w_1 and w_2. ratio: ||w_2||/||w_1||.
+    constant: c. A closed form: nothing of the instance enters.
+    """
+
+    columns: ClassVar[Columns] = select("objective", "holds")
+
+    degrees: Annotated[float, Interval(ge=0, le=180)] = 90.0
+    ratio: Annotated[float, Gt(0)] = 1.0
+    constant: Annotated[float, Interval(gt=0, lt=0.5)] = 0.3
+
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
+        value = float(correlation(np.array(np.deg2rad(self.degrees)), np.array(self.ratio), self.constant))
+        return Measurement(objective=value, holds=value >= -ROUNDING * max(1.0, self.ratio**2))
+
+    def cost(self, n: int, d: int) -> float:
+        return 1e-4

@@ -10,19 +10,21 @@ from dataclasses import dataclass, field
 from recovery.config import Trial
 from recovery.errors import StoreError
 from recovery.runner.batches import cost, share
-from recovery.runner.failures import MOST_EQUAL, Failures
 from recovery.runner.forecast import MOST_SECONDS, time_some
 from recovery.runner.plan import Plan, changed, content_of, goes_on, up_to_date
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
 from recovery.runner.rounds import plan_round, split
 from recovery.runner.stop import Stop, StopRequested
+from recovery.runner.trial import TRACEBACK, Row
 from recovery.runner.workers import Engine
 from recovery.store.compact import add_columns, take_out
 from recovery.store.grid import answers
 from recovery.store.parts import Damaged
 from recovery.store.schema import FAILURES, coordinate_types
 
+MOST_EQUAL = 50
+"""Failed trials of a method, all alike: running its others tells nothing more."""
 CHANGED = "changed-"
 """Begins the names of the datasets where rows go whose code is no more."""
 
@@ -190,3 +192,41 @@ def _open(plan: Plan) -> list[Damaged]:
         add_columns(plan.folder, types, plan.sweep.columns, {trial.id: trial.cell.coordinates for trial in plan.trials})
         plan.folder.update(content)
     return damaged
+
+
+class Failures:
+    """Counts the failed trials of one run by method, type of error and place; `most` 0 never gives up."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+        self._measured: set[str] = set()
+        self._shown: set[frozenset[str]] = set()
+
+    def add(self, trial: Trial, row: Row) -> str | None:
+        """Why to stop, if this is one failure too many: so many of a method, all alike, and none measured."""
+        method = str(trial.cell.coordinates["method"])
+        if row["status"] == "ok":
+            self._measured.add(method)
+        if row["status"] != "failed":
+            return None
+        kind = (method, row["error_type"], _place(row))
+        self._counts[kind] += 1
+        if self._counts[kind] != self._most or method in self._measured:
+            return None
+        return f"{self._most} trials of {method} failed alike and none was measured ({': '.join(_said(row))})"
+
+    def first(self, trial: Trial, row: Row) -> str | None:
+        """The traceback of the first failed trial of each choice of the user's code; else None."""
+        if row["status"] != "failed" or not trial.cell.own or trial.cell.own in self._shown:
+            return None
+        self._shown.add(trial.cell.own)
+        return "\n  ".join([f"trial {trial.id} failed: {': '.join(_said(row))}", *row.get(TRACEBACK, "").splitlines()])
+
+
+def _said(row: Row) -> list[str]:
+    return [part for part in (row["error_type"], row["error_message"]) if part]
+
+
+def _place(row: Row) -> str:
+    return str(row.get(TRACEBACK, "")).rpartition("\n")[2]

@@ -27,8 +27,7 @@ from recovery.report.claims.words import in_words
 from recovery.report.diagram import PLAIN, Axis, Diagram
 from recovery.report.figures import figures_beside, main_figure
 from recovery.report.figures.curves import draw_profile, draw_ratios
-from recovery.report.figures.sheet import wrapped
-from recovery.report.figures.style import LINES, MATH, Style, line_style
+from recovery.report.figures.style import LINES, MATH, Style, line_style, wrapped
 from recovery.report.figures.trajectories import Run, draw_landscape, draw_loss, draw_networks, draw_pairing
 from recovery.report.texts import print_diagram
 

@@ -19,7 +19,7 @@ from recovery.report.diagram.curves import lines
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.diagram.scale import scale_of
 from recovery.report.figures import draw_map, render
-from recovery.report.figures.sheet import width
+from recovery.report.figures.style import width
 from recovery.report.texts.tables import as_csv, as_json
 from recovery.report.texts.terminal import print_diagram
 from recovery.store import Grid

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from recovery.instances.draw import Setting, Streams, draw
-from recovery.methods.contraction import Contraction
+from recovery.methods.train import Contraction
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.training.models import Empirical, Minibatches, Parameters, initialize, paired_outer, predict
 from recovery.training.networks import count_merged, group_error, pairing, weight_error

@@ -13,8 +13,7 @@ from recovery.report.claims import Analysis, caption
 from recovery.report.diagram import Diagram, scale_of, scales_of
 from recovery.report.figures.curves import draw_fractions, draw_lines, draw_profile, draw_ratios, is_profile, is_ragged
 from recovery.report.figures.map import can_pair, draw_map, draw_paired, draw_panel, draw_trials, mark_handles
-from recovery.report.figures.sheet import sheet
-from recovery.report.figures.strips import Strips
+from recovery.report.figures.sheet import Strips, sheet
 from recovery.report.figures.style import MATH, Style, plain, style_of
 from recovery.report.figures.trajectories import (
     Run,

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from io import BytesIO
 from math import ceil
 from typing import Any, Literal
@@ -14,17 +13,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as DrawnAxis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.cbook import is_math_text
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
-from matplotlib.path import Path
-from matplotlib.textpath import text_to_path
 
-from recovery.report.diagram import MOST_TICKS, NOT_MEASURED, Axis, Diagram, Panel, letters, log_ticks
-from recovery.report.figures.strips import Strips
-from recovery.report.figures.style import FILES, MATH, Style, plain, style_of
+from recovery.report.diagram import MOST_TICKS, NOT_MEASURED, Axis, Diagram, Layout, Panel, letters, log_ticks
+from recovery.report.figures.style import FILES, MATH, UNBROKEN, Style, plain, style_of, width, wrapped
 
 GAP = 5.0
 """Font sizes that a legend's mark and the room beside it take: matplotlib's handlelength, handletextpad, spacing."""
@@ -44,7 +39,29 @@ LABELS_BESIDE = 1.7
 """Inches of labels that stand side by side under a panel; more of them are turned."""
 FEW_TICKS = 4
 """Labels of a log scale that fit below a panel."""
-UNBROKEN = "\u00a0"
+
+
+@dataclass(frozen=True)
+class Strips:
+    """The names of a grid's rows and columns, and where each panel stands (row, column)."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    places: Sequence[tuple[int, int]]
+
+    @classmethod
+    def of(cls, layout: Layout, panels: Sequence[Panel]) -> "Strips | None":
+        """The grid that a config asks for; None for panels one after another."""
+        if layout.columns is None:
+            return None
+        cut = len(layout.panels) - layout.columns
+        down, across = (
+            [MATH.where({name: panel.where[name] for name in names}) for panel in panels]
+            for names in (layout.panels[:cut], layout.panels[cut:])
+        )
+        rows, columns = list(dict.fromkeys(down)), list(dict.fromkeys(across))
+        places = [(rows.index(row), columns.index(column)) for row, column in zip(down, across, strict=True)]
+        return cls(rows, columns, places)
 
 
 @dataclass
@@ -259,35 +276,6 @@ def legend_columns(labels: Sequence[str], room: float, size: float) -> int:
         if sum(float(part.max()) for part in np.array_split(np.array(widths), columns)) <= room:
             return columns
     return 1
-
-
-def wrapped(text: str, size: float, room: float) -> list[str]:
-    """Text in lines of at most so many inches, broken between words; `a = b` stays on one line."""
-    lines: list[str] = []
-    whole = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", UNBROKEN), text)
-    for word in whole.replace(" = ", f"{UNBROKEN}={UNBROKEN}").split(" "):
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and width(longer, size) <= room:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return [line.replace(UNBROKEN, " ") for line in lines]
-
-
-def width(text: str, size: float) -> float:
-    """Inches that a line of text takes."""
-    return _width(text, size, str(matplotlib.rcParams["font.family"][0]))
-
-
-@lru_cache(maxsize=4096)
-def _width(text: str, size: float, family: str) -> float:
-    if not text.strip():
-        return 0.0
-    shown = text.replace(UNBROKEN, " ")
-    points, codes = text_to_path.get_text_path(FontProperties(family=[family]), shown, is_math_text(shown))
-    # fonts set control points no further out than curves; the point of a closing line is anywhere
-    across = [x for (x, _), code in zip(points, codes, strict=True) if code != Path.CLOSEPOLY]
-    return float(np.ptp(across)) * size / text_to_path.FONT_SCALE / 72 if across else 0.0
 
 
 def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:

@@ -1,15 +1,22 @@
-"""How figures look: widths in inches, fonts that embed, colours that colour-blind readers tell apart."""
+"""How figures look: widths in inches, fonts that embed, colours that colour-blind readers tell apart, and text: what it
+shows, and the room that it takes."""
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import matplotlib
+import numpy as np
+from matplotlib.cbook import is_math_text
 from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.path import Path
+from matplotlib.textpath import text_to_path
 
 from recovery.config import StyleSpec
 from recovery.report.diagram import Diagram, Script
 
+UNBROKEN = "\u00a0"
 WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
 """Inches: a journal's column, its page, a slide of 16:9."""
 LARGER = {"slide": 1.5}
@@ -99,6 +106,35 @@ def plain(text: str) -> str:
 @lru_cache(maxsize=8)
 def _glyphs(family: str) -> frozenset[int]:
     return frozenset(get_font(findfont(FontProperties(family=[family]))).get_charmap())
+
+
+def wrapped(text: str, size: float, room: float) -> list[str]:
+    """Text in lines of at most so many inches, broken between words; `a = b` stays on one line."""
+    lines: list[str] = []
+    whole = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", UNBROKEN), text)
+    for word in whole.replace(" = ", f"{UNBROKEN}={UNBROKEN}").split(" "):
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and width(longer, size) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return [line.replace(UNBROKEN, " ") for line in lines]
+
+
+def width(text: str, size: float) -> float:
+    """Inches that a line of text takes."""
+    return _width(text, size, str(matplotlib.rcParams["font.family"][0]))
+
+
+@lru_cache(maxsize=4096)
+def _width(text: str, size: float, family: str) -> float:
+    if not text.strip():
+        return 0.0
+    shown = text.replace(UNBROKEN, " ")
+    points, codes = text_to_path.get_text_path(FontProperties(family=[family]), shown, is_math_text(shown))
+    # fonts set control points no further out than curves; the point of a closing line is anywhere
+    across = [x for (x, _), code in zip(points, codes, strict=True) if code != Path.CLOSEPOLY]
+    return float(np.ptp(across)) * size / text_to_path.FONT_SCALE / 72 if across else 0.0
 
 
 MATH = Script(own=plain, marked=str)
