@@ -6,20 +6,35 @@ Every architecture is A_g = D_g B T_g: a base matrix B (n, r), a diagonal D_g th
 two matrix products of size n x r x p. Source: P1, (11)-(17), (24).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.programs.orthonormal import UNEVEN, confined_transforms, orthonormal_transforms
-from recovery.programs.projection_norms import projection_norms
+from recovery.programs.orthonormal import UNEVEN, confined_transforms, orthonormal_transforms, projection_norms
 from recovery.types import Array, Index, Mask
 
 if TYPE_CHECKING:
     from recovery.programs.projection_sums import ProjectionSums
     from recovery.programs.transformed import Transformed
+
+
+@dataclass
+class _Computed:
+    """What groups have computed: `keep` hands the first four on to fewer groups; the others are of the last dual.
+
+    images: A_g^T lam, (p, r). norms: of its rows, (p,).
+    """
+
+    base_gram: Array | None = None
+    transforms: Array | None = None
+    transformed: "Transformed | None" = None
+    projections: "ProjectionSums | None" = None
+    lam: Array | None = None
+    images: Array | None = None
+    norms: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +55,7 @@ class Groups:
     orthonormal: bool = False
     slope: float = 0.0
     confined: bool = False
+    _computed: _Computed = field(init=False, default_factory=_Computed, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         (n, r), shape = self.base.shape, self.patterns.shape
@@ -79,41 +95,47 @@ class Groups:
         live = sizes > 0
         return np.where(live, sizes, 1.0) if sizes[live].min() < UNEVEN * sizes.max() else np.ones(self.n)
 
-    @cached_property
+    @property
     def base_gram(self) -> Array:
         """B B^T, (n, n)."""
-        return self.base @ self.base.T
+        known = self._computed
+        if known.base_gram is None:
+            known.base_gram = self.base @ self.base.T
+        return known.base_gram
 
-    @cached_property
+    @property
     def transforms(self) -> Array | None:
         """T (p, r, r); zero columns stand for what a group of lower rank does not have. None for identities."""
-        if not self.orthonormal:
-            return None
-        T = orthonormal_transforms(self.base, self.patterns)
-        return confined_transforms(T, self.base, self.patterns, self.coordinates) if self.confined else T
+        known = self._computed
+        if self.orthonormal and known.transforms is None:
+            T = orthonormal_transforms(self.base, self.patterns)
+            known.transforms = (
+                confined_transforms(T, self.base, self.patterns, self.coordinates) if self.confined else T
+            )
+        return known.transforms
 
-    @cached_property
+    @property
     def _transformed(self) -> "Transformed | None":
-        if self.transforms is None:
-            return None
-        from recovery.programs.transformed import Transformed
+        known = self._computed
+        if known.transformed is None and self.transforms is not None:
+            from recovery.programs.transformed import Transformed
 
-        return Transformed(self.transforms)
+            known.transformed = Transformed(self.transforms)
+        return known.transformed
 
     @cached_property
     def _seen(self) -> Mask:
         return np.any(self.transforms, axis=1)
 
-    @cached_property
-    def _last(self) -> list[Any]:
-        return [None, None, None]
-
-    @cached_property
+    @property
     def _projections(self) -> "ProjectionSums":
-        from recovery.programs.projection_sums import ProjectionSums
+        known = self._computed
+        if known.projections is None:
+            from recovery.programs.projection_sums import ProjectionSums
 
-        assert self.transforms is not None
-        return ProjectionSums(self.base, self.patterns, self.transforms)
+            assert self.transforms is not None
+            known.projections = ProjectionSums(self.base, self.patterns, self.transforms)
+        return known.projections
 
     @cached_property
     def largest_norm(self) -> float:
@@ -129,11 +151,12 @@ class Groups:
         kept = kept.copy()
         kept[: int(self.linear)] = True
         groups = replace(self, patterns=self.patterns[:, kept])
-        groups.__dict__["base_gram"] = self.base_gram
-        if "transforms" in self.__dict__ and self._transformed is not None:
-            some = self._transformed.among(kept)
-            groups.__dict__["_transformed"], groups.__dict__["transforms"] = some, some.transforms
-            groups.__dict__["_projections"] = self._projections.among(np.flatnonzero(kept))
+        known = groups._computed
+        known.base_gram = self.base_gram
+        if self._computed.transforms is not None and self._transformed is not None:
+            known.transformed = self._transformed.among(kept)
+            known.transforms = known.transformed.transforms
+            known.projections = self._projections.among(np.flatnonzero(kept))
         return groups
 
     def forward(self, W: Array) -> Array:
@@ -164,23 +187,21 @@ class Groups:
 
         A dual point is examined where it is found and certified where it is reported: the product is then the same.
         """
-        last, known, _ = self._last
-        if last is not None and np.array_equal(last, lam):
-            return known
-        G = self.group_pulls(((self.base * lam[:, None]).T @ self.D).T)
-        G.flags.writeable = False
-        self._last[:] = lam.copy(), G, None
-        return G
+        known = self._computed
+        if known.lam is None or known.images is None or not np.array_equal(known.lam, lam):
+            images = self.group_pulls(((self.base * lam[:, None]).T @ self.D).T)
+            images.flags.writeable = False
+            known.lam, known.images, known.norms = lam.copy(), images, None
+            return images
+        return known.images
 
     def adjoint_norms(self, lam: Array) -> Array:
         """The norms of the rows of `adjoint(lam)`, (p,), read only; like these known for the last lam."""
-        At = self.adjoint(lam)
-        norms: Array | None = self._last[2]
-        if norms is None:
-            norms = np.sqrt(np.einsum("gr,gr->g", At, At))
-            norms.flags.writeable = False
-            self._last[2] = norms
-        return norms
+        images, known = self.adjoint(lam), self._computed
+        if known.norms is None:
+            known.norms = np.sqrt(np.einsum("gr,gr->g", images, images))
+            known.norms.flags.writeable = False
+        return known.norms
 
     def dual_norms(self, lam: Array) -> Array:
         """||A_g^T lam|| for every g, (p,); no transform is formed for it."""

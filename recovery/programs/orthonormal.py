@@ -1,10 +1,18 @@
-"""Orthonormal bases U_j of range(D_j X), kept as D_j U T_j with one base U and small transforms T_j.
+"""The ranges of D_j X for many patterns: their orthonormal bases, and the norms of projections on them.
 
 U holds the left singular vectors of X, so range(D_j X) = range(D_j U) and the conditioning of X (a column scaled by
-1e-8, say) never enters. Which basis it is must not depend on how it was found, since weights are coordinates in it. If
-D_j U has full column rank, it is that of its QR decomposition, from a Cholesky factor of U^T D_j U where that is well
-conditioned; if it has full row rank, and fewer rows, it is the unit vectors of these rows. Only where the rank is below
-both, a singular value decomposition D_j U = P S V^T leaves a choice: T_j = V S^{-1}, zero columns beyond the rank.
+1e-8, say) never enters. A basis is kept as D_j U T_j, with a small transform T_j. Which basis it is must not depend on
+the way to it, since weights are coordinates in it. If D_j U has full column rank, it is that of its QR decomposition,
+from a Cholesky factor of U^T D_j U where that is well conditioned; if it has full row rank, and fewer rows, it is the
+unit vectors of these rows. Only where the rank is below both, a singular value decomposition D_j U = P S V^T leaves a
+choice: T_j = V S^{-1}, zero columns beyond the rank.
+
+The norm ||P_j v|| of a projection needs no basis. With G_j = U^T D_j U and b_j = U^T D_j v,
+    ||P_j v||^2 = b_j^T G_j^{-1} b_j = ||L_j^{-1} b_j||^2,  G_j = L_j L_j^T,
+where every G_j comes from one product of the patterns with the rows' outer products, and L_j^{-1} b_j is the last row
+of the Cholesky factor of G_j bordered by b_j: one batched call. Patterns with at most r rows have, in general
+position, the whole coordinate space of their rows as range, so ||P_j v|| = ||D_j v||; a batched Cholesky of
+(D_j U)(D_j U)^T proves it. What either factor leaves in doubt is decided by a singular value decomposition.
 """
 
 import numpy as np
@@ -22,7 +30,10 @@ SURE = 1e-8
 """Singular values above this fraction of the largest: eps over it is below the margin of proofs."""
 CHOLESKY_PIVOT = 1e-2
 """Smallest diagonal of the Cholesky factor that is trusted: orthonormality is then lost by about 1e-12 at most."""
-CHUNK_BYTES = 64 * 2**20
+PIVOT = 1e-3
+"""Smallest Cholesky pivot that a norm is trusted with: its relative error is then about 1e-10, eps times the condition
+number. A norm has no direction to lose, so that this may be smaller than what a basis needs."""
+CHUNK_BYTES = 48 * 2**20
 PAIRS = 512
 """Products of two columns of U that are formed at once."""
 
@@ -79,7 +90,7 @@ def orthonormal_transforms(U: Array, patterns: Mask) -> Array:
     r, p = U.shape[1], patterns.shape[1]
     T, sound = np.zeros((p, r, r)), np.zeros(p, dtype=np.bool_)
     tall = np.flatnonzero(patterns.sum(axis=0) >= r) if r else np.arange(0)
-    size = max(1, CHUNK_BYTES // (4 * (r + 1) ** 2))
+    size = max(1, CHUNK_BYTES // (3 * (r + 1) ** 2))
     for start in range(0, len(tall), size):
         some = tall[start : start + size]
         sound[some] = _from_cholesky(T, U, patterns, some)
@@ -134,3 +145,75 @@ def _from_cholesky(T: Array, U: Array, patterns: Mask, some: Index) -> Mask:
         pairs = slice(start, start + PAIRS)
         np.matmul(D, (columns[i[pairs]] * columns[j[pairs]]).T, out=packed[:, pairs])
     return inverse_factors(packed, T, some, CHOLESKY_PIVOT)
+
+
+def projection_norms(U: Array, patterns: Mask, v: Array) -> Array:
+    """||P_j v|| for U (n, r) with orthonormal columns, patterns (n, p) and v (n,) or (n, p), one a pattern; (p,)."""
+    n, r = U.shape
+    count = patterns.shape[1]
+    V = np.broadcast_to(v[:, None] if v.ndim == 1 else v, (n, count))
+    result = np.full(count, np.nan)
+    rows = patterns.sum(axis=0)
+    wide = np.flatnonzero(rows <= r)
+    tall = np.flatnonzero(rows > r)
+    if wide.size:
+        result[wide] = _full_row_rank(U, patterns[:, wide], V[:, wide])
+    if tall.size:
+        result[tall] = _full_column_rank(U, patterns[:, tall], V[:, tall])
+    for j in np.flatnonzero(np.isnan(result)):
+        result[j] = _by_decomposition(U[patterns[:, j]], V[patterns[:, j], j])
+    return result
+
+
+def _chunks(count: int, bytes_each: int) -> list[slice]:
+    size = max(1, CHUNK_BYTES // max(1, bytes_each))
+    return [slice(start, start + size) for start in range(0, count, size)]
+
+
+def _full_column_rank(U: Array, patterns: Mask, V: Array) -> Array:
+    """||L^{-1} b||; NaN where G is close to singular."""
+    r = U.shape[1]
+    i, j = np.triu_indices(r)
+    outer = U[:, i] * U[:, j]
+    result = np.empty(patterns.shape[1])
+    for chunk in _chunks(patterns.shape[1], 16 * (r + 1) ** 2):
+        D = patterns[:, chunk].astype(np.float64)
+        v = D * V[:, chunk]
+        bordered = np.empty((D.shape[1], r + 1, r + 1))
+        bordered[:, j, i] = D.T @ outer
+        bordered[:, r, :r] = v.T @ U
+        bordered[:, r, r] = 1.0 + np.einsum("np,np->p", v, v)
+        factor, sound = _cholesky(bordered)
+        result[chunk] = np.where(sound, np.linalg.norm(factor[:, r, :r], axis=1), np.nan)
+    return result
+
+
+def _full_row_rank(U: Array, patterns: Mask, V: Array) -> Array:
+    """||D v|| where the rows of D U are independent; NaN where that is in doubt."""
+    n = U.shape[0]
+    kernel = U @ U.T
+    result = np.empty(patterns.shape[1])
+    for chunk in _chunks(patterns.shape[1], 16 * n * n):
+        D = patterns[:, chunk].T
+        K = np.where(D[:, :, None] & D[:, None, :], kernel, 0.0)
+        K[:, np.arange(n), np.arange(n)] += ~D
+        norms = np.linalg.norm(D * V[:, chunk].T, axis=1)
+        result[chunk] = np.where(_cholesky(K)[1], norms, np.nan)
+    return result
+
+
+def _cholesky(stack: Array) -> tuple[Array, Mask]:
+    """Lower factors of the stack (p, k, k), and which of them have every pivot above PIVOT."""
+    try:
+        factor = np.linalg.cholesky(stack)
+    except np.linalg.LinAlgError:  # some matrix of the batch has none: halve until it stands alone
+        if len(stack) == 1:
+            return np.zeros_like(stack), np.zeros(1, dtype=np.bool_)
+        halves = [_cholesky(half) for half in np.array_split(stack, 2)]
+        return np.concatenate([h[0] for h in halves]), np.concatenate([h[1] for h in halves])
+    return factor, np.diagonal(factor, axis1=1, axis2=2).min(axis=1) > PIVOT
+
+
+def _by_decomposition(rows: Array, v: Array) -> float:
+    left, s, _ = np.linalg.svd(rows, full_matrices=False)
+    return float(np.linalg.norm(left[:, s > RANK_TOLERANCE].T @ v))

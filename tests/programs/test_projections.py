@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from recovery.instances.ensembles import ENSEMBLES
-from recovery.programs.orthonormal import orthonormal_base
-from recovery.programs.projection_norms import projection_norms
+from recovery.programs.orthonormal import orthonormal_base, projection_norms
 
 
 def by_definition(U: np.ndarray, patterns: np.ndarray, v: np.ndarray) -> list[float]:
