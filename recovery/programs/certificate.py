@@ -84,6 +84,7 @@ def _feasible(program: Program, lam: Array, largest: float) -> Array:
     if program.interpolates:
         return lam * min(1.0, limit)
     square = float(lam @ lam)
+    # c y.lam - c^2 ||lam||^2 / 2 is a parabola in c: its top, or the nearest c that is feasible
     return lam * float(np.clip(float(program.y @ lam) / square, 0.0, limit)) if square > 0 else lam
 
 

@@ -94,6 +94,7 @@ class ExactProgram(Program):
         F = np.empty_like(groups.transforms)
         for g in range(groups.count):
             rows = groups.base[groups.patterns[:, g]]
+            # A_g has orthonormal columns, so that F_g = A_g^T D_g B = T_g^T B^T D_g B
             F[g] = groups.transforms[g].T @ (rows.T @ rows)
         return F
 
@@ -168,6 +169,7 @@ class ExactProgram(Program):
         partial = np.flatnonzero(~self.groups.dimensions(own).all(axis=1))
         if len(partial) and not self.groups.confined:
             assert self.factors is not None
+            # F_g^T T_g^T is the projection on what the rows of the pattern see: what it leaves of b adds to the bound
             unseen = b[partial] - np.matmul(q[partial, None, :], self.factors[own[partial]])[:, 0]
             result[partial] += np.linalg.norm(unseen, axis=1)
         return result
@@ -191,6 +193,7 @@ class ExactProgram(Program):
         Each is bounded by the gated norm, by the solution's multipliers where they do, else by its own projection.
         """
         lam, members, given = solution.lam, self.members, solution.multipliers
+        # a projection on a cone is no longer than its point: the gated norms bound all
         bounds = self.groups.adjoint_norms(lam)[self.group(members)]
         if len(given.chosen):
             place = np.full(self.size, -1)
@@ -221,6 +224,6 @@ class ExactProgram(Program):
         open_ = np.flatnonzero((bounds >= SETTLED) & ~self.is_free(others))
         if not len(open_):
             return bounds, Multipliers.none(self.groups.n)
-        found, multipliers = self.project(lam, others[open_])
-        bounds[open_] = np.minimum(bounds[open_], found)
+        projected, multipliers = self.project(lam, others[open_])
+        bounds[open_] = np.minimum(bounds[open_], projected)
         return bounds, Multipliers(others[open_], multipliers)

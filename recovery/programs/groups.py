@@ -212,6 +212,7 @@ class Groups:
         if self.orthonormal:
             rows = self.base[pattern]
             fitted = self.base @ np.linalg.lstsq(rows, lam[pattern], rcond=None)[0]
+            # ||P lam||^2 is ||D lam||^2 less a least-squares residual: row i adds lam_i^2 - (lam_i - fitted_i)^2
             gains: Array = 2 * lam * fitted - fitted**2
             return gains
         d = np.where(pattern, 1.0, self.slope)
@@ -248,6 +249,7 @@ class Groups:
         p, q = E.mean(axis=0), self.rank / self.n
         a = np.maximum(p - q, 0.0) / (p**2 * max(1.0 - q, 1.0 / self.n))
         H = self._hadamard(chosen, c * a)
+        # P's diagonal on its rows is q / p in the mean, 1 where these are at most r; that of a B B^T is a q
         np.einsum("ii->i", H)[:] += E @ (c * (np.minimum(q / p, 1.0) - a * q))
         return H
 

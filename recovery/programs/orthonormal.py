@@ -43,6 +43,7 @@ def orthonormal_base(X: Array) -> tuple[Array, Array]:
 
     From the compact decomposition X = U S V^T, or X = U R where equal singular values would leave a choice of U.
     """
+    # columns of norm 1 first: the rank then does not depend on their units
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
     Z = X / scale
@@ -54,6 +55,7 @@ def orthonormal_base(X: Array) -> tuple[Array, Array]:
     if small.any():  # the decomposition has them to rounding of the largest row only
         U[small] = Z[small] @ (Vt[:r].T / s[:r])
     if (np.diff(s[:r]) > -ALIKE * s[0]).any():
+        # U^T X = Q R makes X = (U Q) R its own QR decomposition, unique by the signs of R: no choice of U is left
         Q, R = np.linalg.qr(U.T @ X)
         U = U @ (Q * np.copysign(1.0, np.diagonal(R)))
     return U, U.T @ X
@@ -182,6 +184,7 @@ def _full_column_rank(U: Array, patterns: Mask, V: Array) -> Array:
         bordered = np.empty((D.shape[1], r + 1, r + 1))
         bordered[:, j, i] = D.T @ outer
         bordered[:, r, :r] = v.T @ U
+        # the border's corner is ||D v||^2 + 1, above b^T G^{-1} b: the last pivot is at least 1, and says nothing
         bordered[:, r, r] = 1.0 + np.einsum("np,np->p", v, v)
         factor, sound = _cholesky(bordered)
         result[chunk] = np.where(sound, np.linalg.norm(factor[:, r, :r], axis=1), np.nan)
@@ -196,6 +199,7 @@ def _full_row_rank(U: Array, patterns: Mask, V: Array) -> Array:
     for chunk in _chunks(patterns.shape[1], 16 * n * n):
         D = patterns[:, chunk].T
         K = np.where(D[:, :, None] & D[:, None, :], kernel, 0.0)
+        # ones stand for the rows off the pattern, so that all factors have one size
         K[:, np.arange(n), np.arange(n)] += ~D
         norms = np.linalg.norm(D * V[:, chunk].T, axis=1)
         result[chunk] = np.where(_cholesky(K)[1], norms, np.nan)

@@ -29,6 +29,7 @@ def cone_multipliers(groups: Groups, g: int, pull: Array, orientation: Array) ->
     if unseen.shape[1] == 0:
         return _nnls(A, -a)
     N = unseen.T @ Ct
+    # b must lie in what group weights see, N mu = 0: as heavy equations it only finds the support
     mu = _nnls(np.vstack([A, STRESS * N]), np.concatenate([-a, np.zeros(len(N))]))
     support = np.flatnonzero(mu)
     if not len(support):

@@ -15,6 +15,7 @@ KEPT = 2**24
 """Entries kept at most, 8 bytes each; projections beyond are computed whenever they are asked for."""
 
 
+# compiled: np.ix_ with a sum of whole blocks takes 15 to 26 times as long, for 50 to 400 rows (measured)
 @compiled()
 def add_block(K: Array, rows: Index, block: Array, weight: float) -> None:
     """Add the upper triangle of `block` (m, m), times `weight`, to K (n, n) at `rows` (m,), which ascend."""
@@ -49,6 +50,7 @@ class ProjectionSums:
         wanted[self._names[chosen]] = c
         other = np.abs(wanted - self._held) > close * np.maximum(wanted, self._held)
         if np.count_nonzero(other) >= len(chosen):
+            # more changes than groups: a sum from nothing costs less, and drops what rounding the changes have left
             self._held[:], self._sum[:] = 0.0, 0.0
             other = wanted > 0
         changes = np.flatnonzero(other)
@@ -59,6 +61,7 @@ class ProjectionSums:
             else:
                 add_block(self._sum, rows, P, change)
         self._held[changes] = wanted[changes]
+        # only upper triangles are added up; the sum with the transpose counts the diagonal twice
         H = self._sum + self._sum.T
         H[np.diag_indices_from(H)] *= 0.5
         return H
@@ -68,9 +71,9 @@ class ProjectionSums:
         rows = np.flatnonzero(self._patterns[:, g])
         whole = len(rows) <= self._base.shape[1] and np.any(self._transforms[g], axis=0).sum() == len(rows)
         Q = self._base[rows] @ self._transforms[g]
-        found = rows, None if whole else Q @ Q.T
+        projection = rows, None if whole else Q @ Q.T
         size = 0 if whole else len(rows) ** 2
         if size <= self._room[0]:
-            self._kept[g] = found
+            self._kept[g] = projection
             self._room[0] -= size
-        return found
+        return projection

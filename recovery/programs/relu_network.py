@@ -68,6 +68,7 @@ def relu_products(W: Array, b: Array) -> Array:
     # 1 - r and 1 + r from |w_i -+ w_j| keep the digits of nearly parallel rows
     r, s = np.clip(W @ W.T, -1.0, 1.0), np.maximum(0.5 * near * far, TINY)
     h, k = np.broadcast_arrays(np.where(b == 0, TINY, b)[:, None], np.where(b == 0, TINY, b)[None, :])
+    # back is k - r h, of two terms with 1 -+ r from the distances: no digits cancel where r is near +-1
     back = np.where(r > 0, (k - h) + 0.5 * near**2 * h, (k + h) - 0.5 * far**2 * h)
     across = back.T
     with np.errstate(over="ignore"):
@@ -83,19 +84,19 @@ def relu_products(W: Array, b: Array) -> Array:
     return (h * k + r) * both + inner + s * density
 
 
-def function_error(found: ReluNetwork, planted: ReluNetwork) -> float:
-    """||found - planted|| / ||planted|| in L2 over x ~ N(0, I), in closed form; exact to about 1e-8."""
-    return float(np.sqrt((found + -planted).square_norm() / planted.square_norm()))
+def function_error(estimate: ReluNetwork, planted: ReluNetwork) -> float:
+    """||estimate - planted|| / ||planted|| in L2 over x ~ N(0, I), in closed form; exact to about 1e-8."""
+    return float(np.sqrt((estimate + -planted).square_norm() / planted.square_norm()))
 
 
-def parameter_error(found: ReluNetwork, planted: ReluNetwork, up_to_sign: bool = False) -> float | None:
+def parameter_error(estimate: ReluNetwork, planted: ReluNetwork, up_to_sign: bool = False) -> float | None:
     """The largest ||(w_i, b_i, a_i) - (w_j, b_j, a_j)|| after the best permutation, at ||w|| = 1.
 
     None if the numbers of units differ. With `up_to_sign`, (w, b) and (-w, -b) are one.
     """
-    if len(found.a) != len(planted.a):
+    if len(estimate.a) != len(planted.a):
         return None
-    left, right = found.unit(), planted.unit()
+    left, right = estimate.unit(), planted.unit()
 
     def cost(sign: float) -> Array:
         rows = np.column_stack([sign * left.W, sign * left.b, left.a])

@@ -1,6 +1,8 @@
 """Products with the transforms T_g of many groups at once, over the part of each row that is not zero, compiled.
 
 Most transforms are triangular, and those of groups with few rows end in columns of zeros: what is zero is not read.
+np.matmul copies the transforms of chosen groups first: with some of them it takes 1.1 to 3.6 times as long, with all
+0.6 to 1.4 times (measured for 10 to 100 columns).
 """
 
 from collections.abc import Callable
@@ -41,7 +43,7 @@ class Transformed:
 def _spans(T: Array) -> Index:
     """Where each row of T begins and ends to be other than zero, (p, r, 2)."""
     p, r, _ = T.shape
-    found = np.zeros((p, r, 2), dtype=np.intp)
+    spans = np.zeros((p, r, 2), dtype=np.intp)
     for g in range(p):
         for k in range(r):
             end = r
@@ -50,8 +52,8 @@ def _spans(T: Array) -> Index:
             start = 0
             while start < end and T[g, k, start] == 0.0:
                 start += 1
-            found[g, k, 0], found[g, k, 1] = start, end
-    return found
+            spans[g, k, 0], spans[g, k, 1] = start, end
+    return spans
 
 
 @_compiled

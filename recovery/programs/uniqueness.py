@@ -82,6 +82,7 @@ def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
     reciprocal = 0.0 if failed else float(scipy.linalg.lapack.dpocon(factor, size)[0])
     if reciprocal > WELL_CONDITIONED:
         z = scipy.linalg.lapack.dpotrs(factor, u)[0]
+        # one step of refinement: the Gram matrix has the condition number of A squared
         z += scipy.linalg.lapack.dpotrs(factor, u - A.T @ (A @ z))[0]
         return A @ z, float(np.sqrt(reciprocal * size))
     P, s, Vt = np.linalg.svd(A, full_matrices=False)
@@ -132,6 +133,7 @@ def examine_dual(program: Program, rows: Index, planted: Candidate, lam: Array) 
     error = float(np.linalg.norm(At[planted.support] - planted.directions))
     bounds, multipliers = program.off_support(lam, program.groups.adjoint_norms(lam), rows)
     largest = float(bounds.max(initial=0.0))
+    # the nearest lam with A_S^T lam = u is at most error / sigma_min away: no norm moves by more than ||A_g|| times it
     correction = error / planted.smallest * program.groups.largest_norm
     proved = planted.distinct and error <= EQUALITY_TOLERANCE and largest < 1.0 - MARGIN - correction
     return Examined(largest, proved, multipliers)

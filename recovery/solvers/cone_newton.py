@@ -202,6 +202,7 @@ class ConeNewton:
         U = self.cones.directions[near]
         sizes = np.einsum("gr,gr->g", U, W + s * At) - s * self.bound
         rates = s * np.einsum("gr,gr->g", U, image)
+        # the norms of projections are at least their parts along the last directions: linear in the length
         bend = (pull + self.delta) * float(step @ step)
 
         def change(length: float) -> float:
@@ -221,6 +222,7 @@ class ConeNewton:
         points, norms = self.cones.project(near, W + s * At, s, keep=True)
         places = np.flatnonzero(norms > threshold)
         points, norms = points[places], norms[places]
+        # the proximal point of the norm on the cone: project, then shorten by the threshold
         excess = norms - threshold
         new = points * (excess / norms)[:, None]
         move = lam - anchor

@@ -81,8 +81,8 @@ class Projections:
         bound, points, norms = s * self.bound, np.empty_like(Z), np.empty(len(Z))
         rows = self.base, self._frames, self._rows, self._sizes, self._filled, self._place, self.orientation, self.free
         state = self._tight, self._counts, self._factors, self._known, keep
-        found = points, norms, self.directions, self._shift, self.multipliers
-        project_each(*rows, chosen, Z, s, bound, BELOW * bound, *state, *found)
+        results = points, norms, self.directions, self._shift, self.multipliers
+        project_each(*rows, chosen, Z, s, bound, BELOW * bound, *state, *results)
         return points, norms
 
     def columns(self, chosen: Index, units: Array, roots: Array) -> Array:
@@ -92,6 +92,7 @@ class Projections:
         sizes = self.freedom(chosen)
         d, root = np.repeat(units, sizes, axis=0), np.repeat(roots, sizes)[:, None]
         Z = np.concatenate([self._identity[:0], *(self._face(int(g)) for g in chosen)])
+        # Z + (root - 1) (Z - Z d d^T) for columns: across d times the root, along d as it was
         Z = root * Z + ((1.0 - root[:, 0]) * np.einsum("tr,tr->t", Z, d))[:, None] * d
         if self.frames is None:
             return Z @ self.base.T
@@ -127,5 +128,6 @@ def _frames(program: ExactProgram, unseen: float) -> Array | None:
     for g in np.flatnonzero(~groups.dimensions(np.arange(groups.count)).all(axis=1)):
         seen = groups.dimensions(np.array([g]))[0]
         Q = np.linalg.qr(frames[g][:, seen], mode="complete")[0]
+        # ||F_g v|| sees these directions with weight sqrt(unseen), so its inverse frame has 1 / sqrt(unseen)
         frames[g][:, ~seen] = Q[:, int(seen.sum()) :] / np.sqrt(unseen)
     return frames

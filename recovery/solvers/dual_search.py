@@ -166,6 +166,7 @@ def _minimised(phi: _Penalty, frame: Array, start: Array) -> tuple[Array, _Point
         length = 1.0
         while length > 1e-8:
             trial = phi.at(images + length * image)
+            # Armijo's rule: a small share of the fall that the slope promises
             if trial.value <= point.value + 1e-4 * length * slope:
                 break
             length /= 2

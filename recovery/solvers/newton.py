@@ -45,7 +45,7 @@ INNER_LIMIT = 60
 
 @dataclass
 class _State:
-    """Where the iteration stands: weights W, dual lam, its image At = A^T lam, step s, Newton steps taken.
+    """An iterate: weights W, dual lam, its image At = A^T lam, step s, Newton steps taken.
 
     rough: whether it is so far from the optimum that a rough Hessian serves.
     """
@@ -106,6 +106,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
         if error <= tolerance:
             outcome = Outcome.SOLVED
             break
+        # an eigendecomposition of n x n: only where eight steps have not brought the residual down
         if outer == 8 and certificate.primal_residual > 1e-6 and _infeasible(program):
             outcome = Outcome.INFEASIBLE
             break
@@ -141,6 +142,7 @@ def _start(program: GatedProgram, start: Solution | None) -> _State:
             PULL * ss * float(np.mean(np.square(groups.base).sum(axis=0))),
             start.lam,
         )
+    # a start just outside the dual's boundary: at least one group is active in the first step
     At = groups.adjoint(y)
     largest = float(np.linalg.norm(At, axis=1).max())
     scale = 1.01 * bound / largest if largest > 0 else 0.0
@@ -171,12 +173,12 @@ def _inner(program: GatedProgram, state: _State, tolerance: float) -> _Point:
     """
     size, least = float(np.linalg.norm(program.y)), np.inf
     point = _evaluate(program, state, state.lam, state.At)
-    for taken in range(INNER_LIMIT):
+    for count in range(INNER_LIMIT):
         error = float(np.linalg.norm(point.gradient)) / size
         if not error > tolerance:
             break
         least = min(least, error)
-        step = _newton_direction(program, state, point, state.rough and taken < ROUGH_STEPS)
+        step = _newton_direction(program, state, point, state.rough and count < ROUGH_STEPS)
         if step is None:
             break
         state.steps += 1
@@ -234,6 +236,7 @@ def _evaluate(program: GatedProgram, state: _State, lam: Array, At: Array) -> _P
     value = float(excess @ excess) / (2 * s) - float(program.y @ lam)
     move = lam - state.anchor
     value += 0.5 * state.pull * float(move @ move)
+    # A_g of unit directions: times the excesses they are A_g w_g of the gradient, and the Hessian wants them too
     images = program.groups.images(directions, active)
     gradient = images @ excess - program.y + state.pull * move
     if not program.interpolates:
@@ -274,6 +277,7 @@ def descent(H: Array, shift: float, gradient: Array) -> Array | None:
 def _infeasible(program: GatedProgram) -> bool:
     """Whether y has a part outside the range of all groups, the range of K = sum_g A_g A_g^T."""
     groups = program.groups
+    # K's eigenvalues are squares of singular values: 1e-13 is as small as rounding lets them be told from 0
     K = groups.weighted_gram(np.arange(groups.count), np.ones(groups.count))
     values, vectors = np.linalg.eigh(K)
     null = vectors[:, values <= 1e-13 * groups.n * values[-1]]

@@ -221,6 +221,7 @@ def _from_sums(monomials: Monomials, sums: Array, order: int, directions: Array)
     odd, even = np.empty((K, side, side)), np.empty((K * (K + 1) // 2, side, side))
     for n, g in enumerate(directions):
         weighted = _hermite([tensor[1 + n] for tensor in raw], top)
+        # He_{2l+1}[g] = (g.x) He_2l - 2l Sym(g (x) He_{2l-1}), averaged with the labels
         lower = _symmetric(np.multiply.outer(g, plain[top - 1]))
         odd[n] = (weighted - top * lower).reshape(side, side)
     for n, (i, j) in enumerate(zip(*np.triu_indices(K), strict=True)):

@@ -101,6 +101,7 @@ def refine(matrices: Array, V: Array) -> Array:
             best, least = V, off
         Q, R = diagonal.T @ diagonal, np.einsum("kij,kj->ij", C, diagonal)
         own = np.diag(Q)
+        # the 2 x 2 normal equations of E_ij and E_ji, solved by Cramer's rule for all pairs at once
         determinant = np.outer(own, own) - Q**2
         np.fill_diagonal(determinant, 1.0)
         E = own[:, None] * R - Q * R.T

@@ -263,6 +263,7 @@ def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]
     if len(A) > MOST_ENUMERATED:
         wrong = scipy.optimize.lsq_linear(A.T, target, (0.0, 1.0), method="bvls").x > 0.5
         return wrong, bool(np.linalg.matrix_rank(A) == len(A))
+    # meet in the middle: two lists of 2^{m/2} sums and a nearest-neighbour search, not 2^m sums
     half = (len(A) + 1) // 2
     (left, first), (right, second) = _subsets(A[:half]), _subsets(A[half:])
     neighbours = scipy.spatial.KDTree(first).query(target - second, k=range(1, 1 + min(2, len(first))))

@@ -89,12 +89,14 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
     mu, growth, spent = FIRST, 2.0, 1
     while spent < evaluations and loss > ROUNDING * size:
         scale = np.sqrt(np.maximum(np.diag(H), max(TINY, np.finfo(float).eps * float(np.diag(H).max()))))
+        # in units of the diagonal's roots, so that mu means the same for weights, biases and outer weights
         scaled = -scipy.linalg.solve(H / np.outer(scale, scale) + mu * np.eye(len(g)), g / scale, assume_a="pos")
         step, predicted = scaled / scale, float(scaled @ (mu * scaled - g / scale))
         if predicted <= SMALLEST * loss:
             break
         tried = normal_equations(X, y, unflatten(theta + step, d))
         spent += 1
+        # 1 where the model is exact; below 0 the loss has risen
         gain = (loss - tried[2]) / predicted
         if gain > 0:
             theta, (H, g, loss) = theta + step, tried

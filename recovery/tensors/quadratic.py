@@ -63,6 +63,7 @@ def explaining(X: Array, y: Array) -> Quadratic:
         return Quadratic(float(c[0]) - float(np.trace(Q)), v, Q)
 
     def adjoint(r: Array) -> Array:
+        # (x x^T - I) / sqrt 2 summed with the residuals: I leaves only their sum
         second = ((rows.T * r.ravel()) @ rows - np.sum(r) * np.eye(d)) / np.sqrt(2.0)
         result: Array = used * np.concatenate([[np.sum(r)], rows.T @ r.ravel(), second.ravel()])
         return result
