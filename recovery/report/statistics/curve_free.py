@@ -39,6 +39,7 @@ def crossing(x: Array, yes: Array, no: Array, rise: float = RISE_OF_RISING) -> C
     if not len(x):
         return Crossing(np.nan, -np.inf, np.inf)
     ratio, fitted = _ratios(yes, no)
+    # The likelihood is constant between two cells, so the set is a union of gaps; its hull has a cell at either end.
     kept = np.flatnonzero(ratio <= rise)
     ends = np.concatenate([[-np.inf], x, [np.inf]])
     return Crossing(_crossed(x, fitted), float(ends[kept[0]]), float(ends[kept[-1] + 1]))
@@ -57,6 +58,8 @@ def _tied(x: Array, yes: Array, no: Array) -> tuple[Array, Array, Array]:
 def _ratios(yes: Array, no: Array) -> tuple[Array, Array]:
     """(2 log likelihood ratio against one half being crossed before the first cell, before the second, ..., after the
     last; the isotonic fractions)."""
+    # The best rising fractions below a cap are the best rising ones, capped. So all constrained fits come from two runs
+    # of pooling, one from either end, in linear time.
     left, _ = _rising(yes, no, 0.5)
     right, _ = _rising(no[::-1], yes[::-1], 0.5)
     free, fitted = _rising(yes, no, 1.0)
@@ -70,6 +73,7 @@ def _rising(yes: Array, no: Array, most: float) -> tuple[list[float], Array]:
     likelihood = [0.0]
     for won, lost in zip(yes.tolist(), no.tolist(), strict=True):
         total, width = won + lost, 1
+        # cross-multiplied, since counts are whole numbers and equal fractions must pool exactly
         while blocks and blocks[-1][0] * total >= won * blocks[-1][1]:
             other = blocks.pop()
             won, total, width = won + other[0], total + other[1], width + other[2]
@@ -115,12 +119,12 @@ def rows(panel: Panel) -> list[CrossedRow]:
     yes, no = numbers(cells, "yes"), numbers(cells, "no")
     falling = _trend(at[cells["ix"]], yes, no) < 0
     won, lost = (no, yes) if falling else (yes, no)
-    found = []
+    crossed = []
     for i, y in enumerate(panel.y):
         here = (cells["iy"] == i).to_numpy()
         half = crossing(at[cells["ix"][here]], won[here], lost[here])
-        found.append(CrossedRow(y, _back(half) if axis.kind == "log" else half))
-    return found
+        crossed.append(CrossedRow(y, _back(half) if axis.kind == "log" else half))
+    return crossed
 
 
 def _trend(at: Array, yes: Array, no: Array) -> float:

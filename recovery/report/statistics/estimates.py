@@ -42,7 +42,7 @@ class Estimates:
     @cached_property
     def second_opinions(self) -> list["SecondOpinion"]:
         """For each panel, what the probit model says of the same cells."""
-        panels = [thinned(found.panel) for found in self.pooled]
+        panels = [thinned(one.panel) for one in self.pooled]
         return [
             SecondOpinion(of_rows(fit(ratio_counts(panel.cells))), collapse(panel), monotone(panel)) for panel in panels
         ]
@@ -72,7 +72,7 @@ def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Crossing]
     if not names or not diagram.layout.over_n_and_d:
         return "", []
     tallies = diagram.cells.tallies(names[0], TOLERANCES)
-    found: list[list[tuple[float, Crossing]]] = []
+    curves: list[list[tuple[float, Crossing]]] = []
     for panel in diagram.panels:
         series = []
         last: tuple[bytes, Crossing] | None = None
@@ -82,5 +82,5 @@ def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Crossing]
             if last is None or last[0] != counts:
                 last = (counts, pooled(replace(panel, cells=cells)).given)
             series.append((tolerance, last[1]))
-        found.append(series)
-    return names[0], found
+        curves.append(series)
+    return names[0], curves

@@ -30,11 +30,11 @@ def jumps(diagram: Diagram) -> list[Pooled]:
     """
     rows = diagram.frame[["n", "d"]].astype(float)
     values = np.where(diagram.cells.finished, diagram.quantity.values(diagram.frame), np.nan)
-    found = []
+    thresholds = []
     for panel in diagram.panels:
         inside = np.isin(diagram.cells.code, panel.cells.index) & np.isfinite(values)
-        found.append(_jump(diagram, panel, (rows["n"] / rows["d"]).to_numpy()[inside], values[inside]))
-    return found
+        thresholds.append(_jump(diagram, panel, (rows["n"] / rows["d"]).to_numpy()[inside], values[inside]))
+    return thresholds
 
 
 def _jump(diagram: Diagram, panel: Panel, ratio: Array, value: Array) -> Pooled:
@@ -62,6 +62,7 @@ def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:
         return None
     order = np.argsort(ratio, kind="stable")
     ratio, value = ratio[order], value[order]
+    # Least squares of a step needs sums only, once sorted; clipped values keep one outlier from being the step.
     sums = np.concatenate([[0.0], np.cumsum(np.clip(value, *np.quantile(value, [TAILS, 1 - TAILS])))])
     levels = np.unique(ratio)
     tried = np.sqrt(levels[:-1] * levels[1:])
@@ -72,9 +73,11 @@ def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:
         return None
     start, at, end, left, right, tried = (a[kept] for a in (start, at, end, left, right, tried))
     step = (sums[end] - sums[at]) / right - (sums[at] - sums[start]) / left
+    # a step of height s between l and r trials lowers the squares by s^2 l r / (l + r)
     best = int(np.argmax(step**2 * left * right / (left + right)))
     before, after = value[start[best] : at[best]], value[at[best] : end[best]]
     middle = float(np.median(before)), float(np.median(after))
+    # the place was chosen as the best of many, so the level is shared among them (Bonferroni)
     if middle[0] == middle[1] or scipy.stats.mannwhitneyu(before, after).pvalue * len(tried) > LEVEL:
         return None
     return float(tried[best]), *middle

@@ -50,13 +50,13 @@ def claimed_table(diagram: Diagram, claim: TableClaim) -> MeanTable:
     for i, row in enumerate(rows):
         line = inside & has(frame, claim.axis, row)
         for j, column in enumerate(columns):
-            found = numbers[line & column]
-            found = found[np.isfinite(found)]
-            count[i, j] = len(found)
-            if len(found):
-                mean[i, j] = found.mean()
-            if len(found) > 1:
-                error[i, j] = found.std(ddof=1) / np.sqrt(len(found))
+            measured = numbers[line & column]
+            measured = measured[np.isfinite(measured)]
+            count[i, j] = len(measured)
+            if len(measured):
+                mean[i, j] = measured.mean()
+            if len(measured) > 1:
+                error[i, j] = measured.std(ddof=1) / np.sqrt(len(measured))
     return MeanTable(
         value=claim.of,
         axis=claim.axis,

@@ -113,8 +113,10 @@ def least_deviance(
             slope -= float(pull @ (s * (hazard + eta)))
         return value, slope
 
+    # concave and falling at 0: the best c >= 0 is 0
     if score(0.0)[0] <= 0:
         return counts.deviance(base), 0.0
+    # z separates the outcomes: every step of c wins, and only in the limit is the supremum reached
     if offset is None and not np.any(counts.yes * (z < 0) + counts.no * (z > 0)):
         even = counts.at(z == 0)
         return even.deviance(np.zeros(len(even))), np.inf
@@ -187,21 +189,21 @@ def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None
         return Threshold(np.nan, -np.inf, np.inf, np.nan, False, (-np.inf, np.inf), deviance, len(counts) - 2)
     low = high = np.nan
     if intervals:
-        way = counts if slope >= 0 else counts.flipped()
-        low, high = _interval(way, (estimate, estimate), deviance)
+        oriented = counts if slope >= 0 else counts.flipped()
+        low, high = _interval(oriented, (estimate, estimate), deviance)
     return Threshold(estimate, low, high, slope, False, (np.nan, np.nan), deviance, len(counts) - 2)
 
 
-def of_rows(found: Threshold) -> Threshold:
+def of_rows(threshold: Threshold) -> Threshold:
     """The same of a theta that is a number of rows, or n/d: an interval that reaches 0 is open below. An estimate there
     is none: the line through the cells was followed beyond the grid, and theta lies somewhere below its interval's end.
     """
-    if found.low > 0 or found.separated:
-        return found
-    if found.estimate > 0:
-        return replace(found, low=-np.inf)
-    between = (-np.inf, found.high if found.high > 0 else np.inf)
-    return replace(found, estimate=np.nan, low=-np.inf, high=between[1], between=between)
+    if threshold.low > 0 or threshold.separated:
+        return threshold
+    if threshold.estimate > 0:
+        return replace(threshold, low=-np.inf)
+    between = (-np.inf, threshold.high if threshold.high > 0 else np.inf)
+    return replace(threshold, estimate=np.nan, low=-np.inf, high=between[1], between=between)
 
 
 def theta_deviance(counts: Counts, theta: float, near: float | None = None) -> tuple[float, float]:
@@ -215,37 +217,39 @@ def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, f
 
     Newton's method in (slope, slope theta), in which the likelihood is concave, with steps halved until it rises.
     """
+    # (slope, slope theta) and not (slope, theta), in which it is not concave: at slope 0 no theta matters
     columns = np.column_stack([counts.u, -counts.v])
     scales = np.abs(columns).max(axis=0)
     columns /= scales
-    found: Array = np.zeros(2)
+    coefficients: Array = np.zeros(2)
     if near is not None and np.isfinite(near).all():
-        found = scales * near[1] * np.array([1.0, near[0]])
-    deviance = counts.deviance(columns @ found)
+        coefficients = scales * near[1] * np.array([1.0, near[0]])
+    deviance = counts.deviance(columns @ coefficients)
     for _ in range(MOST_STEPS):
-        eta = columns @ found
+        eta = columns @ coefficients
         won, lost = mills(eta), mills(-eta)
         pull = columns.T @ (counts.yes * won - counts.no * lost)
+        # minus the second derivative of log Phi is hazard (hazard + eta) > 0: the Hessian is definite at every step
         bend = counts.yes * won * (won + eta) + counts.no * lost * (lost - eta)
         step = np.linalg.lstsq(columns.T @ (bend[:, None] * columns), pull, rcond=None)[0]
         gain, length = float(pull @ step), 1.0
-        while (after := counts.deviance(columns @ (found + length * step))) > deviance and length > 1e-9:
+        while (after := counts.deviance(columns @ (coefficients + length * step))) > deviance and length > 1e-9:
             length /= 2
-        found, deviance, before = found + length * step, after, deviance
+        coefficients, deviance, before = coefficients + length * step, after, deviance
         if after >= before or gain <= CONVERGED * (1.0 + after):
             break
-    if found[0] == 0.0 or np.ptp(columns @ found) <= FLAT:
+    if coefficients[0] == 0.0 or np.ptp(columns @ coefficients) <= FLAT:
         return np.nan, np.nan, deviance
-    slope, offset = map(float, found / scales)
+    slope, offset = map(float, coefficients / scales)
     return offset / slope, slope, deviance
 
 
-def _separated(way: Counts, between: tuple[float, float], sign: float) -> Threshold:
+def _separated(rising: Counts, between: tuple[float, float], sign: float) -> Threshold:
     low, high = between
     least = 0.0
     if low == high:  # one ratio holds both outcomes, and only the cells there are left to chance
-        ratio = way.u / way.v
-        there = way.at(np.isclose(ratio, low, rtol=1e-12))
+        ratio = rising.u / rising.v
+        there = rising.at(np.isclose(ratio, low, rtol=1e-12))
         least = least_deviance_any(there, there.v)
         excess = float(there.yes.sum() - there.no.sum())
         if low == ratio.max() and excess < 0:  # a few at the end of the grid: even odds lie beyond it
@@ -255,24 +259,24 @@ def _separated(way: Counts, between: tuple[float, float], sign: float) -> Thresh
     between = (low, high)
     two_sided = bool(np.isfinite(low) and np.isfinite(high))
     start = (low, high) if two_sided else (high, high) if np.isfinite(high) else (low, low)
-    ends = _interval(way, start, least)
+    ends = _interval(rising, start, least)
     if not two_sided:
         ends = (-np.inf, ends[1]) if np.isfinite(high) else (ends[0], np.inf)
     estimate = (low + high) / 2 if two_sided else np.nan
-    return Threshold(estimate, *ends, sign * np.inf, True, between, least, len(way) - 2)
+    return Threshold(estimate, *ends, sign * np.inf, True, between, least, len(rising) - 2)
 
 
-def _interval(way: Counts, start: tuple[float, float], least: float) -> tuple[float, float]:
+def _interval(rising: Counts, start: tuple[float, float], least: float) -> tuple[float, float]:
     """Walk outwards from `start` until the profile deviance has risen by `RISE`."""
 
     slope: float | None = None
 
     def excess(theta: float) -> float:
         nonlocal slope
-        deviance, slope = theta_deviance(way, theta, slope)
+        deviance, slope = theta_deviance(rising, theta, slope)
         return deviance - least - RISE
 
-    step = max(float(np.ptp(way.u / way.v)) / 50, abs(start[0]) * 1e-3, 1e-9)
+    step = max(float(np.ptp(rising.u / rising.v)) / 50, abs(start[0]) * 1e-3, 1e-9)
     return _outwards(excess, start[0], -step), _outwards(excess, start[1], step)
 
 

@@ -106,6 +106,8 @@ def pooled(panel: Panel) -> Pooled:
     if not parts or abs(_trend(parts)) < CLEAR:
         return Pooled(panel, _unknown(parts), (-np.inf, np.inf), (0.0, 0.0), falling, sizes, None)
     slices = _stack(parts, falling)
+    # A size whose cells end inside its transition would enter with a mean that the grid's end has moved: its samples
+    # then often lie on one side only. It is left out whole; weighing it less would keep the bias.
     drawn = _resampled(slices)
     at, step, cut = _crossed(slices, slices.rising)
     low, high = (np.mean(side, axis=0) for side in drawn[2])
@@ -129,7 +131,7 @@ def _estimate(
     d = slices.d
     weight, ratio = d / d.sum(), at / d
     estimate = float(weight @ ratio)
-    if len(d) == 1:
+    if len(d) == 1:  # nothing to pool: the likelihood-ratio set of that size, which is exact in the limit
         half = alone[0].n50
         far = crossing(slices.n[0], slices.rising[0], slices.total[0] - slices.rising[0], SURE)
         return (
@@ -137,6 +139,8 @@ def _estimate(
             (far.low / d[0], far.high / d[0]),
             None,
         )
+    # Trials of one draw of X for all n, or odds that differ from cell to cell, make the binomial bootstrap too sure.
+    # The scatter of the sizes sees that, but is rough with few of them; the larger of the two is taken.
     variance = samples.var(axis=0, ddof=1) / d**2
     freedom = 1 / float(weight @ weight) - 1  # of a variance that goes as 1/d (Satterthwaite 1946)
     scatter = float(np.sqrt(weight**2 @ ((ratio - estimate) ** 2 / (1 - weight))))
@@ -147,7 +151,7 @@ def _estimate(
     hidden = float(weight @ (step / d)) / 2
     ends = []
     for level in (0.975, 0.995):
-        if freedom < FEWEST:
+        if freedom < FEWEST:  # the sizes' own intervals end at cells, so that what a step hides is in them already
             reach = max(ndtri(level) * error, hidden)
         else:
             reach = max(ndtri(level) * error, student.ppf(level, freedom) * scatter) + hidden
@@ -158,6 +162,7 @@ def _estimate(
 def _drift(d: Array, ratio: Array, estimate: float, variance: Array) -> Drift:
     """Least squares of n50/d on log d, each d weighing as d."""
     weight = d / d.sum()
+    # in log d a slope is a change a doubling of d, whatever the sizes
     along = np.log(d) - weight @ np.log(d)
     square = float(weight @ along**2)
     lever = weight * along / square
@@ -193,6 +198,7 @@ def _resampled(slices: _Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
     chance = np.empty(slices.rising.shape)
     for row, rising, total in zip(chance, slices.rising, slices.total, strict=True):
         blocks = isotonic_regression(rising / np.maximum(total, 1e-9), weights=np.maximum(total, 1e-9)).blocks
+        # without the half trials a block of five in five would be sampled as certain, and its error as zero
         won, there = np.add.reduceat(rising, blocks[:-1]), np.add.reduceat(total, blocks[:-1])
         row[:] = np.repeat((won + 0.5) / (there + 1), np.diff(blocks))
     rng = np.random.default_rng(np.concatenate([slices.rising, slices.total]).astype(np.uint32).ravel())
@@ -209,6 +215,9 @@ def _crossed(slices: _Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, 
     show, and nothing tells where within a step a jump from 0 to 1 lies (between, probit curves err by less).
     """
     shape, cells = rising.shape[:-1], rising.shape[-1]
+    # The greatest convex minorant of the walk S has the fitted fractions less one half as slopes (Barlow et al. 1972),
+    # so it turns from falling to rising where S is least. Finding that is one cumulative sum for all samples at once;
+    # pooling adjacent violators sample by sample took a hundred times as long.
     at = np.arange(cells + 1)
     zero = np.zeros((*shape, 1))
     won = np.concatenate([zero, np.cumsum(rising, axis=-1)], axis=-1)
@@ -217,6 +226,7 @@ def _crossed(slices: _Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, 
     lowest = walk <= walk.min(axis=-1, keepdims=True) + 1e-9
     first = lowest.argmax(axis=-1)[..., None]
     last = cells - lowest[..., ::-1].argmax(axis=-1)[..., None]
+    # The minorant's slope just left of the minimum is the largest chord into it, just right the least chord out of it.
     with np.errstate(all="ignore"):
         left = (np.take_along_axis(won, first, -1) - won) / (np.take_along_axis(seen, first, -1) - seen)
         right = (won - np.take_along_axis(won, last, -1)) / (seen - np.take_along_axis(seen, last, -1))
@@ -229,6 +239,7 @@ def _crossed(slices: _Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, 
     )
     none_below, none_above = first[..., 0] == 0, last[..., 0] == slices.cells
     cut = (none_below, none_above)
+    # between two equal minima the fit is exactly one half, and any n there is a crossing: the middle stands for it
     flat = first[..., 0] < last[..., 0]
     step = after - before
     with np.errstate(all="ignore"):
@@ -270,7 +281,7 @@ def _trend(parts: list[tuple[float, pd.DataFrame]]) -> float:
         if not total.sum():
             continue
         share, x = float(yes.sum() / total.sum()), x / d
-        x = x - total @ x / total.sum()
+        x = x - total @ x / total.sum()  # within a size only: that sizes differ in level is no trend along n
         score += float(x @ yes)
         variance += share * (1 - share) * float(total @ x**2)
     return score / float(np.sqrt(variance)) if variance > 0 else 0.0

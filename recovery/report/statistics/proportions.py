@@ -62,9 +62,9 @@ class Pairs:
 def pair_cells(frame: pd.DataFrame, code: Array, cells: int, first: str, second: str) -> pd.DataFrame:
     """The pairs of each cell: one row a cell, in the order of the codes (see `recovery.report.diagram.cells.Cells`)."""
     a, b = (np.where(finished(frame), as_numbers(frame[name]), np.nan) for name in (first, second))
-    found = [Pairs.of(a[code == cell], b[code == cell]) for cell in range(cells)]
+    counted = [Pairs.of(a[code == cell], b[code == cell]) for cell in range(cells)]
     names = ("both", "only_first", "only_second", "neither", "total", "difference", "p_value")
-    return pd.DataFrame({name: [getattr(pairs, name) for pairs in found] for name in names})
+    return pd.DataFrame({name: [getattr(pairs, name) for pairs in counted] for name in names})
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,8 @@ def monotone(panel: Panel) -> float:
     """
     rng = np.random.default_rng(0)
     observed, drawn, compared = 0.0, np.zeros(DRAWS), False
+    # The law of the ratio, a mixture of chi-squares, depends on the unknown fractions. Hence the bootstrap, from the
+    # isotonic fit, which is the point of the null nearest to the counts.
     for _, there in panel.cells.groupby("d"):
         cells = there[there["yes"] + there["no"] > 0].sort_values("n")
         total = numbers(cells, "yes") + numbers(cells, "no")
