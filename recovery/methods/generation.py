@@ -96,8 +96,8 @@ def over_all_patterns(
     row, weights = measure(grown)
     if row.verdict in ("recovered", "undecided"):
         return known.undecided(found.reason if row.verdict == "recovered" else row.reason), weights
-    # what a solution over the patterns found measures beside its verdict depends on the path that found them
-    return known.having(**{name: row.get(name) for name in ("recovered", "verdict", "certificate", "reason")}), weights
+    # what else a solution over the patterns found measures, and its reason, depend on the path that found them
+    return known.having(**{name: row.get(name) for name in ("recovered", "verdict", "certificate")}), weights
 
 
 def grown_program(problem: PlantedProgram) -> tuple[PlantedProgram, Generation]:

@@ -46,6 +46,7 @@ def test_verdicts_are_those_over_every_pattern(name: str, planted: Planted) -> N
         every = measured("exhaustive", n, d, name, planted, seed)
         assert (found.verdict, found.recovered) == (every.verdict, every.recovered), (n, d, seed, found.reason)
         assert found.patterns_proved == every.patterns_proved == (None if found.verdict == "undecided" else "all")
+        assert (found.reason is None) == (found.verdict != "undecided"), "what a path found is no reason of a proof"
         seen.add(found.verdict)
     assert "recovered" in seen
     assert len(seen) > 1
