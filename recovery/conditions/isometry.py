@@ -11,10 +11,12 @@ that fails, and the printed value can be below 1 although the planted weights ar
 then not `identified` and does not hold.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from recovery.conditions.cells import gated_dual
+from recovery.conditions.oracle import Bounds
 from recovery.conditions.search import BestPattern, most_active, search_pattern
 from recovery.errors import ParameterError
 from recovery.programs.architecture import ARCHITECTURES, Architecture
@@ -72,6 +74,22 @@ def neural_isometry(
         if skip > value:
             value, attained_by = skip, None
     return Condition(name, value, value < 1 - ROUNDING, attained_by)
+
+
+def isometry_bounds(
+    architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool, nodes: int
+) -> Bounds | None:
+    """Bounds on the condition's value over all patterns but the planted ones, by at most so many cells.
+
+    Neurons as in `neural_isometry`. None where they are not identified. Raises `ParameterError` for groups whose
+    neurons are normalised.
+    """
+    own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
+    if lam is None:
+        return None
+    bounds = gated_dual(own, lam, known=own.patterns[:, int(own.linear) :], nodes=nodes)
+    skip = float(np.linalg.norm(own.base.T @ lam)) if own.linear and not linear else 0.0
+    return replace(bounds, lower=max(bounds.lower, skip), upper=max(bounds.upper, skip))
 
 
 def search_isometry(

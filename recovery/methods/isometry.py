@@ -9,7 +9,14 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Interval
 
-from recovery.conditions.isometry import Condition, neural_isometry, planted_dual, search_isometry
+from recovery.conditions.isometry import (
+    ROUNDING,
+    Condition,
+    isometry_bounds,
+    neural_isometry,
+    planted_dual,
+    search_isometry,
+)
 from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
 from recovery.conditions.search import BestPattern, most_active
 from recovery.conditions.uniform import orthogonal_uniform_isometry, uniform_isometry
@@ -40,10 +47,13 @@ class Isometry:
     `sufficient`, Proposition 22.
     `planted` of a normalised architecture is not measured where rounding decides ranks (rows of very different norms).
     starts: how many climbs a search makes where `patterns.kind` is `searched` (`planted` and `trace` only).
+    With `patterns.kind: all` the value of `planted` is the largest over all patterns, with a proof by at most
+    `patterns.nodes` cells; `reason` has both bounds of one that is left open.
     """
 
     columns: ClassVar[Columns] = select(
-        "holds", "isometry_value", "isometry_margin", "attained_by", "pattern_count", "all_ones", "redraws"
+        *("holds", "isometry_value", "isometry_margin", "attained_by", "pattern_count", "all_ones", "redraws"),
+        *("patterns_proved", "reason"),
     )
 
     condition: Literal["planted", "uniform", "trace", "maximal", "sufficient"] = "planted"
@@ -51,8 +61,11 @@ class Isometry:
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse, before anything runs, what the condition is not about. Raises `ParameterError`."""
-        if setting.patterns.kind == "all":
-            raise ParameterError("patterns.kind all is known to method min_norm with program exact only")
+        if setting.patterns.kind == "all" and (self.condition != "planted" or architecture.normalizes_after):
+            raise ParameterError(
+                "patterns.kind all is known to condition planted of networks without normalised ReLU neurons only; use "
+                "sampled or exhaustive"
+            )
         if setting.patterns.kind == "searched" and self.condition not in ("planted", "trace"):
             raise ParameterError(
                 f"condition {self.condition!r} is not searched; use patterns.kind sampled or exhaustive"
@@ -74,6 +87,8 @@ class Isometry:
         )
         if self.condition in ("maximal", "sufficient"):
             return measured.having(holds=self._single_neuron(instance))
+        if instance.setting.patterns.kind == "all":
+            return self._over_all(instance, architecture, measured)
         if searched:
             instance = self._grown(instance, architecture)
         normalized = self.condition == "planted" and architecture.normalized
@@ -103,6 +118,28 @@ class Isometry:
             instance.patterns,
             linear=planted.linear,
         )
+
+    def _over_all(self, instance: Instance, architecture: Architecture, measured: Measurement) -> Measurement:
+        """The largest value over all patterns, proved; what is left open has no value, and both bounds for a reason."""
+        planted, measured = planted_neurons(instance), measured.having(pattern_count=None)
+        found = isometry_bounds(
+            architecture,
+            instance.X,
+            planted.directions,
+            planted.signs,
+            linear=planted.linear,
+            nodes=instance.setting.patterns.nodes,
+        )
+        if found is None:
+            return measured.having(holds=False, patterns_proved="all")
+        if found.upper - found.lower <= ROUNDING:
+            measured = measured.having(isometry_value=found.lower, isometry_margin=1.0 - found.lower)
+        else:
+            between = f"the value over all patterns lies between {found.lower:.9g} and {found.upper:.9g}"
+            measured = measured.having(reason=between)
+        if found.lower < 1.0 - ROUNDING <= found.upper:
+            return measured
+        return measured.having(holds=found.below(1.0 - ROUNDING), patterns_proved="all")
 
     def _grown(self, instance: Instance, architecture: Architecture) -> Instance:
         """The instance with the worst pattern that a search finds added to its own."""

@@ -153,7 +153,9 @@ class Regularized:
         architecture.require(self.program)
         check_representable(setting, architecture)
         if setting.patterns.kind == "all":
-            raise ParameterError("patterns.kind all is known to method min_norm with program exact only")
+            raise ParameterError(
+                "patterns.kind all is known to method isometry, and to min_norm with program exact, only"
+            )
 
     def cost(self, n: int, d: int) -> float:
         return self.setting_cost(Setting(n, d))

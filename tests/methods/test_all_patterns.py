@@ -113,10 +113,49 @@ def test_where_no_proof_is_known_nothing_runs() -> None:
     refused: list[tuple[MinNorm | Regularized | Isometry, Architecture]] = [
         (EXACT, normalised),
         (MinNorm(program="exact", solver="CLARABEL"), relu),
+        (Isometry(), normalised),
+        (Isometry(condition="trace"), relu),
     ]
     for method, architecture in refused:
         with pytest.raises(ParameterError, match=r"patterns\.kind all"):
             method.check(setting, architecture)
+
+
+@pytest.mark.parametrize("how", ["", "zero", "repeated", "opposite"])
+def test_the_isometry_condition_over_all_patterns_is_that_over_every_one(how: str) -> None:
+    held, looked_at = set(), 0
+    for seed, (name, planted) in enumerate(3 * MODELS):
+        architecture, rows = ARCHITECTURES[name], []
+        for kind in ("all", "exhaustive"):
+            ensemble = Spoiled(how) if how else Gaussian()
+            setting = Setting(14, 2 + seed % 2, ensemble, planted, patterns=Patterns(kind=kind))  # type: ignore[arg-type]
+            try:
+                instance = draw(setting, np.random.default_rng([5, seed]), architecture)
+            except ParameterError:  # rounding decides which cells there are
+                break
+            rows.append(Isometry()(instance, architecture))
+        if len(rows) < 2:
+            continue
+        looked_at += 1
+        found, every = rows
+        assert found.holds == every.holds
+        assert found.patterns_proved == "all"
+        if every.isometry_value is None:
+            assert found.isometry_value is None
+        else:
+            assert found.isometry_value == pytest.approx(every.isometry_value, abs=1e-8)
+        held.add(found.holds)
+    assert looked_at >= 10
+    assert held == {False, True}
+
+
+def test_one_cell_leaves_the_isometry_condition_open_with_both_bounds() -> None:
+    architecture = ARCHITECTURES["relu_skip"]
+    setting = Setting(40, 8, patterns=Patterns(kind="all", nodes=1))
+    found = Isometry()(draw(setting, np.random.default_rng(0), architecture), architecture)
+    assert (found.holds, found.isometry_value, found.patterns_proved) == (None, None, None)
+    lower, upper = (float(word) for word in found.reason.split("between ")[1].split(" and "))
+    assert lower < 1 < upper
 
 
 def test_balls_prove_better_networks_and_say_that_they_prove_no_recovery_over_all_patterns() -> None:

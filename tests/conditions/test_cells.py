@@ -1,0 +1,74 @@
+"""The largest dual norm over all cells, against every cell of small arrangements, and its limits."""
+
+import numpy as np
+import pytest
+
+from recovery.conditions.cells import largest_cell
+from recovery.errors import ParameterError
+from recovery.instances.arrangements import enumerate_cells
+from recovery.types import Array, Mask
+from tests.conditions.test_oracle import KINDS, drawn
+
+
+def norms(X: Array, lam: Array, linear: Array | None, cells: Mask) -> Array:
+    values: Array = np.linalg.norm((X.T * lam) @ cells + (0.0 if linear is None else linear[:, None]), axis=0)
+    return values
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_bounds_meet_at_the_largest_norm_over_all_cells(kind: str) -> None:
+    looked_at = 0
+    for seed in range(25):
+        rng = np.random.default_rng([2, KINDS.index(kind), seed])
+        X = drawn(kind, rng)
+        lam = rng.standard_normal(len(X)) if seed % 3 else rng.integers(-2, 3, len(X)).astype(float)
+        linear = rng.standard_normal(X.shape[1]) if seed % 4 == 1 else None
+        try:
+            cells, _ = enumerate_cells(X)
+        except ParameterError:  # all zero, or rounding decides which cells there are
+            continue
+        looked_at += 1
+        values, known = norms(X, lam, linear, cells), None
+        if seed % 5 == 0 and len(values) > 1:
+            worst = int(values.argmax())
+            known, values = cells[:, [worst]], np.delete(values, worst)
+        found = largest_cell(X, lam, linear, known=known)
+        size = float(np.abs(lam) @ np.linalg.norm(X, axis=1)) + (0.0 if linear is None else np.linalg.norm(linear))
+        assert found.lower <= values.max() + 1e-11 * size
+        assert values.max() <= found.upper + 1e-11 * size
+        if kind != "nearly equal rows":
+            assert found.upper - found.lower <= 1e-6 * size
+    assert looked_at >= 10
+
+
+def test_the_point_lies_in_the_worst_cell() -> None:
+    for seed in range(10):
+        rng = np.random.default_rng([4, seed])
+        X, lam = rng.standard_normal((30, 6)), rng.standard_normal(30)
+        found = largest_cell(X, lam)
+        attained = norms(X, lam, None, (X @ found.point > 0)[:, None])[0]
+        assert attained == pytest.approx(found.lower, rel=1e-10)
+        H = rng.standard_normal((6, 20_000))
+        assert norms(X, lam, None, X @ H > 0).max() <= found.upper
+
+
+def test_a_limit_of_cells_leaves_valid_bounds() -> None:
+    rng = np.random.default_rng(6)
+    X, lam = rng.standard_normal((30, 6)), rng.standard_normal(30)
+    settled = largest_cell(X, lam)
+    for nodes in (0, 1, 10, 100, settled.cones):
+        found = largest_cell(X, lam, nodes=nodes)
+        assert found.cones <= nodes
+        assert found.lower <= settled.lower
+        assert settled.upper <= found.upper + 1e-12
+    assert found.upper - found.lower < 1e-9
+
+
+def test_values_up_to_a_limit_are_not_looked_for() -> None:
+    rng = np.random.default_rng(7)
+    X, lam = rng.standard_normal((30, 6)), rng.standard_normal(30)
+    settled = largest_cell(X, lam)
+    above = largest_cell(X, lam, limit=2 * settled.lower)
+    assert above.lower <= settled.lower < above.upper
+    assert above.upper == pytest.approx(2 * settled.lower)
+    assert above.cones < settled.cones
