@@ -87,13 +87,13 @@ class Isometry:
         )
         if self.condition in ("maximal", "sufficient"):
             return measured.having(holds=self._single_neuron(instance))
-        if instance.setting.patterns.kind == "all":
-            return self._over_all(instance, architecture, measured)
         if searched:
             instance = self._grown(instance, architecture)
         normalized = self.condition == "planted" and architecture.normalized
         if normalized and not ranks_are_sure(architecture.features(instance.X), instance.patterns):
             return measured
+        if instance.setting.patterns.kind == "all":
+            return self._over_all(instance, architecture, measured)
         condition = self.evaluate(instance, architecture)
         return measured.having(
             holds=condition.holds,
