@@ -150,7 +150,7 @@ def test_a_trial_changes_nothing_for_those_after_it(tmp_path: Path, before: str)
     assert [row["status"] for row in measured] == ["ok"] * 8, measured
 
 
-@pytest.mark.parametrize("act", ["stop_supervisor", "stop_servers"])
+@pytest.mark.parametrize("act", ["stop_supervisor", pytest.param("stop_servers", marks=pytest.mark.deep)])
 def test_a_trial_that_stops_the_processes_above_it_costs_its_own_row_at_most(
     tmp_path: Path, act: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +158,7 @@ def test_a_trial_that_stops_the_processes_above_it_costs_its_own_row_at_most(
     monkeypatch.setattr(supervised, "_fork_server", server)
     monkeypatch.setattr(supervised, "_idle", [])
     monkeypatch.setattr(supervised, "END_SECONDS", 2.0)
-    monkeypatch.setattr(fork_server, "START_SECONDS", 10.0)
+    monkeypatch.setattr(fork_server, "START_SECONDS", 40.0)  # a stopped fork server is waited for so long
     try:
         assert sweep(config_with(tmp_path, act, "measure"), tmp_path / "out").stored == {"ok": 8}
     finally:
