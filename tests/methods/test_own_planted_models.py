@@ -10,6 +10,7 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Gaussian
 from recovery.instances.planted import Neurons
 from recovery.methods.convex import BLANK, CANCELLED, DEAD
+from recovery.methods.ladder import NOT_PLANTED
 from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 
