@@ -19,6 +19,8 @@ FIRST_STEP = 0.3
 
 def neuron_ratio(groups: Groups, lam: Array, v: Array) -> tuple[Array, Array]:
     """lam.(B v)_+ / N(v) and its gradient for the columns of v (r, m): (m,) and (r, m)."""
+    # the gradient of a quotient f / N is (f' - (f / N) N') / N; at a kink any one-sided gradient serves, as a step that
+    # does not climb is not taken
     base, raw = groups.base, groups.base @ v
     Z = groups.activate(raw)
     value = lam @ Z
@@ -26,6 +28,7 @@ def neuron_ratio(groups: Groups, lam: Array, v: Array) -> tuple[Array, Array]:
     size = np.linalg.norm(Z if groups.orthonormal else v, axis=0)
     size = np.where(size > 0, size, 1.0)
     ratio = value / size
+    # N' of ||Z|| is B^T (Z / ||Z||), as the activation's derivative is 1 where Z is not 0 (slope is 0 here)
     turn = base.T @ (Z / size) if groups.orthonormal else v / size
     return ratio, (slope - ratio * turn) / size
 
@@ -40,6 +43,8 @@ def climb(groups: Groups, lam: Array, starts: Array) -> tuple[Array, Array]:
         trial = v + step * gradient / np.where(length > 0, length, 1.0)
         trial /= np.linalg.norm(trial, axis=0)
         value, slope = neuron_ratio(groups, lam, trial)
+        # no line search: a trial costs both products with B for all points at once, so each goes one step and learns
+        # its length from that
         better = value > ratio
         v, gradient = np.where(better, trial, v), np.where(better, slope, gradient)
         ratio, step = np.where(better, value, ratio), np.where(better, 1.2 * step, 0.5 * step)
@@ -52,8 +57,11 @@ def violated_neurons(groups: Groups, lam: Array, limit: float, known: Array, rng
     known (r, k): neurons of the present solution, where climbs start too, with and without noise.
     """
     r = groups.rank
+    # a neuron of the solution is a stationary point of the ratio in its own cell, where its dual constraint is tight: a
+    # climb leaves it only across the cell's boundary, or from a point beside it
     noisy = known + 0.1 * np.linalg.norm(known, axis=0) * rng.standard_normal(known.shape) / np.sqrt(r)
     points = np.hstack([rng.standard_normal((r, starts)), known, noisy])
+    # both signs: neurons of negative outer weight bound lam from below
     climbs = [climb(groups, signed, points) for signed in (lam, -lam)]
     v, ratio = np.hstack([f[0] for f in climbs]), np.concatenate([f[1] for f in climbs])
     order = np.argsort(-ratio)

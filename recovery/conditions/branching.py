@@ -70,6 +70,7 @@ def _relax(down: Array, squares: Array, a: Array, z: Array) -> None:
         s = 0.0
         for j in range(len(z)):
             s += down[i, j] * z[j]
+        # ||z - t z_j||^2 is least at t = z.z_j / ||z_j||^2, cut off where a_j would leave [0, 1]
         step = min(max(a[i] + s / squares[i], 0.0), 1.0) - a[i]
         if step != 0.0:
             a[i] += step
@@ -96,6 +97,8 @@ def _cell(up: Array, down: Array, c: Array, on: Mask, known: Mask, squares: Arra
             s = 0.0
             for j in range(d):
                 s += up[i, j] * z[j]
+            # the same step for y_i, which is at least 1 where x_i is active on the cell and at most 0 where it is not:
+            # then y_i x_i.u >= (x_i.u)_+ on all of the cell, and ||z|| bounds f there wherever the descent stops
             target = y[i] - s / ups[i]
             step = (max(target, 1.0) if on[i] else min(target, 0.0)) - y[i]
             if step != 0.0:
@@ -103,12 +106,15 @@ def _cell(up: Array, down: Array, c: Array, on: Mask, known: Mask, squares: Arra
                 for j in range(d):
                     z[j] += step * up[i, j]
         _relax(down, squares, a, z)
+        # z points where the bound is attained; f there costs about half a sweep, so not after each
         if sweep % 5 == 4:
             length = np.sqrt(np.sum(z * z))
-            found = _value(up, down, c, z) / length if length > 0.0 else 0.0
-            if found > value and not _is_known(known, up, z):
-                value, best = found, z / length
+            reached = _value(up, down, c, z) / length if length > 0.0 else 0.0
+            if reached > value and not _is_known(known, up, z):
+                value, best = reached, z / length
             goal = max(goal, value + tolerance)
+    # z again from its parts: the steps have added rounding to it. A sum of k vectors is off by at most k 1.1e-16 times
+    # the sum of their lengths
     z, weight = c.copy(), np.sqrt(np.sum(c * c))
     for i in range(m):
         z += y[i] * up[i]
@@ -149,6 +155,7 @@ def branch(  # type: ignore[no-untyped-def]
     z, u, g, s, best = np.empty(d), np.empty(d), np.empty(r), np.empty(r), np.zeros(d)
     on, left = np.empty(m, dtype=np.bool_), np.empty((0, m), dtype=np.bool_)
     value, bound, count = 0.0, 0.0, 0
+    # alpha starts as the slope of (z_j.u)_+ at the orthant's centre
     for root in range(2**r):
         for k in range(r):
             s[k] = 1.0 if (root >> k) & 1 else -1.0
@@ -158,6 +165,7 @@ def branch(  # type: ignore[no-untyped-def]
             for k in range(r):
                 t += down[i, k] * s[k]
             alphas[0, i] = 1.0 if t > 0.0 else 0.0
+        # depth first: the stack holds at most one pending side of each row. A node inherits its parent's multipliers
         sides[0], ys[0] = 0, 0.0
         pending = 1
         while pending > 0:
@@ -167,6 +175,8 @@ def branch(  # type: ignore[no-untyped-def]
             pending, count = top, count + 1
             side, y, alpha, mu = sides[top], ys[top], alphas[top], mus[top]
             goal = max(value, limit) + tolerance
+            # z afresh from the multipliers, so that rounding does not grow down the tree. An open row counts by its
+            # values at the axes, a decided one by y_i x_i
             g[:] = 0.0
             z[:] = c
             for i in range(m):
@@ -198,6 +208,7 @@ def branch(  # type: ignore[no-untyped-def]
                                 z[k] += step * up[i, k]
                 _relax(down, squares, alpha, z)
                 for k in range(r):
+                    # m_k, the multiplier of s_k u_k >= 0, brings s_k z_k to zero, or as near as m_k >= 0 lets it
                     step = max(-s[k] * z[k], -mu[k])
                     mu[k] += step
                     z[k] += step * s[k]
@@ -213,15 +224,16 @@ def branch(  # type: ignore[no-untyped-def]
                     u[k] = 0.0
             length = np.sqrt(np.sum(u * u))
             if length > 0.0:
-                found = _value(up, down, c, u) / length
-                if found > value and not _is_known(known, up, u):
-                    value = found
+                reached = _value(up, down, c, u) / length
+                if reached > value and not _is_known(known, up, u):
+                    value = reached
                     best[:] = u / length
             worst, row = -1.0, -1
             for i in range(m):
                 on[i] = side[i] > 0
                 if side[i] == 0:
                     t, over = 0.0, 0.0
+                    # a row whose products with all axes have one sign is linear on the orthant
                     positive, negative = False, False
                     for k in range(r):
                         t += up[i, k] * u[k]
@@ -246,9 +258,9 @@ def branch(  # type: ignore[no-untyped-def]
                 for t in range(len(known)):
                     seen |= bool(np.all(known[t] == on))
                 if not seen:
-                    least, found, point = _cell(up, down, c, on, known, squares, goal, tolerance)
-                    if found > value:
-                        value = found
+                    least, reached, point = _cell(up, down, c, on, known, squares, goal, tolerance)
+                    if reached > value:
+                        value = reached
                         best[:] = point
                     if least > max(value, limit) + tolerance and not (stop and value > limit + tolerance):
                         left = np.vstack((left, on.reshape(1, m)))

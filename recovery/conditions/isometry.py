@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recovery.conditions.cells import gated_dual
-from recovery.conditions.oracle import Bounds
+from recovery.conditions.oracle import Bounds, gated_dual
 from recovery.conditions.search import BestPattern, most_active, search_pattern
 from recovery.errors import ParameterError
 from recovery.programs.architecture import ARCHITECTURES, Architecture
@@ -120,6 +119,8 @@ def search_isometry(
     chosen = np.argsort(score(X @ H >= 0))[-starts:]
     points = [h / np.linalg.norm(h) for h in H[:, chosen].T]
     points += [w / np.linalg.norm(w) for w in directions.T]
+    # rows scaled by chance have the same cells, but are deleted in another order: ten tries of (40, 8) then end in
+    # eight patterns, without it in one
     for _ in range(starts):
         points.append(most_active(X * rng.uniform(0.3, 1.0, (X.shape[0], 1)), rng, restarts=1).point)
     return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda best: best.value)
@@ -148,6 +149,7 @@ def planted_dual(
     else:
         for i, sign in enumerate(signs):
             W[first + i] = sign * own.neuron(first + i, neurons[:, i], F)
+    # two neurons of one pattern have one group, which holds only the sum of their weights
     if len(np.unique(own.patterns[:, first:], axis=1).T) < len(signs) or not W[first:].any(axis=1).all():
         return own, None
     candidate = planted_candidate(own, W, np.flatnonzero(W.any(axis=1)))

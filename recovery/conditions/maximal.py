@@ -41,6 +41,7 @@ def is_maximal(X: Array, pattern: Mask) -> bool:
 
 def _inside(active: Array, x: Array) -> bool:
     """Whether x (d,) is active^T c for some c > 0: max t s.t. active^T (s + t 1) = x, s >= 0, t <= 1 is above 0."""
+    # c = s + t 1 has the smallest coefficient t, or more; t <= 1 keeps the program bounded, where any t can be reached
     m = len(active)
     result: Any = scipy.optimize.linprog(
         np.append(np.zeros(m), -1.0),
@@ -76,6 +77,7 @@ def sufficient_condition(X: Array, w: Array) -> SufficientCondition:
     if rows.shape[0] == 0:
         return SufficientCondition(False, 1.0, 0.0)
     gram = rows.T @ rows
+    # norms square: so scaled, neither tiny entries vanish nor huge ones overflow, and the gap is a ratio
     gram /= np.abs(gram).max()
     gap = 1.0 - float(np.linalg.norm(gram @ w) / np.linalg.norm(gram, 2))
     return SufficientCondition(is_maximal(X, pattern), gap, float((rows @ w).min()))

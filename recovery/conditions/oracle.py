@@ -1,8 +1,10 @@
-"""How far a dual point of an exact program is from feasible, over all neurons in every pattern: with a proof.
+"""How far a dual point lam is from feasible over all patterns, of an exact or of a gated program: with a proof.
 
-Over all patterns the dual says |lam.activation(B v)| <= penalty for all unit v. Its two signs are maxima of
-    f(v) = c.v + sum_i t_i (x_i.v)_+
-with rows x_i of B, t = (1 - slope) lam and c = slope B^T lam, which `recovery.conditions.branching` bounds from above.
+With rows x_i of B, t = (1 - slope) lam and c = slope B^T lam, over all patterns
+    the exact dual says |lam.activation(B v)| <= penalty for all unit v: its two signs are maxima of
+        f(v) = c.v + sum_i t_i (x_i.v)_+,        which `recovery.conditions.branching` bounds from above;
+    the gated one says ||A_D^T lam|| <= penalty for all cells D = {i: x_i.h > 0}: the maximum of
+        ||c + sum_{i in D} t_i x_i||,            which `recovery.conditions.cells` bounds from above.
 """
 
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ import numpy as np
 import scipy
 
 from recovery.conditions.branching import branch
+from recovery.conditions.cells import THIN, search_cells
 from recovery.errors import ParameterError
 from recovery.programs.groups import Groups
 from recovery.types import Array, Mask
@@ -20,13 +23,18 @@ TOLERANCE = 1e-8
 """How far the bounds may lie apart, relative to sum_i |t_i| ||x_i||, which bounds f."""
 ROUNDING = 1e-11
 """Of the same sum: z is off by some 1e-14 of it after 20 sweeps, and by as much in each of r coordinates."""
+LEAF_ROUNDING = 1e-12
+"""Of the same sum: what the bounds and the sums of a leaf are off by."""
 RANK = 1e-12
 """Parts of rows this small, relative to the largest, are left out of a basis; what they can be worth is added."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """lower <= maximum <= upper; f is `lower` at the unit vector `point`, or at 0. cones: those looked at."""
+    """lower <= maximum <= upper, `lower` attained at the unit vector `point` or in its cell, or at 0.
+
+    cones: how many cones, or cells of all depths, were looked at.
+    """
 
     lower: float
     upper: float
@@ -45,13 +53,24 @@ def exact_dual(
 
     Not for normalised neurons, whose norm is not that of v. Raises `ParameterError`.
     """
+    weights, linear = _terms(groups, sign * lam)
+    return largest_neuron(groups.base, weights, linear, limit=limit, known=known, nodes=nodes, stop=stop)
+
+
+def gated_dual(groups: Groups, lam: Array, *, known: Mask | None = None, nodes: int) -> Bounds:
+    """Bounds on max ||A_D^T lam|| over all patterns D; options as `largest_cell`. Raises `ParameterError`.
+
+    Not for normalised neurons, whose operators are no sums over rows.
+    """
+    weights, linear = _terms(groups, lam)
+    return largest_cell(groups.base, weights, linear, known=known, nodes=nodes)
+
+
+def _terms(groups: Groups, lam: Array) -> tuple[Array, Array]:
+    """t (n,) and c (r,) of a dual point: the part that the pattern decides, and the part that it does not."""
     if groups.orthonormal:
         raise ParameterError("the dual of normalised neurons is not bounded over all patterns")
-    t = sign * lam
-    linear = groups.slope * (groups.base.T @ t) if groups.slope else None
-    return largest_neuron(
-        groups.base, (1.0 - groups.slope) * t, linear, limit=limit, known=known, nodes=nodes, stop=stop
-    )
+    return (1.0 - groups.slope) * lam, groups.slope * (groups.base.T @ lam)
 
 
 def largest_neuron(
@@ -73,22 +92,27 @@ def largest_neuron(
     d = rows.shape[1]
     c = np.zeros(d) if linear is None else linear
     sizes = np.abs(weights) * np.linalg.norm(rows, axis=1)
+    # f <= scale on the ball: divided by it, all tolerances are absolute
     scale = float(sizes.sum()) + float(np.linalg.norm(c))
     if scale == 0.0:
         return Bounds(0.0, 0.0, np.zeros(d), 0)
     rising, falling = (weights > 0) & (sizes > 0), (weights < 0) & (sizes > 0)
     scaled = np.vstack([rows * weights[:, None], c]) / scale
+    # the roots are orthants of the rows t_i > 0 alone: 2^r of them, r their rank; the others may have more coordinates
     basis, r = _coordinates(scaled[:-1][rising], scaled)
     turned = scaled @ basis.T
+    # what rows lose in this basis changes f by at most its length
     lost = float(np.linalg.norm(scaled - turned @ basis, axis=1).sum())
     lost += float(np.linalg.norm(turned[:-1][rising][:, r:], axis=1).sum())
     turned[:-1][rising, r:] = 0.0
     up, down, c = turned[:-1][rising], -turned[:-1][falling], turned[-1]
     cells = np.empty((0, len(up)), dtype=np.bool_) if known is None else np.ascontiguousarray(known[rising].T)
+    # low enough that the bound, with tolerance and rounding added, still is at most `limit` where f is
     floor = max(limit / scale - TOLERANCE - lost - 2 * ROUNDING, 0.0)
     value, point, bound, cones, left = branch(up, down, c, r, cells, floor, TOLERANCE, nodes, stop)
     if np.isfinite(bound) and len(left):
         solved = [_cell_bound(up, down, c, on) for on in np.unique(left, axis=0)]
+        # cells that coordinate descent left open: an active-set method ends exactly, and any y in its bounds is a bound
         bound = max([max(value, floor) + TOLERANCE, *solved])
     upper = min(bound, _crude_bound(up, down, c)) * scale + (lost + ROUNDING) * scale
     return Bounds(float(value) * scale, float(upper), point @ basis, int(cones))
@@ -96,6 +120,7 @@ def largest_neuron(
 
 def _coordinates(up: Array, everything: Array) -> tuple[Array, int]:
     """Orthonormal rows that span `everything`, the first r of them the rows `up`, which are triangular there."""
+    # projected twice: after once, what rounding leaves along `first` is not small beside a small rest
     first = _basis(up)
     rest = everything - (everything @ first.T) @ first
     return np.vstack([first, _basis(rest - (rest @ first.T) @ first, RANK * float(np.abs(everything).max()))]), len(
@@ -123,6 +148,95 @@ def _cell_bound(up: Array, down: Array, c: Array, on: Mask) -> float:
     lowest = np.concatenate([np.where(on, 1.0, -np.inf), np.zeros(len(down))])
     highest = np.concatenate([np.where(on, np.inf, 0.0), np.ones(len(down))])
     A = np.vstack([up, -down]).T
-    found: Any = scipy.optimize.lsq_linear(A, -c, (lowest, highest), method="bvls", tol=1e-14)
-    y = np.clip(found.x, lowest, highest)
+    nearest: Any = scipy.optimize.lsq_linear(A, -c, (lowest, highest), method="bvls", tol=1e-14)
+    y = np.clip(nearest.x, lowest, highest)
     return float(np.linalg.norm(c + A @ y)) + 1e-15 * len(y) * float(np.linalg.norm(A, axis=0) @ np.abs(y))
+
+
+def largest_cell(
+    rows: Array,
+    weights: Array,
+    linear: Array | None = None,
+    *,
+    limit: float = 0.0,
+    known: Mask | None = None,
+    nodes: int = 2_000_000,
+) -> Bounds:
+    """Bounds on max ||c + sum_{i in D} t_i x_i|| over cells D of rows (n, d), weights t (n,), linear c (d,); a point.
+
+    limit: up to where the value is of no interest: the upper bound stays above it by rounding. nodes: the most cells,
+    of all depths; those left open enter the upper bound by theirs. known (n, k): cells that are left out. Cells thinner
+    than `THIN` are none; where rounding leaves that open, the upper bound has them.
+    """
+    d = rows.shape[1]
+    c = np.zeros(d) if linear is None else linear
+    sizes = np.abs(weights) * np.linalg.norm(rows, axis=1)
+    scale = float(sizes.sum()) + float(np.linalg.norm(c))
+    if scale == 0.0:
+        return Bounds(0.0, 0.0, np.zeros(d), 0)
+    normals, first, ahead, behind = _planes(rows, weights[:, None] * rows / scale)
+    if known is None:
+        known = np.empty((len(rows), 0), dtype=np.bool_)
+    # a plane adds `ahead` on its positive side and `behind` on the other: their mean, and plus or minus half the
+    # difference
+    centres, halves = (ahead + behind) / 2, (ahead - behind) / 2
+    # the heaviest first: what is open then has the least to add, and bounds fall early
+    order = np.argsort(-np.linalg.norm(halves, axis=1), kind="stable")
+    centres, halves, normals = centres[order], halves[order], normals[order]
+    vectors, values = _spreads(halves)
+    left_out = _signs(known, rows, normals, first[order])
+    start, floor = c / scale + centres.sum(axis=0), limit / scale
+    value, point, bound, count = search_cells(
+        normals, halves, start, vectors, values, left_out, floor, LEAF_ROUNDING, nodes
+    )
+    return Bounds(float(value) * scale, float(bound) * scale, point, int(count))
+
+
+def _planes(rows: Array, worth: Array) -> tuple[Array, Array, Array, Array]:
+    """Unit normals (m, d) of distinct planes, the first row of each, and the sums of worth of rows ahead and behind."""
+    lengths = np.linalg.norm(rows, axis=1)
+    left = [int(i) for i in np.flatnonzero(lengths)]
+    normals, first, ahead, behind = [], [], [], []
+    while left:
+        i = left[0]
+        units = rows[left] / lengths[left, None]
+        same = np.linalg.norm(units - units[0], axis=1) <= THIN
+        opposite = np.linalg.norm(units + units[0], axis=1) <= THIN
+        members = np.array(left)
+        normals.append(units[0])
+        first.append(i)
+        ahead.append(worth[members[same]].sum(axis=0))
+        behind.append(worth[members[opposite]].sum(axis=0))
+        left = [int(j) for j in members[~(same | opposite)]]
+    return np.array(normals), np.array(first), np.array(ahead), np.array(behind)
+
+
+def _signs(known: Mask, rows: Array, normals: Array, first: Array) -> Array:
+    """The planes' signs (k, m) of known patterns (n, k); one that no open cell has is left out."""
+    signs = np.where(known[first].T, 1, -1).astype(np.int8)
+    lengths = np.linalg.norm(rows, axis=1)
+    cosines = (rows @ normals.T) / np.where(lengths > 0, lengths, 1.0)[:, None]
+    plane = np.abs(cosines).argmax(axis=1)
+    side = np.sign(cosines[np.arange(len(rows)), plane])
+    # a known pattern that gives rows of one plane sides that do not go together is no open cell
+    meant = (signs[:, plane] * side > 0) | (lengths == 0)
+    return np.ascontiguousarray(signs[(meant == known.T).all(axis=1)])
+
+
+def _spreads(halves: Array) -> tuple[Array, Array]:
+    """Eigenvectors (m + 1, d, d), as rows, and values of Q for the planes from each depth on; values rounded up."""
+    m, d = halves.shape
+    vectors, values = np.zeros((m + 1, d, d)), np.zeros((m + 1, d))
+    vectors[m] = np.eye(d)
+    Q, total = np.zeros((d, d)), 0.0
+    for k in reversed(range(m)):
+        # Q by Cauchy and Schwarz: (sum |z_k.u|)^2 <= (sum w_k) sum (z_k.u)^2 / w_k; from the last plane up, one more a
+        # depth
+        size = float(np.linalg.norm(halves[k]))
+        if size > 0.0:
+            Q += np.outer(halves[k], halves[k]) / size
+            total += size
+        # eigenvalues are off by some multiples of 1e-16 of the largest: rounded up by 1e-13 of it they still bound
+        q, V = np.linalg.eigh(total * Q)
+        vectors[k], values[k] = V.T, np.maximum(q, 0.0) + 1e-13 * max(float(q[-1]), 0.0)
+    return vectors, values

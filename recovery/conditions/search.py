@@ -35,6 +35,8 @@ class BestPattern:
 
 def circle_points(X: Array, p: Array, v: Array) -> Array:
     """A point in each cell that the great circle through p and v meets, as columns (d, c)."""
+    # x.h(t) = (x.p) cos t + (x.v) sin t is zero at tan t = -(x.p) / (x.v): one angle mod pi a row, and the circle
+    # changes its cell there. Rows on one line share an angle, and the gap between them is no cell
     rays = np.sort(np.mod(np.arctan2(X @ p, -(X @ v)), np.pi))
     gaps = np.diff(rays, append=rays[0] + np.pi)
     middle = (rays + gaps / 2)[gaps > 1e-12]
@@ -64,6 +66,7 @@ def _best_on(X: Array, points: Array, score: Score) -> BestPattern:
 
 def _directions(X: Array, best: BestPattern, gain: Gain, rng: Rng) -> list[Array]:
     """Two that ascend, two that ascend with noise, and the normals of four rows: circles that flip a chosen row."""
+    # what each row would add. Its fit points where rows of large gain become active; of the sign, where most rows do
     wanted = gain(best.pattern)
     noise = rng.standard_normal((2, X.shape[0])) * np.std(wanted)
     targets = np.vstack([wanted, np.sign(wanted), wanted + noise])
@@ -112,6 +115,7 @@ def _delete(X: Array, weights: Array) -> BestPattern:
         slack = 1.0 - X[kept] @ h
         if slack.max(initial=0.0) < FITS:
             break
+        # the row of the largest multiplier: what h gives way to is the sum of c_i (1 - x_i.h) x_i
         kept[np.flatnonzero(kept)[int(np.argmax(weights[kept] * slack))]] = False
     for i in np.flatnonzero(~kept):
         trial = kept.copy()
@@ -134,6 +138,7 @@ def _hinge_fit(X: Array, weights: Array, h: Array) -> Array:
         A, c = X[active], weights[active]
         gradient = -A.T @ (c * slack[active])
         hessian = (A * c[:, None]).T @ A
+        # fewer than d active rows leave directions without curvature
         hessian[np.diag_indices_from(hessian)] += 1e-10 * (np.trace(hessian) + 1e-300)
         step = -np.linalg.solve(hessian, gradient)
         length = 1.0

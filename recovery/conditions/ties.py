@@ -40,6 +40,8 @@ def twins(F: Array, patterns: Mask, w: Array, own: int, *, alone: bool, free: bo
     may not, as all products must have one sign.
     """
     signs = exact_signs(F, w)
+    # a twin may differ on rows where the image is 0; where another neuron shares the group, the sum of both counts, and
+    # only rows of zeros are sure to be such
     same = patterns == patterns[:, own, None]
     rows: Mask = np.asarray(signs != 0 if alone else F.any(axis=1))
     if not rows.all():
@@ -57,6 +59,7 @@ def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> boo
     """
     live: Mask = np.asarray(F.any(axis=1))
     active: Mask = patterns & live[:, None]
+    # independent rows have a v for any image; for dependent ones there is one only by coincidence
     image = np.where(active[:, own], F @ w, 0.0)
     for g in np.flatnonzero(np.all(active | ~active[:, [own]], axis=0)):
         rows = active[:, g]
@@ -72,6 +75,7 @@ def reaching_weights(F: Array, rows: Mask, beside: Mask, image: Array) -> Array 
     d = F.shape[1]
     sizes = np.linalg.norm(F, axis=1)
     program = scipy.optimize.linprog(
+        # variables v and t: max t with F v + t ||row|| <= 0 beside; rows of unit norm make t a distance
         np.append(np.zeros(d), -1.0),
         A_ub=np.column_stack([F[beside] / sizes[beside, None], np.ones(int(beside.sum()))]),
         b_ub=np.zeros(int(beside.sum())),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recovery.conditions.cells import largest_cell
+from recovery.conditions.oracle import largest_cell
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
 from recovery.types import Array, Mask
