@@ -65,6 +65,7 @@ def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:
     # Least squares of a step needs sums only, once sorted; clipped values keep one outlier from being the step.
     sums = np.concatenate([[0.0], np.cumsum(np.clip(value, *np.quantile(value, [TAILS, 1 - TAILS])))])
     levels = np.unique(ratio)
+    # between two neighbouring n/d, in the geometric middle, as reach is a factor
     tried = np.sqrt(levels[:-1] * levels[1:])
     start, at, end = (np.searchsorted(ratio, tried * by) for by in (1 / REACH, 1.0, REACH))
     left, right = at - start, end - at

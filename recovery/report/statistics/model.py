@@ -68,25 +68,18 @@ class Counts:
     @cached_property
     def saturated(self) -> Array:
         """The largest log likelihood of each cell."""
-        return _saturated(self.yes, self.no)
+        total = self.yes + self.no
+        best: Array = xlogy(self.yes, self.yes / total) + xlogy(self.no, self.no / total)
+        return best
 
     def deviance(self, eta: Array) -> float:
         """Twice the log likelihood that the saturated model has more than P(yes) = Phi(eta)."""
-        return float(2 * (self.saturated - _fitted(self.yes, self.no, eta)).sum())
-
-
-def _saturated(yes: Array, no: Array) -> Array:
-    total = yes + no
-    best: Array = xlogy(yes, yes / total) + xlogy(no, no / total)
-    return best
-
-
-def _fitted(yes: Array, no: Array, eta: Array) -> Array:
-    fitted = np.zeros(eta.shape)
-    for count, side in ((yes, eta), (no, -eta)):
-        some = count > 0
-        fitted[some] += count[some] * log_ndtr(side[some])
-    return fitted
+        fitted = np.zeros(eta.shape)
+        # most cells are pure: one log Phi each
+        for count, side in ((self.yes, eta), (self.no, -eta)):
+            some = count > 0
+            fitted[some] += count[some] * log_ndtr(side[some])
+        return float(2 * (self.saturated - fitted).sum())
 
 
 def least_deviance(
@@ -108,6 +101,7 @@ def least_deviance(
         for s, b, k in sides:
             eta = b + c * s
             hazard = mills(eta)
+            # (log Phi)' is the hazard phi / Phi, and its derivative -hazard (hazard + eta)
             pull = k * s * hazard
             value += float(pull.sum())
             slope -= float(pull @ (s * (hazard + eta)))
@@ -120,6 +114,7 @@ def least_deviance(
     if offset is None and not np.any(counts.yes * (z < 0) + counts.no * (z > 0)):
         even = counts.at(z == 0)
         return even.deviance(np.zeros(len(even))), np.inf
+    # the c at which the farthest cell lies one standard deviation from even odds
     start = near if near is not None and 0 < near < np.inf else 1.0 / float(np.abs(z).max())
     c = _root(score, start)
     return counts.deviance(base + c * z), c
@@ -220,6 +215,7 @@ def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, f
     # (slope, slope theta) and not (slope, theta), in which it is not concave: at slope 0 no theta matters
     columns = np.column_stack([counts.u, -counts.v])
     scales = np.abs(columns).max(axis=0)
+    # u and v may be orders apart; scaled, one tolerance fits both
     columns /= scales
     coefficients: Array = np.zeros(2)
     if near is not None and np.isfinite(near).all():
@@ -232,6 +228,8 @@ def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, f
         # minus the second derivative of log Phi is hazard (hazard + eta) > 0: the Hessian is definite at every step
         bend = counts.yes * won * (won + eta) + counts.no * lost * (lost - eta)
         step = np.linalg.lstsq(columns.T @ (bend[:, None] * columns), pull, rcond=None)[0]
+        # least squares, for where all cells have nearly one u/v the Hessian is singular to rounding; gain is twice what
+        # Newton's model promises
         gain, length = float(pull @ step), 1.0
         while (after := counts.deviance(columns @ (coefficients + length * step))) > deviance and length > 1e-9:
             length /= 2

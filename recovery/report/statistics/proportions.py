@@ -19,6 +19,7 @@ def wilson(yes: ArrayLike, no: ArrayLike) -> tuple[Array, Array]:
     """95 % Wilson score interval of a proportion from counts of either outcome; NaN where both are 0. Wilson 1927."""
     yes, no = np.asarray(yes, dtype=float), np.asarray(no, dtype=float)
     total = np.where(yes + no > 0, yes + no, np.nan)
+    # the p with (yes/N - p)^2 = q^2 p (1 - p) / N, the error at p itself: unlike Wald's, not empty at 0 or N
     middle = (yes + QUANTILE**2 / 2) / (total + QUANTILE**2)
     half = QUANTILE * np.sqrt(yes * no / total + QUANTILE**2 / 4) / (total + QUANTILE**2)
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
@@ -88,6 +89,8 @@ class Sample:
             return self._median(values, level)
         if self.proportion:
             yes, total = float(values.sum()), count + self.open
+            # the p at which as many or more have the chance level / 2 is a quantile of a beta law; open trials count as
+            # no for the lower end and as yes for the upper one
             low = float(betaincinv(yes, total - yes + 1, level / 2)) if yes else 0.0
             most = yes + self.open
             high = float(betaincinv(most + 1, total - most, 1 - level / 2)) if most < total else 1.0

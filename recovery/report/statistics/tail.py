@@ -42,6 +42,7 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
     mean of G is the observed one; the p-value is the mean of exp(K(t) - t G) over the draws that reach what was
     observed, K the cumulants (Siegmund 1976).
     """
+    # a cell of chance 0 or 1 has one outcome: it excludes the chances, or says nothing
     certain = (chance <= 0) | (chance >= 1)
     if np.any(yes[certain] != total[certain] * (chance[certain] >= 1)):
         return Tail(np.inf, 0.0, 0.0, 0.0, 0.0, False)
@@ -50,6 +51,8 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
         return Tail(0.0, 1.0, 1.0, 1.0, 1.0, False)
     values, law = outcomes(total, chance)
     observed = float(values[np.arange(len(yes)), yes.astype(int)].sum())
+    # each cell's most extreme outcome, or its two of equal G: their joint probability is the least p-value that there
+    # is
     farthest = values.max(axis=1, keepdims=True)
     least = float(np.exp(logsumexp(np.where(values >= farthest - 1e-9, law, -np.inf), axis=1).sum()))
     p, error = exceeding(observed, values, law)
@@ -57,6 +60,7 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
     score = float(scores[np.arange(len(yes)), yes.astype(int)].sum())
     steeper = score > float(total @ (chance * ndtri(chance)))
     sign = 1.0 if steeper else -1.0
+    # either side of its mean, so twice the nearer tail
     beside, doubt = exceeding(sign * score, sign * scores, law)
     return Tail(observed, p, min(p + 3 * error, 1.0), least, min(2 * (beside + 3 * doubt), 1.0), steeper)
 
@@ -70,12 +74,15 @@ def steepness(outcomes: int, chance: Array) -> Array:
 def exceeding(observed: float, values: Array, law: Array) -> tuple[float, float]:
     """(P(G >= observed), its standard error) for cells with these `outcomes`."""
     t = _tilt(values, law, observed)
+    # all in logarithms: chances of 1e-300 are ordinary here, and only the weights of the tilted draws are exponentiated
     cumulant = float(logsumexp(law + t * values, axis=1).sum())
     steps = np.cumsum(softmax(law + t * values, axis=1), axis=1)
+    # one seed for all, so that a report gives the same p-value again
     rng = np.random.default_rng(0)
     drawn = np.zeros(int(np.clip(MOST / len(values), 400, DRAWS)))
     for value, step in zip(values, steps, strict=True):
         drawn += value[np.searchsorted(step[:-1], rng.random(len(drawn)), side="right")]
+    # sums of the same outcomes in another order differ by rounding: they reach what was observed
     part = np.exp(np.where(drawn >= observed - 1e-9, cumulant - t * drawn, -np.inf))
     return float(part.mean()), float(part.std()) / len(part) ** 0.5
 
@@ -86,6 +93,7 @@ def outcomes(total: Array, chance: Array) -> tuple[Array, Array]:
     total, chance = total[:, None], chance[:, None]
     no = np.maximum(total - yes, 0)
     fixed = xlogy(yes, chance) + xlogy(no, 1 - chance)
+    # the log of the binomial law of each outcome; one that is more than the cell's trials has none
     ways = gammaln(total + 1) - gammaln(yes + 1) - gammaln(no + 1)
     there = yes <= total
     values = np.where(there, 2 * (xlogy(yes, yes / total) + xlogy(no, no / total) - fixed), 0.0)
@@ -98,6 +106,8 @@ def _tilt(values: Array, law: Array, observed: float) -> float:
     def excess(t: float) -> float:
         return float((softmax(law + t * values, axis=1) * values).sum()) - observed
 
+    # K' rises with t (it is the tilted mean), so there is one root; at the most extreme outcome of all it lies at
+    # infinity
     if excess(0.0) >= 0:
         return 0.0
     return float(brentq(excess, 0.0, STEEPEST, xtol=1e-6)) if excess(STEEPEST) > 0 else STEEPEST

@@ -94,7 +94,9 @@ def collapse(panel: Panel) -> Collapse | None:
     def deviance(exponent: float) -> float:
         return fit(over_both(cells, yes, no, exponent), intervals=False).deviance
 
+    # within one of Wendel's 1/2; an interval that reaches such an end is open there
     best = minimize_scalar(deviance, bounds=(-0.5, 1.5), method="bounded", options={"xatol": 1e-3})
+    # separated cells fit any exponent without a deviance
     if not best.fun > 1e-9:
         return None
 
@@ -132,6 +134,7 @@ def monotone(panel: Panel) -> float:
             drawn[falls] += _isotonic_ratio(samples[falls], total, nearest)
     if not compared:
         return float("nan")
+    # what was observed counts as one of the samples: a test of random draws is exact so, and p never 0
     return float((1 + np.sum(drawn >= observed - 1e-9)) / (1 + DRAWS))
 
 
