@@ -20,19 +20,19 @@ def command(results: Path, trial_id: str, save: Path | None, show_traceback: boo
     """Run the trial TRIAL_ID of RESULTS again and compare with its row; any unique beginning of the id will do.
 
     With --save, also write what was drawn: X, y, noise, patterns, planted neurons and X_test. Exit status: 0 if the
-    rows agree up to rounding, 1 if they differ.
+    rows agree up to rounding, here or as the processor computes that stored them; 1 if they differ.
     """
-    from recovery.runner.replay import differences, find_trial, save_instance, stored_rows
+    from recovery.runner.replay import Replayed, find_trial, replay, run, save_instance, stored_rows
     from recovery.runner.trial import TRACEBACK, TRAJECTORY
-    from recovery.runner.workers import Engine
     from recovery.store import read
 
     grid = read(results)
     options.say_left_out(grid)
     trial = find_trial(grid, trial_id, trust=trust)
-    ((again,),) = Engine(1).run([trial])
-    stored, where = stored_rows(grid, [trial]).get(trial.id), again.pop(TRACEBACK, "")
-    differing = [] if stored is None else differences(stored, again, grid.columns)
+    stored = stored_rows(grid, [trial]).get(trial.id)
+    result = next(replay(grid, [trial])) if stored else Replayed(trial, next(run([trial]))[1], [], "same")
+    again, differing = result.again, result.differences
+    where = again.pop(TRACEBACK, "")
     if as_json:
         rows = {"trial_id": trial.id, "stored": stored, "again": {**again, TRAJECTORY: None, TRACEBACK: where}}
         click.echo(json.dumps({**rows, "differences": [str(difference) for difference in differing]}, default=str))
@@ -48,7 +48,11 @@ def command(results: Path, trial_id: str, save: Path | None, show_traceback: boo
             click.echo(f"differs in {difference}")
         if not differing:
             click.echo("it has no stored row yet" if stored is None else "the same as its stored row")
+        if result.arithmetics:
+            names = " or ".join(str(arithmetic) for arithmetic in result.arithmetics)
+            known = "is how it was computed, and so it was now" if result.agrees else "may be how it was computed, and"
+            click.echo(f"{names} {known}" + ("" if result.agrees else " does not run on this machine"))
     if save is not None:
         save_instance(trial, save)
         click.echo(f"instance saved: {save}", err=as_json)
-    sys.exit(0 if all(difference.rounding for difference in differing) else 1)
+    sys.exit(0 if result.agrees else 1)

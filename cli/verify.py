@@ -39,8 +39,11 @@ def command(
 ) -> None:
     """Check the files of RESULTS against their checksums, and replay K random rows, or prove their verdicts.
 
-    Exit status: 0 if all agree up to rounding (are proved); 1 if some do not, sweep.json is damaged, rows belong to no
-    trial of the sweep, or nothing is stored that could be verified.
+    A row that differs is computed once more as the processor did that stored it: with its code of OpenBLAS and NumPy.
+    It is open where this machine cannot run that code.
+
+    Exit status: 0 if all agree up to rounding (are proved); 1 if some are different or open, sweep.json is damaged,
+    rows belong to no trial of the sweep, or nothing is stored that could be verified.
     """
     from recovery.runner.replay import planned_trials
     from recovery.store import read
@@ -62,32 +65,37 @@ def command(
     for fault in faults:
         say(f"{results}: {fault}")
     chosen = random.Random(seed).sample(trials, min(sample, len(trials)))
-    failures = _prove(grid, chosen, out, say) if rigorous else _replay(grid, chosen, jobs, say)
+    counts = {"failures": _prove(grid, chosen, out, say)} if rigorous else _replay(grid, chosen, jobs, say)
     if as_json:
-        counts = {"stored": len(stored), "looked_at": len(chosen), "failures": failures, "faults": faults}
-        click.echo(json.dumps({"folder": str(results), **counts}))
-    sys.exit(1 if failures or faults else 0)
+        looked_at = {"stored": len(stored), "looked_at": len(chosen)}
+        click.echo(json.dumps({"folder": str(results), **looked_at, **counts, "faults": faults}))
+    sys.exit(1 if counts["failures"] or faults else 0)
 
 
-def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> int:
-    """Print what differs; returns how many rows do."""
-    from recovery.runner.replay import differences, stored_rows
-    from recovery.runner.workers import Engine
+def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[str, int]:
+    """Print what differs; returns how many rows came out how."""
+    from recovery.runner.replay import replay
 
-    stored = stored_rows(grid, chosen)
-    same = rounding = 0
-    for rows in Engine(jobs).run(chosen):
-        for row in rows:
-            differing = differences(stored[row["trial_id"]], row, grid.columns)
-            same += not differing
-            rounding += bool(differing) and all(difference.rounding for difference in differing)
-            for difference in differing:
-                if not difference.rounding:
-                    say(f"{row['trial_id']} differs in {difference}")
-    different = len(chosen) - same - rounding
-    close = f", {rounding} up to rounding" if rounding else ""
-    say(f"{grid.path}: {len(chosen)} of {len(grid.table)} rows replayed, {same} the same{close}, {different} different")
-    return different
+    counts = dict.fromkeys(("same", "rounding", "other", "different", "open"), 0)
+    named = {"other": set[str](), "open": set[str]()}
+    for result in replay(grid, chosen, jobs):
+        counts[result.outcome] += 1
+        if result.arithmetics:
+            named[result.outcome].update(str(arithmetic) for arithmetic in result.arithmetics)
+        for difference in [] if result.agrees else result.differences:
+            if not difference.rounding:
+                say(f"{result.trial.id} differs in {difference}")
+    other, lacking = (" or ".join(sorted(names)) for names in named.values())
+    words = {
+        "same": "the same",
+        "rounding": "up to rounding",
+        "other": f"the same with {other}, as they were computed",
+        "different": "different",
+        "open": f"open: they differ, and {lacking}, which computed rows of this grid, does not run on this machine",
+    }
+    shown = [f"{counts[name]} {words[name]}" for name in words if counts[name] or name in ("same", "different")]
+    say(f"{grid.path}: {len(chosen)} of {len(grid.table)} rows replayed, {', '.join(shown)}")
+    return {**counts, "failures": counts["different"] + counts["open"]}
 
 
 def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> int:

@@ -1,10 +1,10 @@
 """Stored trials run again: does the same row come out, and what was the instance?"""
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,9 @@ from recovery.instances.planted import Neurons
 from recovery.methods.columns import Columns
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE
 from recovery.programs.exact import ExactProgram
+from recovery.runner.arithmetic import Arithmetic, computing_in, others
 from recovery.runner.trial import Row, draw_instance
+from recovery.runner.workers import Engine
 from recovery.store import Grid
 from recovery.store.rounds import counts
 
@@ -60,8 +62,80 @@ class Difference:
         close = math.isclose(self.stored, self.again, rel_tol=RELATIVE, abs_tol=free)
         return close or max(abs(self.stored), abs(self.again)) <= RESIDUALS.get(self.column, 0.0)
 
+    @property
+    def contradiction(self) -> bool:
+        """Whether both are proved, and only one can be true."""
+        return self.column == "verdict" and not {self.stored, self.again} & {None, "undecided"}
+
     def __str__(self) -> str:
         return f"{self.column}: stored {self.stored}, now {self.again}" + (" (rounding)" if self.rounding else "")
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A stored trial that ran again.
+
+    outcome: its row is the `same`; the same up to `rounding`; the same in the `other` arithmetic that computed it;
+    `different`; or `open`: it differs, and an arithmetic that may have computed it does not run on this machine.
+    """
+
+    trial: Trial
+    again: Row
+    differences: Sequence[Difference]
+    outcome: Literal["same", "rounding", "other", "different", "open"]
+    arithmetics: Sequence[Arithmetic] = ()
+    """The other one, or those that do not run."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the stored row is what the program computes."""
+        return self.outcome in ("same", "rounding", "other")
+
+
+def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Replayed]:
+    """Run stored trials again. One that differs runs in every other arithmetic that computed rows of the grid.
+
+    So a row passes where the program computes it in an arithmetic that its grid names, and only there. Two verdicts
+    that exclude each other are different in whatever arithmetic: each claims a proof.
+    """
+    stored = stored_rows(grid, trials)
+    first = (compare(trial, row, stored[trial.id], grid.columns) for trial, row in run(trials, jobs))
+    left = list[Replayed]()
+    for result in first:
+        if result.agrees or any(difference.contradiction for difference in result.differences):
+            yield result
+        else:
+            left.append(result)
+    lacking = list[Arithmetic]()
+    for other in others(grid.makers) if left else ():
+        if not other.runs_here():
+            lacking.append(other)
+            continue
+        nearest, left = {result.trial.id: result for result in left}, []
+        with computing_in(other):
+            for trial, row in run([result.trial for result in nearest.values()], jobs):
+                result = compare(trial, row, stored[trial.id], grid.columns)
+                if result.agrees:
+                    yield replace(result, outcome="other", arithmetics=[other])
+                else:
+                    left.append(min(nearest[trial.id], result, key=lambda one: len(one.differences)))
+    for result in left:
+        yield replace(result, outcome="open", arithmetics=lacking) if lacking else result
+
+
+def run(trials: Iterable[Trial], jobs: int = 1) -> Iterator[tuple[Trial, Row]]:
+    """The trials and their new rows, as they are done."""
+    by_id = {trial.id: trial for trial in trials}
+    for rows in Engine(jobs).run(by_id.values()):
+        yield from ((by_id[row["trial_id"]], row) for row in rows)
+
+
+def compare(trial: Trial, again: Row, stored: Row, columns: Columns) -> Replayed:
+    """What this one replay says."""
+    found = differences(stored, again, columns)
+    if not all(difference.rounding for difference in found):
+        return Replayed(trial, again, found, "different")
+    return Replayed(trial, again, found, "rounding" if found else "same")
 
 
 def planned_trials(grid: Grid, *, trust: bool) -> Iterator[Trial]:

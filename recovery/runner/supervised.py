@@ -204,7 +204,8 @@ _idle: list[Worker] = []
 
 
 @atexit.register
-def _dispose() -> None:
+def end_processes() -> None:
+    """End every worker, its supervisor and the fork server; the next that is needed starts anew."""
     while _idle:
         _idle.pop().dispose()
     _fork_server.end()

@@ -5,34 +5,27 @@ A part says which configs made it; where one is another config, the ids of its t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.errors import StoreError
+from recovery.config import from_document
+from recovery.config.components import COMPONENTS
+from recovery.errors import RecoverError, StoreError
 from recovery.methods.columns import COLUMNS, Columns
 from recovery.store.folder import Folder
-from recovery.store.parts import read_parts, refuse
-from recovery.store.rounds import Round, read_rounds
+from recovery.store.parts import PROVENANCE, read_parts, refuse
+from recovery.store.rounds import Round, counts, read_rounds
 from recovery.store.schema import row_schema, stored_columns
 
 if TYPE_CHECKING:
     import pandas as pd
-import json
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import NamedTuple
-
-from recovery.config import from_document
-from recovery.config.components import COMPONENTS
-from recovery.errors import RecoverError
-from recovery.store.parts import PROVENANCE
-from recovery.store.rounds import counts
 
 OBEYED = r"[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
 """Control characters and marks of direction, as Arrow's expressions write them."""
@@ -48,6 +41,8 @@ class Grid:
     rounds: Sequence[Round] = ()
     left_out: LeftOut | None = None
     """Rows that are not the sweep's; they are not in the table."""
+    makers: Sequence[Mapping[str, Any]] = ()
+    """What produced the rows: program, libraries, machine, as the parts say it."""
 
     @cached_property
     def columns(self) -> Columns:
@@ -77,7 +72,8 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
     rounds, more = read_rounds(folder.rounds)
     refuse([*damaged, *more])
     own, left_out = own_rows(content, rounds, parts)
-    return Grid(folder.path, content, _shown(merge(own)), rounds, left_out)
+    made_by = [maker for table in own for maker in makers(table)]
+    return Grid(folder.path, content, _shown(merge(own)), rounds, left_out, made_by)
 
 
 def _shown(rows: pa.Table) -> pa.Table:
@@ -146,13 +142,12 @@ def own_rows(
     """
     kept, paths, lost = [], [], 0
     for path, table in parts:
-        makers = _makers(table)
-        own = table
-        if any(maker.get("digest") != content["digest"] for maker in makers):
+        made_by, own = makers(table), table
+        if any(maker.get("digest") != content["digest"] for maker in made_by):
             planned = _planned(json.dumps(content["config"]), json.dumps(dict(counts(rounds))))
             if planned is not None:
                 own = table.filter(pc.is_in(table["trial_id"], planned))
-            elif not any(_may_be_same(content["config"], maker.get("config")) for maker in makers):
+            elif not any(_may_be_same(content["config"], maker.get("config")) for maker in made_by):
                 own = table.slice(0, 0)
         if len(own):
             kept.append(own)
@@ -162,7 +157,8 @@ def own_rows(
     return kept, LeftOut(lost, paths) if lost else None
 
 
-def _makers(table: pa.Table) -> list[dict[str, Any]]:
+def makers(table: pa.Table) -> list[dict[str, Any]]:
+    """What produced a part's rows, as it says itself; [] where it says nothing that can be read."""
     try:
         makers = json.loads((table.schema.metadata or {}).get(PROVENANCE, b"[]"))
     except ValueError:

@@ -6,6 +6,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import numpy as np
 from threadpoolctl import threadpool_info
 
 LIBRARIES = ("numpy", "scipy", "numba", "cvxpy", "joblib", "pyarrow")
@@ -26,6 +27,7 @@ def provenance() -> dict[str, object]:
             if pool.get("user_api") == "blas"
         ],
         "blas_threads_per_worker": 1,
+        "simd": np.show_config(mode="dicts")["SIMD Extensions"]["found"],  # the instruction sets that NumPy uses
         "cpu": _processor(),
         "platform": platform.platform(),
     }

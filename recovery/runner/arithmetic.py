@@ -1,0 +1,106 @@
+"""In which arithmetic rows were computed, and how to compute in it again.
+
+OpenBLAS and NumPy have other code for each family of processors. All of it is right, and each rounds otherwise: a
+training run, which is chaotic in rounding, ends elsewhere. Where a processor can run the other's code, two variables of
+the environment choose it, for processes that have not begun.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from recovery.runner.fork_server import worker_environment
+from recovery.runner.supervised import end_processes
+from recovery.store.provenance import provenance
+
+KERNEL, WITHOUT = "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES"
+"""Variables that OpenBLAS and NumPy read when they are loaded."""
+_PLAIN = re.compile(r"[A-Za-z0-9_]{1,40}")
+_PROBE = """
+import json
+import numpy as np
+from recovery.store.provenance import provenance
+A = np.random.default_rng(0).normal(size=(70, 50))
+np.linalg.svd(A.T @ A), np.linalg.solve(A.T @ A, A[0]), np.linalg.svd(A.astype(np.float32)), np.exp(A).sum()
+print(json.dumps(provenance()))
+"""
+"""What shows whether a processor can run the chosen code: it may lack an instruction, and then the process dies."""
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """kernel: OpenBLAS's name of its code. simd: the instruction sets that NumPy uses; None in rows of before."""
+
+    kernel: str
+    simd: tuple[str, ...] | None = None
+
+    def __str__(self) -> str:
+        return f"OpenBLAS {self.kernel}" + ("" if self.simd is None else f", NumPy {' '.join(self.simd) or 'plain'}")
+
+    def environment(self) -> dict[str, str]:
+        """The variables of a process that is to compute so, as far as this machine can."""
+        own = here()
+        if own is None or self.simd is None:
+            return {KERNEL: self.kernel}
+        return {KERNEL: self.kernel, WITHOUT: " ".join(sorted(set(own.simd or ()) - set(self.simd)))}
+
+    def covers(self, other: "Arithmetic | None") -> bool:
+        """Whether the other is this one, as far as this one is known."""
+        return other is not None and self.kernel == other.kernel and self.simd in (None, other.simd)
+
+    def runs_here(self) -> bool:
+        """Whether a process of this machine, asked for this arithmetic, computes in it."""
+        environment = {**os.environ, **worker_environment(), **self.environment()}
+        done = subprocess.run([sys.executable, "-c", _PROBE], env=environment, capture_output=True, text=True)
+        return done.returncode == 0 and self.covers(arithmetic(json.loads(done.stdout)))
+
+
+def arithmetic(made: Mapping[str, Any]) -> Arithmetic | None:
+    """That of what `provenance` says; None where it names no kernel of OpenBLAS, or several.
+
+    It may come from another's file: anything may be in it.
+    """
+    pools, simd = made.get("blas"), made.get("simd")
+    pools = [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
+    kernels = {str(pool.get("architecture")) for pool in pools if pool.get("internal_api") == "openblas"}
+    sets = tuple(str(name) for name in simd) if isinstance(simd, list) else None
+    if len(kernels) != 1 or not all(_PLAIN.fullmatch(name) for name in (*kernels, *(sets or ()))):
+        return None
+    return Arithmetic(kernels.pop(), sets)
+
+
+@cache
+def here() -> Arithmetic | None:
+    """That of this process, and of the workers that it starts."""
+    return arithmetic(provenance())
+
+
+def others(makers: Iterable[Mapping[str, Any]]) -> list[Arithmetic]:
+    """The arithmetics in which rows were computed by what `makers` says, without this process's own."""
+    own, named = here(), {arithmetic(made) for made in makers} - {None}
+    return sorted((one for one in named if one and not one.covers(own)), key=str)
+
+
+@contextmanager
+def computing_in(other: Arithmetic) -> Iterator[None]:
+    """Workers that start in this context compute in the other arithmetic; this process goes on as it was."""
+    variables = other.environment()
+    before = {name: os.environ.get(name) for name in variables}
+    end_processes()
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        end_processes()
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
