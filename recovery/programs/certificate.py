@@ -64,6 +64,7 @@ def certify(program: Program, solution: Solution) -> Certificate:
     if not program.interpolates:
         objective += 0.5 * float(residual @ residual)
     dual_objective = program.dual_objective(_feasible(program, lam, largest))
+    # uneven rows each by its own size: relative to the whole, a row of 1 beside one of 1e9 could be missed altogether
     scales = program.groups.scales
     misfit = float(np.linalg.norm(residual / scales)) if program.interpolates else 0.0
     return Certificate(

@@ -60,6 +60,7 @@ class ExactProgram(Program):
         cone = S[:, None] * groups.base if S.any() else None
         if groups.shut[g]:
             assert groups.transforms is not None
+            # the variables are those of P1's (16): w, with base weights T_g w
             assert cone is not None
             lift = groups.transforms[g][:, groups.dimensions(np.array([g]))[0]]
             return Row(np.arange(lift.shape[1]), operator @ lift, None, cone @ lift, lift)
@@ -81,6 +82,7 @@ class ExactProgram(Program):
 
     def orientation(self, chosen: Index) -> Array:
         """The diagonals of 2 D_g - I, a row a signed group, (k, n); zero for the skip connection."""
+        # P1's 2 D_g - I
         S = 2.0 * self.groups.patterns[:, self.group(chosen)].T - 1.0
         S[self.is_free(chosen)] = 0.0
         return S
@@ -103,6 +105,7 @@ class ExactProgram(Program):
         """T_g T_g^T (p, r, r), ||T_g^T b|| = (b . T_g T_g^T b)^{1/2}, and their norms (p,); None for identities."""
         if self.groups.transforms is None:
             return None
+        # ||T_g^T b||^2 = b . T_g T_g^T b needs one product a group for many b
         products = np.matmul(self.groups.transforms, self.groups.transforms.transpose(0, 2, 1))
         return products, np.linalg.eigvalsh(products)[:, -1]
 
@@ -126,6 +129,7 @@ class ExactProgram(Program):
 
     def forward(self, V: Array) -> Array:
         active = np.flatnonzero(V.any(axis=1))
+        # sum of sigma D_g B v over the groups that have weights, one product with B
         E = self.groups.D[:, self.group(active)] * self.sign(active)
         return np.einsum("nk,nk->n", E, self.groups.base @ V[active].T)
 
@@ -146,6 +150,7 @@ class ExactProgram(Program):
         if not len(shut):
             return outside
         v = V[active[shut]]
+        # T_g F_g is the projection on the confined weights
         astray = v - self.groups.base_weights(self.coordinates(v, active[shut]), own[shut])
         return max(outside, float(np.linalg.norm(astray, axis=1).max() / np.linalg.norm(V[active], axis=1).max()))
 
@@ -160,6 +165,8 @@ class ExactProgram(Program):
         With multipliers mu >= 0 (k, n) of the cone's rows and b = sigma B^T D_g lam + B^T (2 D_g - I) mu, it is ||b||,
         or ||T_g^T b|| plus the part of b that no group weight sees. At the best mu it is ||P_K(sigma A_g^T lam)||.
         """
+        # weak duality: for v in the cone mu . (2 D_g - I) B v >= 0, so that adding it to sigma lam . D_g B v only
+        # raises it
         b = self.pulls(lam, chosen) + (self.orientation(chosen) * multipliers) @ self.groups.base
         if self.groups.transforms is None:
             return np.linalg.norm(b, axis=1)
@@ -179,6 +186,7 @@ class ExactProgram(Program):
         multipliers = np.zeros((len(chosen), self.groups.n))
         pulls, orientation = self.pulls(lam, chosen), self.orientation(chosen)
         for i, g in enumerate(self.group(chosen)):
+            # a skip connection's cone is everything: its norm is the gated one
             if orientation[i].any():
                 multipliers[i] = cone_multipliers(self.groups, int(g), pulls[i], orientation[i])
         return self.bounds(lam, chosen, multipliers), multipliers
@@ -198,6 +206,7 @@ class ExactProgram(Program):
         if len(given.chosen):
             place = np.full(self.size, -1)
             place[members] = np.arange(len(members))
+            # the solver's own multipliers settle some; each of the others costs a non-negative least-squares problem
             at = place[given.chosen]
             bounds[at] = np.minimum(bounds[at], self.bounds(lam, given.chosen, given.values))
         open_ = np.flatnonzero((bounds > FEASIBLE * self.penalty) & ~self.is_free(members))

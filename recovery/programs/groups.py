@@ -215,6 +215,7 @@ class Groups:
             # ||P lam||^2 is ||D lam||^2 less a least-squares residual: row i adds lam_i^2 - (lam_i - fitted_i)^2
             gains: Array = 2 * lam * fitted - fitted**2
             return gains
+        # half of the derivative of ||B^T (d o lam)||^2 in d_i
         d = np.where(pattern, 1.0, self.slope)
         return lam * (self.base @ (self.base.T @ (d * lam)))
 

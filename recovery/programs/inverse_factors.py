@@ -53,10 +53,12 @@ def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes
         for i in range(r):
             for j in range(i + 1):
                 for q in range(lanes):
+                    # a last block that is not full repeats its last matrix
                     x[j, q] = packed[first + min(q, many - 1), entry]
                 entry += 1
             for j in range(i):
                 c, column = x[j], U[j]
+                # x_j / U_jj is L_ij; what it explains goes off the entries behind it
                 _multiply(c, inverse[j])
                 for k in range(j + 1, i):
                     _subtract(x[k], c, column[k])
@@ -65,11 +67,13 @@ def _inverse_factors(packed: Array, T: Array, places: Index, least: float, lanes
                     column[i, q] = c[q]
             for q in range(lanes):
                 square = x[i, q]
+                # so a negative pivot and NaN count as too small too; 1 lets the other lanes go on
                 if not square >= least * least:
                     sound[first + min(q, many - 1)] = False
                     square = 1.0
                 inverse[i, q] = 1.0 / np.sqrt(square)
             y = X[i]
+            # row i of L^{-1} is (e_i - sum_k L_ik row k of L^{-1}) / L_ii
             y[:] = 0.0
             for k in range(i):
                 c, row = x[k], X[k]

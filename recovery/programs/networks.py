@@ -55,6 +55,7 @@ class Network:
         coefficients = self.outer
         if self.scale is not None:
             own = Z if batch is None else batch @ self.inner.T
+            # a neuron that is zero on the batch has no length: it stays zero
             length = np.linalg.norm(own if self.architecture.normalizes_before else self._activate(own), axis=0)
             coefficients = np.divide(self.outer * self.scale, length, out=np.zeros_like(length), where=length > 0)
         values = self._activate(Z) @ coefficients
@@ -94,6 +95,7 @@ def network_of(program: Program, V: Array, architecture: Architecture) -> Networ
     norms = program.norms(V)
     chosen = np.flatnonzero(norms > NEGLIGIBLE * norms.max(initial=0.0))
     chosen = chosen[chosen > 0] if groups.linear else chosen
+    # ||w||^2 + a^2 with ||w|| |a| given is least where both are equal
     raw = _raw(program, V[chosen])
     size, signs = norms[chosen], program.signs[chosen]
     skip = _raw(program, V[:1])[0] if groups.linear else None
@@ -114,6 +116,7 @@ def weights_of(program: ExactProgram, network: Network, X: Array) -> Array:
     groups, p = program.groups, program.groups.count
     first = int(groups.linear)
     F = network.architecture.features(X)
+    # from the last to the first, so that the first of equal patterns counts
     keys = {groups.patterns[:, g].tobytes(): g for g in range(p - 1, first - 1, -1)}
     V = np.zeros((2 * p, groups.rank))
     for w, size in zip(network.inner, network.sizes(), strict=True):
@@ -140,6 +143,8 @@ def merge(network: Network) -> Network:
             same = left & (np.sign(sizes) == np.sign(sizes[i])) & _close(directions, directions[i])
             left &= ~same
             total.append(float(sizes[same].sum()))
+            # the sum of (w.x)_+ over one direction is one neuron, its size the sum: weighted by size, small ones turn
+            # it little
             mean = np.abs(sizes[same]) @ directions[same]
             representatives.append(mean / np.linalg.norm(mean))
     size = np.array(total)

@@ -114,6 +114,7 @@ def confined_transforms(T: Array, U: Array, patterns: Mask, coordinates: Array) 
         seen = columns[j]
         N = np.linalg.svd(U[patterns[:, j]], full_matrices=True)[2][int(seen.sum()) :].T
         part = T[j][:, seen]
+        # the normal equations of min ||back (part + N c)||: back = pinv(U^T X) takes base weights to weights on X
         result[j][:, seen] = part - N @ np.linalg.lstsq(back @ N, back @ part, rcond=None)[0]
     return result
 
@@ -128,9 +129,11 @@ def _of_rows(rows: Array) -> Array:
     P, s, Vt = np.linalg.svd(rows, full_matrices=False)
     rank = int(np.count_nonzero(s > RANK_TOLERANCE))
     T: Array = Vt[:rank].T / s[:rank]
+    # full row rank: T P^T makes rows @ T the identity, the unit vectors of these rows
     if rank == m:
         return T @ P.T
     if rank == r:
+        # full column rank: T = R^{-1}, signed as a Cholesky factor has it, positive on the diagonal
         R = np.linalg.qr(rows, mode="r")
         return scipy.linalg.solve_triangular(R, np.diag(np.sign(np.diagonal(R))))
     return T
@@ -145,6 +148,7 @@ def _from_cholesky(T: Array, U: Array, patterns: Mask, some: Index) -> Mask:
     packed = np.empty((len(some), len(i)))
     for start in range(0, len(i), PAIRS):
         pairs = slice(start, start + PAIRS)
+        # (U^T D_j U)_kl = sum_i D_ij U_ik U_il: all G_j are one product of patterns and pairs of columns
         np.matmul(D, (columns[i[pairs]] * columns[j[pairs]]).T, out=packed[:, pairs])
     return inverse_factors(packed, T, some, CHOLESKY_PIVOT)
 

@@ -123,6 +123,7 @@ class Program(ABC):
         scales, groups = self.groups.scales, self.groups
         if not self.interpolates or groups.orthonormal or (scales == 1.0).all():
             return self
+        # the feasible set stays, and the norms are those of weights: only the dual is scaled
         even = replace(groups, base=groups.base / scales[:, None])
         return replace(self, groups=even, y=self.y / scales)
 

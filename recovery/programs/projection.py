@@ -22,8 +22,10 @@ def cone_multipliers(groups: Groups, g: int, pull: Array, orientation: Array) ->
     """mu (n,) >= 0 with the least ||b(mu)|| of group g, for its pull sigma B^T D_g lam (r,) and 2 D_g - I (n,)."""
     Ct = (orientation[:, None] * groups.base).T
     if groups.transforms is None:
+        # min over mu >= 0 of ||pull + C^T mu||
         return _nnls(Ct, -pull)
     T = groups.transforms[g]
+    # in group coordinates: ||T^T b|| is what a weight of norm 1 can reach
     A, a = T.T @ Ct, T.T @ pull
     unseen = _unseen(groups, g)
     if unseen.shape[1] == 0:
@@ -39,6 +41,7 @@ def cone_multipliers(groups: Groups, g: int, pull: Array, orientation: Array) ->
     free = Vt[int(np.count_nonzero(s > RANK_TOLERANCE * s.max(initial=1.0))) :].T
     exact = free @ np.linalg.lstsq(A[:, support] @ free, -a, rcond=None)[0] if free.shape[1] else np.zeros(len(support))
     result = np.zeros_like(mu)
+    # no multipliers are a valid answer too: they bound by the gated norm
     if exact.min(initial=0.0) >= -ROUNDING * np.abs(exact).max(initial=0.0):
         result[support] = np.maximum(exact, 0.0)
     return result
@@ -47,6 +50,7 @@ def cone_multipliers(groups: Groups, g: int, pull: Array, orientation: Array) ->
 def cone_point(groups: Groups, g: int, w: Array, orientation: Array) -> Array | None:
     """Base weights v in the cone (2 D_g - I) B v >= 0 with F_g v = w; None where the neuron w has another pattern."""
     v = w if groups.transforms is None else groups.transforms[g] @ w
+    # w_g fixes v but for what D_g B does not see
     slack = orientation * (groups.base @ v)
     if slack.min() >= 0.0:
         return v

@@ -69,6 +69,7 @@ class ProjectionSums:
     def _projection(self, g: int) -> tuple[Index, Array | None]:
         """The rows of pattern g and A_g A_g^T on them; None for the identity."""
         rows = np.flatnonzero(self._patterns[:, g])
+        # as many independent columns as rows: their range is all of R^rows
         whole = len(rows) <= self._base.shape[1] and np.any(self._transforms[g], axis=0).sum() == len(rows)
         Q = self._base[rows] @ self._transforms[g]
         projection = rows, None if whole else Q @ Q.T

@@ -72,6 +72,7 @@ def relu_products(W: Array, b: Array) -> Array:
     back = np.where(r > 0, (k - h) + 0.5 * near**2 * h, (k + h) - 0.5 * far**2 * h)
     across = back.T
     with np.errstate(over="ignore"):
+        # P(Z_1 < h, Z_2 < k) by Owen's T (Owen 1956), with the term 1/2 where h and k have opposite signs
         both = (
             0.5 * (scipy.special.ndtr(h) + scipy.special.ndtr(k))
             - scipy.special.owens_t(h, back / (h * s))

@@ -49,6 +49,7 @@ def _spans(T: Array) -> Index:
             end = r
             while end > 0 and T[g, k, end - 1] == 0.0:
                 end -= 1
+            # both products run within these spans
             start = 0
             while start < end and T[g, k, start] == 0.0:
                 start += 1
@@ -78,6 +79,7 @@ def _group_pulls(T: Array, spans: Index, chosen: Index, B: Array) -> Array:
         for k in range(len(q)):
             start, end = spans[g, k]
             row, part, b = T[g, k, start:end], q[start:end], B[i, k]
+            # T^T b by rows of T too, as these are what lies side by side in memory
             for j in range(len(row)):
                 part[j] += b * row[j]
     return Q

@@ -76,6 +76,7 @@ def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
     """The least-norm solution lam of A^T lam = u, and a lower estimate of the least non-zero singular value of A."""
     if not A.shape[1]:  # LAPACK complains of matrices without columns
         return np.zeros(len(A)), np.inf
+    # the normal equations, where their condition number, that of A squared, leaves them enough digits
     gram = A.T @ A
     size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
     factor, failed = scipy.linalg.lapack.dpotrf(gram)
@@ -89,6 +90,7 @@ def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
     keep = s > RANK_TOLERANCE * s.max(initial=0.0)
     frame, inverse = P[:, keep], Vt[keep].T / s[keep]
     lam = frame @ (inverse.T @ u)
+    # refined once as well: dividing by small s amplifies rounding
     lam += frame @ (inverse.T @ (u - A.T @ lam))
     return lam, float(s[keep].min(initial=np.inf))
 
@@ -109,6 +111,7 @@ def _independent(images: Array) -> bool:
     lengths = np.linalg.norm(images, axis=0)
     if not lengths.all():
         return False
+    # unit columns, so that a short image is not taken for a dependent one
     s = np.linalg.svd(images / lengths, compute_uv=False)
     return len(s) == images.shape[1] and bool(s[-1] > RANK_TOLERANCE * s[0])
 

@@ -155,11 +155,13 @@ def project(
         _multipliers(L, m, a, tight, x)
         first, length = -1, 1.0
         for k in range(m - 1, -1, -1):
+            # from the last place down, so that a removal moves only rows that were looked at
             if x[k] < -ROUNDING * size / norms[tight[k]]:
                 if not single:
                     _remove(L, m, k, tight, held, turns)
                     m -= 1
                     first = k
+                # the row whose multiplier is zero first on the way from the last feasible ones to x
                 elif first < 0 or held[k] < length * (held[k] - x[k]):
                     first, length = k, held[k] / (held[k] - x[k])
         if first >= 0:
@@ -170,10 +172,12 @@ def project(
                 m -= 1
             continue
         _point(R, s, z, tight, x, m, v)
+        # r independent tight rows leave the vertex of the cone alone
         if m == r:
             v[:] = 0.0
             break
         square = _dot(v, v, r)
+        # ||P z|| is the least ||z + sum mu_i s_i R_i|| over mu >= 0 (Moreau), so that any of these bounds it
         if square <= enough * enough:
             break
         slack = np.dot(R, v)
@@ -186,6 +190,7 @@ def project(
             many += slack[i] < limit[i]
         if many == 0:
             break
+        # as long as points get shorter, no set of tight rows comes again; else back to the shortest, and row by row
         if not single and square >= least:
             single, m = True, 0
             _copy(best_x, x)

@@ -89,6 +89,8 @@ class ConeNewton:
             return self._solution(self.W, self.lam, Outcome.NUMERICAL_TROUBLE)
         near, At = start
         shut = bool(self.program.groups.shut.any())
+        # weights are of the size ||y|| / column where norms A^T lam are of the size b: s is the one over the other;
+        # pull is a share of what one group of step s adds to the Hessian
         s, error, best = size / (self.bound * self.column), 1.0, np.inf
         pull = PULL * s * self.column**2
         weakest, objective = WEAKEST_PULL * pull, np.inf
@@ -127,6 +129,7 @@ class ConeNewton:
             if self.steps >= STEP_LIMIT:
                 break
             error = min(1.0, error)
+            # groups with weights stay, whatever their norms are at this lam
             norms[self.W.any(axis=1) | self.free] = np.inf
             near = _largest(norms, NEXT)
             # what rose by `largest - 1` in this step is not left out if it may rise as much in the next
@@ -155,6 +158,7 @@ class ConeNewton:
         if not largest > DIGITS * self.bound:
             return None
         scale = self.bound / largest
+        # projections are shorter than what they project: the gated dual is stretched until one is as long as b
         self.lam = gated.lam * scale
         self.cones.scale(scale)
         bounds[np.any(gated.W, axis=1)[self.own] | self.free] = np.inf
@@ -177,6 +181,7 @@ class ConeNewton:
             if step is None:
                 return None
             self.steps += 1
+            # linear in lam: one product for all lengths of the step
             image = self._images(near, step)
             slope = float(point.gradient @ step)
             length = self._length(near, At, W, s, pull, step, image, slope)
@@ -187,6 +192,7 @@ class ConeNewton:
                     float(np.linalg.norm(trial.gradient)) <= 0.9 * least
                 ):
                     break
+                # to where phi' would be zero if it were linear between both ends
                 steepness = float(trial.gradient @ step)
                 root = -slope / (steepness - slope) if steepness > slope else 0.5
                 length *= min(max(root, SHORTER), SHORTER_AT_MOST)
@@ -208,6 +214,7 @@ class ConeNewton:
         def change(length: float) -> float:
             return length * bend + float(np.maximum(sizes + length * rates, 0.0) @ rates) / s
 
+        # `change` is phi' of that bound but for a constant, and rises: bisection finds where phi' is zero
         flat = change(0.0) - slope
         if change(1.0) - flat <= RISEN * abs(slope):
             return 1.0
@@ -234,6 +241,8 @@ class ConeNewton:
     def _direction(self, near: Index, point: _Point, s: float, pull: float, rough: bool) -> Array | None:
         """-H^{-1} grad phi; a singular H is shifted. rough: every face taken for a share of all directions."""
         groups, threshold = near[point.active], s * self.bound / point.norms
+        # the derivative of the shortened projection: I along p, (1 - s b / ||p||) I across it, on the face; 0 off the
+        # face
         units, freedom = point.points / point.norms[:, None], self.cones.freedom(groups)
         if rough:
             shares = (1.0 - threshold) * freedom / units.shape[1]
@@ -251,6 +260,7 @@ class ConeNewton:
     def _images(self, chosen: Index, lam: Array) -> Array:
         """A_g^T lam of the chosen groups, with signs, (k, r)."""
         groups, wanted = self.program.groups, self.own[chosen]
+        # both signs of a group share one product
         pairs = np.zeros(groups.count, dtype=np.bool_)
         pairs[wanted] = True
         own = np.flatnonzero(pairs)

@@ -35,6 +35,7 @@ class Projections:
         self.directions, self._shift = np.zeros((k, r)), np.zeros((k, r))
         self._tight, self._counts = np.zeros((k, r), dtype=np.intp), np.zeros(k, dtype=np.intp)
         self._factors, self._known = np.empty((k, r, r)), np.zeros(k, dtype=np.bool_)
+        # the cones' rows are B T_g, one product for each group that is ever projected; B for all without frames
         families = 1 if self.frames is None else groups.count
         self._place = np.zeros_like(self.own) if self.frames is None else self.own
         self._rows, self._sizes = np.empty((families, groups.n, r)), np.zeros((families, groups.n))
@@ -107,6 +108,7 @@ class Projections:
         known, key = self._faces.get(g), tight.tobytes()
         if known is not None and known[0] == key:
             return known[1]
+        # Householder's Q of the tight rows times the last unit vectors: only the columns off their span are formed
         Z = self._identity[len(tight) :]
         if len(tight):
             factor, tau, _, _ = scipy.linalg.lapack.dgeqrf(self._rows[self._place[g]][tight].T, overwrite_a=1)

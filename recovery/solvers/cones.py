@@ -35,6 +35,7 @@ def solve_cones(program: ExactProgram, start: Solution | None = None, tolerance:
     if gated.outcome is Outcome.INFEASIBLE:  # what the gated program cannot fit the exact one cannot either
         return _as_exact(program, gated, np.zeros((program.size, program.groups.rank)))
     V = in_cones(program, gated.W)
+    # the relaxation's optimum is no larger: in the cones it is the exact one, with the same dual
     relaxed = None if V is None else _as_exact(program, gated, V)
     if relaxed is not None and gated.outcome is Outcome.SOLVED:
         return relaxed
@@ -51,6 +52,7 @@ def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solu
     if groups.confined or groups.dimensions(np.arange(groups.count)).all():
         return solution
     certificate = certify(program, solution)
+    # no share is right for all: the smaller one costs digits, so it comes second, and the certificate chooses
     for unseen in UNSEEN[1:]:
         if certificate.proves_optimal:
             break
@@ -70,6 +72,7 @@ def in_cones(program: ExactProgram, W: Array) -> Array | None:
     p = program.groups.count
     V = np.zeros((2 * p, W.shape[1]))
     for g in np.flatnonzero(W.any(axis=1)):
+        # w_g A_g is the difference of two neurons; one of them, of either sign, must be in the cone
         copies = [(g, W[g])] if program.groups.linear and g == 0 else [(g, W[g]), (g + p, -W[g])]
         neurons = [(k, v) for k, w in copies if (v := program.neuron(int(k), w)) is not None]
         if not neurons:

@@ -55,6 +55,7 @@ def solve_conic(
     parts = [w[a:b] for a, b in pairwise(ends)]
     fit = np.hstack([row.operator for row in rows]) @ w
     seen = [(row, part) for row, part in zip(rows, parts, strict=True) if len(row.places)]
+    # a row without coordinates has no norm
     norms = [cp.norm2(part if row.norm is None else row.norm @ part) for row, part in seen]
     cones = [row.cone @ part >= 0 for row, part in seen if row.cone is not None]
     penalty = program.penalty * cp.sum(cp.hstack(norms))
@@ -75,6 +76,7 @@ def solve_conic(
                 W[k, row.places] = w.value[a:b]
             else:
                 W[k] = row.lift @ w.value[a:b]
+        # of a regularised program the optimal lam is the residual, y - F(W)
         lam = np.asarray(-problem.constraints[0].dual_value if program.interpolates else -program.residual(W))
     outcome = OUTCOMES.get(problem.status, Outcome.NUMERICAL_TROUBLE)
     none = Multipliers.none(program.groups.n)

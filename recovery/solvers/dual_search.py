@@ -99,6 +99,7 @@ class _ExactPenalty:
         self.others = np.flatnonzero(~np.isin(members, rows))
         chosen = members[self.others]
         self.own = program.group(chosen)
+        # both signs of a group see the same image, with the sign before it
         self.sign = program.sign(chosen)[:, None]
         self.signed = program.groups.D[:, self.own].T * self.sign
 
@@ -155,6 +156,7 @@ def _minimised(phi: _Penalty, frame: Array, start: Array) -> tuple[Array, _Point
     lam, images = start, phi.images(start)
     point = phi.at(images)
     steps = 0
+    # lam + {frame}^perp keeps A_S^T lam = u
     free = len(start) - frame.shape[1]
     while point.value > 0 and free > 0 and steps < STEP_LIMIT:
         gradient = point.gradient - frame @ (frame.T @ point.gradient)

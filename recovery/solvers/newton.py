@@ -88,6 +88,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
     outcome, gap, scale = Outcome.ITERATION_LIMIT, 1.0, np.inf
     reach = np.inf
     for outer in range(OUTER_LIMIT):
+        # a group without weight takes part only if its norm may pass the bound within the step
         norms = np.linalg.norm(state.At, axis=1)
         near = state.W.any(axis=1) | (norms > (1 - reach) * program.penalty)
         with np.errstate(all="ignore"):
@@ -110,6 +111,8 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
         if outer == 8 and certificate.primal_residual > 1e-6 and _infeasible(program):
             outcome = Outcome.INFEASIBLE
             break
+        # the augmented-Lagrangian scheme: s grows, the pull to the last lam fades, so that late steps are nearly the
+        # dual's own
         gap, scale = min(1.0, error), abs(certificate.objective)
         state.rough = gap > ROUGH
         state.s = min(state.s * STEP_GROWTH, longest)
@@ -123,6 +126,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
 def _accuracy(program: GatedProgram, gap: float, objective: float, tolerance: float) -> float:
     """The ||grad phi|| / ||y|| to reach: a part of the gap, also in what its square adds to the objective."""
     wanted = INEXACTNESS * max(gap, tolerance)
+    # phi's gradient is what F(W) + lam - y misses: its square over 2 is what that adds to the objective
     if not program.interpolates:
         wanted = min(wanted, float(np.sqrt(2 * wanted * objective) / np.linalg.norm(program.y)))
     return max(wanted, 1e-15)
@@ -147,6 +151,7 @@ def _start(program: GatedProgram, start: Solution | None) -> _State:
     largest = float(np.linalg.norm(At, axis=1).max())
     scale = 1.01 * bound / largest if largest > 0 else 0.0
     column = float(np.sqrt(np.mean(np.square(groups.base).sum(axis=0)))) if groups.rank else 1.0
+    # weights of ||y|| / column over norms of size b; a column's norm stands for that of A_g
     s = float(np.linalg.norm(y)) / (bound * max(column, np.finfo(float).tiny))
     return _State(np.zeros((groups.count, groups.rank)), y * scale, At * scale, s, PULL * s * column**2, y * scale)
 
@@ -187,6 +192,7 @@ def _inner(program: GatedProgram, state: _State, tolerance: float) -> _Point:
         for length in _lengths(program, state, step, image, slope):
             lam, At = state.lam + length * step, state.At + length * image
             trial = _evaluate(program, state, lam, At)
+            # Armijo's rule; where rounding hides how far phi falls, the gradient still says that a step was good
             if trial.value <= point.value + 1e-4 * length * slope or (
                 float(np.linalg.norm(trial.gradient)) <= 0.9 * least * size
             ):
@@ -210,6 +216,7 @@ def _lengths(program: GatedProgram, state: _State, step: Array, image: Array, sl
     bend = (state.pull + (0.0 if program.interpolates else 1.0)) * float(step @ step)
 
     def change(length: float) -> float:
+        # below the threshold a group adds nothing: the maximum makes its share zero
         norms = np.sqrt(np.maximum(squares + length * (2 * rates + length * turns), threshold**2))
         return length * bend + float((1 - threshold / norms) @ (rates + length * turns)) / s
 
@@ -264,6 +271,7 @@ def descent(H: Array, shift: float, gradient: Array) -> Array | None:
     """
     diagonal = np.einsum("ii->i", H)  # a view
     mean = float(diagonal.sum()) / len(H)
+    # rounding of H is of this size: a smaller shift would be lost in it
     shift = shift + 1e-15 * mean
     for _ in range(6):
         diagonal += shift
