@@ -57,6 +57,7 @@ class Certificate:
 def certify(program: Program, solution: Solution) -> Certificate:
     """The certificate of a solution; costs two products with the groups, and projections where there are cones."""
     W, lam, bound = solution.W, solution.lam, program.penalty
+    # a solver's lam exceeds the bound by its accuracy; only a multiple within it proves anything
     largest = float(program.dual_norms(solution).max(initial=0.0))
     norms = program.norms(W)
     residual = program.residual(W)

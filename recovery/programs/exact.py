@@ -143,6 +143,7 @@ class ExactProgram(Program):
             return 0.0
         scales = self.groups.scales
         slack = self.orientation(active) * (V[active] @ self.groups.base.T) / scales
+        # row i's slack is (B v)_i: as large as ||row|| ||v||, which it is measured by
         size = (np.linalg.norm(self.groups.base, axis=1) / scales).max() * np.linalg.norm(V[active], axis=1).max()
         outside = max(0.0, -float(slack.min()) / max(float(size), np.finfo(float).tiny))
         own = self.group(active)

@@ -136,6 +136,7 @@ def merge(network: Network) -> Network:
     chosen = np.flatnonzero((np.abs(sizes) > NEGLIGIBLE * np.abs(sizes).max(initial=0.0)) & (length > 0))
     directions = network.inner[chosen] / length[chosen, None]
     sizes = sizes[chosen]
+    # splitting a neuron along its direction changes neither f nor the sum of sizes (Appendix A): undo it
     total, representatives = [], []
     left = np.ones(len(chosen), dtype=np.bool_)
     for i in range(len(chosen)):
@@ -164,6 +165,7 @@ def same_network(first: Network, second: Network, tolerance: float = 1e-6) -> bo
     limit = tolerance * max(float(np.abs(a).max(initial=0.0)), float(np.abs(b).max(initial=0.0)))
     free: Index = np.arange(len(b))
     for part, sign in zip(a, np.sign(one.outer), strict=True):
+        # a part of the other sign is no match, however near
         distance = np.linalg.norm(b[free] - part, axis=1) + np.where(np.sign(other.outer[free]) == sign, 0.0, np.inf)
         if not len(free) or distance.min() > limit:
             return False

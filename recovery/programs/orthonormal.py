@@ -77,6 +77,8 @@ def ranks_are_sure(X: Array, patterns: Mask) -> bool:
     scale = np.linalg.norm(even, axis=0)
     even /= np.where(scale > 0, scale, 1.0)
     return all(
+        # with rows of one length, directions that small rows add are seen; with the rows as they are, those that
+        # solvers see
         _directions(Z[rows], SURE) == _directions(even[rows], RANK_TOLERANCE)
         for rows in (live, *(column & live for column in patterns.T))
     )

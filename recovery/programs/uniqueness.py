@@ -67,6 +67,7 @@ def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
     lam, smallest = _least_norm_dual(A, u)
     error = float(np.linalg.norm(A.T @ lam - u))
     ends = present.sum(axis=1).cumsum().tolist()
+    # an optimum has weights t_g u_g on S alone: independent images A_g u_g leave sum t_g A_g u_g = y one solution
     images = np.array([A[:, a:b] @ u[a:b] for a, b in zip([0, *ends], ends, strict=False)]).T
     lam_or_none = lam if error <= EQUALITY_TOLERANCE else None
     return Candidate(W, support, directions, A, smallest, lam_or_none, _independent(images), error, present)

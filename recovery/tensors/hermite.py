@@ -92,6 +92,7 @@ class Monomials:
         return int(self.starts[-1])
 
     def _index(self, q: int, number: dict[tuple[int, ...], int]) -> Index:
+        # every slot order of one monomial is one number: the sorted slots name it
         slots = np.sort(np.indices((self.d,) * q).reshape(q, self.d**q), axis=0).T
         return np.array([number[tuple(map(int, row))] for row in slots], dtype=np.intp).reshape((self.d,) * q)
 
@@ -132,6 +133,7 @@ def estimate(
             rows = X[start : start + BLOCK]
             labels = y[start : start + BLOCK] - known(rows)
             Z, along = monomials.evaluate(rows, scratch), directions @ rows.T
+            # labels times 1, g.x and (g.x)(h.x): all contracted moments come out of this one product, summed by halves
             weights = _weights(labels, along, buffer)
             # alternate which half an odd row goes to, so that halves of equal size come out
             cut = (len(rows) + (counts[0] <= counts[1])) // 2
@@ -144,8 +146,10 @@ def estimate(
     if not np.isfinite(sums).all():
         raise ParameterError("moments need finite numbers, found NaN, infinity, or numbers whose products overflow")
     mean = (sums[0] + sums[1]) / sum(counts)
+    # both halves have the same mean, so that half their difference has the law of the mean's own error
     difference = 0.5 * (sums[0] / counts[0] - sums[1] / counts[1])
     rest = _from_sums(monomials, mean, order, directions)
+    # what was taken off the labels has moments up to order 2 alone
     low = zip(rest.whole, known.moments(), strict=False)
     return Estimate(
         replace(rest, whole=(*(T + own for T, own in low), *rest.whole[3:])),
@@ -166,6 +170,7 @@ def exact(network: ReluNetwork, order: int, directions: Array) -> Estimate:
     unit, d = network.unit(), directions.shape[1]
     along = directions @ unit.W.T
     i, j = np.triu_indices(len(directions))
+    # w^{(x)2l} is the outer product of w^{(x)l} with itself, and further slots are w.g
     columns = powers(unit.W, order)
     whole = tuple(powers(unit.W, k) @ coefficients(unit, k) for k in range(2 * order + 1))
 
@@ -228,6 +233,7 @@ def _from_sums(monomials: Monomials, sums: Array, order: int, directions: Array)
         g, h = directions[i], directions[j]
         G = 0.5 * (np.outer(g, h) + np.outer(h, g))
         weighted = _hermite([tensor[1 + K + n] for tensor in raw], top) - (g @ h) * plain[top]
+        # any slot contracts alike, as He_k is symmetric; G (x) and G . are averaged over all places of their slots
         middle = _symmetric(np.tensordot(G, plain[top], axes=1))
         lower = _symmetric(np.multiply.outer(G, plain[top - 2]))
         even[n] = (weighted - 2 * top * middle - top * (top - 1) * lower).reshape(side, side)
@@ -239,6 +245,7 @@ def _hermite(raw: Sequence[Array], k: int) -> Array:
     total, identity = np.zeros(raw[k].shape), np.eye(raw[1].shape[0])
     for j in range(k // 2 + 1):
         term = raw[k - 2 * j]
+        # identities stand before the rest; their place is averaged away
         for _ in range(j):
             term = np.multiply.outer(identity, term)
         scale = factorial(k) / (2**j * factorial(j) * factorial(k - 2 * j))
@@ -248,6 +255,7 @@ def _hermite(raw: Sequence[Array], k: int) -> Array:
 
 def _symmetric(tensor: Array) -> Array:
     """The average over all orders of the slots."""
+    # at most (2l)! orders, 2 for l = 1 and 24 for l = 2
     orders = list(permutations(range(tensor.ndim)))
     total = np.zeros(tensor.shape)
     for order in orders:

@@ -45,6 +45,7 @@ def decompose(matrices: Array, rank: int, rng: Rng, joint: bool = True, restarts
     if rank == 0:
         return fit(matrices, np.empty((matrices.shape[1], 0)))
     U = np.linalg.svd(_beside(matrices), full_matrices=False)[0][:, :rank]
+    # all terms lie in the span of the leading singular vectors of all matrices: the rest is r by r
     small = U.T @ matrices @ U
     best: Terms | None = None
     for _ in range(restarts):
@@ -66,6 +67,7 @@ def jennrich(matrices: Array, rng: Rng) -> Array:
     Noise can make two directions a complex pair: their real and imaginary parts, which span the same plane, stand for
     them.
     """
+    # x_i is orthogonal to all v_j but v_i, so that B x_i = (sum_k b_k c_ki) (v_i.x_i) v_i
     A, B = np.tensordot(rng.standard_normal((2, len(matrices))), matrices, axes=1)
     _, vectors = scipy.linalg.eig(A, B)
     V = B @ vectors
@@ -118,6 +120,7 @@ def refine(matrices: Array, V: Array) -> Array:
 def fit(matrices: Array, V: Array) -> Terms:
     """The least-squares coefficients of given columns V (D, r), and what they leave."""
     V = _unit(V)
+    # a column v_i v_i^T a term, unrolled: one least-squares problem for all matrices
     design = np.einsum("am,bm->abm", V, V).reshape(V.shape[0] ** 2, V.shape[1])
     flat = matrices.reshape(len(matrices), -1).T
     coefficients = np.linalg.lstsq(design, flat, rcond=None)[0]

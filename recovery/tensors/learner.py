@@ -98,6 +98,7 @@ def learn(
     """
     moments, error = estimate.moments, estimate.error
     scaled, noise = weighted(moments), weighted(error)
+    # whichever is larger hides units: sampling, rounding, or the rounding of terms that cancel
     eta1 = max(threshold(noise, scaled), CANCELLED * estimate.terms)
     above = rank_above(scaled, eta1, len(scaled[0]))
     rank = min(above, neurons)
@@ -112,11 +113,13 @@ def learn(
     else:
         a, v, c = regress(*data, W, b)
     flipped, sure = signs(W, b, a, v, c)
+    # a z_+ = a (-z)_+ + a z: turning a unit leaves its linear function to the rest
     v, c = v + (a * flipped) @ W, c + float((a * flipped) @ b)
     turn = np.where(flipped, -1.0, 1.0)
     units = ReluNetwork(W * turn[:, None], b * turn, a)
     rest = float(np.hypot(np.linalg.norm(v), c))
     labels = size if data is None else float(np.sqrt(np.mean(data[1] ** 2)))
+    # judged by the units above the noise alone: weights that were trusted below it explain nothing
     clear = powers(joint_weights(scaled, rank, moments, rng), moments.order)
     dependent = unexplained(scaled, noise, clear)
     known = estimate.samples is None
@@ -158,6 +161,7 @@ def judge(
 def weighted(moments: Moments) -> Array:
     """All d^l x d^l matrices, each order over sqrt(k!): ||.||_F^2 is then its part of E[f^2] (P4, Proposition B.1)."""
     order, (i, j) = moments.order, moments.pairs
+    # a pair i < j stands for (i, j) and (j, i)
     twice = np.where(i == j, 1.0, np.sqrt(2.0))[:, None, None]
     parts = [moments.base[None], moments.odd, moments.even * twice]
     return np.concatenate([part / np.sqrt(factorial(2 * order + q)) for q, part in enumerate(parts)])
@@ -188,12 +192,14 @@ def paired_weights(moments: Moments, error: Moments, most: int, trust: bool, rng
         terms = decompose(matrices, rank, rng, joint=False)
         W = _vectors(terms, moments.order)
         along = responses(W)[which]
+        # the coefficient a term has in its own tensor, by least squares over the directions
         strength = np.abs(np.sum(terms.coefficients * along, axis=0)) / np.maximum(np.sum(along**2, axis=0), ROUNDING)
         candidates.append(W)
         clearness.append(strength / eta1 if eta1 > 0 else np.zeros(len(W)))
     W, ratio = np.vstack(candidates), np.concatenate(clearness)
     kept: list[int] = []
     for i in np.argsort(-ratio):
+        # two estimates of one weight differ by about the noise over its coefficient
         near = np.clip(4.0 / max(float(ratio[i]), ROUNDING), NEAREST, FARTHEST)
         distances = [min(np.linalg.norm(W[i] - W[k]), np.linalg.norm(W[i] + W[k])) for k in kept]
         if len(kept) < most and (trust or ratio[i] > 1.0) and min(distances, default=np.inf) > near:
@@ -217,8 +223,10 @@ def scalars(moments: Moments, W: Array) -> tuple[Array, Array]:
         q = np.where(np.abs(gamma[k + 1]) >= np.abs(gamma[k + 2]), k + 1, k + 2)
         above, below = gamma[q + 1, m], q * gamma[q - 1, m]
     top = gamma[q, m]
+    # He_{q+1} = b He_q - q He_{q-1}, divided by He_q: of two neighbours the larger is the safer divisor
     b = np.divide(-(above + below), top, out=np.zeros(len(W)), where=top != 0)
     b = np.clip(b, -LARGEST_BIAS, LARGEST_BIAS)
+    # a from gamma_q = (-1)^q a He_q(b) phi(b)
     he = (-1.0) ** q * scipy.special.eval_hermitenorm(q, b)
     scale = np.sqrt(2.0 * np.pi) * np.exp(0.5 * b * b)
     return b, np.divide(scale * top, he, out=np.zeros(len(W)), where=he != 0)
@@ -261,6 +269,7 @@ def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]
     """
     A, target = a[:, None] * np.column_stack([W, b]), -np.append(v, c)
     if len(A) > MOST_ENUMERATED:
+        # relaxed to shares in [0, 1]: exact for independent weights, whose shares are unique
         wrong = scipy.optimize.lsq_linear(A.T, target, (0.0, 1.0), method="bvls").x > 0.5
         return wrong, bool(np.linalg.matrix_rank(A) == len(A))
     # meet in the middle: two lists of 2^{m/2} sums and a nearest-neighbour search, not 2^m sums
@@ -285,5 +294,6 @@ def _vectors(terms: Terms, order: int) -> Array:
     if order == 1:
         return np.ascontiguousarray(terms.V.T)
     d = round(terms.V.shape[0] ** (1.0 / order))
+    # w^{(x)l} unfolded to d x d^{l-1} is w (w^{(x)(l-1)})^T: of rank one, and nearest in the leading vector
     folded = terms.V.T.reshape(-1, d, d ** (order - 1))
     return np.linalg.svd(folded)[0][:, :, 0]

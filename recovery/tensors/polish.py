@@ -91,6 +91,7 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
         scale = np.sqrt(np.maximum(np.diag(H), max(TINY, np.finfo(float).eps * float(np.diag(H).max()))))
         # in units of the diagonal's roots, so that mu means the same for weights, biases and outer weights
         scaled = -scipy.linalg.solve(H / np.outer(scale, scale) + mu * np.eye(len(g)), g / scale, assume_a="pos")
+        # the fall of ||r||^2 in the model: 2 (-g.step) - step.H step, where (H + mu D) step = -g
         step, predicted = scaled / scale, float(scaled @ (mu * scaled - g / scale))
         if predicted <= SMALLEST * loss:
             break
@@ -100,6 +101,7 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
         gain = (loss - tried[2]) / predicted
         if gain > 0:
             theta, (H, g, loss) = theta + step, tried
+            # a gain of 1 makes mu a third, of 1/2 leaves it, of 0 doubles it
             mu, growth = max(LEAST, mu * max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3)), 2.0
         else:
             mu, growth = mu * growth, 2.0 * growth

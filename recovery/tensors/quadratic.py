@@ -55,6 +55,7 @@ def explaining(X: Array, y: Array) -> Quadratic:
     if degree is None:
         return nothing(d)
     rows = X[: PER_FEATURE * comb(d + degree, degree)].astype(float)
+    # degrees that have too few rows stay zero, in the features and in their adjoint
     used = np.repeat([1.0, float(degree > 0), float(degree > 1)], [1, d, d * d])
 
     def polynomial(theta: Array) -> Quadratic:
