@@ -155,4 +155,4 @@ def test_one_sided_thresholds(rows: pd.DataFrame) -> None:
     assert judge(rows, claim | {"at_least": 2.5}).verdict == "contradicted"
     assert judge(rows, claim | {"at_most": 2.5}).verdict == "holds"
     between = judge(rows, claim | {"at_least": 1.5, "at_most": 2.5})
-    assert (between.verdict, between.stated) == ("holds", "recovered has its threshold at n/d = 1.5 to 2.5")
+    assert (between.verdict, between.stated) == ("holds", "threshold of 'recovered' at n/d = 1.5 to 2.5")

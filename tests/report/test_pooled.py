@@ -14,7 +14,8 @@ from recovery.report.claims.words import caption, in_words
 from recovery.report.diagram.diagram import Diagram, Panel
 from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.estimates import sensitivity
-from recovery.report.statistics.pooled import _crossed, _Slices, pooled
+from recovery.report.statistics.pooled import pooled
+from recovery.report.statistics.slices import Slices, crossed
 from recovery.report.statistics.transition import collapse, monotone
 
 from .grids import fail, grid, wendel_rows
@@ -35,9 +36,9 @@ def test_crossings_of_many_samples_are_those_of_isotonic_fits() -> None:
         total = rng.integers(1, 5, cells).astype(float)
         yes = rng.binomial(total.astype(int), np.linspace(0.1, 0.9, cells), (7, cells)).astype(float)
         padded = [np.append(a, [0.0, 0.0])[None] for a in (n, yes[0], total)]
-        slices = _Slices(np.array([1.0]), *padded, np.array([cells]))
+        slices = Slices(np.array([1.0]), *padded, np.array([cells]))
         filled = np.concatenate([yes, np.zeros((7, 2))], axis=1)[:, None]
-        half, _, (below, above) = _crossed(slices, filled)
+        half, _, (below, above) = crossed(slices, filled)
         for k in range(7):
             fitted = np.clip(isotonic_regression(yes[k] / total, weights=total).x, 0, 1)
             assert below[k, 0] == (not (fitted < 0.5 - 1e-9).any())
@@ -55,6 +56,24 @@ def test_the_interval_covers_off_the_lattice_and_decides(truth: str) -> None:
     assert table["true_contradicted"].mean() <= 0.02
     if truth in ("wendel", "gompertz"):
         assert binomtest(int(table["decided"].sum()), 60, 0.9, alternative="less").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("truth", "replicates"), [("correlated logistic", 1), ("beta-binomial", 100)])
+def test_n50_of_a_single_d_covers_where_its_trials_hang_together(truth: str, replicates: int) -> None:
+    """By its own trials alone it covers .38 and .85 of the time: that the sizes scatter tells that they hang together."""
+    inside = round(sum(judged(truth, replicates, seed)["sizes"] for seed in range(30)) * 10)
+    assert binomtest(inside, 300, 0.93, alternative="less").pvalue > 1e-3
+
+
+def test_a_higher_level_is_a_wider_interval_about_the_same_estimate() -> None:
+    for options in ({}, {"d": [20]}):
+        panel = panel_of(**options)
+        usual, higher = pooled(panel), pooled(panel, 0.99)
+        assert higher.given.estimate == usual.given.estimate
+        assert (higher.given.low, higher.given.high) == pytest.approx(usual.sure)
+        ends = higher.sure[0], higher.given.low, usual.given.low, usual.given.high, higher.given.high, higher.sure[1]
+        assert list(ends) == sorted(ends)
+        assert higher.level == 0.99
 
 
 def test_the_threshold_does_not_hang_on_units_order_or_who_succeeds() -> None:
@@ -97,7 +116,7 @@ def test_a_ratio_that_drifts_says_so_in_one_sentence() -> None:
     assert found.drift.high < 0
     assert "; n/d falls by " in in_words(found)
     assert "from d = 10 to d = 50" in in_words(found)
-    assert caption(found).endswith(", mean over d")
+    assert caption(found).endswith(", changes with d")
     assert "falls by" not in in_words(straight.pooled[0])
     near = {**CLAIM, "value": found.given.estimate, "tolerance": 0.3}
     assert Analysis(Diagram.of(grid(flat, claims=[near]))).claims[0].verdict == "cannot tell"  # not at every d

@@ -16,7 +16,7 @@ MOST = 1000
 
 
 def state_threshold(claim: ThresholdClaim) -> str:
-    return f"{claim.of} has its threshold at n/d {stated_limits(claim, '= ')}"
+    return f"threshold of '{claim.of}' at n/d {stated_limits(claim, '= ')}"
 
 
 def stated_limits(claim: ThresholdClaim, equals: str = "") -> str:

@@ -52,7 +52,7 @@ def unknown_words(found: Pooled, what: str) -> str:
 
 
 def drift_words(found: Pooled) -> str:
-    """How n/d changes with d, as far as the cells show that it does: then the threshold is a mean over d."""
+    """How n/d changes with d, as far as the cells show that it does: the threshold is then one number for several."""
     drift = found.drift
     if drift is None or not drift.shown or np.isnan(found.given.estimate):
         return ""
@@ -99,7 +99,7 @@ def caption(found: Pooled) -> str:
         return ""
     bounded = np.isfinite([given.low, given.high]).all()
     ends = f"[{given.low:.2f}, {given.high:.2f}]" if bounded else "(interval open)"
-    return f"{what}: n/d = {given.estimate:.2f} {ends}" + (", mean over d" if drift_words(found) else "")
+    return f"{what}: n/d = {given.estimate:.2f} {ends}" + (", changes with d" if drift_words(found) else "")
 
 
 def p_value(p: float) -> str:
