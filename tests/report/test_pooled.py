@@ -60,7 +60,7 @@ def test_the_interval_covers_off_the_lattice_and_decides(truth: str) -> None:
 
 @pytest.mark.parametrize(("truth", "replicates"), [("correlated logistic", 1), ("beta-binomial", 100)])
 def test_n50_of_a_single_d_covers_where_its_trials_hang_together(truth: str, replicates: int) -> None:
-    """By its own trials alone it covers .38 and .85 of the time; how the sizes scatter tells that they hang together."""
+    """By its own trials alone it covers .38 and .85 of the time; how the sizes scatter tells it."""
     inside = round(sum(judged(truth, replicates, seed)["sizes"] for seed in range(30)) * 10)
     assert binomtest(inside, 300, 0.93, alternative="less").pvalue > 1e-3
 
