@@ -29,7 +29,7 @@ class Patterns:
     `searched`: the sampled ones, and those that the method itself finds by looking for the worst.
     `exhaustive`: all of them, for small d (at most 200 000); `count` has no meaning then.
     `all`: the sampled ones, and those that violate a dual, until one is proved to be feasible over all patterns; a
-    proof that needs more than `nodes` cones leaves the verdict open.
+    proof that needs more than `nodes` cones, or cells, leaves the verdict open.
     """
 
     kind: Literal["sampled", "searched", "exhaustive", "all"] = "sampled"

@@ -52,7 +52,7 @@ class MinNorm:
         """Refuse, before anything runs, what no trial of this setting could measure. Raises `ParameterError`."""
         architecture.require(self.program)
         check_representable(setting, architecture)
-        check_all_patterns(setting, architecture, self.program, self.solver)
+        check_all_patterns(setting, architecture, self.solver)
 
     def cost(self, n: int, d: int) -> float:
         return self.setting_cost(Setting(n, d))

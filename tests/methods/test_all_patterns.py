@@ -18,6 +18,7 @@ from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.types import Array, Rng
 
 EXACT = MinNorm(program="exact")
+GATED = MinNorm(program="gated")
 MODELS: list[tuple[str, Planted]] = [
     ("relu_skip", Linear()),
     ("relu", Relu()),
@@ -28,22 +29,31 @@ MODELS: list[tuple[str, Planted]] = [
 
 
 def measured(
-    kind: str, n: int, d: int, name: str, planted: Planted, seed: int, ensemble: Ensemble | None = None, **patterns: int
+    kind: str,
+    n: int,
+    d: int,
+    name: str,
+    planted: Planted,
+    seed: int,
+    ensemble: Ensemble | None = None,
+    method: MinNorm = EXACT,
+    **patterns: int,
 ) -> Measurement:
     architecture = ARCHITECTURES[name]
     setting = Setting(n, d, ensemble or Gaussian(), planted, patterns=Patterns(kind=kind, **patterns))  # type: ignore[arg-type]
-    return EXACT(draw(setting, np.random.default_rng([n, d, seed]), architecture), architecture)
+    return method(draw(setting, np.random.default_rng([n, d, seed]), architecture), architecture)
 
 
+@pytest.mark.parametrize("method", [EXACT, GATED], ids=lambda method: method.program)
 @pytest.mark.parametrize(("name", "planted"), MODELS)
-def test_verdicts_are_those_over_every_pattern(name: str, planted: Planted) -> None:
+def test_verdicts_are_those_over_every_pattern(name: str, planted: Planted, method: MinNorm) -> None:
     seen = set()
     for seed in range(12):
         rng = np.random.default_rng([3, seed])
         d = int(rng.integers(2, 4))
         n = int(rng.integers(d, 4 * d + 1))
-        found = measured("all", n, d, name, planted, seed)
-        every = measured("exhaustive", n, d, name, planted, seed)
+        found = measured("all", n, d, name, planted, seed, method=method)
+        every = measured("exhaustive", n, d, name, planted, seed, method=method)
         assert (found.verdict, found.recovered) == (every.verdict, every.recovered), (n, d, seed, found.reason)
         assert found.patterns_proved == every.patterns_proved == (None if found.verdict == "undecided" else "all")
         assert (found.reason is None) == (found.verdict != "undecided"), "what a path found is no reason of a proof"
@@ -66,29 +76,43 @@ class Spoiled:
             X[1::2] = X[: n // 2]
         elif self.how == "opposite":
             X[1::2] = -X[: n // 2]
+        elif self.how == "nearly equal":
+            X[1::2] = X[: n // 2] * (1.0 + 1e-4 * rng.standard_normal((n // 2, d)))
+        elif self.how == "integers":
+            X = np.round(1.5 * X)
+        elif self.how == "uneven":
+            X *= 10.0 ** rng.integers(-4, 4, (n, 1))
         return X
 
 
-@pytest.mark.parametrize("how", ["zero", "repeated", "opposite"])
-def test_spoiled_rows_change_no_verdict(how: str) -> None:
+SPOILED = ["zero", "repeated", "opposite", "nearly equal", "integers", "uneven"]
+
+
+@pytest.mark.parametrize("method", [EXACT, GATED], ids=lambda method: method.program)
+@pytest.mark.parametrize("how", SPOILED)
+def test_spoiled_rows_change_no_verdict(how: str, method: MinNorm) -> None:
     for seed, (name, planted) in enumerate(2 * MODELS[:4]):
-        found = measured("all", 12, 2, name, planted, seed, Spoiled(how))
-        every = measured("exhaustive", 12, 2, name, planted, seed, Spoiled(how))
+        found = measured("all", 12, 2, name, planted, seed, Spoiled(how), method)
+        every = measured("exhaustive", 12, 2, name, planted, seed, Spoiled(how), method)
         assert found.verdict in (every.verdict, "undecided")
         if found.verdict == "undecided":
             assert found.reason
 
 
+@pytest.mark.parametrize("method", [EXACT, GATED], ids=lambda method: method.program)
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 3), (3, 6), (7, 8)])
-def test_too_few_rows_recover_nothing(n: int, d: int) -> None:
+def test_too_few_rows_recover_nothing(n: int, d: int, method: MinNorm) -> None:
     for seed in range(3):
-        found = measured("all", n, d, "relu_skip", Linear(), seed)
+        found = measured("all", n, d, "relu_skip", Linear(), seed, method=method)
         assert found.recovered is not True
         assert found.verdict != "undecided" or found.reason
 
 
-def test_a_limit_of_one_cone_leaves_a_recovery_open_with_both_bounds() -> None:
-    free, cut = (measured("all", 24, 6, "relu_skip", Linear(), 0, nodes=nodes) for nodes in (2_000_000, 1))
+@pytest.mark.parametrize("method", [EXACT, GATED], ids=lambda method: method.program)
+def test_a_limit_of_one_node_leaves_a_recovery_open_with_both_bounds(method: MinNorm) -> None:
+    free, cut = (
+        measured("all", 24, 6, "relu_skip", Linear(), 0, method=method, nodes=nodes) for nodes in (2_000_000, 1)
+    )
     assert free.recovered
     assert cut.verdict == "undecided"
     assert cut.recovered is None
