@@ -14,8 +14,7 @@ import numpy as np
 import scipy
 
 from recovery.conditions.ascent import climb
-from recovery.conditions.cells import gated_dual
-from recovery.conditions.oracle import Bounds, exact_dual
+from recovery.conditions.oracle import Bounds, exact_dual, gated_dual
 from recovery.conditions.search import circle_points
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram
