@@ -5,10 +5,15 @@ from typing import Literal
 
 import numpy as np
 
-from recovery.conditions.isometry import Condition, neural_isometry, search_isometry
+from recovery.conditions.isometry import (
+    Condition,
+    neural_isometry,
+    orthogonal_uniform_isometry,
+    search_isometry,
+    uniform_isometry,
+)
 from recovery.conditions.maximal import sufficient_condition
 from recovery.conditions.search import most_active
-from recovery.conditions.uniform import orthogonal_uniform_isometry, uniform_isometry
 from recovery.errors import DataError, ParameterError
 from recovery.instances.all_ones import admits_all_ones_closed, decide_all_ones
 from recovery.instances.arrangements import cell_count, enumerate_cells

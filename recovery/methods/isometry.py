@@ -14,12 +14,13 @@ from recovery.conditions.isometry import (
     Condition,
     isometry_bounds,
     neural_isometry,
+    orthogonal_uniform_isometry,
     planted_dual,
     search_isometry,
+    uniform_isometry,
 )
 from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
 from recovery.conditions.search import BestPattern, most_active
-from recovery.conditions.uniform import orthogonal_uniform_isometry, uniform_isometry
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import unique_patterns

@@ -17,8 +17,7 @@ from recovery.programs.orthonormal import UNEVEN, confined_transforms, orthonorm
 from recovery.types import Array, Index, Mask
 
 if TYPE_CHECKING:
-    from recovery.programs.projection_sums import ProjectionSums
-    from recovery.programs.transformed import Transformed
+    from recovery.programs.transforms import ProjectionSums, Transformed
 
 
 @dataclass
@@ -118,7 +117,7 @@ class Groups:
     def _transformed(self) -> "Transformed | None":
         known = self._computed
         if known.transformed is None and self.transforms is not None:
-            from recovery.programs.transformed import Transformed
+            from recovery.programs.transforms import Transformed
 
             known.transformed = Transformed(self.transforms)
         return known.transformed
@@ -131,7 +130,7 @@ class Groups:
     def _projections(self) -> "ProjectionSums":
         known = self._computed
         if known.projections is None:
-            from recovery.programs.projection_sums import ProjectionSums
+            from recovery.programs.transforms import ProjectionSums
 
             assert self.transforms is not None
             known.projections = ProjectionSums(self.base, self.patterns, self.transforms)

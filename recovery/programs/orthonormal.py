@@ -143,7 +143,7 @@ def _of_rows(rows: Array) -> Array:
 
 def _from_cholesky(T: Array, U: Array, patterns: Mask, some: Index) -> Mask:
     """T_j = L_j^{-T} of U^T D_j U = L_j L_j^T for some patterns, and of which of them that can be trusted."""
-    from recovery.programs.inverse_factors import inverse_factors
+    from recovery.programs.transforms import inverse_factors
 
     D, columns = np.ascontiguousarray(patterns[:, some].T, dtype=np.float64), np.ascontiguousarray(U.T)
     i, j = np.tril_indices(len(columns))

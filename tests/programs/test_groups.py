@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from recovery.instances.patterns import unique_patterns
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
-from recovery.programs.projection_sums import add_block
+from recovery.programs.transforms import add_block
 
 
 def some_groups(architecture, seed, n=14, d=4):
@@ -30,7 +30,7 @@ def test_products_equal_those_of_the_blocks(architecture, seed, n, d):
 
 @pytest.mark.parametrize("room", [0, 60, 10**6])
 def test_sums_of_projections_do_not_depend_on_what_is_kept(room, monkeypatch):
-    monkeypatch.setattr("recovery.programs.projection_sums.KEPT", room)
+    monkeypatch.setattr("recovery.programs.transforms.KEPT", room)
     _, groups = some_groups("relu_norm", 3, n=12, d=7)  # some patterns have more rows than columns, some fewer
     c = np.random.default_rng(0).random((2, groups.count))
     for weights in c:

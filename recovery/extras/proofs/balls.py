@@ -65,6 +65,14 @@ def solve(A: arb_mat, b: arb_mat, what: str) -> arb_mat:
         raise Unproved(f"{what} are dependent, or nearly so") from None
 
 
+def nearest_solution(A: arb_mat, b: arb_mat, start: arb_mat, what: str) -> arb_mat:
+    """The x nearest to `start` with A x = b exactly: start + A^T (A A^T)^{-1} (b - A start), in balls.
+
+    Raises `Unproved` with `what` is dependent: the rows of A.
+    """
+    return start + A.transpose() * solve(A * A.transpose(), b - A * start, what)
+
+
 def independent_columns(A: Array) -> Index:
     """The first columns of A (n, d) that span its range, in whole numbers."""
     if A.shape[0] == 0:

@@ -21,7 +21,7 @@ from recovery.extras.proofs.balls import (
     independent_columns,
     largest,
     length,
-    solve,
+    nearest_solution,
 )
 from recovery.extras.proofs.model import Balls, Model
 from recovery.types import Array, Mask
@@ -119,8 +119,8 @@ def _least_weights(balls: Balls, groups: list[int], rows: list[int], missing: li
     d = balls.model.X.shape[1]
     operators = beside(balls.operator(g, np.arange(d)) for g in groups)
     N = arb_mat([operators[i] for i in rows])
-    change = solve(N * N.transpose(), column(missing[i] for i in rows), "the rows of the other interpolant")
-    step = (N.transpose() * change).entries()
+    wanted, nothing = column(missing[i] for i in rows), arb_mat(N.ncols(), 1)
+    step = nearest_solution(N, wanted, nothing, "the rows of the other interpolant").entries()
     return {g: step[k * d : (k + 1) * d] for k, g in enumerate(groups)}
 
 
@@ -191,9 +191,8 @@ def _has_weights(balls: Balls, seen: Mask, wanted: list[arb], exact: bool) -> bo
         return False
     B = arb_mat([balls.rows[i] for i in rows])
     begin = column(arb(a) for a in start.tolist())
-    missing = column(wanted[i] for i in rows) - B * begin
     try:
-        v = begin + B.transpose() * solve(B * B.transpose(), missing, "the rows of a pattern")
+        v = nearest_solution(B, column(wanted[i] for i in rows), begin, "the rows of a pattern")
     except Unproved:
         return False
     return not exact or all(dot(balls.rows[i], v.entries()) < 0 for i in np.flatnonzero(beside))

@@ -21,7 +21,7 @@ from recovery.extras.proofs.balls import (
     dot,
     independent_columns,
     largest,
-    solve,
+    nearest_solution,
 )
 from recovery.extras.proofs.model import Balls, Model
 from recovery.types import Array, Index
@@ -94,9 +94,7 @@ def _corrected(balls: Balls, lam: Array) -> list[arb]:
         target += [a / norm for a in _metric_times(balls, g, weights[g], chosen)]
     M = arb_mat(beside(blocks))
     start = column(arb(a) for a in lam.tolist())
-    missing = column(target) - M.transpose() * start
-    step = solve(M.transpose() * M, missing, "the operators of the planted groups")
-    return (start + M * step).entries()
+    return nearest_solution(M.transpose(), column(target), start, "the operators of the planted groups").entries()
 
 
 def _check_in_row_space(balls: Balls, g: int, rank: int) -> None:

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from recovery.programs.groups import Groups
-from recovery.programs.inverse_factors import inverse_factors
 from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
-from recovery.programs.transformed import Transformed
+from recovery.programs.transforms import Transformed, inverse_factors
 
 
 def transforms(rng: np.random.Generator, r: int) -> np.ndarray:
