@@ -14,6 +14,7 @@ from recovery.config.claims import (
 )
 from recovery.config.header import NamedCurve, RatioCurve, StyleSpec, build_style
 from recovery.config.load import find, from_document, load, load_shipped, own_code, shipped
+from recovery.config.own_axes import own_axes
 from recovery.config.problems import ConfigError, MissingFileError
 from recovery.config.sampling import Boundary
 from recovery.config.sweep import Cell, Sweep, Trial
@@ -43,6 +44,7 @@ __all__ = [
     "from_document",
     "load",
     "load_shipped",
+    "own_axes",
     "own_code",
     "shipped",
 ]

@@ -14,18 +14,29 @@ Instead of `n: [...]`, `n: {times: d, values: [1.5, 2, 2.5]}` takes multiples of
 halves up, at least 1 (and `d` likewise multiples of n). A list of such blocks is their union; a point that several
 blocks have counts once. Axes need not be named before they are used: a path that the config sets too takes the
 axis's values.
+
+      delta: {start: 0.1, stop: 0.9, step: 0.1}               # an axis of one's own, used in expressions, or passed to
+      n: delta * d                                            # one's own method, planted model or ensemble by its name
+      planted.k: round(rho * n)                               # an axis that is computed from others, exactly
+
+n and d are rounded as multiples are, and so is a field that holds integers; `floor(...)` and `ceil(...)` say otherwise.
 """
 
+from collections.abc import Collection
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 from math import prod
 from typing import Any
 
 from recovery.config.build import Invalid, build
 from recovery.config.components import COMPONENTS, Choice
-from recovery.config.points import BROKEN, Agreement, AxisValue, Block, Point, is_size
+from recovery.config.own_axes import TAKEN, has_own_code, is_own
+from recovery.config.points import BROKEN, SIZES, Agreement, AxisValue, Block, Computed, Inputs, Point, Unworkable
 from recovery.config.problems import Path, Problem, as_shown
 from recovery.config.tree import Tree
 from recovery.config.values import Times, listed, same_as
+from recovery.expressions import Expression, ExpressionError
+from recovery.expressions import parse as parse_expression
 from recovery.text import did_you_mean
 from recovery.user import user_names
 
@@ -42,10 +53,14 @@ def all_paths() -> list[str]:
     return [*known, *(f"{name}.{key}" for name, keys in known.items() for key in keys)]
 
 
-def path_fault(path: str, tree: Tree) -> str | None:
-    """Why `path` cannot be an axis, or None if it can."""
+def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
+    """Why `path` cannot be an axis, or None if it can. used: the names in expressions."""
     root, _, rest = path.partition(".")
     known = known_paths()
+    if is_own(path) and (path in used or has_own_code(tree)):
+        if path in TAKEN:
+            return f"is a name of the program's own; choose another{did_you_mean(path, all_paths())}"
+        return None
     if root not in known:
         allowed = f"{', '.join(known)} and what is in them"
         return f"is no field that can be an axis; allowed: {allowed}{did_you_mean(path, all_paths())}"
@@ -89,22 +104,40 @@ class _Reader:
         self.paths: list[str] = []
         self.dimensions: list[tuple[Point, ...]] = []
         self.times: dict[str, Times] = {}
+        self.expressions: dict[str, Expression] = {}
+        self.used: set[str] = set()
 
     def block(self) -> Block:
-        for name in self.spec:
-            if name not in RESERVED:
+        names = [name for name in self.spec if name not in RESERVED]
+        for name in names:
+            if isinstance(self.spec[name], str):
+                self._expression(name)
+        for name in names:
+            if not isinstance(self.spec[name], str):
                 self._axis(name)
         self._zip()
-        derived = self._derived()
+        computed = self._computed()
         include, exclude = self._conditions("include"), self._conditions("exclude")
         if prod(len(rows) for rows in self.dimensions) > MOST_POINTS:
             self._problem(self.path, f"more than {MOST_POINTS} points; coarsen an axis or split the sweep")
             self.dimensions = [rows[:1] for rows in self.dimensions]
-        block = Block(tuple(self.paths), tuple(self.dimensions), derived, include, exclude)
-        if not self.problems and next(block.points(), None) is None:
-            at = (*self.path, "include" if include else "exclude")
-            self._problem(at, "leaves no point of this block; loosen it")
+        block = Block(tuple(self.paths), tuple(self.dimensions), computed, include, exclude)
+        try:
+            if not self.problems and next(block.points(), None) is None:
+                at = (*self.path, "include" if include else "exclude")
+                self._problem(at, "leaves no point of this block; loosen it")
+        except Unworkable as error:
+            self._problem(error.source, error.text)
         return block
+
+    def _expression(self, name: str) -> None:
+        """Read an axis that is computed: `n: delta * d`."""
+        at, text = (*self.path, name), self.spec[name]
+        try:
+            self.expressions[name] = parse_expression(text)
+            self.used |= {*self.expressions[name].names, name}
+        except ExpressionError as error:
+            self._problem(at, f"{error}; values are a list: [{text}]")
 
     def _axis(self, name: str) -> None:
         at = (*self.path, name)
@@ -122,6 +155,8 @@ class _Reader:
                     )
                     return
                 self.times[name] = times
+            elif isinstance(spec, int | float) and not isinstance(spec, bool):
+                values = [(spec, ())]
             else:
                 values = listed(spec)
         except Invalid as error:
@@ -160,7 +195,7 @@ class _Reader:
 
     def _claim(self, name: str, at: Path) -> bool:
         """Take a path for an axis, if it is one that can be."""
-        text = path_fault(name, self.tree)
+        text = path_fault(name, self.tree, self.used)
         if name in self.paths:
             text = "is an axis of this block already"
         if text:
@@ -169,16 +204,50 @@ class _Reader:
         self.paths.append(name)
         return True
 
-    def _derived(self) -> tuple[tuple[int, int | None, int], ...]:
-        derived = []
+    def _computed(self) -> tuple[Computed, ...]:
+        """The axes that others give: multiples, and expressions; each after those that it uses."""
+        computed: dict[str, Computed] = {}
+        own = {name: one for name, one in self.expressions.items() if self._claim(name, (*self.path, name))}
         for name, times in self.times.items():
-            base = times.times
+            at, base = (*self.path, name), times.times
             if base in self.times:
-                self._problem((*self.path, name, "times"), f"{base!r} is a multiple too; give one of them values")
-            size = self.tree.value.get(base)
-            position = self.paths.index(base) if base in self.paths else None
-            derived.append((self.paths.index(name), position, size if is_size(size) else 1))
-        return tuple(derived)  # type: ignore[arg-type]
+                self._problem((*at, "times"), f"{base!r} is a multiple too; give one of them values")
+                return ()
+            inputs: Inputs = (("factor", self.paths.index(name), 0), (base, *self._input(base)))
+            product = parse_expression(f"factor * {base}")
+            computed[name] = Computed(self.paths.index(name), product, inputs, at, at, True)
+        for name, expression in own.items():
+            at = (*self.path, name)
+            for used in expression.names:
+                if used not in self.paths and self._given(used) is None:
+                    known = [*self.paths, *(size for size in SIZES if self._given(size) is not None)]
+                    there = f"the axes here are {', '.join(known)}"
+                    hint = did_you_mean(used, known) or f"; values are a list: [{self.spec[name]}]"
+                    text = f"{expression.text!r} uses {used!r}, which is neither an axis nor a number"
+                    self._problem(at, f"{text}: {there}{hint}")
+                    return ()
+            inputs = tuple((used, *self._input(used)) for used in expression.names)
+            computed[name] = Computed(self.paths.index(name), expression, inputs, at, at, name in SIZES)
+        order = TopologicalSorter({name: {used for used, _, _ in one.inputs} for name, one in computed.items()})
+        try:
+            return tuple(computed[name] for name in order.static_order() if name in computed)
+        except CycleError as error:
+            circle = " -> ".join(error.args[1])
+            self._problem((*self.path, error.args[1][0]), f"is computed from itself: {circle}; give one of them values")
+            return ()
+
+    def _input(self, name: str) -> tuple[int | None, int | float]:
+        """Where a name of an expression has its value: a position in the point, or a number of the config."""
+        if name in self.paths:
+            return self.paths.index(name), 0
+        value = self._given(name)
+        return None, 1 if value is None else value
+
+    def _given(self, path: str) -> int | float | None:
+        value: Any = self.tree.value
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
     def _conditions(self, name: str) -> tuple[Agreement, ...]:
         at = (*self.path, name)
@@ -207,7 +276,7 @@ class _Reader:
             self._faults((*at, name), error)
             return None
         position = self.paths.index(name)
-        if name not in self.times:
+        if name not in self.times and name not in self.expressions:
             column = Block(tuple(self.paths), tuple(self.dimensions)).column(position)
             present = {same_as(value.value) for value in column}
             for value, inner in values:

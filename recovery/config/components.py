@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
 from annotated_types import Ge
 
 from recovery.config.build import Fault, Invalid, build, build_scalar, model_of
-from recovery.config.describe import choices
+from recovery.config.describe import choices, keys_of
 from recovery.config.problems import as_shown
 from recovery.errors import ParameterError, RecoverError
 from recovery.instances.draw import NoiseScale
@@ -25,7 +25,7 @@ from recovery.instances.patterns import Patterns
 from recovery.instances.planted import PLANTED, Form
 from recovery.methods.columns import columns_of
 from recovery.methods.table import METHODS
-from recovery.programs.architecture import ARCHITECTURES, Architecture
+from recovery.programs.architecture import ARCHITECTURES, NONE, Architecture
 from recovery.text import did_you_mean, printable
 from recovery.user import is_user_name, resolve, user_names
 
@@ -185,6 +185,9 @@ DEFAULTS: dict[str, Any] = {"noise": 0.0, "noise_scale": "sample", "patterns": {
 LATER = ("noise_scale",)
 """Fields that came after ids were given out: at its default such a field is no part of an id or a document."""
 
+ABSENT = Built(NONE, NONE.name, None, None, "null")
+"""The architecture of a config whose methods are all the user's own, and that gives none."""
+
 
 def is_left_out(name: str, part: Built) -> bool:
     """Whether a component is left out of ids and documents."""
@@ -253,6 +256,23 @@ def _whose(choice: Choice, name: str, fault: Fault) -> Fault:
     if name in others or not others:
         return fault
     return replace(fault, text=f"{fault.text}; {key} belongs to {choices(others)}")
+
+
+def parameters(choice: Choice, name: object) -> dict[str, Any]:
+    """The parameters of what a choice names, with their annotations; none where it cannot be told."""
+    if isinstance(name, str) and name in choice.table:
+        return keys_of(choice.table[name])
+    if not (choice.user and is_user_name(name)):
+        return {}
+    try:
+        target = resolve(str(name))
+        if choice.user == "class":
+            return keys_of(target) if is_dataclass(target) else {}
+        found = list(inspect.signature(target).parameters.values())[3:]
+        hints = get_type_hints(target)
+    except Exception:  # of the user's own code: `make` says what is wrong with it
+        return {}
+    return {one.name: hints.get(one.name, Any) for one in found if one.kind is not one.VAR_KEYWORD}
 
 
 def _is_file(cls: type) -> bool:

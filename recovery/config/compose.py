@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recovery.config.build import Fault, Invalid
-from recovery.config.components import COMPONENTS, DEFAULTS, Built, Context, is_left_out
+from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Built, Context, canonical_json, is_left_out
 from recovery.config.labels import Labels
-from recovery.config.points import BROKEN, AxisValue, Block, Point
+from recovery.config.own_axes import CHOICES, offered, own_axes, own_methods_alone, takes
+from recovery.config.points import BROKEN, AxisValue, Block, Point, Unworkable
 from recovery.config.problems import Path, Problem
 from recovery.config.sweep import Cell
 from recovery.config.tree import Tree
@@ -17,7 +18,7 @@ from recovery.instances.draw import Setting
 from recovery.instances.files import File
 from recovery.instances.recorded import FileColumn
 
-_TEXT_ORDER = sorted([*COMPONENTS, "seed"])
+_TEXT_ORDER = sorted([*COMPONENTS, "seed", "axes"])
 _CHECKED = ("architecture", "planted", "method")
 MOST_BYTES = 2**40
 """Of X: the memory of the largest machines."""
@@ -46,37 +47,58 @@ class Composer:
         cells: dict[str, Cell] = {}
         for block in blocks:
             for point, parts in self._parts(block):
-                text = self._text(parts)
+                free = _free(block, point, parts)
+                text = self._text(parts, free)
                 if text not in cells:
-                    cells[text] = self._cell(parts, labels.coordinates(block, point, parts), text)
+                    cells[text] = self._cell(parts, labels.coordinates(block, point, parts), text, free)
                     self._check(block, point, cells[text])
         return tuple(cells.values())
 
     def _parts(self, block: Block) -> Iterator[tuple[Point, dict[str, Built]]]:
         """The validated components of every point that has no problem."""
         overlays = {name: _overlay(block, name) for name in COMPONENTS}
-        for point in block.points():
+        free = own_axes(block.paths)
+        own = {name: [(block.paths.index(one), one) for one in offered(self.tree, name, free)] for name in COMPONENTS}
+        for point in self._points(block):
             parts = {}
             for name, positions in overlays.items():
-                key = (name, *[point[i] for i, _ in positions], *[path for _, path in positions])
+                key = (name, *[point[i] for i, _ in [*positions, *own[name]]], *[path for _, path in positions])
                 if key not in self.built:
-                    self.built[key] = self._build(name, [(point[i], path) for i, path in positions])
+                    offers = [(point[i], axis) for i, axis in own[name]]
+                    self.built[key] = self._build(name, [(point[i], path) for i, path in positions], offers)
                 parts[name] = self.built[key]
             if None not in parts.values():
                 whole = {name: part for name, part in parts.items() if part is not None}
                 if self._has_room(block, point, whole):
                     yield point, whole
 
-    def _build(self, name: str, overlays: list[tuple[AxisValue, Path]]) -> Built | None:
+    def _points(self, block: Block) -> Iterator[Point]:
+        try:
+            yield from block.points()
+        except Unworkable as error:
+            self.problems.append(self.tree.problem(error.source, error.text))
+
+    def _build(
+        self, name: str, overlays: list[tuple[AxisValue, Path]], offers: list[tuple[AxisValue, str]]
+    ) -> Built | None:
+        """offers: axes of one's own, for a component that takes them."""
         if any(value.value is BROKEN for value, _ in overlays):
             return None
         base = self.tree.value.get(name, DEFAULTS.get(name))
+        if name == "architecture" and base is None and not overlays and own_methods_alone(self.tree):
+            return ABSENT
         if name not in self.tree.value and name not in DEFAULTS and not overlays:
             text = f"is missing; add `{_EXAMPLES[name]}`, or an axis"
             self.problems.append(Problem(self.tree.place(()), name, text))
             return None
         for value, path in overlays:
             base = overlaid(base, path, value.value)
+        for value, axis in offers:
+            if takes(name, base, axis):
+                if value.value is BROKEN:
+                    return None
+                base = overlaid(base, (axis,), value.value)
+                overlays = [*overlays, (value, (axis,))]
         try:
             return COMPONENTS[name].make(base, self.context)
         except Invalid as error:
@@ -137,16 +159,15 @@ class Composer:
             involved = [value.source for path, value in zip(block.paths, point, strict=True) if _root(path) in _CHECKED]
             self.problems.append(self.tree.problem(involved[-1] if involved else ("method",), str(error)))
 
-    def _text(self, parts: dict[str, Built]) -> str:
+    def _text(self, parts: dict[str, Built], free: dict[str, Any]) -> str:
         """The canonical JSON of the cell, put together from that of its components."""
-        texts = [
-            f'"{name}":{self.seed if name == "seed" else parts[name].text}'
-            for name in _TEXT_ORDER
-            if name == "seed" or not is_left_out(name, parts[name])
-        ]
-        return "{" + ",".join(texts) + "}"
+        texts = {name: part.text for name, part in parts.items() if not is_left_out(name, part)}
+        texts["seed"] = str(self.seed)
+        if free:
+            texts["axes"] = canonical_json(free)
+        return "{" + ",".join(f'"{name}":{texts[name]}' for name in _TEXT_ORDER if name in texts) + "}"
 
-    def _cell(self, parts: dict[str, Built], coordinates: dict[str, Any], text: str) -> Cell:
+    def _cell(self, parts: dict[str, Built], coordinates: dict[str, Any], text: str, free: dict[str, Any]) -> Cell:
         value = {name: part.value for name, part in parts.items()}
         setting = Setting(
             n=value["n"],
@@ -157,8 +178,9 @@ class Composer:
             patterns=value["patterns"],
             noise_scale=value["noise_scale"],
         )
-        canonical = {"seed": self.seed}
+        canonical: dict[str, Any] = {"seed": self.seed}
         canonical |= {name: part.identity for name, part in parts.items() if not is_left_out(name, part)}
+        canonical |= {"axes": free} if free else {}
         own = frozenset[str]().union(*(part.own for part in parts.values()))
         return Cell(
             setting=setting,
@@ -178,6 +200,18 @@ def _overlay(block: Block, name: str) -> list[tuple[int, Path]]:
         (position, tuple(path.split(".")[1:])) for position, path in enumerate(block.paths) if _root(path) == name
     ]
     return sorted(inside, key=lambda item: (len(item[1]), item[1]))
+
+
+def _free(block: Block, point: Point, parts: dict[str, Built]) -> dict[str, Any]:
+    """The axes of one's own that no field of the cell says: two of their values that come to the same fields, as the
+    same n after rounding, are two cells with draws of their own."""
+    computed = {one.position for one in block.computed}
+    return {
+        axis: point[at].value
+        for axis in own_axes(block.paths)
+        if (at := block.paths.index(axis)) not in computed
+        and not any(takes(name, parts[name].resolved, axis) for name in CHOICES)
+    }
 
 
 def in_bytes(count: float) -> str:

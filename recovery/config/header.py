@@ -12,6 +12,7 @@ from recovery.config.claims import column_of, unknown
 from recovery.config.describe import keys_of
 from recovery.config.problems import ConfigError, Place, Problem
 from recovery.errors import ParameterError
+from recovery.expressions import ExpressionError, is_expression, parse
 from recovery.methods.columns import FIXED, Columns
 from recovery.text import FOLDER_NAME
 
@@ -94,8 +95,9 @@ class ReportSpec:
     """How a grid is drawn: `value` over the coordinates x and y, one panel for each value of `panel`.
 
     value: a measured column, or an event such as max_deviation<=1e-4; without it the first usual one that the methods
-    measure, such as recovered. Of a list, figures show all side by side, and the first one is estimated. x, y: without
-    them, n across and d up as far as they vary. Without `panel`, a panel for each combination of the remaining axes.
+    measure, such as recovered. Of a list, figures show all side by side, and the first one is estimated. x, y: a
+    coordinate, or arithmetic of several, such as n/d; without them, n across and d up as far as they vary. Without
+    `panel`, a panel for each combination of the remaining axes.
     rows, columns: coordinates whose values are the rows and the columns of panels; where one is not given, it takes the
     remaining axes. curves: drawn into the diagram, {ratio: 2.0} or a theory curve's name. scale, limits: of the
     colours; without `scale`, by the value's kind. figure: a map of the plane, fractions against the `ratios` n/d, or a
@@ -142,7 +144,12 @@ def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> 
         yield from unknown(at, column_of(value), measured, "a measured column")
     for key in ("x", "y", "panel", "rows", "columns"):
         name = getattr(report, key)
-        if name is not None:
+        if name is not None and name not in coordinates and is_expression(name):
+            try:
+                parse(name, coordinates)
+            except ExpressionError as error:
+                yield Fault(("report", key), str(error))
+        elif name is not None:
             yield from unknown(("report", key), name, coordinates, "a coordinate")
     for key, others in (("y", "x"), ("panel", "x y"), ("rows", "x y"), ("columns", "x y rows")):
         name = getattr(report, key)

@@ -35,6 +35,9 @@ class Labels:
         for path in self.axes:
             labels, part = self.text[path], parts.get(path)
             label = None
+            if path.partition(".")[0] not in parts:  # an axis of one's own
+                columns[path] = point[block.paths.index(path)].value if path in block.paths else None
+                continue
             if labels and path in block.paths:
                 label = labels.get(same_as(point[block.paths.index(path)].value))
             elif part is not None:
@@ -74,7 +77,7 @@ def _tag_path(name: str) -> str | None:
 
 def _without_others(block: Block, paths: Sequence[str | None]) -> Block:
     """The block with the axes of these paths alone, where nothing ties them to the others."""
-    if block.derived or block.include or block.exclude:
+    if block.computed or block.include or block.exclude:
         return block
     ends = list(accumulate(len(rows[0]) for rows in block.dimensions))
     groups = [block.paths[end - len(rows[0]) : end] for rows, end in zip(block.dimensions, ends, strict=True)]

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 from recovery.config.axes import parse
 from recovery.config.build import Fault, Invalid, build, build_kind
 from recovery.config.claims import Claim, build_claims, claim_faults
-from recovery.config.components import COMPONENTS, DEFAULTS, Context, is_left_out
+from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is_left_out
 from recovery.config.compose import Composer
 from recovery.config.describe import choices, keys_of
 from recovery.config.header import HEADER, Header, ReportSpec, curve_names, report_faults
 from recovery.config.labels import combinations
 from recovery.config.overrides import override
-from recovery.config.points import Block, axes_of
+from recovery.config.own_axes import own_faults, say_rounding
+from recovery.config.points import Block, axes_of, computed_axes
 from recovery.config.problems import ConfigError, MissingFileError, Place, Problem, as_shown
 from recovery.config.reader import read, read_text
 from recovery.config.sampling import SAMPLINGS, Boundary, Sampling, sampling_faults, size_faults
@@ -155,9 +156,10 @@ class _Parts(NamedTuple):
 
 def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
     parts, problems = _parts(tree)
+    add_folders([context.folder, Path.cwd()])
+    say_rounding(tree)
     blocks, more = parse(tree)
     axes = axes_of(blocks)
-    add_folders([context.folder, Path.cwd()])
     composer = Composer(tree, parts.header.seed if parts else 0, context)
     cells = composer.cells(blocks)
     problems += more + composer.problems
@@ -167,13 +169,14 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
         columns = union(map(columns_of, methods)) or COLUMNS
     except ParameterError as error:
         problems.append(tree.problem(("method",), str(error)))
+    problems += own_faults(tree, blocks, columns)
     if parts is not None:
         head, claims, report, sampling = parts
         faults = [*claim_faults(claims, axes, columns, curve_names), *report_faults(report, axes, columns)]
         if not problems and not faults:
             sizes = [cell.setting.n for cell in cells]
             faults += size_faults(sampling, head.replicates, len(cells))
-            faults += sampling_faults(sampling, head, report, axes, sizes, columns)
+            faults += sampling_faults(sampling, head, report, axes, computed_axes(blocks), sizes, columns)
         problems += [_placed(tree, (), fault) for fault in faults]
     if problems or parts is None:
         return None, problems
@@ -196,6 +199,7 @@ def _assemble(
         claims=parts.claims,
         report=parts.report,
         axes=axes_of(blocks),
+        computed=computed_axes(blocks),
         document=document,
         combinations=partial(combinations, tuple(blocks), document),
         compose=compose,
@@ -240,7 +244,7 @@ def _document(
     for name in COMPONENTS:
         part = composer.built.get((name,))
         if name not in reached and part is not None:
-            if is_left_out(name, part):
+            if is_left_out(name, part) or part is ABSENT:
                 continue
             document[name] = part.stored
         elif name in tree.value or name in DEFAULTS:

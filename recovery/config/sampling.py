@@ -49,11 +49,17 @@ def size_faults(sampling: Sampling, replicates: int, cells: int) -> Iterator[Fau
 
 
 def sampling_faults(
-    sampling: Sampling, head: Header, report: ReportSpec, axes: Sequence[str], sizes: Sequence[int], columns: Columns
+    sampling: Sampling,
+    head: Header,
+    report: ReportSpec,
+    axes: Sequence[str],
+    computed: Sequence[str],
+    sizes: Sequence[int],
+    columns: Columns,
 ) -> Iterator[Fault]:
     """Why a boundary cannot be followed: a value that is not true or false, a single n, a budget that is used up.
 
-    sizes: n of each cell.
+    computed: the axes that expressions give. sizes: n of each cell.
     """
     if isinstance(sampling, Even):
         return
@@ -61,6 +67,9 @@ def sampling_faults(
     if report.event not in truths:
         text = f"found {report.event!r}; allowed with sampling: {{kind: boundary}}: {choices(truths)}"
         yield Fault(("report", "value"), text + did_you_mean(report.event, truths))
+    if computed:
+        text = f"found boundary, which moves n alone; {computed[0]} is computed from other axes: use uniform"
+        yield Fault(("sampling", "kind"), text)
     if len(set(sizes)) < 2:
         which = "n has one value" if "n" in axes else "n is no axis"
         yield Fault(("sampling", "kind"), f"found boundary, which is a transition along n; {which} here, add others")

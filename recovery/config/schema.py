@@ -19,10 +19,11 @@ _FREE = Union[_LIST, model_of(Range), model_of(Logspace)]  # type: ignore[valid-
 
 
 class Axes(BaseModel):
-    """A dotted path of the config to its values; zip, include and exclude shape the combinations."""
+    """A dotted path of the config, or a word of one's own, to its values or to an expression of other axes; zip,
+    include and exclude shape the combinations."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, _FREE | model_of(Times)]  # type: ignore[valid-type]
+    __pydantic_extra__: dict[str, _FREE | model_of(Times) | int | float | str]  # type: ignore[valid-type]
     zip: list[dict[str, _FREE]] = []  # type: ignore[valid-type]
     include: list[dict[str, Any]] = []
     exclude: list[dict[str, Any]] = []

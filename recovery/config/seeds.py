@@ -24,9 +24,10 @@ def streams(cell: Cell, replicate: int) -> Streams:
 
     data, test: n, d, data, replicate. planted: these and the planted directions' law (not their signs, angle or
     activation). noise: n, replicate. patterns: n, d, count, replicate. training: n, d, architecture, replicate.
-    hyperplane: n, d, replicate.
+    hyperplane: n, d, replicate. All: the axes of one's own that no field of the cell says.
     """
-    return Streams(lambda name: _seed(cell.seed, name, *_DEPENDS[name](cell.canonical), replicate))
+    own = [cell.canonical["axes"]] if "axes" in cell.canonical else []
+    return Streams(lambda name: _seed(cell.seed, name, *_DEPENDS[name](cell.canonical), *own, replicate))
 
 
 def _geometry(at: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,8 @@ class Trial(NamedTuple):
 class Sweep:
     """A validated config. `document` is the config as plain data, all that `from_document` needs to build it again.
 
-    axes: the dotted paths of its axes; each is a column of every cell's coordinates. backend: where trials run
+    axes: the dotted paths of its axes; each is a column of every cell's coordinates. computed: those that expressions
+    of others give. backend: where trials run
     unless the command line says otherwise; it is no part of the document. combinations: the values that the
     coordinates of these names take together, in the config's order, without composing any cell.
     """
@@ -94,6 +95,7 @@ class Sweep:
     claims: tuple[Claim, ...]
     report: ReportSpec
     axes: tuple[str, ...]
+    computed: tuple[str, ...]
     document: dict[str, Any] = field(repr=False)
     combinations: Callable[[Sequence[str]], list[tuple[Scalar, ...]]] = field(repr=False)
     compose: Callable[[], tuple[Cell, ...]] = field(repr=False)

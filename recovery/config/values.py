@@ -14,7 +14,8 @@ from recovery.config.problems import Path, as_shown
 
 Number = Annotated[int | float, Field(description="a number")]
 MOST_VALUES = 100_000
-SHAPES = "a list such as [1, 2, 3], {start, stop, step}, {logspace: {start, stop, count}} or {times: d, values: [...]}"
+SHAPES = "a list such as [1, 2, 3], {start, stop, step}, {logspace: {start, stop, count}}, {times: d, values: [...]} "
+SHAPES += "or an expression such as 2 * d"
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,6 @@ class Times:
         if wrong:
             raise Invalid(wrong)
         return [(factor, ("values", *path)) for factor, path in factors]
-
-
-def product(factor: int | float, base: int) -> int:
-    """factor * base, rounded to the nearest integer, halves up, and at least 1."""
-    exact = Decimal(str(factor)) * base
-    return max(1, int((exact + Decimal("0.5")).to_integral_value(ROUND_FLOOR)))
 
 
 def listed(spec: object) -> list[tuple[Any, Path]]:

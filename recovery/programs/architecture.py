@@ -132,6 +132,16 @@ _DOING: dict[Use, str] = {
 }
 
 
+class _Absent(Architecture):
+    """In the place of an architecture, for a method of the user's that needs none: it can be put to nothing."""
+
+    def __post_init__(self) -> None:
+        pass
+
+
+NONE = _Absent("none", uses=frozenset())
+
+
 @dataclass(frozen=True)
 class Biased(Architecture):
     """f(X) = sum_i (X w_i + b_i)_+ a_i: neurons that see a column of ones behind X (P4)."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recovery.config import ConfigError
-from recovery.config.values import Ends, Range, product
+from recovery.config.values import Ends, Range
 
 from .sweeps import ids, load_fields, points
 
@@ -48,7 +48,8 @@ def test_logspace_meets_its_ends_and_decades_and_has_one_ratio(low: int, decades
 @given(numerator=st.integers(1, 5000), base=st.integers(1, 500))
 def test_multiples_round_halves_up_and_are_at_least_one(numerator: int, base: int) -> None:
     exact = Fraction(numerator, 1000) * base
-    assert product(float(Fraction(numerator, 1000)), base) == max(1, int(exact + Fraction(1, 2)))
+    axes = {"n": {"times": "d", "values": [float(Fraction(numerator, 1000))]}}
+    assert points(load_fields(n=None, d=base, axes=axes), "n") == [(max(1, int(exact + Fraction(1, 2))),)]
 
 
 def test_multiples_follow_the_other_axis() -> None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from recovery.config import Sweep, from_document
 from recovery.errors import ReportError
 from recovery.report.diagram.cells import Cells
-from recovery.report.diagram.layout import Layout, joint_values, lay_out, levels
+from recovery.report.diagram.layout import Layout, joint_values, lay_out, levels, with_expressions
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
 from recovery.report.diagram.words import PLAIN
 from recovery.store import Grid
@@ -65,6 +65,7 @@ class Diagram:
         frame = _measured_something(grid).frame
         if not len(frame):
             raise ReportError(f"{grid.path} holds no trials yet; run: recover sweep {sweep.name} --out {grid.path}")
+        frame = with_expressions(frame, sweep)
         layout = lay_out(frame, sweep, grid.columns)
         asked = (value,) if isinstance(value, str) else tuple(value or ()) or sweep.report.values
         first, *beside = dict.fromkeys(default_quantity(frame, name, grid.columns) for name in asked or (None,))

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from recovery.config import Sweep
+from recovery.config import Sweep, own_axes
 from recovery.errors import ReportError
-from recovery.methods.columns import Columns
+from recovery.expressions import ExpressionError, is_expression, parse
+from recovery.methods.columns import FIXED, Columns
 from recovery.store.schema import CIRCUMSTANCE, IDENTITY
 
 
@@ -50,19 +52,69 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
         if wanted is not None and wanted not in names:
             raise ReportError(f"report.{axis} is {wanted!r}; the grid's coordinates are {', '.join(names)}")
     x, y = spec.x, spec.y
-    free: list[str] = [name for name in ("n", "d") if name in varying]
-    free += [name for name in varying if name not in free and is_number(frame[name])]
+    # what an expression of other coordinates gives comes last: over those the cells are a rectangle
+    said = [
+        *sweep.computed,
+        *(name for other in (x, y) if other in expressions(sweep) for name in parse(other).names[:1]),
+    ]
+    free: list[str] = [name for name in ("n", "d") if name in varying and name not in said]
+    free += [name for name in varying if name not in (*free, *said) and is_number(frame[name])]
     if x is None:
         x = next(name for name in [*free, *varying, *names] if name != y)
     if y is None:
         y = next((name for name in free if name not in (x, spec.panel, spec.rows, spec.columns)), None)
     others = [name for name in varying if name not in (x, y)]
+    operands = [name for other in (x, y) if other in expressions(sweep) for name in parse(other).names]
+    asked_for = (spec.panel, spec.rows, spec.columns)
+    for name in [*sweep.computed, *operands, *own_axes(sweep.axes)]:
+        rest = [other for other in others if other != name]
+        if name in others and name not in asked_for and _tell(frame, sweep, [x, y, *rest], name):
+            others = rest
     if spec.rows is None and spec.columns is None:
         return Layout(x, y, _distinguishing(frame, sweep, others))
     asked = [name for name in (spec.rows, spec.columns) if name in others]
     kept = _distinguishing(frame, sweep, [*asked, *(name for name in others if name not in asked)])
     across = [name for name in kept if (name == spec.columns if spec.columns else name != spec.rows)]
     return Layout(x, y, (*(name for name in kept if name not in across), *across), len(across))
+
+
+def expressions(sweep: Sweep) -> list[str]:
+    """The coordinates of the config's report that are arithmetic of others, such as n/d."""
+    spec, known = sweep.report, (*FIXED, *sweep.axes)
+    asked = [name for name in (spec.x, spec.y, spec.panel, spec.rows, spec.columns) if name is not None]
+    return [name for name in dict.fromkeys(asked) if name not in known and is_expression(name)]
+
+
+def with_expressions(frame: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
+    """The rows with a column for each of the report's expressions, numbers to 12 digits. Raises `ReportError`."""
+    for text in expressions(sweep):
+        try:
+            names = list(parse(text, frame.columns).names)
+        except ExpressionError as error:
+            raise ReportError(str(error)) from error
+        words = [name for name in names if not is_number(frame[name])]
+        if words:
+            raise ReportError(f"{text!r} is arithmetic, and {words[0]} has values that are no numbers")
+        points = frame[names].drop_duplicates()
+        values = [_value(text, dict(zip(names, row, strict=True))) for row in points.itertuples(index=False, name=None)]
+        frame = frame.merge(points.assign(**{text: np.array(values, dtype=float)}), on=names, how="left")
+    return frame
+
+
+def _value(text: str, numbers: dict[str, Any]) -> float | None:
+    if any(pd.isna(value) for value in numbers.values()):
+        return None
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in numbers.items()}
+    try:
+        return float(f"{float(parse(text).number(plain)):.12g}")
+    except ExpressionError as error:
+        raise ReportError(str(error)) from error
+
+
+def _tell(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str | None], name: str) -> bool:
+    """Whether these coordinates have one value of `name` each time."""
+    given = [other for other in names if other is not None]
+    return len(joint_values(frame, sweep, given)) == len(joint_values(frame, sweep, [*given, name]))
 
 
 def _distinguishing(frame: pd.DataFrame, sweep: Sweep, names: list[str]) -> tuple[str, ...]:
@@ -82,7 +134,7 @@ def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> lis
     texts = [not is_number(frame[name]) for name in names]
     planned = [
         tuple(str(value) if text and value is not None else value for value, text in zip(values, texts, strict=True))
-        for values in sweep.combinations(names)
+        for values in _planned(sweep, names)
     ]
     stored = frame[list(names)].drop_duplicates().sort_values(list(names), key=_sortable)
     rows = stored.astype(object).where(stored.notna(), None).itertuples(index=False, name=None)
@@ -92,6 +144,22 @@ def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> lis
         for values, text in zip(zip(*combined, strict=True), texts, strict=True)
     ]
     return sorted(combined, key=lambda values: [rank[value] for rank, value in zip(ranks, values, strict=True)])
+
+
+def _planned(sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """The values that coordinates, expressions among them, take together by the config."""
+    computed = {name: parse(name).names for name in names if name in expressions(sweep)}
+    if not computed:
+        return sweep.combinations(names)
+    plain = list(dict.fromkeys(part for name in names for part in computed.get(name, (name,))))
+    points = [dict(zip(plain, values, strict=True)) for values in sweep.combinations(plain)]
+    return [
+        tuple(
+            _value(name, {part: point[part] for part in computed[name]}) if name in computed else point[name]
+            for name in names
+        )
+        for point in points
+    ]
 
 
 def _rising(values: Sequence[Any]) -> list[Any]:

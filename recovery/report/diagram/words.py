@@ -16,6 +16,8 @@ LETTERS = {
     "d": "$d$",
     "n/d": "$n/d$",
     "k": "$k$",
+    "delta": r"$\delta$",
+    "rho": r"$\rho$",
     "noise": r"noise $\sigma$",
     "sigma": r"$\sigma$",
     "beta": r"$\beta$",
@@ -69,7 +71,16 @@ INTERVAL, RANGE = "95 % interval", "interquartile range"
 
 _OF_PARTS = re.compile(r"(\w+)((?: \w+=\S+)*)")
 _MATHEMATICS = re.compile(r"\$([^$]*)\$")
-_SIGNS = {r"\sigma": "σ", r"\beta": "β", r"\eta": "η", r"\tau": "τ", r"\times": "×", "^": ""}
+_SIGNS = {
+    r"\sigma": "σ",
+    r"\beta": "β",
+    r"\eta": "η",
+    r"\tau": "τ",
+    r"\delta": "δ",
+    r"\rho": "ρ",
+    r"\times": "×",
+    "^": "",
+}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -1,0 +1,264 @@
+"""Arithmetic that a config or a command gives as text: read as a tree of a few known operations, never run as code."""
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from recovery.errors import ParameterError
+from recovery.text import did_you_mean
+from recovery.types import Array, Mask
+
+LONGEST = 500
+"""Characters of an expression."""
+LARGEST_POWER = 4096
+"""Bits up to which a power of fractions is worked out exactly; beyond them, in floating point."""
+HELP = "numbers, names, + - * / ** and ( )"
+
+CONSTANTS = {"pi": math.pi, "true": 1, "false": 0}
+_ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_COMPARISONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_ONE: dict[str, tuple[Callable[[Fraction], Any], Callable[[Array], Array]]] = {
+    "round": (lambda x: math.floor(x + Fraction(1, 2)), lambda x: np.floor(x + 0.5)),
+    "floor": (math.floor, np.floor),
+    "ceil": (math.ceil, np.ceil),
+    "abs": (abs, np.abs),
+    "sqrt": (math.sqrt, np.sqrt),
+    "log": (math.log, np.log),
+    "exp": (math.exp, np.exp),
+}
+"""Function of one number -> how it is taken of a fraction, and of arrays. round: halves up."""
+_SEVERAL: dict[str, tuple[Callable[..., Any], Any]] = {"min": (min, np.minimum), "max": (max, np.maximum)}
+FUNCTIONS = (*_ONE, *_SEVERAL)
+
+
+class ExpressionError(ParameterError):
+    """Text that is no expression, or one that has no value."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A parsed expression. `fraction` works it out exactly, `array` in floating point for whole arrays."""
+
+    text: str
+    node: ast.expr
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names in it, dotted ones whole, each once and in their order."""
+        return tuple(dict.fromkeys(_names(self.node)))
+
+    def fraction(self, values: Mapping[str, int | float]) -> Fraction:
+        """Its value, exactly: 0.1 * 30 is 3. Raises `ExpressionError` where there is none, as n / 0."""
+        try:
+            return _exact(self.node, {name: Fraction(repr(value)) for name, value in values.items()})
+        except (ArithmeticError, ValueError) as error:
+            given = ", ".join(f"{name} = {values[name]}" for name in self.names if name in values)
+            raise ExpressionError(f"{self.text!r} has no value{f' at {given}' if given else ''}: {error}") from error
+
+    def number(self, values: Mapping[str, int | float]) -> int | float:
+        """`fraction` as an integer where it is whole, else as a float."""
+        value = self.fraction(values)
+        return int(value) if value.denominator == 1 else float(value)
+
+    def array(self, values: Mapping[str, Any]) -> Array:
+        """Its value for arrays of numbers or text, which broadcast; a comparison gives truth values."""
+        with np.errstate(all="ignore"):
+            return np.asarray(_arrays(self.node, values))
+
+    def holds(self, values: Mapping[str, Any]) -> Mask:
+        """Where a condition is true; a column alone is where it is 1."""
+        return np.asarray(_truth(self.array(values)), dtype=np.bool_)
+
+
+def parse(text: str, known: Iterable[str] | None = None, *, condition: bool = False) -> Expression:
+    """The expression of a text such as `rho * n`, `n / d` or `sqrt(d)`.
+
+    known: the names that it may have; without them any. condition: comparisons, `and`, `or`, `not` and text in quotes
+    are allowed too, and `=` is `==`. Raises `ExpressionError`.
+    """
+    if not text.strip() or len(text) > LONGEST:
+        raise ExpressionError(f"found {text[:40]!r}; allowed: up to {LONGEST} characters of {HELP}")
+    source = re.sub(r"(?<![<>=!])=(?!=)", "==", text) if condition else text
+    try:
+        node = ast.parse(source.strip(), mode="eval").body
+        expression = Expression(text.strip(), node)
+        _check(node, condition)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        if isinstance(error, ExpressionError):
+            raise ExpressionError(f"cannot read {text.strip()!r}: {error}") from None
+        hint = ""
+        if product := re.search(r"\b(\d+(?:\.\d+)?)\s*([A-Za-z_(])", text):
+            hint = f"; a product needs a sign: {product[1]} * {product[2]}..."
+        raise ExpressionError(f"cannot read {text.strip()!r}; allowed: {HELP}{hint}") from None
+    allowed = None if known is None else [*known]
+    for name in expression.names:
+        if allowed is not None and name not in allowed:
+            there = ", ".join(allowed) or "none"
+            raise ExpressionError(
+                f"{text.strip()!r} has the name {name!r}; known: {there}{did_you_mean(name, allowed)}"
+            )
+    return expression
+
+
+def is_expression(text: object) -> bool:
+    """Whether text is more than one name or number."""
+    return isinstance(text, str) and re.fullmatch(r"\s*[\w.:-]*\s*", text) is None
+
+
+def _check(node: ast.expr, condition: bool) -> None:
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.BitXor):
+            raise ExpressionError("a power is written **")
+        if type(node.op) not in _ARITHMETIC and not isinstance(node.op, ast.Pow):
+            raise ExpressionError(f"allowed: {HELP}")
+        _check(node.left, condition)
+        _check(node.right, condition)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        _check(node.operand, condition)
+    elif isinstance(node, ast.Call):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name not in FUNCTIONS or node.keywords or any(isinstance(part, ast.Starred) for part in node.args):
+            raise ExpressionError(f"functions are {', '.join(FUNCTIONS)}{did_you_mean(name, FUNCTIONS)}")
+        if len(node.args) < 1 or (name in _ONE and len(node.args) != 1):
+            raise ExpressionError(f"{name} takes {'one number' if name in _ONE else 'numbers'}")
+        for part in node.args:
+            _check(part, condition)
+    elif isinstance(node, ast.Attribute | ast.Name):
+        _dotted(node)
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        if isinstance(node.value, float) and not math.isfinite(node.value):
+            raise ExpressionError("numbers are finite")
+    elif condition and isinstance(node, ast.Constant) and isinstance(node.value, str | bool):
+        pass
+    elif condition and isinstance(node, ast.Compare) and all(type(op) in _COMPARISONS for op in node.ops):
+        for part in (node.left, *node.comparators):
+            _check(part, condition)
+    elif condition and isinstance(node, ast.BoolOp):
+        for part in node.values:
+            _check(part, condition)
+    elif condition and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        _check(node.operand, condition)
+    else:
+        raise ExpressionError(f"allowed: {HELP}{', comparisons, and, or, not' if condition else ''}")
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    raise ExpressionError(f"allowed: {HELP}")
+
+
+def _names(node: ast.expr) -> Iterable[str]:
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = _dotted(node)
+        if name not in CONSTANTS:
+            yield name
+    elif isinstance(node, ast.Call):
+        for part in node.args:
+            yield from _names(part)
+    else:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from _names(child)
+
+
+def _exact(node: ast.expr, values: Mapping[str, Fraction]) -> Fraction:
+    if isinstance(node, ast.Constant):
+        return Fraction(repr(node.value))
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = _dotted(node)
+        return values[name] if name in values else _fraction(CONSTANTS[name])
+    if isinstance(node, ast.UnaryOp):
+        value = _exact(node.operand, values)
+        return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, ast.Call):
+        assert isinstance(node.func, ast.Name)
+        function = _ONE.get(node.func.id) or _SEVERAL[node.func.id]
+        return _fraction(function[0](*(_exact(part, values) for part in node.args)))
+    assert isinstance(node, ast.BinOp)
+    left, right = _exact(node.left, values), _exact(node.right, values)
+    if not isinstance(node.op, ast.Pow):
+        return Fraction(_ARITHMETIC[type(node.op)](left, right))
+    bits = max(left.numerator.bit_length(), left.denominator.bit_length())
+    if right.denominator == 1 and bits * abs(right) <= LARGEST_POWER:
+        return Fraction(left ** int(right))
+    return _fraction(math.pow(left, right))
+
+
+def _fraction(value: Any) -> Fraction:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("it is not finite")
+        return Fraction(repr(value))
+    return Fraction(value)
+
+
+def _arrays(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = _dotted(node)
+        return values[name] if name in values else CONSTANTS[name]
+    if isinstance(node, ast.UnaryOp):
+        value = _arrays(node.operand, values)
+        if isinstance(node.op, ast.Not):
+            return np.logical_not(_truth(value))
+        return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, ast.Call):
+        assert isinstance(node.func, ast.Name)
+        parts = [np.asarray(_arrays(part, values), dtype=float) for part in node.args]
+        name = node.func.id
+        if name in _ONE:
+            return _ONE[name][1](parts[0])
+        return _SEVERAL[name][1].reduce(np.broadcast_arrays(*parts))
+    if isinstance(node, ast.BoolOp):
+        both = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
+        result = _truth(_arrays(node.values[0], values))
+        for part in node.values[1:]:
+            result = both(result, _truth(_arrays(part, values)))
+        return result
+    if isinstance(node, ast.Compare):
+        sides = [_arrays(part, values) for part in (node.left, *node.comparators)]
+        pairs = zip(sides, node.ops, sides[1:], strict=False)
+        return np.logical_and.reduce(np.broadcast_arrays(*(_compared(*pair) for pair in pairs)))
+    assert isinstance(node, ast.BinOp)
+    left, right = (np.asarray(_arrays(side, values), dtype=float) for side in (node.left, node.right))
+    return np.power(left, right) if isinstance(node.op, ast.Pow) else _ARITHMETIC[type(node.op)](left, right)
+
+
+def _truth(value: Any) -> Any:
+    """True where a comparison holds, and where a column is true; null is not."""
+    return np.asarray(value) == 1
+
+
+def _compared(left: Any, op: ast.cmpop, right: Any) -> Any:
+    """A comparison; text and numbers are never alike, and have no order."""
+    texts = [np.asarray(side).dtype.kind in "OU" for side in (left, right)]
+    if texts[0] != texts[1]:
+        if isinstance(op, ast.Eq | ast.NotEq):
+            shape = np.broadcast(np.asarray(left), np.asarray(right)).shape
+            return np.full(shape, isinstance(op, ast.NotEq))
+        raise ExpressionError("text and numbers have no order; compare them by == or !=")
+    return _COMPARISONS[type(op)](np.asarray(left), np.asarray(right))
