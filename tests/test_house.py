@@ -18,7 +18,7 @@ FLOORS = [
     {"conditions", "instances", "selection", "solvers", "tensors"},
     {"training"},
     {"programs", "sampling", "theory"},
-    {"user"},
+    {"expressions", "user"},
     {"compiled", "errors", "text", "types"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
