@@ -9,6 +9,9 @@ it; -(z.u)_+ is at most -a z.u for any a in [0, 1]. So any m_k >= 0 and a_j in [
 Coordinate descent makes it small; wherever that stops is a bound. A node splits at a row x_i, into where it is active
 and where it is not: there it is linear, and y_i x_i with y_i >= 1, or y_i <= 0, takes its place in z. The z_j are never
 split: once no x_i is open the answer is exact, that of one cell of the x_i alone.
+
+With `record` it tells how each node ended, in the order in which they are looked at, and the y, a, m of every leaf:
+what a proof needs that believes nothing of this module (`recovery.extras.proofs.tree`).
 """
 
 import numpy as np
@@ -22,6 +25,14 @@ CELL_SWEEPS = 500
 """Over a cell; one that they leave open is handed back for an exact solver."""
 ENOUGH = 1e-3
 """A sweep that shortens z by less, relative, is the last one over a cone."""
+
+BOUND = 0
+"""How a recorded node ended: its numbers y, a, m bound f there."""
+CELL, KNOWN = 1, 2
+"""Beyond the count of the x_i: no x_i is open, and y, a bound f over the cell; or the cell is among `known`.
+
+1 to that count: split at this x_i, into where it is not active and, looked at first, where it is; minus that: the other
+side first."""
 
 _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
@@ -80,7 +91,7 @@ def _relax(down: Array, squares: Array, a: Array, z: Array) -> None:
 
 @_compiled
 def _cell(up: Array, down: Array, c: Array, on: Mask, known: Mask, squares: Array, goal: float, tolerance: float):  # type: ignore[no-untyped-def]
-    """A bound on f over a cell of the x_i, the largest value met and where; it stops at `goal`, or near that value."""
+    """A bound on f over a cell of the x_i, the largest value met, where, and y, a; it ends at `goal`, or near it."""
     m, d = up.shape
     z, y, a, best = c.copy(), np.zeros(m), np.zeros(len(down)), np.zeros(d)
     ups = np.empty(m)
@@ -122,7 +133,7 @@ def _cell(up: Array, down: Array, c: Array, on: Mask, known: Mask, squares: Arra
     for i in range(len(down)):
         z -= a[i] * down[i]
         weight += a[i] * np.sqrt(squares[i])
-    return np.sqrt(np.sum(z * z)) + 1e-15 * (m + len(down)) * weight, value, best
+    return np.sqrt(np.sum(z * z)) + 1e-15 * (m + len(down)) * weight, value, best, y, a
 
 
 @_compiled
@@ -136,13 +147,17 @@ def branch(  # type: ignore[no-untyped-def]
     tolerance: float,
     nodes: int,
     stop: bool,
+    first: int,
+    last: int,
+    record: bool,
 ):
-    """(value, its unit point, bound, nodes, open cells): bounds on max f from below and above.
+    """(value, its unit point, bound, nodes, open cells, ends, leaves): bounds on max f from below and above.
 
     r: how many coordinates, the first, the x_i have. known (k, m): cells that are left out. limit: values up to it are
     of no interest: the bound need not be below limit + tolerance. It ends after so many nodes, and with `stop` at the
     first value above limit + tolerance; the bound then is infinite. open cells (k, m): left with a bound above the
-    others', for an exact solver.
+    others', for an exact solver. first, last: roots to look at, last left out; bits of their numbers are the signs of
+    the u_k. ends (nodes,), leaves (k, m + q + r): how each node ended; y, a, m of each leaf; empty without `record`.
     """
     (m, d), q = up.shape, len(down)
     squares, lengths = np.empty(q), np.empty(m)
@@ -155,8 +170,9 @@ def branch(  # type: ignore[no-untyped-def]
     z, u, g, s, best = np.empty(d), np.empty(d), np.empty(r), np.empty(r), np.zeros(d)
     on, left = np.empty(m, dtype=np.bool_), np.empty((0, m), dtype=np.bool_)
     value, bound, count = 0.0, 0.0, 0
+    ends, leaves, written = np.empty(0, np.int32), np.empty((0, m + q + r)), 0
     # alpha starts as the slope of (z_j.u)_+ at the orthant's centre
-    for root in range(2**r):
+    for root in range(first, last):
         for k in range(r):
             s[k] = 1.0 if (root >> k) & 1 else -1.0
             mus[0, k] = 0.0
@@ -170,9 +186,13 @@ def branch(  # type: ignore[no-untyped-def]
         pending = 1
         while pending > 0:
             if count >= nodes:
-                return value, best, np.inf, count, left
+                return value, best, np.inf, count, left, ends[:count], leaves[:written]
             top = pending - 1
             pending, count = top, count + 1
+            if record and count > len(ends):
+                ends = np.concatenate((ends, np.empty(count, np.int32)))
+            if record and written == len(leaves):
+                leaves = np.concatenate((leaves, np.empty((written + 1, m + q + r))))
             side, y, alpha, mu = sides[top], ys[top], alphas[top], mus[top]
             goal = max(value, limit) + tolerance
             # z afresh from the multipliers, so that rounding does not grow down the tree. An open row counts by its
@@ -216,6 +236,10 @@ def branch(  # type: ignore[no-untyped-def]
                 if size > before * (1.0 - ENOUGH):
                     break
             if size <= goal * goal:
+                if record:
+                    ends[count - 1] = BOUND
+                    leaves[written, :m], leaves[written, m : m + q], leaves[written, m + q :] = y, alpha, mu
+                    written += 1
                 continue
             # the point that attains the relaxed maximum, and the row that is over-estimated most there
             u[:] = z
@@ -250,6 +274,8 @@ def branch(  # type: ignore[no-untyped-def]
                     t += up[row, k] * u[k]
                 # the side of the maximiser is looked at first
                 ahead = 1 if t > 0.0 else 0
+                if record:
+                    ends[count - 1] = row + 1 if ahead == 1 else -(row + 1)
                 sides[top + ahead, row], ys[top + ahead, row] = 1, 1.0
                 sides[top + 1 - ahead, row], ys[top + 1 - ahead, row] = -1, 0.0
                 pending = top + 2
@@ -257,8 +283,15 @@ def branch(  # type: ignore[no-untyped-def]
                 seen = False
                 for t in range(len(known)):
                     seen |= bool(np.all(known[t] == on))
-                if not seen:
-                    least, reached, point = _cell(up, down, c, on, known, squares, goal, tolerance)
+                if seen:
+                    if record:
+                        ends[count - 1] = m + KNOWN
+                else:
+                    least, reached, point, y, alpha = _cell(up, down, c, on, known, squares, goal, tolerance)
+                    if record:
+                        ends[count - 1] = m + CELL
+                        leaves[written, :m], leaves[written, m : m + q], leaves[written, m + q :] = y, alpha, 0.0
+                        written += 1
                     if reached > value:
                         value = reached
                         best[:] = point
@@ -266,5 +299,5 @@ def branch(  # type: ignore[no-untyped-def]
                         left = np.vstack((left, on.reshape(1, m)))
                         bound = max(bound, least)
             if stop and value > limit + tolerance:
-                return value, best, np.inf, count, left
-    return value, best, max(bound, max(value, limit) + tolerance), count, left
+                return value, best, np.inf, count, left, ends[:count], leaves[:written]
+    return value, best, max(bound, max(value, limit) + tolerance), count, left, ends[:count], leaves[:written]

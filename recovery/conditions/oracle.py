@@ -89,13 +89,60 @@ def largest_neuron(
     cones. stop: end at the first value above the limit, without an upper bound. known (n, k): patterns D that are left
     out, and with each all that agree with it where t > 0: there f(u) <= (c + sum_{i in D} t_i x_i).u.
     """
-    d = rows.shape[1]
-    c = np.zeros(d) if linear is None else linear
+    turned = turn(rows, weights, linear)
+    if turned is None:
+        return Bounds(0.0, 0.0, np.zeros(rows.shape[1]), 0)
+    up, down, c, scale, lost = turned.up, turned.down, turned.c, turned.scale, turned.lost
+    cells = turned.cells(known)
+    floor = turned.floor(limit)
+    value, point, bound, cones, left, _, _ = branch(
+        up, down, c, turned.r, cells, floor, TOLERANCE, nodes, stop, 0, 2**turned.r, False
+    )
+    if np.isfinite(bound) and len(left):
+        # cells that coordinate descent left open: an active-set method ends exactly, and any y in its bounds is a bound
+        solved = [_cell_bound(up, down, c, on) for on in np.unique(left, axis=0)]
+        bound = max([max(value, floor) + TOLERANCE, *solved])
+    upper = min(bound, _crude_bound(up, down, c)) * scale + (lost + ROUNDING) * scale
+    return Bounds(float(value) * scale, float(upper), point @ turned.basis, int(cones))
+
+
+@dataclass(frozen=True)
+class Turned:
+    """f in the coordinates of `branch`: f(v) = scale (c.w + sum (up.w)_+ - sum (down.w)_+), w = basis v, up to `lost`.
+
+    basis (k, d): rows that are orthonormal up to rounding; up has the first r coordinates only. rising, falling (n,):
+    the rows of weights above and below zero.
+    """
+
+    up: Array
+    down: Array
+    c: Array
+    r: int
+    basis: Array
+    rising: Mask
+    falling: Mask
+    scale: float
+    lost: float
+
+    def floor(self, limit: float) -> float:
+        """The limit of `branch`, low enough that what it proves, tolerance and rounding added, is at most `limit`."""
+        return max(limit / self.scale - TOLERANCE - self.lost - 2 * ROUNDING, 0.0)
+
+    def cells(self, known: Mask | None) -> Mask:
+        """Known patterns (n, k) as `branch` has them."""
+        if known is None:
+            return np.empty((0, len(self.up)), dtype=np.bool_)
+        return np.ascontiguousarray(known[self.rising].T)
+
+
+def turn(rows: Array, weights: Array, linear: Array | None = None) -> Turned | None:
+    """The function of `largest_neuron` for `branch`, or None where it is zero."""
+    c = np.zeros(rows.shape[1]) if linear is None else linear
     sizes = np.abs(weights) * np.linalg.norm(rows, axis=1)
     # f <= scale on the ball: divided by it, all tolerances are absolute
     scale = float(sizes.sum()) + float(np.linalg.norm(c))
     if scale == 0.0:
-        return Bounds(0.0, 0.0, np.zeros(d), 0)
+        return None
     rising, falling = (weights > 0) & (sizes > 0), (weights < 0) & (sizes > 0)
     scaled = np.vstack([rows * weights[:, None], c]) / scale
     # the roots are orthants of the rows t_i > 0 alone: 2^r of them, r their rank; the others may have more coordinates
@@ -105,17 +152,8 @@ def largest_neuron(
     lost = float(np.linalg.norm(scaled - turned @ basis, axis=1).sum())
     lost += float(np.linalg.norm(turned[:-1][rising][:, r:], axis=1).sum())
     turned[:-1][rising, r:] = 0.0
-    up, down, c = turned[:-1][rising], -turned[:-1][falling], turned[-1]
-    cells = np.empty((0, len(up)), dtype=np.bool_) if known is None else np.ascontiguousarray(known[rising].T)
-    # low enough that the bound, with tolerance and rounding added, still is at most `limit` where f is
-    floor = max(limit / scale - TOLERANCE - lost - 2 * ROUNDING, 0.0)
-    value, point, bound, cones, left = branch(up, down, c, r, cells, floor, TOLERANCE, nodes, stop)
-    if np.isfinite(bound) and len(left):
-        solved = [_cell_bound(up, down, c, on) for on in np.unique(left, axis=0)]
-        # cells that coordinate descent left open: an active-set method ends exactly, and any y in its bounds is a bound
-        bound = max([max(value, floor) + TOLERANCE, *solved])
-    upper = min(bound, _crude_bound(up, down, c)) * scale + (lost + ROUNDING) * scale
-    return Bounds(float(value) * scale, float(upper), point @ basis, int(cones))
+    up, down = turned[:-1][rising], -turned[:-1][falling]
+    return Turned(up, down, turned[-1], r, basis, rising, falling, scale, lost)
 
 
 def _coordinates(up: Array, everything: Array) -> tuple[Array, int]:
@@ -145,12 +183,19 @@ def _crude_bound(up: Array, down: Array, c: Array) -> float:
 
 def _cell_bound(up: Array, down: Array, c: Array, on: Mask) -> float:
     """The norm of the shortest c + sum y_i x_i - sum a_j z_j, y_i >= 1 where `on`, else <= 0, 0 <= a_j <= 1."""
+    y = cell_multipliers(up, down, c, on)
+    A = np.vstack([up, -down]).T
+    return float(np.linalg.norm(c + A @ y)) + 1e-15 * len(y) * float(np.linalg.norm(A, axis=0) @ np.abs(y))
+
+
+def cell_multipliers(up: Array, down: Array, c: Array, on: Mask) -> Array:
+    """The y_i and a_j of the shortest vector of a cell, within their ranges."""
     lowest = np.concatenate([np.where(on, 1.0, -np.inf), np.zeros(len(down))])
     highest = np.concatenate([np.where(on, np.inf, 0.0), np.ones(len(down))])
     A = np.vstack([up, -down]).T
     nearest: Any = scipy.optimize.lsq_linear(A, -c, (lowest, highest), method="bvls", tol=1e-14)
-    y = np.clip(nearest.x, lowest, highest)
-    return float(np.linalg.norm(c + A @ y)) + 1e-15 * len(y) * float(np.linalg.norm(A, axis=0) @ np.abs(y))
+    y: Array = np.clip(nearest.x, lowest, highest)
+    return y
 
 
 def largest_cell(

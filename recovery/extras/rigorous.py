@@ -17,11 +17,13 @@ import numpy as np
 from recovery.config import Trial
 from recovery.errors import RecoverError, StoreError
 from recovery.extras.proofs.balls import Unproved, at_rising_precision
+from recovery.extras.proofs.everywhere import prove_unique_everywhere
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
 from recovery.extras.proofs.model import Balls, Model, model_of
 from recovery.extras.proofs.uniqueness import prove_unique
 from recovery.instances.draw import Instance
 from recovery.methods.convex import PlantedProgram
+from recovery.methods.feasible_dual import Generation
 from recovery.methods.generation import grown_program
 from recovery.methods.interpolant import interpolant_near
 from recovery.methods.min_norm import MinNorm
@@ -56,7 +58,9 @@ class Verified:
     opposite: str | None = None
 
 
-OVER_ALL = "over all patterns the dual is bounded in doubles, with a margin for rounding, not yet in balls"
+GATED_OVER_ALL = (
+    "over all patterns the gated program's dual is bounded in doubles, with a margin for rounding, not yet in balls"
+)
 
 
 def verify_rigorously(instance: Instance, architecture: Architecture, method: MinNorm, verdict: str | None) -> Verified:
@@ -68,10 +72,11 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
     instance = with_searched_patterns(instance, architecture, method.program, None)
     problem = PlantedProgram.of(instance, architecture, method.program, confinement=method.confinement)
     if instance.setting.patterns.kind == "all":
-        if verdict == "recovered":
-            return Verified(False, OVER_ALL)
-        problem, _ = grown_program(problem)
-        return _attempt(_Case(problem.instance, problem), verdict)
+        if verdict == "recovered" and not problem.program.has_cones:
+            return Verified(False, GATED_OVER_ALL)
+        problem, found = grown_program(problem)
+        case = _Case(problem.instance, problem)
+        return _attempt(case, verdict, partial(_proofs_over_all_patterns, found) if verdict == "recovered" else None)
     case = _Case(instance, problem)
     result = _attempt(case, verdict)
     if not result.proved:
@@ -81,12 +86,12 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
     return result
 
 
-def _attempt(case: "_Case", verdict: str) -> Verified:
+def _attempt(case: "_Case", verdict: str, proofs: "Proofs | None" = None) -> Verified:
     error, reason = None, "no weights are known that might prove it"
     try:
         at_rising_precision(lambda: Balls(case.model).check_confined(case.shut))
         error = Balls(case.model).label_error(case.instance.signal)
-        for attempt in ATTEMPTS[verdict](case):
+        for attempt in (proofs or ATTEMPTS[verdict])(case):
             try:
                 return Verified(True, bound=attempt(), label_error=error)
             except Unproved as unproved:
@@ -170,7 +175,15 @@ def _proofs_of_another_optimum(case: _Case) -> Iterator[Callable[[], float]]:
     yield partial(prove_duplicate, case.model, case.cones is not None)
 
 
-ATTEMPTS: dict[str, Callable[[_Case], Iterator[Callable[[], float]]]] = {
+def _proofs_over_all_patterns(found: Generation, case: _Case) -> Iterator[Callable[[], float]]:
+    if found.lam is not None:
+        lam = found.lam / case.problem.program.groups.scales
+        yield partial(prove_unique_everywhere, case.model, lam, case.instance.setting.patterns.nodes)
+
+
+Proofs = Callable[[_Case], Iterator[Callable[[], float]]]
+
+ATTEMPTS: dict[str, Proofs] = {
     "recovered": _proofs_of_uniqueness,
     "not_optimal": _proofs_of_a_lower_cost,
     "not_unique": _proofs_of_another_optimum,

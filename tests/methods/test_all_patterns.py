@@ -182,7 +182,7 @@ def test_one_cell_leaves_the_isometry_condition_open_with_both_bounds() -> None:
     assert lower < 1 < upper
 
 
-def test_balls_prove_better_networks_and_say_that_they_prove_no_recovery_over_all_patterns() -> None:
+def test_balls_prove_better_networks_and_recoveries_over_all_patterns() -> None:
     architecture, proved = ARCHITECTURES["relu_skip"], []
     for n in (9, 24):
         instance = draw(Setting(n, 8, patterns=Patterns(kind="all")), np.random.default_rng([n, 8, 1]), architecture)
@@ -190,6 +190,13 @@ def test_balls_prove_better_networks_and_say_that_they_prove_no_recovery_over_al
         again = verify_rigorously(instance, architecture, EXACT, verdict)
         assert again.opposite is None
         proved.append((verdict, again.proved))
-        if verdict == "recovered":
-            assert "not yet in balls" in again.reason
-    assert proved == [("not_optimal", True), ("recovered", False)]
+    assert proved == [("not_optimal", True), ("recovered", True)]
+
+
+def test_balls_say_that_they_do_not_yet_prove_gated_recoveries_over_all_patterns() -> None:
+    architecture = ARCHITECTURES["relu_skip"]
+    instance = draw(Setting(16, 2, patterns=Patterns(kind="all")), np.random.default_rng(1), architecture)
+    assert GATED(instance, architecture).verdict == "recovered"
+    again = verify_rigorously(instance, architecture, GATED, "recovered")
+    assert not again.proved
+    assert "not yet in balls" in again.reason

@@ -42,8 +42,8 @@ def _prove(balls: Balls, lam: Array, multipliers: Multipliers | None) -> float:
     model = balls.model
     if multipliers is not None:
         balls.check_cones()
-        _check_signs(model)
-    dual = _corrected(balls, lam)
+        check_signs(model)
+    dual = corrected(balls, lam)
     others = model.others()
     squares = dict(zip(others, balls.dual_squares(others, [balls.gated(g, dual) for g in others]), strict=True))
     open_ = [(g, sign) for g in others if not squares[g] < 1 for sign in (1, -1)]
@@ -54,20 +54,21 @@ def _prove(balls: Balls, lam: Array, multipliers: Multipliers | None) -> float:
         free = [g for g, _ in open_ if model.linear and g == 0]
         if free:
             raise Unproved(f"the dual norm of the skip connection is {_root(squares[0])}, not below 1")
-        opposite = [(g, -_sign(model, g)) for g in model.support if not (model.linear and g == 0)]
+        opposite = [(g, -sign_of(model, g)) for g in model.support if not (model.linear and g == 0)]
         worst = max(worst, _below_on_cones(balls, dual, open_ + opposite, multipliers))
     return float(np.sqrt(worst))
 
 
-def _check_signs(model: Model) -> None:
-    """Each planted group holds neurons of one sign: the exact program keeps the two apart."""
+def check_signs(model: Model) -> None:
+    """Each planted group holds neurons of one sign: the exact program keeps the two apart. Raises `Unproved`."""
     for g in set(model.owner):
         own = {sign for sign, owner in zip(model.signs.tolist(), model.owner, strict=True) if owner == g}
         if len(own) > 1 and not (model.linear and g == 0):
             raise Unproved("two planted neurons of opposite signs share a pattern")
 
 
-def _sign(model: Model, g: int) -> int:
+def sign_of(model: Model, g: int) -> int:
+    """The sign of the planted neurons of a group."""
     return int(np.sign(model.signs[model.owner.index(g)]))
 
 
@@ -75,8 +76,8 @@ def _root(square: arb) -> str:
     return square.sqrt().str(8, radius=False)
 
 
-def _corrected(balls: Balls, lam: Array) -> list[arb]:
-    """lam moved to where M^T lam = u exactly, M of full column rank."""
+def corrected(balls: Balls, lam: Array) -> list[arb]:
+    """lam moved to where M^T lam = u exactly, M of full column rank. Raises `Unproved`."""
     model, weights = balls.model, balls.weights()
     if not model.support:
         raise Unproved("the planted weights are zero")

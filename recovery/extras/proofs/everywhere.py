@@ -1,0 +1,144 @@
+"""Proof that planted weights are the unique optimum of the exact program over all activation patterns.
+
+With lam such that M^T lam = u exactly (`uniqueness`) and sigma = 1, -1, every neuron v off the planted ones has to have
+    f(v) = sigma lam.act(X v) = sum_i t_i (x_i.v)_+ + c.v < ||v||,   t = sigma (1 - slope) lam, c = sigma slope X^T lam.
+f is handed to `tree` as floats: t_i x_i = scale (B^T up_i) + a rest whose length balls bound. With the sum of all rests
+`lost`, any v of length 1 has
+    f(v) <= scale (||B|| max {f_float(w): ||w|| <= 1} + lost),
+where ||B||^2 <= 1 + ||B B^T - I||_F. On the planted cell of a group g the functional of the floats is within scale lost
+of u_g, so that f(v) <= u_g.v + 2 scale lost there: below 1 where ||v - u_g|| > k, k^2 = 4 scale lost (1 + 2^-10).
+Nearer no row changes sign, if |x_i.u_g| > k ||x_i|| for all rows; f(v) = u_g.v there, which is 1 at v = u_g alone.
+Lengths are those of the architecture; where it normalises before the ReLU, rows of X L^-T, X^T X = L L^T, have them.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from flint import arb, arb_mat
+
+from recovery.conditions.oracle import Turned, turn
+from recovery.extras.proofs.balls import Unproved, at_rising_precision, dot, largest, length, matrix
+from recovery.extras.proofs.model import Balls, Model
+from recovery.extras.proofs.tree import prove_bound
+from recovery.extras.proofs.uniqueness import check_signs, corrected, sign_of
+from recovery.types import Array, Mask
+
+
+def prove_unique_everywhere(model: Model, lam: Array, nodes: int) -> float:
+    """An upper bound below 1 on the dual norms of all neurons off the planted cells, and of a skip connection that is
+    not planted; by at most so many cones a sign.
+
+    Not for neurons that are normalised after the ReLU. Raises `Unproved`.
+    """
+    if model.architecture.normalizes_after:
+        raise Unproved("neurons that are normalised after the ReLU are not proved over all patterns")
+    return max(_bound(model, lam, sign, nodes) for sign in (1, -1))
+
+
+def _bound(model: Model, lam: Array, sign: int, nodes: int) -> float:
+    turned, own = at_rising_precision(lambda: _Problem(Balls(model), lam, sign).floats()), _own(model, sign)
+    steepest = 0.0 if turned is None else prove_bound(turned, turned.cells(own), turned.floor(1.0), nodes)
+    return at_rising_precision(lambda: _Problem(Balls(model), lam, sign).bound(turned, steepest, own))
+
+
+def _own(model: Model, sign: int) -> Mask:
+    """Patterns (n, k) of the planted neurons of this sign."""
+    own = [g for g in model.support if not (model.linear and g == 0) and sign_of(model, g) == sign]
+    patterns: Mask = model.patterns[:, own]
+    return patterns
+
+
+class _Problem:
+    """f of one sign, in balls."""
+
+    def __init__(self, balls: Balls, lam: Array, sign: int) -> None:
+        balls.check_cones()
+        check_signs(balls.model)
+        self.balls, self.sign = balls, sign
+        self.dual = corrected(balls, lam)
+
+    @cached_property
+    def rows(self) -> list[list[arb]]:
+        """Rows of lengths that are those of the architecture."""
+        if not self.balls.model.architecture.normalizes_before:
+            return self.balls.rows
+        chosen = self.balls.base_columns
+        X = arb_mat([[row[j] for j in chosen] for row in self.balls.rows])
+        return (_cholesky(self.balls.metric(0, chosen)).solve(X.transpose())).transpose().tolist()
+
+    @cached_property
+    def weights(self) -> list[arb]:
+        """t (n,)."""
+        return [self.sign * (1 - arb(self.balls.model.architecture.slope)) * a for a in self.dual]
+
+    @cached_property
+    def linear(self) -> list[arb]:
+        """c (d,)."""
+        slope = self.sign * arb(self.balls.model.architecture.slope)
+        return [slope * dot(column, self.dual) for column in zip(*self.rows, strict=True)]
+
+    def floats(self) -> Turned | None:
+        return turn(_middle(self.rows), np.array([float(a.mid()) for a in self.weights]), _middle([self.linear])[0])
+
+    def bound(self, turned: Turned | None, steepest: float, own: Mask) -> float:
+        """That on f off the planted cells and on the skip connection, from one on f_float. Raises `Unproved`."""
+        model = self.balls.model
+        squares = []
+        if model.linear and 0 not in model.support:
+            squares = self.balls.dual_squares([0], [self.dual])
+        value = length(squares[0]) if squares else arb(0)
+        if turned is not None:
+            lost = self._lost(turned)
+            B = matrix(turned.basis)
+            rest = B * B.transpose() - matrix(np.eye(len(turned.basis)))
+            stretch = (1 + length(dot(rest.entries(), rest.entries()))).sqrt()
+            value = arb(max(largest([value]), largest([arb(turned.scale) * (stretch * arb(steepest) + lost)])))
+            self._check_own(arb(turned.scale) * lost, own)
+        if not value < 1:
+            raise Unproved(f"over all patterns the bound on the dual norm is {value.str(8, radius=False)}, not below 1")
+        return largest([value])
+
+    def _lost(self, turned: Turned) -> arb:
+        """The sum of the lengths of what the floats leave out, over the scale."""
+        B, scale = matrix(turned.basis), arb(turned.scale)
+        n, d = len(self.rows), len(self.linear)
+        told = np.zeros((n + 1, len(turned.basis)))
+        told[:n][turned.rising], told[:n][turned.falling], told[n] = turned.up, -turned.down, turned.c
+        told_rows = (matrix(told) * B).tolist()
+        total = arb(0)
+        for i, t in enumerate([*self.weights, None]):
+            true = self.linear if t is None else [t * a for a in self.rows[i]]
+            rest = [true[j] / scale - told_rows[i][j] for j in range(d)]
+            total += length(dot(rest, rest))
+        return total
+
+    def _check_own(self, lost: arb, own: Mask) -> None:
+        """No row changes sign near a planted neuron. Raises `Unproved`."""
+        balls, model = self.balls, self.balls.model
+        near = 4 * lost * (1 + arb(2) ** -10)
+        weights = balls.weights()
+        for g in model.support:
+            if (model.linear and g == 0) or not (model.patterns[:, g, None] == own).all(axis=0).any():
+                continue
+            z, square = balls.images(weights[g]), balls.square(g, weights[g])
+            for i in np.flatnonzero(model.X.any(axis=1)):
+                if not z[i] * z[i] > near * square * dot(self.rows[i], self.rows[i]):
+                    raise Unproved(f"a planted neuron is too near to the plane of row {i + 1}")
+
+
+def _middle(rows: list[list[arb]]) -> Array:
+    return np.array([[float(a.mid()) for a in row] for row in rows])
+
+
+def _cholesky(A: arb_mat) -> arb_mat:
+    """L with A = L L^T. Raises `Unproved` where A is not sure to be positive definite."""
+    n = A.nrows()
+    L = arb_mat(n, n)
+    for j in range(n):
+        pivot = A[j, j] - sum((L[j, k] * L[j, k] for k in range(j)), arb(0))
+        if not pivot > 0:
+            raise Unproved("the columns of the data are dependent, or nearly so")
+        L[j, j] = pivot.sqrt()
+        for i in range(j + 1, n):
+            L[i, j] = (A[i, j] - sum((L[i, k] * L[j, k] for k in range(j)), arb(0))) / L[j, j]
+    return L
