@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A stored grid with its report: `frame`, `sweep`, `cells()`, `thresholds()`, `claims()`, `plot()`, `chart()`."""
+    """A stored grid with its report: `frame`, `sweep`, `cells()`, `thresholds()`, `crossings()`,
+    `claims()`, `plot()`, `chart()`."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
@@ -56,8 +57,15 @@ class Results:
         return self.analysis(value).diagram.table
 
     def thresholds(self, value: str | None = None) -> pd.DataFrame:
-        """One row a panel: n/d at 50 %, its interval, how it changes with d, and all of it in words."""
+        """One row a panel: n/d at 50 %, its interval, how it changes with d, and all of it in words. Over other axes
+        than n and d there is none: `crossings` has what there is."""
         return pd.DataFrame(self.analysis(value).thresholds())
+
+    def crossings(self, value: str | None = None) -> pd.DataFrame:
+        """One row a panel and a value of the coordinate up: where the one across is at 50 %, with its 95 % interval.
+        Over n and d: n at each d. An end beyond the cells is infinite. Empty where the value is no proportion."""
+        analysis = self.analysis(value)
+        return pd.DataFrame(analysis.sizes() or analysis.crossings())
 
     def claims(self) -> pd.DataFrame:
         """The config's claims beside what the grid says."""

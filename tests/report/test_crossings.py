@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from recovery.report.claims import Analysis
+from recovery.report.claims import Analysis, contour
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map
-from recovery.report.page import payload
-from recovery.report.texts.tables import as_json
+from recovery.report.page import payload, report_page
+from recovery.report.texts.tables import as_json, as_latex, as_markdown
 from recovery.report.texts.terminal import print_diagram
 
 from .grids import grid, wendel_rows
@@ -58,6 +58,38 @@ def test_they_are_said_stored_and_drawn():
     }
     assert [records[k][end] for k, end in ((2, "low"), (3, "high"))] == ["-inf", "inf"]
     np.testing.assert_allclose(marked(analysis), [0, 1, 4])
+
+
+def test_tables_and_the_page_say_them() -> None:
+    analysis = drawn(SHARES, SIZES)
+    for text in (as_latex([analysis]), as_markdown([analysis]), report_page([analysis])):
+        assert "3162" in text
+        assert "1000 to 10000" in text
+        assert "above 100000" in text
+        assert "no proportion" not in text
+
+
+def test_a_number_has_none_and_the_page_says_so() -> None:
+    analysis = drawn(SHARES, SIZES)
+    other = Analysis(Diagram.of(analysis.diagram.grid, "seconds"))
+    assert "no proportion" in report_page([other])
+    assert "crossings" not in as_latex([other])
+
+
+def test_a_contour_joins_neighbours_alone() -> None:
+    (part,) = contour(drawn(SHARES, SIZES), 0)
+    np.testing.assert_allclose(part, [[10**3.5, 0], [10**4.5, 1]])
+    assert contour(drawn({0: SHARES[0], 1: SHARES[2], 2: SHARES[1]}, SIZES), 0) == []
+
+
+def test_the_contour_is_in_picture_and_page() -> None:
+    analysis = drawn(SHARES, SIZES)
+    lines = [
+        line for line in draw_map(analysis).axes[0].lines if line.get_marker() == "None" and line.get_linewidth() > 1
+    ]
+    np.testing.assert_allclose(lines[0].get_xydata(), contour(analysis, 0)[0])
+    (panel,) = payload(analysis, "map")["panels"]
+    assert [(row["x"], row["y"]) for row in panel["contour"]] == [tuple(point) for point in contour(analysis, 0)[0]]
 
 
 def marked(analysis: Analysis):

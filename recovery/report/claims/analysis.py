@@ -10,7 +10,9 @@ from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.claims.threshold import Measured, measured_beside_stated
 from recovery.report.claims.words import in_words, rows_in_words
+from recovery.report.diagram import Axis
 from recovery.report.statistics import Estimates
+from recovery.types import Array
 
 
 @dataclass(frozen=True)
@@ -85,3 +87,15 @@ class Analysis(Estimates):
             for panel, found in zip(self.diagram.panels, self.pooled, strict=False)
             for size in found.sizes
         ]
+
+
+def contour(analysis: Analysis, i: int) -> list[Array]:
+    """The 50 % contour of a panel whose y is a number: the crossings of neighbouring rows joined, shape (k, 2), in
+    parts where a row between them has none."""
+    layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
+    if not analysis.rows or layout.y is None or Axis(panel.y).kind == "even":
+        return []
+    points = np.array([[row.half.estimate, y] for row, y in zip(analysis.rows[i], Axis(panel.y).at, strict=True)])
+    there = np.isfinite(points[:, 0])
+    runs = np.split(np.flatnonzero(there), np.flatnonzero(np.diff(np.flatnonzero(there)) > 1) + 1)
+    return [points[run] for run in runs if len(run) > 1]

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import Normal, Stroke
 
-from recovery.report.claims import Analysis, caption
+from recovery.report.claims import Analysis, caption, contour
 from recovery.report.diagram import (
     UNFINISHED,
     Axis,
@@ -190,6 +190,9 @@ def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     ys, ends = [y for y, _ in there], np.clip([[half.low, half.high] for _, half in there], edges[0], edges[-1])
     bars = ax.hlines(ys, *ends.T, zorder=4.9, **band)
     bars.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
+    for part in contour(analysis, i):
+        (line,) = ax.plot(*part.T, color="black", linewidth=1.3, zorder=4.8, scalex=False, scaley=False)
+        line.set_path_effects([Stroke(linewidth=2.6, foreground="white"), Normal()])
     ax.plot([half.estimate for _, half in there], ys, zorder=5.0, scalex=False, scaley=False, **style)
     key = Line2D([], [], **(style | band | {"linestyle": "-"}), label=_half_words(analysis, i))
     return [key]

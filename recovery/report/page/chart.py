@@ -137,7 +137,7 @@ class Picture:
             "note": [{"text": note}] if unmeasured or not len(cells) else [],
             "lines": self.grid["lines"] if self.map else panel["theory"],
             "points": [*marks, *panel["points"]],
-            **{name: panel[name] for name in ("half", "free", "band")},
+            **{name: panel[name] for name in ("half", "contour", "band")},
         }
         return {name: {"values": table} for name, table in tables.items()}
 

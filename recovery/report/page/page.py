@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 
 from recovery.report.claims import Analysis, in_words
+from recovery.report.diagram import PLAIN
 from recovery.report.figures import figures_beside, main_figure, main_kind, render
 from recovery.report.page.encodings import Json
 from recovery.report.page.fits import fits
 from recovery.report.page.html import document, pictures, table
 from recovery.report.page.payload import payload
 from recovery.report.statistics import FINE, sizes_in_words
-from recovery.report.texts.rows import model_rows
+from recovery.report.texts.rows import crossing_rows, model_rows
 
 MOST_FAILURES = 200
 
@@ -122,14 +123,28 @@ def _thresholds(analyses: list[Analysis]) -> str:
         for analysis in analyses
         for threshold in analysis.pooled
     ]
+    crossed = "".join(map(_crossings, analyses))
     if not rows:
-        return "<p>No threshold in n/d: the value shown is no proportion over n and d.</p>"
+        return crossed or "<p>None: the value shown is no proportion along a coordinate with numbers.</p>"
     note = (
         "<p class='soft'>n/d where a fraction that only rises, or only falls, with n crosses one half: n50 at each "
         "d, pooled with weights d. 95 % intervals by the bootstrap and by the scatter over d.</p>"
     )
     parts = [note, *map(_left_out, analyses), table(["panel", "threshold"], rows), _sizes(analyses)]
-    return "".join([*parts, *(_second_opinion(analysis) for analysis in analyses if analysis.full)])
+    return "".join([*parts, crossed, *(_second_opinion(analysis) for analysis in analyses if analysis.full)])
+
+
+def _crossings(analysis: Analysis) -> str:
+    """Where each row of a diagram over other axes than n and d crosses one half."""
+    lines = crossing_rows(analysis)
+    if not lines:
+        return ""
+    x = escape(PLAIN.axis(analysis.diagram.layout.x))
+    note = (
+        f"<p class='soft'>Where a fraction that only rises, or only falls, with {x} crosses one half, row by row. No "
+        "curve is fitted; 95 % intervals end at cells.</p>"
+    )
+    return note + table([escape(name) for name in lines[0]], [[escape(text) for text in row.values()] for row in lines])
 
 
 def _second_opinion(analysis: Analysis) -> str:

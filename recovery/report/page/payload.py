@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.path import Path
 
-from recovery.report.claims import Analysis, caption
+from recovery.report.claims import Analysis, caption, contour
 from recovery.report.diagram import (
     NOT_MEASURED,
     PLAIN,
@@ -156,7 +156,11 @@ def _panel(analysis: Analysis, i: int) -> Json:
             {axis: row[axis] for axis in ("x", "y")} | {"x" if along else "y": middle, "mark": words}
             for row, middle in ((span(int(k), low, high), middle) for k, middle, low, high in half)
         ],
-        "free": [],
+        "contour": [
+            {"x": float(x), "y": float(y), "k": k, "part": part}
+            for part, points in enumerate(contour(analysis, i))
+            for k, (x, y) in enumerate(points)
+        ],
     }
 
 

@@ -42,6 +42,14 @@ def _theory(width: float) -> Json:
     }
 
 
+def _contour(width: float, colour: str) -> Json:
+    return {
+        "data": {"$": "contour"},
+        "mark": {"type": "line", "clip": True, "strokeWidth": width, "stroke": colour},
+        "encoding": {**POINT, "detail": {"field": "part"}, "order": {"field": "k"}},
+    }
+
+
 def _bars(width: float, colour: str) -> Json:
     return {
         "data": {"$": "half"},
@@ -83,17 +91,14 @@ MAP: Json = {
     "layer": [
         CELLS,
         {
-            "data": {"$": "free"},
-            "mark": {"type": "rule", "clip": True, "strokeWidth": 6, "opacity": 0.55},
-            "encoding": {**SPAN, **STROKE},
-        },
-        {
             "data": {"$": "lines"},
             "transform": [{"filter": "!datum.secondary"}],
             "mark": {"type": "line", "clip": True, "strokeWidth": 4, "$": "halo"},
             "encoding": {**POINT, "detail": {"field": "part"}, "order": {"field": "k"}},
         },
         _theory(2),
+        _contour(3.2, "#ffffff"),
+        _contour(1.6, "#000000"),
         _bars(3, "#ffffff"),
         _bars(1.2, "#000000"),
         _marks(4, "#ffffff"),

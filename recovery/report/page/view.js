@@ -89,7 +89,7 @@ export class View {
       });
     }
     const rest = grid.keys.filter((key) => !key.of && !used.includes(key.name));
-    const empty = { caption: "", half: [], points: [], free: [], theory: [], band: [] };
+    const empty = { caption: "", half: [], points: [], contour: [], theory: [], band: [] };
     const by = new Map();
     for (let i = 0; i < grid.trials.length; i++) {
       const name = rest.map((key) => key.words[grid.places[key.name][i]]).join(", ");
@@ -207,13 +207,13 @@ export class View {
     const { grid } = this;
     const turn = this.x.name === grid.plane[0] ? (row) => row : transposed;
     const lines = this.map ? (this.plane ? grid.lines : []) : this.asDrawn ? panel.theory : [];
-    const own = this.estimated ? panel : { half: [], points: [], free: [] };
+    const own = this.estimated ? panel : { half: [], points: [], contour: [] };
     const values = {
       cells: this.large ? [{ url: this.painted(panel, size, dense) }] : this.cells(panel),
       note: this.note(panel),
       lines: this.map ? lines.map(turn) : lines,
       half: own.half.map(turn),
-      free: own.free.map(turn),
+      contour: own.contour.map(turn),
       points: [...this.marks(panel), ...own.points.map(turn)],
       band: this.asDrawn ? panel.band : [],
     };

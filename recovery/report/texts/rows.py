@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram import Diagram, finished, has
+from recovery.report.claims.words import interval
+from recovery.report.diagram import PLAIN, Diagram, finished, has
 from recovery.report.statistics.means import FAR, MeanTable
 
 THRESHOLD = ("value", "panel", "n/d at 50 %", "95 % interval", "stated", "verdict", "source")
@@ -20,6 +21,20 @@ MOST = 10
 def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
     """Each panel's threshold beside the one that a claim states for it, in words, as the paper's Table I has them."""
     return [dict(zip(THRESHOLD, astuple(row), strict=True)) for row in analysis.measured_beside_stated]
+
+
+def crossing_rows(analysis: Analysis) -> list[dict[str, str]]:
+    """A line a panel and a value of y of a diagram over other axes than n and d: the x at 50 %, with its interval; what
+    lies outside the cells is said by the end that is known."""
+    x, y = analysis.diagram.layout.x, analysis.diagram.layout.y
+    lines = []
+    for panel, found in zip(analysis.diagram.panels, analysis.rows, strict=False):
+        for row in found:
+            line = {"panel": panel.title} if len(analysis.rows) > 1 else {}
+            line |= {y: PLAIN.value(row.y)} if y is not None else {}
+            half = "" if np.isnan(row.half.estimate) else f"{row.half.estimate:.4g}"
+            lines.append(line | {f"{x} at 50 %": half, "95 % interval": interval(row.half, ".6g")})
+    return lines
 
 
 def model_rows(analysis: Analysis) -> list[dict[str, str]]:

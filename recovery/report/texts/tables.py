@@ -16,7 +16,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import wilson
 from recovery.report.statistics.means import claimed_tables
-from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, threshold_rows
+from recovery.report.texts.rows import chosen_rows, crossing_rows, mean_rows, mean_title, threshold_rows
 
 PIECE = 20_000
 """Entries of a column that are joined to JSON at once; Python's own encoder is several times slower."""
@@ -66,12 +66,12 @@ def csv_text(table: pd.DataFrame) -> str:
 
 
 def as_latex(analyses: list[Analysis]) -> str:
-    """Thresholds, claims, means beside claimed ones, and cells as tables of the LaTeX package booktabs."""
+    """Thresholds, crossings, claims, means beside claimed ones, and cells as tables of the LaTeX package booktabs."""
     return _tables(analyses, "latex_booktabs", "% ").replace(" +- ", r" $\pm$ ")
 
 
 def as_markdown(analyses: list[Analysis]) -> str:
-    """Thresholds, claims, means beside claimed ones, and cells as tables in Markdown."""
+    """Thresholds, crossings, claims, means beside claimed ones, and cells as tables in Markdown."""
     return _tables(analyses, "github", "## ")
 
 
@@ -84,6 +84,7 @@ def _tables(analyses: list[Analysis], style: str, before: str) -> str:
         shown = [name for name in diagram.table if name in (*keys, "yes", "no", "undecided", "value")]
         named = {
             "thresholds": pd.DataFrame(threshold_rows(analysis)),
+            "crossings": pd.DataFrame(crossing_rows(analysis)),
             "claims": claims,
             **{mean_title(table): pd.DataFrame(mean_rows(table)) for table in claimed_tables(diagram)},
             "columns chosen": pd.DataFrame(chosen_rows(diagram)),

@@ -50,7 +50,7 @@ export const grid = () => ({
     cells: 2,
     half: [{ x: 8, x2: 12, y: 5, y2: 5 }],
     points: [{ x: 9, y: 5, mark: "50 %" }],
-    free: [],
+    contour: [],
     theory: [],
     band: [],
   })),
