@@ -1,10 +1,10 @@
-"""How often an arrangement pattern exists: the all-ones pattern, or the split of two classes (Proposition 23)."""
+"""How often an arrangement pattern exists: the all-ones pattern, or that of two classes (P1, appendix J)."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Interval
 
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
@@ -13,9 +13,9 @@ from recovery.instances.ensembles import Mixture
 from recovery.methods.columns import Columns, select
 from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
-from recovery.theory.mixture import split_bound, split_probability
+from recovery.theory.mixture import direction_constant, split_bound, split_probability, theorem13_sigma
 from recovery.theory.wendel import wendel
-from recovery.types import Rng
+from recovery.types import Array, Rng
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,10 @@ class Arrangement:
 
     event: `all_ones`, some h has X h > 0, predicted by Wendel's law (rows symmetric, in general position); `split`,
     the pattern of mu1/||mu1|| - mu2/||mu2|| is the class labels of a `mixture`, predicted by the exact law for the
-    means drawn, with the paper's bound (P1, Proposition 23).
+    means drawn, with the paper's bound (P1, Proposition 23); `direction`, the top eigenvector w of the first class's
+    Gram matrix has ||w - mu1/||mu1|| ||^2 <= c_1 sigma, up to its sign, which P1's Proposition 25 bounds by
+    1 - `delta`; `eigenvector`, the pattern of that w is the class labels, bounded by 1 - `delta` where sigma is as
+    small as P1's Theorem 13 asks, and else by 0.
     `predicted` is the mean of the law over the draws, `z_score` (count - expected) / standard deviation, null where
     the law leaves nothing to chance. With one draw `holds` says whether the event occurred; the first draw is the
     instance's own X.
@@ -32,31 +35,29 @@ class Arrangement:
 
     columns: ClassVar[Columns] = select("holds", "all_ones", "frequency", "predicted", "bound", "z_score")
 
-    event: Literal["all_ones", "split"] = "all_ones"
+    event: Literal["all_ones", "split", "direction", "eigenvector"] = "all_ones"
     draws: Annotated[int, Ge(1)] = 1
+    delta: Annotated[float, Interval(gt=0, lt=1)] = 0.1
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse a split of data without two classes. Raises `ParameterError`."""
         del architecture
-        if self.event == "split" and not isinstance(setting.ensemble, Mixture):
-            raise ParameterError("event 'split' is about two classes: it needs data {ensemble: mixture}")
+        if self.event != "all_ones" and not isinstance(setting.ensemble, Mixture):
+            raise ParameterError(f"event {self.event!r} is about two classes: it needs data {{ensemble: mixture}}")
+        if self.event in ("direction", "eigenvector") and round(setting.ensemble.share * setting.n) == 0:  # type: ignore[attr-defined]
+            raise ParameterError(f"event {self.event!r} is about the rows of the first class; found none")
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
-        hits, law, bounds = [], [], []
-        for rng in _streams(instance, self.draws):
-            hit, probability, bound = (
-                self._all_ones(instance, rng) if self.event == "all_ones" else _split(instance, rng)
-            )
-            hits.append(hit)
-            law.append(probability)
-            bounds.append(bound)
-        expected, spread = float(np.sum(law)), float(np.sqrt(np.sum(np.array(law) * (1 - np.array(law)))))
+        event = {"all_ones": self._all_ones, "split": _split}.get(self.event, self._eigenvector)
+        hits, laws, bounds = zip(*(event(instance, rng) for rng in _streams(instance, self.draws)), strict=True)
+        law = np.array(laws)
+        expected, spread = float(law.sum()), float(np.sqrt((law * (1 - law)).sum()))
         return Measurement(
             holds=hits[0] if self.draws == 1 else None,
             all_ones=hits[0] if self.draws == 1 and self.event == "all_ones" else None,
             frequency=float(np.mean(hits)),
-            predicted=expected / self.draws,
+            predicted=None if np.isnan(expected) else expected / self.draws,
             bound=None if self.event == "all_ones" else float(np.mean(bounds)),
             z_score=(sum(hits) - expected) / spread if spread > 1e-6 else None,
         )
@@ -66,8 +67,21 @@ class Arrangement:
         X = instance.setting.ensemble.draw(rng, n, d)
         return decide_all_ones(X).exists, float(wendel(n, d)), float("nan")
 
+    def _eigenvector(self, instance: Instance, rng: Rng) -> tuple[bool, float, float]:
+        """Whether the first class's top eigenvector is near its mean, or splits the classes; no law, and the bound."""
+        means, X, first, sigma = _classes(instance, rng)
+        n, d = X.shape
+        length = float(np.linalg.norm(means[0]))
+        w = np.linalg.eigh(X[:first].T @ X[:first])[1][:, -1]
+        w = w if w @ means[0] >= 0 else -w
+        if self.event == "direction":
+            allowed = direction_constant(first, d, length, self.delta) * sigma
+            return bool(np.square(w - means[0] / length).sum() <= allowed), float("nan"), 1 - self.delta
+        small = sigma <= theorem13_sigma(n, first, d, length, self.delta)
+        return _separates(X, w, first), float("nan"), 1 - self.delta if small else 0.0
+
     def cost(self, n: int, d: int) -> float:
-        return self.draws * (1e-5 + n * d * 1e-8 * (1 if self.event == "split" else 30))
+        return self.draws * (1e-5 + n * d * 1e-8 * (30 if self.event == "all_ones" else 1))
 
 
 def _streams(instance: Instance, draws: int) -> list[Rng]:
@@ -79,16 +93,25 @@ def _streams(instance: Instance, draws: int) -> list[Rng]:
 
 def _split(instance: Instance, rng: Rng) -> tuple[bool, float, float]:
     """Whether one draw of the mixture is split by its means, the exact law given these, and the paper's bound."""
+    means, X, first, sigma = _classes(instance, rng)
+    lengths = np.linalg.norm(means, axis=1)
+    unit = means / lengths[:, None]
+    given = (lengths[0], lengths[1], float(unit[0] @ unit[1]), sigma, first, len(X) - first)
+    hit = _separates(X, unit[0] - unit[1], first)
+    return hit, float(split_probability(*given)), float(split_bound(*given)) if sigma > 0 else 1.0
+
+
+def _classes(instance: Instance, rng: Rng) -> tuple[Array, Array, int, float]:
+    """The means (2, d) of a draw of the mixture, its rows (n, d), how many are of the first class, and sigma."""
     ensemble, n, d = instance.setting.ensemble, instance.setting.n, instance.setting.d
     assert isinstance(ensemble, Mixture)
     start = rng.bit_generator.state
     means = ensemble.draw_means(rng, d)
     rng.bit_generator.state = start
     X = ensemble.draw(rng, n, d)  # draws the same means first
-    first = round(ensemble.share * n)
-    lengths = np.linalg.norm(means, axis=1)
-    unit = means / lengths[:, None]
-    pattern = X @ (unit[0] - unit[1]) >= 0
-    hit = bool(pattern[:first].all() and not pattern[first:].any())
-    given = (lengths[0], lengths[1], float(unit[0] @ unit[1]), ensemble.sigma, first, n - first)
-    return hit, float(split_probability(*given)), float(split_bound(*given)) if ensemble.sigma > 0 else 1.0
+    return means, X, round(ensemble.share * n), ensemble.sigma
+
+
+def _separates(X: Array, w: Array, first: int) -> bool:
+    pattern = X @ w >= 0
+    return bool(pattern[:first].all() and not pattern[first:].any())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from recovery.theory.descent import theorem1_error
 from recovery.theory.mixture import opposite_split, opposite_split_bound
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
 from recovery.theory.noisy import theorem10_interval
@@ -71,6 +72,7 @@ def _theorem10(beta: ArrayLike, noise: ArrayLike) -> Array:
 
 _TURN = ("method.degrees", "method.tilt")
 _SPLIT_AXES = ("n", "d", "data.sigma")
+_DESCENT = ("method.center", "method.outputs", "method.epochs", "method.learning_rate")
 
 CURVES: dict[str, Curve] = {
     curve.name: curve
@@ -92,6 +94,7 @@ CURVES: dict[str, Curve] = {
         Curve("g2_printed", "orthogonal neurons, (162) as printed", "P1 (162)", _g2_printed, 1.0, _TURN),
         Curve("proposition23", "P(split), exact", "P1 Proposition 23", opposite_split, 0.5, _SPLIT_AXES),
         Curve("proposition23_bound", "lower bound on P(split)", "P1 (194)", opposite_split_bound, 0.5, _SPLIT_AXES),
+        Curve("theorem1", "bound on ||W - W*||", "P2 Theorems 1 and 6", theorem1_error, 1.0, _DESCENT),
         Curve("l1", "l1 minimisation: recoverable k/d", "Donoho and Tanner 2009", l1_transition),
     ]
 }

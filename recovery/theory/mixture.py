@@ -54,3 +54,41 @@ def opposite_split_bound(n: ArrayLike, d: ArrayLike, sigma: ArrayLike) -> Array:
     """`split_bound` for mu1 = 1, mu2 = -1 in R^d: 1 - n exp(-d / (2 sigma^2)). Source: P1, Figure 17(a)."""
     length = np.sqrt(np.asarray(d, dtype=np.float64))
     return split_bound(length, length, -1.0, sigma, n, 0)
+
+
+def direction_bound(n: ArrayLike, d: ArrayLike, length: ArrayLike, sigma: ArrayLike, delta: ArrayLike) -> Array:
+    """Bound on ||w -+ mu/||mu|| ||^2 for w the top eigenvector of X^T X, n rows mu + sigma z.
+
+    With probability 1 - delta no entry of Z exceeds sqrt(2 L), L = log(n d/delta). Then X^T X = n mu mu^T + E with
+        ||E|| <= e = 2 sigma n sqrt(2 d L) ||mu|| + 2 sigma^2 n d L,
+    and the steps (199) to (204) give |w.mu| / ||mu|| >= (n ||mu||^2 - d e) / (n ||mu||^2 + e), so that
+        ||w -+ mu/||mu|| ||^2 <= 2 (d + 1) e / (n ||mu||^2), which depends on n only through L.
+    Source: P1, Proposition 25, whose proof has n^2 for n: see `direction_constant`.
+    """
+    n, d, length, sigma, delta = (np.asarray(a, dtype=np.float64) for a in (n, d, length, sigma, delta))
+    L, ratio = np.log(n * d / delta), sigma / length
+    return 2 * (d + 1) * (2 * ratio * np.sqrt(2 * d * L) + 2 * ratio**2 * d * L)
+
+
+def theorem13_sigma(n: ArrayLike, n1: ArrayLike, d: ArrayLike, length: ArrayLike, delta: ArrayLike) -> Array:
+    """The largest sigma of P1, Theorem 13: min(1 / (32 c_1), ||mu|| / (2 (d + 8 log(4n/delta)))), c_1 as printed.
+
+    Of n rows, n1 are mu + sigma z, the others -mu + sigma z. With probability 1 - delta the pattern of the classes then
+    exists, and is that of the top eigenvector of its own rows. NaN unless 0 < delta < 2 exp(-d/8).
+    """
+    n, d, length, delta = (np.asarray(a, dtype=np.float64) for a in (n, d, length, delta))
+    most = np.minimum(
+        1 / (32 * direction_constant(n1, d, length, delta)), length / (2 * (d + 8 * np.log(4 * n / delta)))
+    )
+    return np.where((delta > 0) & (delta < 2 * np.exp(-d / 8)), most, np.nan)
+
+
+def direction_constant(n: ArrayLike, d: ArrayLike, length: ArrayLike, delta: ArrayLike) -> Array:
+    """c_1 = 2d / (n^2 ||mu||^2) (2 n sqrt(2 log(n d/delta)) ||mu|| + 2 d log(n d/delta)), as P1 prints it below (183).
+
+    Proposition 25 says that ||w - mu/||mu|| ||^2 <= c_1 sigma with probability 1 - delta, for every sigma. It is false:
+    the Gram matrix of a column of n ones is n, for which (198) has n^2, and c_1 falls as 1/n where no noise does.
+    """
+    n, d, length, delta = (np.asarray(a, dtype=np.float64) for a in (n, d, length, delta))
+    L = np.log(n * d / delta)
+    return 2 * d / (n * length) ** 2 * (2 * n * np.sqrt(2 * L) * length + 2 * d * L)

@@ -68,6 +68,18 @@ def test_the_papers_figures_have_the_papers_size(name: str, trials: int) -> None
     assert load(name).size == trials
 
 
+def test_a_claim_of_a_theorem_about_patterns_says_which_it_is_about() -> None:
+    """Of recovery, or of an isometry condition: by `patterns`, or by the coordinate `patterns.kind`."""
+    programs = ("min_norm", "isometry", "regularized")
+    for sweep in load_shipped()[0]:
+        kinds = {name for name in programs if f"kind: {name}" in CONFIGS[sweep.name].read_text()}
+        for claim in sweep.claims if kinds else ():
+            theorem = re.search(r"Theorem|Proposition|Corollary", claim.source)
+            if theorem and getattr(claim, "of", None) in ("recovered", "holds"):
+                named = getattr(claim, "patterns", None) or claim.where.get("patterns.kind")
+                assert named, f"{sweep.name}: {claim.source}"
+
+
 @pytest.fixture(scope="module")
 def schema() -> Any:
     result = CliRunner().invoke(main, ["schema"], catch_exceptions=False)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
@@ -55,3 +55,27 @@ def test_without_noise_every_draw_is_split() -> None:
 def test_a_split_needs_two_classes() -> None:
     with pytest.raises(ParameterError, match="mixture"):
         Arrangement("split")(draw(Setting(8, 3), np.random.default_rng(0)), RELU)
+
+
+@pytest.mark.parametrize(("sigma", "kept"), [(0.01, True), (20.0, False)])
+def test_the_direction_of_a_class_keeps_its_bound_only_below_the_size_of_the_mean(sigma: float, kept: bool) -> None:
+    setting = Setting(10_000, 2, Mixture(sigma=sigma, share=1.0))
+    measured = Arrangement("direction", draws=60)(draw(setting, np.random.default_rng(4)), RELU)
+    assert measured.predicted is measured.z_score is None
+    assert measured.bound == pytest.approx(0.9)
+    assert measured.frequency is not None
+    assert measured.frequency == 1 if kept else binom.cdf(60 * measured.frequency, 60, 0.9) < 1e-6
+
+
+@pytest.mark.parametrize(("sigma", "bound"), [(0.001, 0.95), (3.0, 0.0)])
+def test_the_eigenvector_of_a_class_splits_both_where_theorem_13_says_so(sigma: float, bound: float) -> None:
+    setting = Setting(30, 3, Mixture(sigma=sigma))
+    measured = Arrangement("eigenvector", draws=40, delta=0.05)(draw(setting, np.random.default_rng(5)), RELU)
+    assert measured.bound == pytest.approx(bound)
+    assert measured.frequency == (1 if bound else 0)
+
+
+@pytest.mark.parametrize("event", ["direction", "eigenvector"])
+def test_a_direction_needs_rows_of_its_class(event: str) -> None:
+    with pytest.raises(ParameterError, match="first class"):
+        Arrangement(event)(draw(Setting(8, 3, Mixture(share=0.0)), np.random.default_rng(0)), RELU)  # type: ignore[arg-type]

@@ -198,6 +198,17 @@ def test_a_threshold_above_the_stated_one_on_fewer_patterns_contradicts_it_for_m
     assert judge(rows, claim | {"value": 2.9}).verdict == "cannot tell"  # all patterns may well reach it
 
 
+def test_a_lower_bound_that_fewer_patterns_break_is_broken_over_more() -> None:
+    """More patterns only make recovery rarer; an upper bound that they keep or break says nothing of more."""
+    rows = wendel_rows(range(10, 121, 10), D, replicates=20).assign(pattern_count=50)
+    claim = {"kind": "bound", "of": "recovered", "patterns": "all"}
+    found = judge(rows, claim | {"at_least": 0.9})
+    assert found.verdict == "contradicted"
+    assert "all the more" in found.measured
+    for limit in (0.1, 1.0):
+        assert judge(rows, claim | {"at_most": limit}).verdict == "cannot tell"
+
+
 BASE: dict[str, Any] = {"name": "one", "n": 20, "d": 5, "data": {"ensemble": "gaussian"}, "planted": "linear"}
 BASE |= {"architecture": "relu_skip", "method": "min_norm"}
 

@@ -1,8 +1,16 @@
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm
+from scipy.stats import binom, binomtest, norm
 
-from recovery.theory.mixture import opposite_split, opposite_split_bound, split_bound, split_probability
+from recovery.theory.mixture import (
+    direction_bound,
+    direction_constant,
+    opposite_split,
+    opposite_split_bound,
+    split_bound,
+    split_probability,
+    theorem13_sigma,
+)
 
 
 @pytest.mark.parametrize(("n1", "n2", "sigma"), [(5, 3, 0.8), (2, 9, 0.5)])
@@ -37,3 +45,63 @@ def test_opposite_means_at_figure_17_sizes() -> None:
 def test_without_noise_the_split_is_certain_unless_the_means_agree() -> None:
     np.testing.assert_array_equal(split_probability(1.0, 1.0, [-1.0, 0.5, 1.0], 0.0, 3, 3), [1, 1, 0])
     np.testing.assert_array_equal(split_bound(1.0, 1.0, [-1.0, 0.5], 0.0, 3, 3), [1, 1])
+
+
+def _distance(rng: np.random.Generator, n: int, mu: np.ndarray, sigma: float) -> float:
+    """||w -+ mu/||mu|| ||^2 of one draw, w the top eigenvector of X^T X."""
+    X = mu + sigma * rng.standard_normal((n, len(mu)))
+    w = np.linalg.svd(X, full_matrices=False)[2][0]
+    return float(2 * (1 - abs(w @ mu) / np.linalg.norm(mu)))
+
+
+@pytest.mark.parametrize(("n", "length", "sigma"), [(10_000, 1.0, 20.0), (1_000, 0.05, 0.5), (2_000, 0.02, 0.2)])
+def test_proposition_25_is_false_where_the_noise_is_larger_than_the_mean(n: int, length: float, sigma: float) -> None:
+    """It says 0.9; of 60 draws so few hold that a chance of 0.9 would give as few with probability below 1e-6."""
+    rng, mu = np.random.default_rng(25), np.array([0.6, 0.8]) * length
+    printed = float(direction_constant(n, 2, length, 0.1)) * sigma
+    distances = np.array([_distance(rng, n, mu, sigma) for _ in range(60)])
+    assert binom.cdf((distances <= printed).sum(), 60, 0.9) < 1e-6
+    assert (distances <= direction_bound(n, 2, length, sigma, 0.1)).all()
+
+
+@pytest.mark.parametrize(("n", "d", "sigma"), [(50, 3, 0.001), (50, 3, 0.05), (2000, 8, 0.2)])
+def test_the_mended_proposition_25(n: int, d: int, sigma: float) -> None:
+    """With n for n^2 the bound holds in every one of 100 draws (it says 0.9), and tends to zero with sigma."""
+    rng, mu = np.random.default_rng(n + d), np.ones(d)
+    bound = float(direction_bound(n, d, np.sqrt(d), sigma, 0.1))
+    assert all(_distance(rng, n, mu, sigma) <= bound for _ in range(100))
+    assert direction_bound(n, d, np.sqrt(d), sigma / 100, 0.1) < bound / 50
+
+
+@pytest.mark.parametrize(("n1", "n2"), [(40, 1), (60, 2)])
+def test_theorem_13(n1: int, n2: int) -> None:
+    """At its largest sigma the eigenvector of the first class splits the classes, and where the cone condition of
+    Proposition 24 holds, (NIC-1) holds over every pattern: in every draw, where 0.9 is asked."""
+    rng, n, mu = np.random.default_rng(13), n1 + n2, np.array([1.0, 1.0])
+    sigma, met = float(theorem13_sigma(n, n1, 2, np.sqrt(2), 0.1)), 0
+    labels = np.repeat([1.0, -1.0], [n1, n2])
+    for _ in range(30):
+        X = labels[:, None] * mu + sigma * rng.standard_normal((n, 2))
+        first = X[:n1]
+        w = np.linalg.svd(first, full_matrices=False)[2][0]
+        w *= np.sign(w @ mu)
+        assert (labels * (X @ w) > 0).all()
+        angles, others = (np.arctan2(*(rows @ [[1, 1], [-1, 1]]).T) for rows in (first, -X[n1:]))
+        if angles.min() < others.min() and others.max() < angles.max():
+            met += 1
+            inverse = np.linalg.solve(first.T @ first, w)
+            edges = np.sort(np.arctan2(X[:, 0], -X[:, 1]) % np.pi)
+            middles = np.concatenate([(edges + np.roll(edges, -1) + np.pi * (np.arange(n) == n - 1)) / 2] * 2)
+            middles[n:] += np.pi
+            values = [
+                np.linalg.norm(first.T @ ((first @ h >= 0) * (first @ inverse)))
+                for h in np.stack([np.cos(middles), np.sin(middles)], axis=1)
+                if not ((X @ h >= 0) == (labels > 0)).all()
+            ]
+            assert max(values) < 1
+    assert met >= 10
+
+
+def test_theorem_13_asks_for_a_small_delta() -> None:
+    assert np.isnan(theorem13_sigma(50, 25, 40, 1.0, 0.1))
+    assert theorem13_sigma(50, 25, 4, 1.0, 0.1) > 0

@@ -101,12 +101,15 @@ def _of_patterns(diagram: Diagram, rows: Mask, claim: Claim, text: str, verdict:
         return text, verdict
     if verdict not in ("holds", "contradicted"):
         return f"{text}; for the {there} patterns", verdict
+    more = f"{text}; for the {there} patterns, and all the more for {about} ones"
+    if verdict == "contradicted" and isinstance(claim, BoundClaim) and diagram.proportion and claim.at_most is None:
+        return more, verdict
     if verdict == "contradicted" and isinstance(claim, ThresholdClaim):
         one_sided = ThresholdClaim(claim.of, claim.ratio, at_most=claim.limits[1], where=claim.where)
         if np.isfinite(claim.limits[1]):
             shown = Estimates(diagram)
             if judge_threshold(shown, diagram.panels_where(claim.where), one_sided)[1] == "contradicted":
-                return f"{text}; for the {there} patterns, and all the more for {about} ones", verdict
+                return more, verdict
     return f"{text}; {verdict.replace('holds', 'it holds')} for the {there} patterns only", "cannot tell"
 
 
