@@ -1,6 +1,6 @@
 """How often an arrangement pattern exists: the all-ones pattern, or that of two classes (P1, appendix J)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -37,7 +37,7 @@ class Arrangement:
 
     event: Literal["all_ones", "split", "direction", "eigenvector"] = "all_ones"
     draws: Annotated[int, Ge(1)] = 1
-    delta: Annotated[float, Interval(gt=0, lt=1)] = 0.1
+    delta: Annotated[float, Interval(gt=0, lt=1)] = field(default=0.1, metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse a split of data without two classes. Raises `ParameterError`."""

@@ -16,6 +16,7 @@ from recovery.theory.descent import (
     theorem1,
     theorem1_error,
 )
+from recovery.theory.moments import half_space_moment
 
 SIGNS = np.array([1.0, -1.0])
 
@@ -142,6 +143,15 @@ def test_lemma_11_of_p2(epsilon: float) -> None:
         for h in [-a, *rng.standard_normal((6, d))]
     )
     assert least > 20 * CURVATURE
+
+
+def test_17_of_p2_lacks_a_square() -> None:
+    """E 1(a.x > 0) (x.u)_+^2 at a.u = -1/sqrt 2 is below the printed 1/(10 sqrt pi), whose square is meant."""
+    a, u = np.array([1.0, 0.0]), np.array([-1.0, 1.0]) / np.sqrt(2)
+    value = float(u @ half_space_moment(a, u) @ u)
+    assert value == pytest.approx((np.pi / 4 - 0.5) / (2 * np.pi))
+    assert pytest.approx((1 / (10 * np.sqrt(np.pi))) ** 2) == CURVATURE
+    assert CURVATURE < value < 1 / (10 * np.sqrt(np.pi))
 
 
 def test_curvature_is_an_expectation() -> None:
