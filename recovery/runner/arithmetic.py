@@ -1,8 +1,8 @@
 """In which arithmetic rows were computed, and how to compute in it again.
 
-OpenBLAS and NumPy have other code for each family of processors. All of it is right, and each rounds otherwise: a
-training run, which is chaotic in rounding, ends elsewhere. Where a processor can run the other's code, two variables of
-the environment choose it, for processes that have not begun.
+OpenBLAS and NumPy have other code for each family of processors, and Numba makes it. All of it is right, and each
+rounds otherwise: a training run, which is chaotic in rounding, ends elsewhere. Where a processor can run the other's
+code, variables of the environment choose it, for processes that have not begun.
 """
 
 import json
@@ -20,9 +20,11 @@ from recovery.runner.fork_server import worker_environment
 from recovery.runner.supervised import end_processes
 from recovery.store.provenance import provenance
 
-KERNEL, WITHOUT = "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES"
-"""Variables that OpenBLAS and NumPy read when they are loaded."""
-_PLAIN = re.compile(r"[A-Za-z0-9_]{1,40}")
+KERNEL, WITHOUT, TARGET = "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMBA_CPU_NAME"
+"""Variables that OpenBLAS, NumPy and Numba read when they are loaded."""
+_TARGETS_BEFORE = {"Intel": "skylake-avx512", "AMD": "znver5"}
+"""Vendor -> what Numba compiled for, in rows that are older than that note. All Intel with AVX-512 are tuned alike."""
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _PROBE = """
 import json
 import numpy as np
@@ -36,24 +38,32 @@ print(json.dumps(provenance()))
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """kernel: OpenBLAS's name of its code. simd: the instruction sets that NumPy uses; None in rows of before."""
+    """kernel: OpenBLAS's name of its code. simd: the instruction sets that NumPy uses. target: the processor for which
+    Numba compiles. None where that is not known."""
 
     kernel: str
     simd: tuple[str, ...] | None = None
+    target: str | None = None
 
     def __str__(self) -> str:
-        return f"OpenBLAS {self.kernel}" + ("" if self.simd is None else f", NumPy {' '.join(self.simd) or 'plain'}")
+        numpy = "" if self.simd is None else f", NumPy {' '.join(self.simd) or 'plain'}"
+        return f"OpenBLAS {self.kernel}{numpy}" + ("" if self.target is None else f", Numba {self.target}")
 
     def environment(self) -> dict[str, str]:
         """The variables of a process that is to compute so, as far as this machine can."""
-        own = here()
-        if own is None or self.simd is None:
-            return {KERNEL: self.kernel}
-        return {KERNEL: self.kernel, WITHOUT: " ".join(sorted(set(own.simd or ()) - set(self.simd)))}
+        own, variables = here(), {KERNEL: self.kernel}
+        if own is not None and self.simd is not None:
+            variables[WITHOUT] = " ".join(sorted(set(own.simd or ()) - set(self.simd)))
+        return variables if self.target is None else {**variables, TARGET: self.target}
 
     def covers(self, other: "Arithmetic | None") -> bool:
         """Whether the other is this one, as far as this one is known."""
-        return other is not None and self.kernel == other.kernel and self.simd in (None, other.simd)
+        return (
+            other is not None
+            and self.kernel == other.kernel
+            and self.simd in (None, other.simd)
+            and self.target in (None, other.target)
+        )
 
     def runs_here(self) -> bool:
         """Whether a process of this machine, asked for this arithmetic, computes in it."""
@@ -67,13 +77,16 @@ def arithmetic(made: Mapping[str, Any]) -> Arithmetic | None:
 
     It may come from another's file: anything may be in it.
     """
-    pools, simd = made.get("blas"), made.get("simd")
+    pools, simd, target = made.get("blas"), made.get("simd"), made.get("compiled_for")
     pools = [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
     kernels = {str(pool.get("architecture")) for pool in pools if pool.get("internal_api") == "openblas"}
     sets = tuple(str(name) for name in simd) if isinstance(simd, list) else None
-    if len(kernels) != 1 or not all(_PLAIN.fullmatch(name) for name in (*kernels, *(sets or ()))):
+    if target is None:
+        target = _TARGETS_BEFORE.get(re.split(r"\W", str(made.get("cpu")))[0])
+    names = (*kernels, *(sets or ()), *([] if target is None else [str(target)]))
+    if len(kernels) != 1 or not all(_PLAIN.fullmatch(name) for name in names):
         return None
-    return Arithmetic(kernels.pop(), sets)
+    return Arithmetic(kernels.pop(), sets, target)
 
 
 @cache

@@ -1,5 +1,6 @@
 """What produced the rows: program, commit, libraries, BLAS, processor, solvers."""
 
+import os
 import platform
 import subprocess
 from functools import cache
@@ -16,6 +17,8 @@ SOLVER_PACKAGES = ("ecos", "clarabel", "scs", "mosek")
 @cache
 def provenance() -> dict[str, object]:
     """Plain JSON-able facts about the program and machine that run now."""
+    from llvmlite import binding  # heavy, and a report does not need it
+
     return {
         "program": {"version": _version("recover"), **_checkout()},
         "python": platform.python_version(),
@@ -28,6 +31,7 @@ def provenance() -> dict[str, object]:
         ],
         "blas_threads_per_worker": 1,
         "simd": np.show_config(mode="dicts")["SIMD Extensions"]["found"],  # the instruction sets that NumPy uses
+        "compiled_for": os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name(),  # by Numba
         "cpu": _processor(),
         "platform": platform.platform(),
     }

@@ -18,8 +18,10 @@ from recovery.cli.main import main
 from recovery.config import Trial
 from recovery.runner import arithmetic as arithmetics
 from recovery.runner import replay as replaying
-from recovery.runner.arithmetic import KERNEL, WITHOUT, Arithmetic, arithmetic, computing_in, here, others
+from recovery.runner.arithmetic import KERNEL, TARGET, WITHOUT, Arithmetic, arithmetic, computing_in, here, others
 from recovery.store import read
+from recovery.store.compact import compact
+from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE, list_parts, write_part
 from recovery.store.provenance import provenance
 from tests.runner.sweeps import sweep, write_config
@@ -52,6 +54,13 @@ def test_the_process_knows_its_own_arithmetic_and_stores_it() -> None:
     ]
 
 
+def test_rows_that_are_older_than_the_note_tell_by_their_processor_what_numba_compiled_for() -> None:
+    intel = arithmetic(made("SkylakeX") | {"cpu": "Intel(R) Xeon(R) Processor @ 2.50GHz"})
+    assert intel == Arithmetic("SkylakeX", None, "skylake-avx512")
+    assert arithmetic(made("SkylakeX", ["X"]) | {"cpu": "Intel", "compiled_for": "haswell"}).target == "haswell"
+    assert arithmetic(made("Haswell") | {"cpu": "Ampere"}).target is None
+
+
 @pytest.mark.parametrize(
     "maker",
     [
@@ -65,6 +74,8 @@ def test_the_process_knows_its_own_arithmetic_and_stores_it() -> None:
         made("A" * 50),
         made("A", ["a\x00"]),
         made("A", [3, "b\n"]),
+        made("A") | {"compiled_for": "x y"},
+        made("A") | {"compiled_for": 3.5},
     ],
 )
 def test_what_names_no_arithmetic_is_none(maker: dict[str, Any]) -> None:
@@ -73,10 +84,11 @@ def test_what_names_no_arithmetic_is_none(maker: dict[str, Any]) -> None:
 
 
 def test_workers_compute_in_the_other_arithmetic_and_this_process_stays() -> None:
-    other = Arithmetic("Else", ("X86_V2",))
+    other = Arithmetic("Else", ("X86_V2",), "haswell")
     before = dict(os.environ)
     with computing_in(other):
         assert os.environ[KERNEL] == "Else"
+        assert os.environ[TARGET] == "haswell"
         assert set(os.environ[WITHOUT].split()) == set(OWN.simd)
     assert dict(os.environ) == before
     with pytest.raises(ZeroDivisionError), computing_in(other):
@@ -193,6 +205,7 @@ def test_training_is_verified_with_the_kernel_that_computed_it(tmp_path: Path) -
     status, said = recover("Haswell", *verified)
     assert status == 0, said
     assert re.search(r"[1-4] the same with OpenBLAS (?!Haswell)\w+, NumPy ", said)  # Prescott's code has several names
+    compact(Folder(out))
     (part,) = list_parts(out / "trials")
     table = pq.read_table(part)
     column = table.schema.get_field_index("test_distance")
