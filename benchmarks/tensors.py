@@ -28,6 +28,7 @@ from recovery.store.grid import read as stored
 from recovery.tensors.hermite import Estimate, count_operations, estimate, exact, from_samples
 from recovery.tensors.learner import learn, regress, signs, weighted
 from recovery.tensors.polish import EXACT, PER_START, ROWS, flatten, polish, random_start, random_starts, search
+from recovery.tensors.printed import fix_signs
 from recovery.types import Array, Rng
 
 SPREAD = {"outer": "spread"}
@@ -236,11 +237,10 @@ def weights_and_signs() -> list[str]:
             W = turn[:, None] * planted.W + 30.0 / np.sqrt(n * d) * rng.standard_normal((m, d))
             W /= np.linalg.norm(W, axis=1, keepdims=True)
             b = turn * planted.b
-            T1 = found.moments.whole[1]
-            z = np.linalg.lstsq((W * planted.a[:, None]).T, T1, rcond=None)[0]
+            printed = np.where(fix_signs(W, planted.a, found.moments.whole[1]), -1.0, 1.0)
             a, v, c = regress(X, y, W, b)
             nearest = np.where(signs(W, b, a, v, c)[0], -1.0, 1.0)
-            rows.append((*errors, errors[0] < errors[1], np.mean(np.sign(z) != turn), np.mean(nearest != turn)))
+            rows.append((*errors, errors[0] < errors[1], np.mean(printed != turn), np.mean(nearest != turn)))
         values = np.array(rows, dtype=float)
         lines.append(
             f"| {n:.0e} | {np.median(values[:, 0]):.3g} | {np.median(values[:, 1]):.3g} | "

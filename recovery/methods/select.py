@@ -1,6 +1,6 @@
 """Variable selection on an instance: which variables are found, and how well the labels are predicted (P3)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from recovery.methods.columns import Column, Columns, select
 from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
 from recovery.selection.cutoffs import Cutoff
-from recovery.selection.grid import HyperparameterGrid, Shrinkage
+from recovery.selection.grid import HyperparameterGrid, Outer, Shrinkage
 from recovery.selection.networks import distance
 from recovery.selection.selectors import Selector, SelectorName
 from recovery.types import Array, Mask
@@ -49,7 +49,8 @@ class Select:
     validation: the network is chosen on one random part of `folds` (`split`), or by cross-validation and trained again
     on all rows (`cross`). refit: train again after a `split` too.
     shrinkage: how the penalty enters Adam's steps, `subgradient` or `proximal` (exact zeros).
-    standardize: centre X and y and divide them by their standard deviations first.
+    standardize: centre X and y and divide them by their standard deviations first; `inputs`: X alone.
+    outer: outer weights of the network, `free` or `signs`, which stay at +-1 as in P3's model.
     test_rows: rows of the test draw; n where it is null. Of a file with recorded labels, those of its other rows that
     test; all where it is null.
     """
@@ -65,8 +66,9 @@ class Select:
     validation: Literal["split", "cross"] = "split"
     refit: bool = False
     shrinkage: Shrinkage = "subgradient"
-    standardize: bool = True
+    standardize: bool | Literal["inputs"] = True
     test_rows: Annotated[int, Ge(1)] | None = None
+    outer: Outer = field(default="free", metadata={"later": True})
 
     columns: ClassVar[Columns] = select("support_recovered", "weight_error") | {
         "true_positives": Column(int, "planted variables that were chosen", "variables"),
@@ -144,6 +146,7 @@ class Select:
             cutoff=self.cutoff,
             count=planted if self.count == "planted" else self.count,
             standardize=self.standardize,
+            outer=self.outer,
         )
 
     def _test(self, instance: Instance) -> Array | None:

@@ -1,7 +1,7 @@
 """The parameters of a planted network from Hermite moments, and from a polish of that or of random starts (P4)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Annotated, ClassVar, Literal
 
@@ -15,9 +15,10 @@ from recovery.instances.network import PlantedNetwork
 from recovery.methods.columns import Column, Columns, select
 from recovery.programs.architecture import Architecture
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
-from recovery.tensors.hermite import count_operations, exact, from_samples
+from recovery.tensors.hermite import count_operations, estimate, exact, from_samples
 from recovery.tensors.learner import Learned, learn
 from recovery.tensors.polish import random_starts, search
+from recovery.tensors.printed import truncated_regression
 from recovery.types import Array, Rng, Scalar
 
 MOST_DIRECTIONS = 10
@@ -33,6 +34,12 @@ class Tensor:
     directions: contractions of T_{2l+1}, one each, and of T_{2l+2}, one a pair; `auto` is min(d, 10).
     decomposition: `joint`, all orders at once; `paired`, two orders by plain Jennrich as in P4's Algorithm 4.
     rank: `neurons` takes that many weights from samples whatever the noise; `noise` those that stand above it.
+    signs: `nearest`, the choice whose linear part the moments leave least of; `first_moment`, P4's Algorithm 3, for
+    order 1. regression: of outer weights and the linear part on the rows: `all_rows`, least squares on all of them;
+    `none`, so that the moments say these too (with signs by the first moment and paired weights, Algorithm 6);
+    `split`, Algorithm 5: moments from the first half of the rows, the function from a truncated regression on the rest.
+    averages: `explained` takes off the labels first what a polynomial of degree 2 explains, which changes no moment;
+    `plain` averages y He_k(x), as P4 does.
     polish: `lm` fits all parameters to the rows by Levenberg-Marquardt, in so many `evaluations` at most; start:
     `tensor`, `random` (as many as the evaluations allow), or `both`, the tensor start first.
     success: recovered when the parameter error is at most this.
@@ -51,6 +58,9 @@ class Tensor:
     start: Literal["tensor", "random", "both"] = "tensor"
     evaluations: Annotated[int, Ge(1)] = 100
     success: Annotated[float, Gt(0)] = 1e-2
+    signs: Literal["nearest", "first_moment"] = field(default="nearest", metadata={"later": True})
+    regression: Literal["all_rows", "none", "split"] = field(default="all_rows", metadata={"later": True})
+    averages: Literal["explained", "plain"] = field(default="explained", metadata={"later": True})
 
     columns: ClassVar[Columns] = select("recovered") | {
         "parameter_error": Column(float, "the largest ||(w, b, a) - (w*, b*, a*)|| of a unit, after the best matching"),
@@ -69,6 +79,10 @@ class Tensor:
     def __post_init__(self) -> None:
         if self.samples == "infinite" and self.polish != "none":
             raise ParameterError("samples: infinite has no rows that a polish could fit; use polish: none")
+        if self.signs == "first_moment" and self.order != 1:
+            raise ParameterError("signs: first_moment needs independent weights; use order: 1")
+        if self.samples == "infinite" and self.regression == "split":
+            raise ParameterError("samples: infinite has no rows that regression: split could halve")
         if self.start != "tensor" and self.polish == "none":
             raise ParameterError(f"start: {self.start} is for polish: lm")
 
@@ -81,6 +95,7 @@ class Tensor:
         wrong = [
             (self.order == 2 and d > 12, f"order 2 has matrices of d^2 x d^2 numbers, so d <= 12; found d = {d}"),
             (n < 2, "moments need at least n = 2 rows"),
+            (self.regression == "split" and n < 4, f"regression: split needs at least n = 4 rows, found {n}"),
             (
                 self.decomposition == "paired" and d > 1 and self._directions(d) == 1,
                 "decomposition: paired compares contractions of one tensor: it needs at least 2 directions",
@@ -121,6 +136,9 @@ class Tensor:
             "moment_noise": learned.noise,
         }
         units, network = learned.units, learned.network
+        if self.regression == "split":
+            half = len(instance.y) // 2
+            network = truncated_regression(instance.X[half:], instance.y[half:], units, self._neurons(instance.setting))
         if self.polish == "lm":
             X, y = instance.X, instance.y
             fitted = search(X, y, self._starts(X, y, units, self._neurons(instance.setting), rng), self.evaluations)
@@ -142,9 +160,15 @@ class Tensor:
         G = np.linalg.qr(rng.standard_normal((d, d)))[0][: self._directions(d)]
         neurons, joint = self._neurons(instance.setting), self.decomposition == "joint"
         if self.samples == "infinite":
-            return learn(exact(planted, self.order, G), neurons, rng, joint)
-        data = instance.X, instance.y
-        return learn(from_samples(*data, self.order, G), neurons, rng, joint, data, self.rank == "neurons")
+            printed = self.signs == "first_moment"
+            return learn(exact(planted, self.order, G), neurons, rng, joint, printed_signs=printed)
+        seen = len(instance.y) // 2 if self.regression == "split" else None
+        data = instance.X[:seen], instance.y[:seen]
+        regressed = data if self.regression == "all_rows" else None
+        trust, printed = self.rank == "neurons", self.signs == "first_moment"
+        plain = self.averages == "plain"
+        moments = estimate([data], self.order, G) if plain else from_samples(*data, self.order, G)
+        return learn(moments, neurons, rng, joint, regressed, trust, printed)
 
     def _starts(self, X: Array, y: Array, units: ReluNetwork, m: int, rng: Rng) -> Iterator[ReluNetwork]:
         """The starts of the polish; a tensor start that lacks units has random ones in their place."""

@@ -17,6 +17,7 @@ from recovery.training.optimizers import Adam
 from recovery.types import Array, Rng
 
 Shrinkage = Literal["subgradient", "proximal"]
+Outer = Literal["free", "signs"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,9 @@ class PenalizedDescent:
     stay about a rate away. `proximal` takes Adam's step on the error alone, then the proximal map of the penalty in
     Adam's own metric, W <- sign(W) (|W| - t)_+ with t = rate * penalty / (sqrt(s) + eps): exact zeros, and at rest the
     optimality conditions of the same problem.
+
+    outer: `free` trains the outer weights too. Then W -> W / c, a -> c a leaves the network as it is and lowers the
+    penalty, which only Adam's steps keep from zero. `signs` holds them at their start, +-1 as in P3's (2) and (4).
     """
 
     def __init__(
@@ -74,8 +78,10 @@ class PenalizedDescent:
         penalties: Array,
         rates: Array,
         shrinkage: Shrinkage = "subgradient",
+        outer: Outer = "free",
     ) -> None:
         self.theta, self.networks, self.proximal = theta, networks, shrinkage == "proximal"
+        self.fixed = outer == "signs"
         neurons = len(theta) // len(penalties)
         self.penalty, self.rate = (np.repeat(v, neurons).astype(theta.dtype)[:, None] for v in (penalties, rates))
         self.gradient = np.empty_like(theta)
@@ -87,6 +93,8 @@ class PenalizedDescent:
         W, work, adam = self.theta[:, :-2], self.work, self.adam
         for _ in range(epochs):
             self.networks.gradient(self.theta, self.gradient)
+            if self.fixed:
+                self.gradient[:, -1] = 0.0
             if self.proximal:
                 adam.step(self.theta, self.gradient, self.rate)
                 np.divide(self.penalty * self.rate, adam.scale.reshape(self.theta.shape)[:, :-2], out=work)
@@ -99,13 +107,18 @@ class PenalizedDescent:
 
 
 def run_grid(
-    rng: Rng, X: Array, y: Array, grid: HyperparameterGrid, shrinkage: Shrinkage = "subgradient"
+    rng: Rng,
+    X: Array,
+    y: Array,
+    grid: HyperparameterGrid,
+    shrinkage: Shrinkage = "subgradient",
+    outer: Outer = "free",
 ) -> Iterator[tuple[int, int, Array]]:
     """Train the whole grid; gives (neurons, epochs, theta) at each checkpoint. The next step overwrites theta."""
     penalties, rates = np.array(grid.pairs).T
     for neurons in grid.neurons:
-        theta = initialize(rng, len(rates), neurons, X.shape[1])
-        descent = PenalizedDescent(theta, Networks(X, y, len(rates), neurons), penalties, rates, shrinkage)
+        theta = initialize(rng, len(rates), neurons, X.shape[1], signs=outer == "signs")
+        descent = PenalizedDescent(theta, Networks(X, y, len(rates), neurons), penalties, rates, shrinkage, outer)
         done = 0
         for epochs in sorted(set(grid.epochs)):
             descent.run(epochs - done)
@@ -123,6 +136,7 @@ def choose(
     cross: bool = False,
     refit: bool = False,
     shrinkage: Shrinkage = "subgradient",
+    outer: Outer = "free",
 ) -> Fit:
     """The fit of the grid with the smallest mean squared error on rows that it was not trained on.
 
@@ -140,7 +154,7 @@ def choose(
     best: Fit | None = None
     for held in parts if cross else parts[:1]:
         kept = np.setdiff1d(np.arange(len(X)), held)
-        for neurons, epochs, theta in run_grid(rng, X[kept], y[kept], grid, shrinkage):
+        for neurons, epochs, theta in run_grid(rng, X[kept], y[kept], grid, shrinkage, outer):
             held_errors = Networks(X[held], y[held], len(grid.pairs), neurons).errors(theta)
             held_errors = np.where(np.isfinite(held_errors), held_errors, np.inf)
             for i, ((penalty, rate), error) in enumerate(zip(grid.pairs, held_errors, strict=True)):
@@ -155,5 +169,5 @@ def choose(
     if best is not None and not refit:
         return Fit(best.network, point, best.error / rows)
     alone = HyperparameterGrid((point.penalty,), (point.rate,), (point.neurons,), (point.epochs,))
-    ((neurons, _, theta),) = run_grid(rng, X, y, alone, shrinkage)
+    ((neurons, _, theta),) = run_grid(rng, X, y, alone, shrinkage, outer)
     return Fit(network(theta, 0, neurons), point, errors[point] / rows)

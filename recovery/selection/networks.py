@@ -25,14 +25,17 @@ def distance(first: ReluNetwork, second: ReluNetwork) -> float:
     return float(np.sqrt(cost[rows, columns].sum() + left))
 
 
-def initialize(rng: Rng, networks: int, neurons: int, p: int, dtype: type[np.floating] = np.float32) -> Array:
+def initialize(
+    rng: Rng, networks: int, neurons: int, p: int, dtype: type[np.floating] = np.float32, signs: bool = False
+) -> Array:
     """Theta whose w, b are uniform on +-1/sqrt(p) and a on +-1/sqrt(r), each network with draws of its own.
 
-    P3 does not say how it starts; these are the defaults of PyTorch, which it cites.
+    signs: a is +1 or -1 with probability 1/2 each. P3 does not say how it starts; these are the defaults of PyTorch,
+    which it cites.
     """
     theta = rng.uniform(-1.0, 1.0, (networks * neurons, p + 2))
     theta[:, :-1] /= np.sqrt(p)
-    theta[:, -1] /= np.sqrt(neurons)
+    theta[:, -1] = np.where(theta[:, -1] < 0, -1.0, 1.0) if signs else theta[:, -1] / np.sqrt(neurons)
     return theta.astype(dtype)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from recovery.errors import DataError
 from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.cutoffs import Cutoff, cut
-from recovery.selection.grid import HyperparameterGrid, Shrinkage, choose
+from recovery.selection.grid import HyperparameterGrid, Outer, Shrinkage, choose
 from recovery.types import Array, Index, Mask, Rng
 
 FOLDS = 5
@@ -124,12 +124,12 @@ GRID_FIELDS = {"penalties": "penalty", "rates": "rate", "neurons": "neurons", "e
 class Selector:
     """One way to select variables, as a value.
 
-    grid, folds, cross, refit, shrinkage: how the network is trained and chosen, see `choose`.
+    grid, folds, cross, refit, shrinkage, outer: how the network is trained and chosen, see `choose`.
     cutoff, count: see `cut`; `shadow` is the selector's own. Beside the table it fits shadows, the same table with its
     rows in another order, and chooses what is more important than every shadow (Kursa and Rudnicki, Journal of
     Statistical Software 36(11), 2010).
     standardize: X and y are centred and divided by their standard deviations first, so that importances and penalties
-    have no units. P3 does not say whether its code does; at large noise its errors need it.
+    have no units; `inputs`: X alone. P3 does not say whether its code does; at large noise its errors need it.
     """
 
     name: SelectorName = "network"
@@ -140,7 +140,8 @@ class Selector:
     shrinkage: Shrinkage = "subgradient"
     cutoff: Cutoff = "mixture"
     count: int | None = None
-    standardize: bool = True
+    standardize: bool | Literal["inputs"] = True
+    outer: Outer = "free"
 
     def __call__(self, rng: Rng, X: Array, y: Array, groups: Index | None = None) -> Selection:
         """Select among the columns of X (n, p) by y (n,). Raises `DataError` for what cannot be fitted.
@@ -153,9 +154,8 @@ class Selector:
             raise DataError("X or y contains NaN or infinity; selection needs finite numbers")
         if np.ptp(y) == 0:
             raise DataError(f"every label is {y[0]:g}: no variable can explain what does not vary")
-        inputs, labels = (
-            (Standardization.of(X), Standardization.of(y)) if self.standardize else (_unscaled(X), _unscaled(y))
-        )
+        inputs = Standardization.of(X) if self.standardize else _unscaled(X)
+        labels = Standardization.of(y) if self.standardize is True else _unscaled(y)
         fitting, cutting = rng.spawn(2)
         if self.name == "network":
             fitted = self._network(fitting, inputs, labels, X, y)
@@ -201,6 +201,7 @@ class Selector:
             cross=self.cross,
             refit=self.refit,
             shrinkage=self.shrinkage,
+            outer=self.outer,
         )
         scaled = fit.network
         W = scaled.W / inputs.size

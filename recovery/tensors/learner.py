@@ -13,6 +13,7 @@ import scipy
 from recovery.programs.relu_network import ReluNetwork, affine
 from recovery.tensors.hermite import Estimate, Moments, coefficients, exact, powers
 from recovery.tensors.jennrich import Terms, decompose, fit, rank_above, singular_values
+from recovery.tensors.printed import fix_signs
 from recovery.types import Array, Mask, Rng
 
 ROUNDING = 1e-10
@@ -89,12 +90,12 @@ def learn(
     joint: bool = True,
     data: tuple[Array, Array] | None = None,
     trust: bool = False,
+    printed_signs: bool = False,
 ) -> Learned:
     """Units, signs and the network of at most `neurons` + 2 units, from moments and, for the function, `data` (X, y).
 
     joint: weights from all orders at once (`joint_weights`) rather than from two of them (`paired_weights`, P4).
-    trust: take `neurons` weights even where fewer stand above the noise. P4 splits the sample for its proof; here
-    moments and regression see all of it.
+    trust: take `neurons` weights even where fewer stand above the noise. printed_signs: by Algorithm 3.
     """
     moments, error = estimate.moments, estimate.error
     scaled, noise = weighted(moments), weighted(error)
@@ -113,6 +114,9 @@ def learn(
     else:
         a, v, c = regress(*data, W, b)
     flipped, sure = signs(W, b, a, v, c)
+    if printed_signs:
+        nearest, flipped = flipped, fix_signs(W, a, moments.whole[1])
+        sure = sure and bool(np.array_equal(nearest, flipped))
     # a z_+ = a (-z)_+ + a z: turning a unit leaves its linear function to the rest
     v, c = v + (a * flipped) @ W, c + float((a * flipped) @ b)
     turn = np.where(flipped, -1.0, 1.0)

@@ -91,6 +91,34 @@ def test_dependent_weights_are_never_called_identified(seed):
     assert "dependent" in row["reason"]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"signs": "first_moment"},
+        {"regression": "none"},
+        {"regression": "split"},
+        {"averages": "plain"},
+        {"decomposition": "paired", "signs": "first_moment", "regression": "none", "averages": "plain"},
+    ],
+    ids=["Algorithm 3", "no regression", "Algorithm 5", "plain averages", "Algorithm 6"],
+)
+def test_the_printed_steps_recover_from_many_rows(options):
+    row = measured(Tensor(success=0.2, **options), BiasedNetwork(2, outer="spread"), n=100_000, d=4)
+    assert row["unsigned_error"] < 0.2
+    assert row["function_error"] < 0.2
+
+
+def test_the_split_regression_sees_only_the_second_half_and_the_moments_only_the_first():
+    law, setting = BiasedNetwork(2, outer="spread"), Setting(20_000, 4, Standard(), BiasedNetwork(2), 0.0, FEW)
+    instance = draw(replace(setting, planted=law), np.random.default_rng(1), BIASED)
+    whole = Tensor(regression="split")(instance, BIASED)
+    y = instance.y.copy()
+    y[10_000:] = 0.0
+    halved = Tensor(regression="split")(replace(instance, y=y), BIASED)
+    assert halved["parameter_error"] == whole["parameter_error"]
+    assert halved["function_error"] == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("start", ["tensor", "random", "both"])
 def test_a_polish_fits_noiseless_labels_exactly(start):
     row = measured(Tensor(polish="lm", start=start, evaluations=600), BiasedNetwork(2, outer="spread"), n=2000, d=4)
@@ -112,6 +140,8 @@ def test_a_unit_that_the_moments_miss_starts_at_random():
     [
         ({"samples": "infinite", "polish": "lm"}, "polish: none"),
         ({"start": "random"}, "start: random is for polish: lm"),
+        ({"signs": "first_moment", "order": 2}, "use order: 1"),
+        ({"samples": "infinite", "regression": "split"}, "no rows that regression: split"),
     ],
 )
 def test_contradictions_are_refused(wrong, message):

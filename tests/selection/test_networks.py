@@ -100,19 +100,40 @@ def test_proximal_steps_end_at_zeros_and_at_the_optimality_conditions():
     y = np.maximum(X[:, 0] + 0.5, 0) - np.maximum(X[:, 1], 0)
     theta = initialize(rng, 1, 6, 8, np.float64)
     networks, penalty = Networks(X, y, 1, 6, np.float64), 0.1
-    # the outer weights have no penalty and would grow for ever, as W shrinks: hold them
+    # free outer weights have no penalty and would grow for ever, as W shrinks
     theta[:, -1] = np.sign(theta[:, -1])
     for rate in (1e-2, 1e-3, 1e-4, 1e-5):
-        descent = PenalizedDescent(theta, networks, np.array([penalty]), np.array([rate]), "proximal")
-        for _ in range(1500):
-            outer = theta[:, -1].copy()
-            descent.run(1)
-            theta[:, -1] = outer
+        descent = PenalizedDescent(theta, networks, np.array([penalty]), np.array([rate]), "proximal", "signs")
+        descent.run(1500)
     networks.gradient(theta, descent.gradient)
     W, slope = theta[:, :-2], descent.gradient[:, :-2]
     assert (W == 0).mean() > 0.5
     assert np.abs(slope[W == 0]).max() <= penalty * (1 + 1e-3)
     np.testing.assert_allclose(slope[W != 0], -penalty * np.sign(W[W != 0]), atol=1e-3 * penalty)
+
+
+def test_outer_signs_stay_where_they_start_and_the_rest_steps_as_by_the_letter():
+    X, y, _ = problem()
+    theta = initialize(np.random.default_rng(3), 2, R, X.shape[1], np.float64, signs=True)
+    outer = theta[:, -1].copy()
+    assert set(outer) == {-1.0, 1.0}
+    networks = Networks(X, y, 2, R, np.float64)
+    PenalizedDescent(theta, networks, np.array([0.1, 0.01]), np.array([0.05, 0.02]), "subgradient", "signs").run(30)
+    np.testing.assert_array_equal(theta[:, -1], outer)
+    fit = choose(
+        np.random.default_rng(0), X, y, HyperparameterGrid((0.1,), (0.01,), (5,), (50,)), folds=2, outer="signs"
+    )
+    assert set(np.abs(fit.network.a)) == {1.0}
+
+
+def test_free_outer_weights_let_the_penalty_vanish():
+    """W -> W / c, b -> b / c, a -> c a: the same network, and a smaller sum of |W|, which P3 does not speak of."""
+    X, y, theta = problem()
+    networks = Networks(X, y, B, R, np.float64)
+    errors = networks.errors(theta).copy()
+    scaled = np.hstack([theta[:, :-1] / 100, 100 * theta[:, -1:]])
+    np.testing.assert_allclose(networks.errors(scaled), errors, rtol=1e-9)
+    assert np.abs(scaled[:, :-2]).sum() < 0.02 * np.abs(theta[:, :-2]).sum()
 
 
 def test_the_subgradient_leaves_no_zeros():

@@ -1,0 +1,79 @@
+"""Two steps of P4 as printed: signs from the first moment (Algorithm 3) and the truncated regression (Algorithm 5).
+
+`learner` takes other ways by default, which need fewer samples; these are named options beside them.
+"""
+
+from itertools import product
+
+import numpy as np
+
+from recovery.errors import DataError
+from recovery.programs.relu_network import ReluNetwork, affine
+from recovery.types import Array, Mask
+
+ACCURACY = 1e-2
+"""epsilon of Algorithm 5, relative to the root mean square of the labels."""
+STEPS = 200_000
+"""Of projected gradient descent. The features are nearly dependent, so that some data need tens of thousands."""
+
+
+def fix_signs(W: Array, a: Array, first: Array) -> Mask:
+    """Which units have the wrong sign, by P4's Algorithm 3 (FIXSIGNS), for independent rows of W (m, d); shape (m,).
+
+    The system sum_i z_i a_i w_i = T_1 has one solution, z_i = xi_i Phi(b_i), whose sign is that of the unit (Lemma
+    3.5). Where b_i is far below zero z_i is next to zero, and noise decides. first: T_1 (d,).
+    """
+    z: Array = np.linalg.lstsq((W * a[:, None]).T, first, rcond=None)[0]
+    wrong: Mask = z < 0
+    return wrong
+
+
+def truncated_regression(X: Array, y: Array, units: ReluNetwork, m: int) -> ReluNetwork:
+    """g(x) = beta.phi(x) as a network, beta from a regression on rows X (n, d), y (n,) (P4, Algorithm 5, Lemma D.12).
+
+    phi has eight features of each unit, +-a (+-w.x +- b)_+, and x and 1. Rows with ||phi|| >= tau are left out, beta
+    lies in a ball of radius R, and projected gradient descent ends when the squared loss is proved to be within
+    epsilon^2 / 100 of the least: for convex L and the ball, L(beta) - min L <= beta.grad + R ||grad||. m: the units of
+    the target. Raises `DataError` if that takes more than `STEPS` steps.
+    """
+    size, d = len(units.a), X.shape[1]
+    scale = float(np.sqrt(np.mean(y**2)))
+    if scale == 0.0:
+        return affine(np.zeros(d), 0.0)
+    signs = np.array(list(product((1.0, -1.0), repeat=3)))
+    features = [c * units.a * np.maximum(s * (X @ units.W.T) + t * units.b, 0.0) for s, t, c in signs]
+    phi = np.hstack([*features, X, np.ones((len(X), 1))])
+    # B bounds all parameters and the inverses of the outer weights (P4, Definition of B-bounded)
+    outer = np.abs(units.a[units.a != 0])
+    bound = max([1.0, *outer, *(1.0 / outer), *np.abs(units.b)])
+    epsilon = ACCURACY * scale
+    radius = np.sqrt(8.0 * size) + m * (1.0 + bound)
+    tau = 20.0 * m * (8 * size + d) * bound * np.sqrt(np.log(max(m * d * bound * max(size, 1) / epsilon, np.e)))
+    kept = np.linalg.norm(phi, axis=1) < tau
+    gram = 2.0 / len(X) * phi[kept].T @ phi[kept]
+    target = 2.0 / len(X) * phi[kept].T @ y[kept]
+    step = 1.0 / float(np.linalg.eigvalsh(gram)[-1])
+    beta = np.zeros(phi.shape[1])
+    for _ in range(STEPS):
+        gradient = gram @ beta - target
+        if beta @ gradient + radius * np.linalg.norm(gradient) <= epsilon**2 / 100.0:
+            return _network(beta, units, signs)
+        beta -= step * gradient
+        beta *= min(1.0, radius / max(float(np.linalg.norm(beta)), np.finfo(float).tiny))
+    raise DataError(f"the regression of Algorithm 5 is not within epsilon^2 / 100 of its least after {STEPS} steps")
+
+
+def _network(beta: Array, units: ReluNetwork, signs: Array) -> ReluNetwork:
+    """beta.phi(x) with at most 2 |S| + 2 units: alpha z_+ + alpha' (-z)_+ = (alpha + alpha') z_+ - alpha' z (D.14)."""
+    size = len(units.a)
+    outer = {(s, t): np.zeros(size) for s, t, _ in signs}
+    for (s, t, c), part in zip(signs, beta[: 8 * size].reshape(8, size), strict=True):
+        outer[s, t] += c * part * units.a
+    v, c = beta[8 * size : -1].copy(), float(beta[-1])
+    hidden = []
+    for t in (1.0, -1.0):
+        alpha, opposite = outer[1.0, t], outer[-1.0, -t]
+        hidden.append(ReluNetwork(units.W, t * units.b, alpha + opposite))
+        v -= opposite @ units.W
+        c -= float(t * opposite @ units.b)
+    return hidden[0] + hidden[1] + affine(v, c)

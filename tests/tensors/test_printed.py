@@ -1,0 +1,103 @@
+"""P4's Algorithms 3 and 5 against what the paper says of them, and against another solver."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
+from recovery.tensors.hermite import exact, from_samples
+from recovery.tensors.learner import Identification, learn
+from recovery.tensors.printed import ACCURACY, fix_signs, truncated_regression
+from tests.tensors.networks import draw_network
+
+
+def turned(network: ReluNetwork, wrong: np.ndarray) -> ReluNetwork:
+    sign = np.where(wrong, -1.0, 1.0)
+    return ReluNetwork(network.W * sign[:, None], network.b * sign, network.a)
+
+
+@pytest.mark.parametrize("m", [1, 4, 8])
+def test_algorithm_3_finds_every_sign_from_the_exact_first_moment(m):
+    """Lemma 3.5: the solution of the system is xi_i Phi(b_i)."""
+    rng = np.random.default_rng(m)
+    network = draw_network(m, 8, m, bias=2.0)
+    first = exact(network, 1, np.eye(8)).moments.whole[1]
+    z = np.linalg.lstsq((network.W * network.a[:, None]).T, first, rcond=None)[0]
+    assert np.allclose(z, ndtr(network.b), rtol=0, atol=1e-12)
+    for _ in range(5):
+        wrong = rng.random(m) < 0.5
+        assert np.array_equal(fix_signs(turned(network, wrong).W, network.a, first), wrong)
+
+
+def test_algorithm_6_gives_every_parameter_of_exact_moments():
+    for seed in range(4):
+        network = draw_network(seed, 8, 5)
+        learned = learn(exact(network, 1, np.eye(8)), 5, np.random.default_rng(0), joint=False, printed_signs=True)
+        assert parameter_error(learned.units, network) < 1e-7
+        assert learned.status is Identification.IDENTIFIED
+
+
+def test_signs_that_algorithm_3_takes_from_noise_are_not_called_sure():
+    """At b = -4 the number whose sign is asked for is 3e-5, far below the noise of 2 000 rows."""
+    X = np.random.default_rng(0).standard_normal((2000, 4))
+    wrong = 0
+    for seed in range(20):
+        drawn = draw_network(seed, 4, 2)
+        network = ReluNetwork(drawn.W, np.array([-4.0, 0.5]), np.array([1.0, 1.0]))
+        estimate = from_samples(X, network(X), 1, np.eye(4))
+        learned = learn(estimate, 2, np.random.default_rng(0), False, None, True, True)
+        error = parameter_error(learned.units, network)
+        wrong += error is None or error > 0.5
+        assert error is None or error < 0.5 or learned.status is not Identification.IDENTIFIED
+    assert wrong > 0
+
+
+def loss(network: ReluNetwork, X: np.ndarray, y: np.ndarray) -> float:
+    return float(np.mean((network(X) - y) ** 2))
+
+
+@pytest.mark.parametrize(("m", "noise", "off"), [(1, 0.0, 0.0), (3, 0.0, 0.1), (3, 1.0, 0.3)])
+def test_algorithm_5_is_within_its_accuracy_of_the_least_loss(m, noise, off):
+    """All eight features, the ball and no truncation, which no row of these comes near, put to another solver."""
+    rng = np.random.default_rng(m)
+    planted = draw_network(m, 4, m)
+    X = rng.standard_normal((300, 4))
+    y = planted(X) + noise * rng.standard_normal(300)
+    near = ReluNetwork(planted.W + off * rng.standard_normal((m, 4)), planted.b, planted.a).unit()
+    found = truncated_regression(X, y, near, m)
+    assert len(found.a) == 2 * m + 2
+    columns = [
+        c * near.a * np.maximum(s * X @ near.W.T + t * near.b, 0) for s in (1, -1) for t in (1, -1) for c in (1, -1)
+    ]
+    phi = np.hstack([*columns, X, np.ones((300, 1))])
+    bound = max(1.0, *np.abs(near.a), *(1 / np.abs(near.a)), *np.abs(near.b))
+    beta = cp.Variable(phi.shape[1])
+    ball = cp.norm(beta) <= np.sqrt(8 * m) + m * (1 + bound)
+    least = cp.Problem(cp.Minimize(cp.sum_squares(phi @ beta - y) / 300), [ball]).solve(solver="CLARABEL")
+    assert least - 1e-7 <= loss(found, X, y) <= least + (ACCURACY**2 * np.mean(y**2)) / 100 + 1e-7
+
+
+def test_algorithm_5_needs_no_signs():
+    planted = draw_network(3, 6, 4)
+    X = np.random.default_rng(0).standard_normal((5000, 6))
+    found = truncated_regression(X, planted(X), turned(planted, np.array([True, False, True, True])), 4)
+    assert function_error(found, planted) < 2e-2
+
+
+@pytest.mark.parametrize("kind", ["no units", "zero labels", "a zero outer weight", "repeated units", "repeated rows"])
+def test_algorithm_5_takes_what_a_stranger_brings(kind):
+    planted = draw_network(5, 4, 2)
+    X = np.random.default_rng(0).standard_normal((200, 4))
+    if kind == "repeated rows":
+        X = np.repeat(X[:3], 60, axis=0)
+    y = np.zeros(len(X)) if kind == "zero labels" else planted(X)
+    units = {
+        "no units": ReluNetwork(np.empty((0, 4)), np.empty(0), np.empty(0)),
+        "a zero outer weight": ReluNetwork(planted.W, planted.b, planted.a * [0, 1]),
+        "repeated units": planted + planted,
+    }.get(kind, planted)
+    found = truncated_regression(X, y, units, 2)
+    linear = np.column_stack([X, np.ones(len(X))])
+    fitted = linear @ np.linalg.lstsq(linear, y, rcond=None)[0]
+    assert loss(found, X, y) <= np.mean((fitted - y) ** 2) + 1e-6
