@@ -79,7 +79,7 @@ class Picture:
         grid, theme = self.grid, THEMES["light"]
         width = 340 if len(grid["panels"]) > 1 else 560
         size = {"width": width, "height": round(width * (0.72 if self.map else 0.6))}
-        strokes = grid["strokes"][grid["form"]]["light"][1]
+        strokes = grid["strokes"][grid["form"]]["light"]
         common = {
             "size": size,
             "x": self.across["encoding"],

@@ -20,7 +20,6 @@ THEMES: Json = {
         "symbol": {"symbolStrokeColor": "#1b1f24"},
         "soft": "#57606a",
         "edge": "#d0d7de",
-        "free": "#8c8c8c",
     },
     "dark": {
         "lines": ["#6cb6ff", "#ff9d57", "#5fd39a", "#c5a3ff", "#d6a48f", "#ff7eb0", "#c9d64a"],
@@ -30,7 +29,6 @@ THEMES: Json = {
         "symbol": {"symbolStrokeColor": "#e6edf3"},
         "soft": "#9aa5b1",
         "edge": "#333b45",
-        "free": "#9a9a9a",
     },
 }
 """Colours that are seen on light and on dark ground; theory has a halo, and looks in the key as on the map."""
@@ -135,16 +133,13 @@ def series(words: list[str], theme: str) -> Json:
     return {"scale": {"domain": words, "range": colours}, "legend": legend}
 
 
-def strokes(lines: list[tuple[str, bool]], free: str | None, theme: str) -> Json:
-    """Scales of colour and dash for lines of theory, each (label, whether it brackets another), and the grey interval's
-    label."""
+def strokes(lines: list[tuple[str, bool]], theme: str) -> Json:
+    """Scales of colour and dash for lines of theory, each (label, whether it brackets another)."""
     main = list(dict.fromkeys(label for label, secondary in lines if not secondary))
     rank = {label: main.index(label) % 4 if label in main else 0 for label, _ in lines}
     look = THEMES[theme]
     colours = {label: look["curves"][k] for label, k in rank.items()}
     dashes = {label: DASHES[k] if label in main else SECONDARY for label, k in rank.items()}
-    if free is not None:
-        colours[free], dashes[free] = look["free"], [1, 0]
     return {"stroke": ordinal(colours), "dash": ordinal(dashes)}
 
 

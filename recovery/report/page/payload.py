@@ -79,8 +79,8 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
         **_marks(diagram, order, panels, shown),
         "lines": plane,
         "strokes": {
-            "map": _strokes(plane, None),
-            "curves": _strokes([row for rows in theory for row in rows], None),
+            "map": _strokes(plane),
+            "curves": _strokes([row for rows in theory for row in rows]),
         },
         "alone": {theme: series([own["label"]], theme) for theme in THEMES},
         "notes": {"unmeasured": NOT_MEASURED, "empty": "no trials yet"},
@@ -105,10 +105,10 @@ def simplified(points: Array) -> Array:
     return points[kept]
 
 
-def _strokes(rows: list[Json], free: str | None) -> Json:
-    """How lines look on each ground, without the intervals that need no curve and with them."""
+def _strokes(rows: list[Json]) -> Json:
+    """How lines look on each ground."""
     named = list(dict.fromkeys((row["label"], row.get("secondary", False)) for row in rows))
-    return {theme: [strokes(named, None, theme), strokes(named, free, theme)] for theme in THEMES}
+    return {theme: strokes(named, theme) for theme in THEMES}
 
 
 def _marks(diagram: Diagram, order: Any, panels: list[Json], shown: list[Json]) -> Json:

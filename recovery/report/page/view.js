@@ -176,8 +176,7 @@ export class View {
 
   /** What all panels share, as Python made it. */
   parts(theme, name, width) {
-    const estimated = this.estimated ? 1 : 0;
-    const { stroke, dash } = this.grid.strokes[this.state.form]?.[name][estimated] ?? {};
+    const { stroke, dash } = this.grid.strokes[this.state.form]?.[name] ?? {};
     const series = this.y ? this.y.series[name] : this.grid.alone[name];
     const words = series?.scale.domain ?? [];
     const legend = series?.legend && {
@@ -189,7 +188,7 @@ export class View {
       x: this.across.encoding,
       y: this.map ? this.up.encoding : this.scales.height,
       series: { ...series, legend },
-      shapes: this.choice.shapes[estimated],
+      shapes: this.choice.shapes[this.estimated ? 1 : 0],
       stroke,
       dash,
       halo: theme.halo,

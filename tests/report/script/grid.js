@@ -97,7 +97,7 @@ export const grid = () => ({
   marks: [{ label: "trials failed (4)", shape: "M0,0", cells: [1, 2] }],
   unmarked: false,
   lines: [{ x: 10, y: 5, label: "n = 2d" }],
-  strokes: { map: { light: [{ stroke: "lines" }, { stroke: "all" }] }, curves: { light: [{}, {}] } },
+  strokes: { map: { light: { stroke: "lines" } }, curves: { light: {} } },
   alone: { light: { scale: { domain: ["fraction recovered"] }, legend: null } },
   notes: { unmeasured: "not measured", empty: "no trials yet" },
   certificates: { dual: [3, 0, 0, 1] },
