@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 
 from recovery.conditions.ties import reaches, twins
-from recovery.instances.arrangements import MOST_CELLS, cell_count
-from recovery.instances.draw import Instance, Setting
+from recovery.instances.draw import Instance
 from recovery.instances.patterns import patterns_of
 from recovery.methods.interpolant import interpolant_near
 from recovery.methods.ladder import NOT_PLANTED, UNSOUGHT, Decision, Ladder
@@ -21,7 +20,6 @@ from recovery.methods.representation import (
     planted_neurons,
     planted_rows,
     planted_weights,
-    prediction,
     test_distance,
 )
 from recovery.programs.architecture import Architecture
@@ -56,21 +54,6 @@ rounding leaves in sums of norms."""
 
 SMALL = 10_000
 """Entries of all operators up to which planted weights that share their cost are put to a solve."""
-SEARCH_SOLVES: dict[ProgramKind, int] = {"gated": 30, "exact": 5}
-"""A search for patterns takes about as long as so many solves."""
-
-
-def solve_cost(program: ProgramKind, setting: Setting) -> float:
-    """A guess of the seconds that solves take, as `Method.cost`: by n and the patterns, as measured under noise.
-
-    For n = 40 to 400 and sampled patterns, d = 10 to 100 moves the time by a factor of 2 (normalised) or 3 (skip).
-    """
-    patterns = setting.patterns.samples(setting.n)
-    if setting.patterns.kind == "exhaustive":
-        patterns = min(cell_count(setting.n, min(setting.d, MOST_CELLS.bit_length())), MOST_CELLS)
-    work = setting.n * patterns
-    seconds = 2e-2 + 2.5e-6 * work if program == "gated" else 3e-2 + 3e-5 * work
-    return seconds * (SEARCH_SOLVES[program] if setting.patterns.kind in ("searched", "all") else 1)
 
 
 @dataclass(frozen=True)
@@ -307,17 +290,3 @@ class PlantedProgram:
             return False
         near = interpolant_near(self.program, self.features, W, self.planted)
         return near is not None and near.cost < limit
-
-
-def convex_prediction(instance: Instance, architecture: Architecture) -> Array | None:
-    """The gated optimum's predictions on the test draw, X w_0 + sum_j (X w_j)_+, shape (n,) (P1, section VII).
-
-    None without a test draw, for normalised architectures, and where no solver certified an optimum.
-    """
-    if instance.test is None or architecture.normalized:
-        return None
-    problem = PlantedProgram.of(instance, architecture, "gated")
-    solution, certificate = problem.solve("auto")
-    if not certificate.proves_optimal:
-        return None
-    return prediction(problem.program, solution.W, architecture, instance.test)

@@ -10,10 +10,10 @@ from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Standard
 from recovery.instances.planted import Linear, Neurons
 from recovery.methods.columns import select
-from recovery.methods.convex import convex_prediction
+from recovery.methods.convex import PlantedProgram
 from recovery.methods.method import Measurement
 from recovery.methods.min_norm import MinNorm
-from recovery.methods.representation import check_representable
+from recovery.methods.representation import check_representable, prediction
 from recovery.programs.architecture import Architecture
 from recovery.training.descent import Descent, Ending
 from recovery.training.models import SMALLEST_NORM, Parameters, predict
@@ -195,3 +195,17 @@ def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | No
         wanted = sign * np.maximum(z, 0.0) / np.linalg.norm(np.maximum(z, 0.0))
         total += float(np.sum((values[:, same].sum(axis=1) - wanted) ** 2))
     return float(np.sqrt(total))
+
+
+def convex_prediction(instance: Instance, architecture: Architecture) -> Array | None:
+    """The gated optimum's predictions on the test draw, X w_0 + sum_j (X w_j)_+, shape (n,) (P1, section VII).
+
+    None without a test draw, for normalised architectures, and where no solver certified an optimum.
+    """
+    if instance.test is None or architecture.normalized:
+        return None
+    problem = PlantedProgram.of(instance, architecture, "gated")
+    solution, certificate = problem.solve("auto")
+    if not certificate.proves_optimal:
+        return None
+    return prediction(problem.program, solution.W, architecture, instance.test)

@@ -159,7 +159,9 @@ class _Survey:
             trial = strata[0].trials[0]
             took = self._time_one(trial, limit)
             if took is None:
-                took, self._cut[k] = _cut(cost(trial), limit), max(cost(trial), limit)
+                # its guess, if that is longer; else twice the limit: the median if any scale is as likely as any other
+                took = cost(trial) if cost(trial) > limit else 2 * limit
+                self._cut[k] = max(cost(trial), limit)
                 self._samples[k][0].leave_out(trial)
             self._rough[k] = took / cost(trial)
 
@@ -235,12 +237,6 @@ def trial_seconds(trial: Trial, limit: float) -> float | None:
     wall = float(row["seconds"] or 0.0)
     processor = float(row.get(PROCESSOR, wall))
     return processor if processor > WAITS * wall else wall
-
-
-def _cut(guess: float, limit: float) -> float:
-    """The seconds of a trial that was not done within the limit: its guess, if that is longer; else twice the limit,
-    the median if any scale is as likely as any other."""
-    return guess if guess > limit else 2 * limit
 
 
 def _words(method: Method) -> str:

@@ -25,9 +25,9 @@ from recovery.report.diagram import (
     scale_of,
     theory_along,
 )
-from recovery.report.figures.sheet import interval_handle, label_log, not_measured, panel_sheet, set_axis
+from recovery.report.figures.sheet import interval_handle, not_measured, panel_sheet
 from recovery.report.figures.style import CURVES as CURVE_COLOURS
-from recovery.report.figures.style import DASHES, MATH, line_style
+from recovery.report.figures.style import DASHES, MATH, label_log, line_style, set_axis
 from recovery.report.statistics import poolable, wilson
 from recovery.types import Array
 

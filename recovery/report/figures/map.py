@@ -30,8 +30,8 @@ from recovery.report.diagram import (
     undecided_words,
     unfinished_words,
 )
-from recovery.report.figures.sheet import not_measured, panel_sheet, set_axis
-from recovery.report.figures.style import CURVES, DASHES, MATH, STROKES
+from recovery.report.figures.sheet import not_measured, panel_sheet
+from recovery.report.figures.style import CURVES, DASHES, MATH, STROKES, set_axis
 from recovery.report.statistics import Pairs, pair_cells, sizes_in_words
 from recovery.types import Array
 

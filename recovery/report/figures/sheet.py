@@ -11,15 +11,13 @@ from typing import Any, Literal
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis as DrawnAxis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 
-from recovery.report.diagram import MOST_TICKS, NOT_MEASURED, Axis, Diagram, Layout, Panel, letters, log_ticks
-from recovery.report.figures.style import FILES, MATH, UNBROKEN, Style, plain, style_of, width, wrapped
+from recovery.report.diagram import MOST_TICKS, NOT_MEASURED, Diagram, Layout, Panel, letters
+from recovery.report.figures.style import FILES, MATH, UNBROKEN, Style, label_log, plain, style_of, width, wrapped
 
 GAP = 5.0
 """Font sizes that a legend's mark and the room beside it take: matplotlib's handlelength, handletextpad, spacing."""
@@ -35,8 +33,6 @@ OWN_BAR = 0.7
 """Inches of a colour bar beside one panel, with its labels."""
 BAR_BELOW = 3.5
 """Lines that one below a panel takes."""
-LABELS_BESIDE = 1.7
-"""Inches of labels that stand side by side under a panel; more of them are turned."""
 FEW_TICKS = 4
 """Labels of a log scale that fit below a panel."""
 
@@ -276,27 +272,6 @@ def legend_columns(labels: Sequence[str], room: float, size: float) -> int:
         if sum(float(part.max()) for part in np.array_split(np.array(widths), columns)) <= room:
             return columns
     return 1
-
-
-def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
-    """Scale and ticks: labels at values that exist, words as words, log axes as powers."""
-    drawn = ax.xaxis if which == "x" else ax.yaxis
-    if axis.kind == "log":
-        (ax.set_xscale if which == "x" else ax.set_yscale)("log")
-    ticks = [] if list(axis.values) == [None] else axis.ticks
-    drawn.set_ticks([at for at, _ in ticks], [MATH.value(value) for _, value in ticks])
-    drawn.set_ticks([], minor=True)
-    size = FontProperties(size=matplotlib.rcParams["xtick.labelsize"]).get_size_in_points()
-    if which == "x" and sum(width(MATH.value(value), size) for _, value in ticks) > LABELS_BESIDE:
-        ax.tick_params(axis="x", rotation=30)
-
-
-def label_log(drawn: DrawnAxis, low: float, high: float, most: int = MOST_TICKS) -> None:
-    """Ticks of a log axis from low to high: few, as plain numbers where those are short, none between them."""
-    ticks = log_ticks(low, high)
-    ticks = ticks[:: ceil(len(ticks) / most)]
-    drawn.set_ticks(ticks, [MATH.number(tick) for tick in ticks])
-    drawn.set_ticks([], minor=True)
 
 
 def interval_handle(words: str) -> Line2D:

@@ -1,22 +1,27 @@
-"""How figures look: widths in inches, fonts that embed, colours that colour-blind readers tell apart, and text: what it
-shows, and the room that it takes."""
+"""How figures look: widths in inches, fonts that embed, colours that colour-blind readers tell apart, axes, and text:
+what it shows, and the room that it takes."""
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from math import ceil
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis as DrawnAxis
 from matplotlib.cbook import is_math_text
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.path import Path
 from matplotlib.textpath import text_to_path
 
 from recovery.config import StyleSpec
-from recovery.report.diagram import Diagram, Script
+from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Script, log_ticks
 
 UNBROKEN = "\u00a0"
+LABELS_BESIDE = 1.7
+"""Inches of labels that stand side by side under a panel; more of them are turned."""
 WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
 """Inches: a journal's column, its page, a slide of 16:9."""
 LARGER = {"slide": 1.5}
@@ -139,3 +144,24 @@ def _width(text: str, size: float, family: str) -> float:
 
 MATH = Script(own=plain, marked=str)
 """The script of matplotlib: the letters of the papers as mathematics."""
+
+
+def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
+    """Scale and ticks: labels at values that exist, words as words, log axes as powers."""
+    drawn = ax.xaxis if which == "x" else ax.yaxis
+    if axis.kind == "log":
+        (ax.set_xscale if which == "x" else ax.set_yscale)("log")
+    ticks = [] if list(axis.values) == [None] else axis.ticks
+    drawn.set_ticks([at for at, _ in ticks], [MATH.value(value) for _, value in ticks])
+    drawn.set_ticks([], minor=True)
+    size = FontProperties(size=matplotlib.rcParams["xtick.labelsize"]).get_size_in_points()
+    if which == "x" and sum(width(MATH.value(value), size) for _, value in ticks) > LABELS_BESIDE:
+        ax.tick_params(axis="x", rotation=30)
+
+
+def label_log(drawn: DrawnAxis, low: float, high: float, most: int = MOST_TICKS) -> None:
+    """Ticks of a log axis from low to high: few, as plain numbers where those are short, none between them."""
+    ticks = log_ticks(low, high)
+    ticks = ticks[:: ceil(len(ticks) / most)]
+    drawn.set_ticks(ticks, [MATH.number(tick) for tick in ticks])
+    drawn.set_ticks([], minor=True)

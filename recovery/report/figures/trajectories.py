@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from recovery.report.diagram import coordinates
-from recovery.report.figures.sheet import label_log, sheet
-from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, line_style
+from recovery.report.figures.sheet import sheet
+from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, label_log, line_style
 from recovery.store import Grid
 from recovery.store.trajectories import read_trajectories
 from recovery.training.networks import pairing
