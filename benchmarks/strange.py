@@ -1,6 +1,6 @@
 """Exact programs on strange data: which are left undecided?
 
-python -m benchmarks.strange [--count N] draws N small exact programs of each of twelve kinds, 600 in all, and solves
+python -m benchmarks.strange [--count N] draws N small exact programs of each of thirteen kinds, 650 in all, and solves
 them with `auto`. Labels are those of neurons in the cones, with noise where the program is regularised: every program
 has an optimum. What the certificate leaves undecided is put to Clarabel. Writes benchmarks/strange.md.
 """

@@ -87,7 +87,7 @@ def _grid(comparison: Comparison) -> Json:
     title = f"difference in {comparison.first.quantity.label}"
     scales = {"linear": {"colour": colour(title, (-comparison.reach, comparison.reach), "linear", DIFFERENCES)}}
     words, different = _ring_words(comparison), np.flatnonzero(cells["q"] <= FDR).tolist()
-    rings, nothing = ordinal({words: "circle"}), [strokes([], None, "light")] * 2
+    rings, nothing = ordinal({words: "circle"}), strokes([], "light")
     return {
         "name": comparison.title,
         "title": comparison.title,
