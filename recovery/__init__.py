@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from recovery.config import Sweep, load
     from recovery.errors import RecoverError
     from recovery.instances.draw import Instance, Setting, draw
-    from recovery.instances.ensembles import ENSEMBLES
-    from recovery.instances.planted import PLANTED
+    from recovery.instances.ensembles import ENSEMBLES, Ensemble
+    from recovery.instances.planted import PLANTED, Neurons, Planted, Target
     from recovery.methods.columns import Column, select
+    from recovery.methods.method import Method
     from recovery.methods.table import METHODS
     from recovery.programs.architecture import ARCHITECTURES, Architecture
 
@@ -30,10 +31,15 @@ __all__ = [
     "PLANTED",
     "Architecture",
     "Column",
+    "Ensemble",
     "Instance",
+    "Method",
+    "Neurons",
+    "Planted",
     "RecoverError",
     "Setting",
     "Sweep",
+    "Target",
     "draw",
     "load",
     "read",
@@ -46,9 +52,10 @@ _PLACES = {
     "api": ("read", "run"),
     "errors": ("RecoverError",),
     "instances.draw": ("Instance", "Setting", "draw"),
-    "instances.ensembles": ("ENSEMBLES",),
-    "instances.planted": ("PLANTED",),
+    "instances.ensembles": ("ENSEMBLES", "Ensemble"),
+    "instances.planted": ("PLANTED", "Neurons", "Planted", "Target"),
     "methods.columns": ("Column", "select"),
+    "methods.method": ("Method",),
     "methods.table": ("METHODS",),
     "programs.architecture": ("ARCHITECTURES", "Architecture"),
 }

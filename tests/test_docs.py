@@ -90,6 +90,14 @@ def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
+def test_a_diagram_of_ones_own_is_short() -> None:
+    """The page itself is run from top to bottom like the others."""
+    page = dict(reversed(blocks(DOCS / "tutorials/donoho-tanner.md")))
+    lines = {language: len([line for line in text.splitlines() if line.strip()]) for language, text in page.items()}
+    assert lines["python"] < 40
+    assert lines["yaml"] < 25
+
+
 def is_true(text: str, folder: Path) -> None:
     """A whole config loads; each line of a part stands in a config that ships."""
     if text.startswith("name:"):

@@ -12,7 +12,7 @@ from recovery.config.claims import (
     ThresholdClaim,
     ValueClaim,
 )
-from recovery.config.header import NamedCurve, RatioCurve, StyleSpec, build_style
+from recovery.config.header import ExpressionCurve, NamedCurve, PointsCurve, RatioCurve, StyleSpec, build_style
 from recovery.config.load import find, from_document, load, load_shipped, own_code, shipped
 from recovery.config.own_axes import own_axes
 from recovery.config.problems import ConfigError, MissingFileError
@@ -27,10 +27,12 @@ __all__ = [
     "Claim",
     "ConfigError",
     "CurveClaim",
+    "ExpressionCurve",
     "MissingFileError",
     "MonotoneClaim",
     "NamedCurve",
     "OrderClaim",
+    "PointsCurve",
     "RatioCurve",
     "Statement",
     "StyleSpec",

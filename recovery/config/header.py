@@ -15,6 +15,7 @@ from recovery.errors import ParameterError
 from recovery.expressions import ExpressionError, is_expression, parse
 from recovery.methods.columns import FIXED, Columns
 from recovery.text import FOLDER_NAME
+from recovery.user import is_user_name
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,41 @@ class NamedCurve:
     level: float | None = None
 
 
+@dataclass(frozen=True)
+class FileCurve:
+    """The line through the points of a CSV file, whose first line names two coordinates: `delta,rho`."""
+
+    file: Annotated[str, MinLen(1)]
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class ExpressionCurve:
+    """The line that arithmetic gives: {expression: 2 * d} of one coordinate gives the other one of the plane; one of
+    both, as n - 2 * d, is drawn where it is 0."""
+
+    expression: Annotated[str, MinLen(1)]
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class PointsCurve:
+    """The line through points (x, y); what a stored sweep keeps of a file or of a function."""
+
+    points: Annotated[tuple[tuple[float, float], ...], MinLen(2)]
+    x: str
+    y: str
+    label: str = ""
+
+
 CurveSpec = Annotated[
-    str | NamedCurve | RatioCurve, Field(description="a theory curve's name, {name, level} or {ratio: 2.0}")
+    str | NamedCurve | RatioCurve | FileCurve | ExpressionCurve | PointsCurve,
+    Field(
+        description="a theory curve's name, {name, level}, {ratio: 2.0}, {expression: 2 * d}, {file: curve.csv} or "
+        "your own function module:NAME"
+    ),
 ]
+Line = NamedCurve | RatioCurve | FileCurve | ExpressionCurve | PointsCurve
 
 
 @dataclass(frozen=True)
@@ -99,7 +132,8 @@ class ReportSpec:
     coordinate, or arithmetic of several, such as n/d; without them, n across and d up as far as they vary. Without
     `panel`, a panel for each combination of the remaining axes.
     rows, columns: coordinates whose values are the rows and the columns of panels; where one is not given, it takes the
-    remaining axes. curves: drawn into the diagram, {ratio: 2.0} or a theory curve's name. scale, limits: of the
+    remaining axes. curves: drawn into the diagram: a theory curve's name, {ratio: 2.0}, {expression: 2 * d}, {file:
+    curve.csv}, or a function of one coordinate as module:NAME. scale, limits: of the
     colours; without `scale`, by the value's kind. figure: a map of the plane, fractions against the `ratios` n/d, or a
     profile: a line along x for each y; `auto` takes the one that says most.
     """
@@ -127,7 +161,7 @@ class ReportSpec:
         return (self.value,) if isinstance(self.value, str) else self.value or ()
 
     @property
-    def lines(self) -> tuple[NamedCurve | RatioCurve, ...]:
+    def lines(self) -> tuple[Line, ...]:
         """The curves, a bare name as {name}."""
         return tuple(NamedCurve(curve) if isinstance(curve, str) else curve for curve in self.curves)
 
@@ -157,7 +191,7 @@ def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> 
             text = f"found {name!r}, which {' or '.join(others.split())} shows already; give another coordinate"
             yield Fault(("report", key), text)
     for i, curve in enumerate(report.lines):
-        if isinstance(curve, NamedCurve):
+        if isinstance(curve, NamedCurve) and not is_user_name(curve.name):
             yield from unknown(("report", "curves", i), curve.name, curve_names(), "a theory curve")
 
 

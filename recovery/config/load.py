@@ -3,7 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -15,10 +15,11 @@ from recovery.config.claims import Claim, build_claims, claim_faults
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is_left_out
 from recovery.config.compose import Composer
 from recovery.config.describe import choices, keys_of
-from recovery.config.header import HEADER, Header, ReportSpec, curve_names, report_faults
+from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec, curve_names, report_faults
 from recovery.config.labels import combinations
 from recovery.config.overrides import override
 from recovery.config.own_axes import own_faults, say_rounding
+from recovery.config.own_curves import kept_curves
 from recovery.config.points import Block, axes_of, computed_axes
 from recovery.config.problems import ConfigError, MissingFileError, Place, Problem, as_shown
 from recovery.config.reader import read, read_text
@@ -170,16 +171,20 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
     except ParameterError as error:
         problems.append(tree.problem(("method",), str(error)))
     problems += own_faults(tree, blocks, columns)
+    kept: list[Any] = []
     if parts is not None:
         head, claims, report, sampling = parts
         faults = [*claim_faults(claims, axes, columns, curve_names), *report_faults(report, axes, columns)]
         if not problems and not faults:
             sizes = [cell.setting.n for cell in cells]
             faults += size_faults(sampling, head.replicates, len(cells))
+            kept, more_faults = kept_curves(report, cells, context)
+            faults += more_faults
             faults += sampling_faults(sampling, head, report, axes, computed_axes(blocks), sizes, columns)
         problems += [_placed(tree, (), fault) for fault in faults]
     if problems or parts is None:
         return None, problems
+    parts = parts._replace(report=replace(parts.report, curves=tuple(kept)))
     document = _document(tree, parts, composer, cells, axes)
     return _assemble(parts, blocks, document, lambda: cells), []
 
@@ -252,6 +257,9 @@ def _document(
     for name in ("axes", "claims", "report"):
         if name in tree.value:
             document[name] = copy.deepcopy(tree.value[name])
+    for i, curve in enumerate(parts.report.curves):
+        if isinstance(curve, PointsCurve):
+            document["report"]["curves"][i] = json.loads(json.dumps(asdict(curve)))
     ensembles = {id(cell.setting.ensemble): cell.setting.ensemble for cell in cells}.values()
     files = {ensemble.path: ensemble.digest for ensemble in ensembles if isinstance(ensemble, File)}
     if files:

@@ -23,14 +23,14 @@ class Curve:
 
     `function` takes one array for each of `axes` (coordinates by their dotted path, in that order), broadcasts, and
     gives a probability, or a ratio such as n/d. Over a plane of two axes its contour at `level` is the line to draw;
-    over one axis its values are.
+    over one axis its values are. level None: a number of which no level is the one to draw.
     """
 
     name: str
     label: str
     source: str
     function: Callable[..., Array]
-    level: float = 0.5
+    level: float | None = 0.5
     axes: tuple[str, ...] = ("n", "d")
 
 
@@ -95,6 +95,6 @@ CURVES: dict[str, Curve] = {
         Curve("proposition23", "P(split), exact", "P1 Proposition 23", opposite_split, 0.5, _SPLIT_AXES),
         Curve("proposition23_bound", "lower bound on P(split)", "P1 (194)", opposite_split_bound, 0.5, _SPLIT_AXES),
         Curve("theorem1", "bound on ||W - W*||", "P2 Theorems 1 and 6", theorem1_error, 1.0, _DESCENT),
-        Curve("l1", "l1 minimisation: recoverable k/d", "Donoho and Tanner 2009", l1_transition),
+        Curve("l1", "l1 minimisation: recoverable k/d", "Donoho and Tanner 2009", l1_transition, None),
     ]
 }

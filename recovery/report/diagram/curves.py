@@ -10,8 +10,10 @@ import pandas as pd
 import scipy
 from contourpy import contour_generator
 
-from recovery.config import NamedCurve, RatioCurve
+from recovery.config import ExpressionCurve, NamedCurve, PointsCurve, RatioCurve
 from recovery.errors import ReportError
+from recovery.expressions import parse
+from recovery.report.diagram.axis import Axis
 from recovery.report.diagram.diagram import Diagram, Panel
 from recovery.theory import CURVES, Curve
 from recovery.types import Array
@@ -34,18 +36,55 @@ class Line:
 
 
 def lines(diagram: Diagram) -> list[Line]:
-    """The lines that the config's `report.curves` asks for; none unless the diagram is over n and d."""
-    layout = diagram.layout
-    if not layout.over_n_and_d:
-        return []
-    panel = diagram.panels[0]
-    n, d = (panel.x, panel.y) if layout.x == "n" else (panel.y, panel.x)
+    """The lines that the config's `report.curves` asks for in the diagram's plane; named ones are over n and d."""
+    layout, panel = diagram.layout, diagram.panels[0]
     result: list[Line] = []
     for spec in diagram.sweep.report.lines:
-        result += _traced(spec, _reach(n), _reach(d))
-    if layout.x == "d":
-        result = [Line(line.label, line.points[:, ::-1], line.secondary) for line in result]
+        if isinstance(spec, PointsCurve):
+            if {spec.x, spec.y} == {layout.x, layout.y}:
+                points = np.array(spec.points)
+                result.append(Line(spec.label, points if spec.x == layout.x else points[:, ::-1]))
+        elif isinstance(spec, ExpressionCurve):
+            result += _worked_out(spec, diagram)
+        elif layout.over_n_and_d and isinstance(spec, NamedCurve | RatioCurve):
+            n, d = (panel.x, panel.y) if layout.x == "n" else (panel.y, panel.x)
+            traced = _traced(spec, _reach(n), _reach(d))
+            turned = [Line(line.label, line.points[:, ::-1], line.secondary) for line in traced]
+            result += traced if layout.x == "n" else turned
     return result
+
+
+def _worked_out(spec: ExpressionCurve, diagram: Diagram) -> list[Line]:
+    """The line of an expression of one axis of the plane or of both. Raises `ReportError` where it has none."""
+    layout, panel = diagram.layout, diagram.panels[0]
+    expression = parse(spec.expression)
+    plane = {name: values for name, values in ((layout.x, panel.x), (layout.y, panel.y)) if name is not None}
+    given: dict[str, Any] = {}
+    for name in expression.names:
+        if name in plane:
+            continue
+        values: Any = diagram.frame[name].unique() if name in diagram.frame else []
+        if len(values) != 1:
+            raise ReportError(f"report.curves: {spec.expression!r} uses {name}, which has {len(values)} values here")
+        given[name] = float(values[0])
+    used = [name for name in plane if name in expression.names]
+    if len(plane) < 2 or any(Axis(plane[name]).kind == "even" for name in plane):
+        return []
+    label = spec.label or (f"{spec.expression} = 0" if len(used) == 2 else f"{_other(plane, used)} = {spec.expression}")
+    x, y = (np.linspace(*_reach(plane[name]), MESH) for name in plane)
+    if len(used) == 2:
+        mesh = expression.array({**given, layout.x: x[None, :], str(layout.y): y[:, None]})
+        contours: Any = contour_generator(x, y, np.ma.masked_invalid(np.broadcast_to(mesh, (MESH, MESH))))
+        return [Line(label, points) for points in contours.lines(0.0)]
+    at = x if used == [layout.x] else y
+    other = np.broadcast_to(expression.array({**given, **dict.fromkeys(used, at)}), at.shape).astype(float)
+    points = np.stack([at, other] if used == [layout.x] else [other, at], 1)
+    finite = np.isfinite(points).all(axis=1)
+    return [Line(label, points[finite])] if finite.any() else []
+
+
+def _other(plane: Mapping[str, Any], used: list[str]) -> str:
+    return next(name for name in plane if name not in used)
 
 
 def ratio_label(spec: RatioCurve) -> str:
@@ -74,8 +113,11 @@ def _traced(spec: NamedCurve | RatioCurve, n: tuple[float, float], d: tuple[floa
         values = np.asarray(curve.function(grid_n[None, :], grid_d[:, None]), dtype=float)
     contours: Any = contour_generator(grid_n, grid_d, np.ma.masked_invalid(values))
     main = curve.level if spec.level is None else spec.level
-    probability = np.nanmin(values) >= 0 and np.nanmax(values) <= 1
+    if main is None:
+        return []
+    probability = curve.level is not None and np.nanmin(values) >= 0 and np.nanmax(values) <= 1
     label = f"{curve.label}, {main * 100:g} %" if probability else curve.label
+    label += f" = {main:g}" if curve.level is None else ""
     traced = [Line(label, points) for points in contours.lines(main)]
     if probability and spec.level is None and main == 0.5:
         traced += [Line(f"{curve.label}, 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(q)]

@@ -60,7 +60,7 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
     plane = [
         {"x": x, "y": y, "k": k, "part": part, "label": line.label, "secondary": line.secondary}
         for part, line in enumerate(lines(diagram))
-        for k, (x, y) in enumerate(np.round(simplified(line.points), 3).tolist())
+        for k, (x, y) in enumerate(_finite(simplified(line.points).tolist()))
     ]
     return {
         "name": diagram.name,

@@ -1,0 +1,129 @@
+"""Curves of one's own: files, functions and expressions; stored as points, and refused where they cannot be drawn."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recovery.config import ConfigError, Sweep, from_document, load
+from recovery.report.diagram import Diagram, lines
+from recovery.store import Grid
+
+from ..config.sweeps import BASE
+from .grids import grid, wendel_rows
+
+MODULE = """
+def half(n):
+    return n / 2
+
+def bad(n):
+    return 1 / (n - n)
+
+def both(n, d):
+    return n - d
+
+def word(n):
+    return "many"
+
+number = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "curves_of_mine.py").write_text(MODULE)
+    (tmp_path / "line.csv").write_text("d,n\n5,10\n\n10,20\n")
+    (tmp_path / "bad.csv").write_text("d,n\n5,ten\n")
+    (tmp_path / "names.csv").write_text("dd,n\n5,10\n")
+    (tmp_path / "short.csv").write_text("d,n\n5,10\n")
+    before = sys.path[:]
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    sys.path[:] = before
+    sys.modules.pop("curves_of_mine", None)
+
+
+def sweep(folder: Path, *curves: Any, **report: Any) -> Sweep:
+    axes = {"n": [10, 20, 30], "d": [5, 10], "noise": [0, 0.1]}
+    content = {**BASE, "axes": axes, "report": {"x": "n", "y": "d", "curves": list(curves), **report}}
+    (folder / "config.yaml").write_text(json.dumps({k: v for k, v in content.items() if k not in ("n", "d")}))
+    return load(folder / "config.yaml")
+
+
+def drawn(*curves: Any, **report: Any) -> list[Any]:
+    stored: Grid = grid(
+        wendel_rows([10, 20, 30], [5, 10]), report={"x": "n", "y": "d", "curves": list(curves), **report}
+    )
+    return lines(Diagram.of(stored))
+
+
+@pytest.mark.parametrize("curve", [{"file": "line.csv"}, "curves_of_mine:half"])
+def test_files_and_functions_are_stored_as_points(folder: Path, curve: Any) -> None:
+    document = json.loads(json.dumps(sweep(folder, curve).document))
+    (kept,) = document["report"]["curves"]
+    assert {kept["x"], kept["y"]} == {"n", "d"}
+    for one in folder.iterdir():
+        one.unlink()
+    sys.modules.pop("curves_of_mine", None)
+    assert from_document(document).report.lines[0].points == tuple(map(tuple, kept["points"]))  # type: ignore[union-attr]
+    for x, y in (("n", "d"), ("d", "n")):
+        (line,) = drawn(kept, x=x, y=y)
+        points = line.points if x == "n" else line.points[:, ::-1]
+        np.testing.assert_allclose(points[:, 1], points[:, 0] / 2)
+    assert drawn(kept, x="n", y="noise") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "slope"), [("2 * d", 2.0), ("n / 2", 2.0), ("n - 3 * d", 3.0), ("d + d * (1 + noise)", 2.0)]
+)
+def test_expressions_of_either_axis_or_both(text: str, slope: float) -> None:
+    for x, y in (("n", "d"), ("d", "n")):
+        (line,) = drawn({"expression": text}, x=x, y=y)
+        n, d = line.points.T if x == "n" else line.points.T[::-1]
+        np.testing.assert_allclose(n, slope * d, rtol=1e-9)
+
+
+def test_what_expressions_are_called() -> None:
+    labels = [
+        line.label
+        for line in drawn({"expression": "2 * d"}, {"expression": "n - d"}, {"expression": "d", "label": "me"})
+    ]
+    assert labels == ["n = 2 * d", "n - d = 0", "me"]
+
+
+@pytest.mark.parametrize(
+    ("curve", "report", "words"),
+    [
+        ({"file": "none.csv"}, {}, "cannot read 'none.csv'"),
+        ({"file": "bad.csv"}, {}, "bad.csv:2: found '5,ten'"),
+        ({"file": "names.csv"}, {}, "'dd,n'; it names two coordinates.*did you mean 'd'"),
+        ({"file": "short.csv"}, {}, "has 1 points"),
+        ("curves_of_mine:bad", {}, "raises ZeroDivisionError"),
+        ("curves_of_mine:both", {}, "a function of one axis"),
+        ("curves_of_mine:word", {}, "raises ValueError"),
+        ("curves_of_mine:number", {}, "is no function"),
+        ("curves_of_mine:halt", {}, "did you mean 'half'"),
+        ("curves_of_mine:half", {"x": "noise"}, "a function of one axis of the diagram, d or noise"),
+        ({"expression": "__import__('os')"}, {}, "functions are"),
+        ({"expression": "2d"}, {}, r"2 \* d"),
+        ({"expression": "2 * e"}, {}, "has the name 'e'"),
+        ({"expression": "2 * noise"}, {}, "takes several values"),
+        ({"expression": "3"}, {}, "names neither d nor n"),
+        ("l1", {}, "of which a map needs a level"),
+        ("wendel", {"x": "noise"}, "over n and d; this report is over d and noise"),
+        ("wendle", {}, "did you mean 'wendel'"),
+        ({"ratio": 2, "lable": "x"}, {}, "allowed"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(folder: Path, curve: Any, report: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        sweep(folder, curve, **report)
+
+
+def test_a_number_is_drawn_at_the_level_that_is_given(folder: Path) -> None:
+    assert sweep(folder, {"name": "l1", "level": 0.2}).report.lines
+    assert all("%" not in line.label and line.label.endswith("= 0.2") for line in drawn({"name": "l1", "level": 0.2}))
