@@ -1,8 +1,8 @@
 """The fields of a config that no trial depends on: names, counts, and the report's specification."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, MinLen
 from pydantic import Field
@@ -16,6 +16,9 @@ from recovery.expressions import ExpressionError, is_expression, parse
 from recovery.methods.columns import FIXED, Columns
 from recovery.text import FOLDER_NAME
 from recovery.user import is_user_name
+
+if TYPE_CHECKING:
+    from recovery.theory import Curve
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,12 @@ def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> 
 
 
 def curve_names() -> tuple[str, ...]:
-    """The names of the theory curves; imported only for a config that names one."""
+    """The names of the theory curves."""
+    return tuple(theory_curves())
+
+
+def theory_curves() -> "Mapping[str, Curve]":
+    """The theory's curves; imported only for a config that names one."""
     from recovery.theory import CURVES
 
-    return tuple(CURVES)
+    return CURVES

@@ -8,7 +8,7 @@ from typing import Any
 
 from recovery.config.build import Fault, Invalid
 from recovery.config.components import Context
-from recovery.config.header import ExpressionCurve, FileCurve, NamedCurve, PointsCurve, ReportSpec
+from recovery.config.header import ExpressionCurve, FileCurve, NamedCurve, PointsCurve, ReportSpec, theory_curves
 from recovery.config.problems import as_shown
 from recovery.config.sweep import Cell
 from recovery.errors import ParameterError
@@ -53,9 +53,7 @@ def _check(curve: Any, report: ReportSpec, cells: Sequence[Cell]) -> None:
         if plane.isdisjoint(names):
             raise ParameterError(f"{curve.expression!r} names neither {' nor '.join(sorted(plane))}")
     if isinstance(curve, NamedCurve) and not is_user_name(curve.name):
-        from recovery.theory import CURVES
-
-        known = CURVES.get(curve.name)
+        known = theory_curves().get(curve.name)
         if known is None or report.x is None:
             return
         if report.x not in known.axes and not set(known.axes) <= plane:
