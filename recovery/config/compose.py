@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recovery.config.build import Fault, Invalid
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Built, Context, canonical_json, is_left_out
-from recovery.config.labels import Labels
+from recovery.config.labels import Labels, of_one_type
 from recovery.config.own_axes import CHOICES, offered, own_axes, own_methods_alone, takes
 from recovery.config.points import BROKEN, AxisValue, Block, Point, Unworkable
 from recovery.config.problems import Path, Problem
@@ -52,7 +52,11 @@ class Composer:
                 if text not in cells:
                     cells[text] = self._cell(parts, labels.coordinates(block, point, parts), text, free)
                     self._check(block, point, cells[text])
-        return tuple(cells.values())
+        coordinates = of_one_type([cell.coordinates for cell in cells.values()])
+        return tuple(
+            cell if own is cell.coordinates else replace(cell, coordinates=own)
+            for cell, own in zip(cells.values(), coordinates, strict=True)
+        )
 
     def _parts(self, block: Block) -> Iterator[tuple[Point, dict[str, Built]]]:
         """The validated components of every point that has no problem."""

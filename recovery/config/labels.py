@@ -10,6 +10,9 @@ from recovery.config.points import Block, Point, axes_of
 from recovery.config.values import same_as
 from recovery.types import Scalar
 
+NUMBERS = {int, float, type(None)}
+"""Types that one column of numbers holds."""
+
 
 class Labels:
     """Makes the coordinates of cells.
@@ -50,6 +53,25 @@ TAGGED = {"ensemble": "data", "planted": "planted", "method": "method"}
 """Fixed columns that hold the tag of a component."""
 
 
+def of_one_type(rows: Sequence[Mapping[str, Scalar]]) -> list[Mapping[str, Scalar]]:
+    """The coordinates, those of several types as text (`auto` beside 30, `inputs` beside true): a column has one."""
+    seen: dict[str, set[type]] = {}
+    for row in rows:
+        for name, value in row.items():
+            seen.setdefault(name, set()).add(type(value))
+    mixed = {name for name, types in seen.items() if len(types - {type(None)}) > 1 and not types <= NUMBERS}
+    if not mixed:
+        return list(rows)
+    return [{name: as_text(value) if name in mixed else value for name, value in row.items()} for row in rows]
+
+
+def as_text(value: Scalar) -> Scalar:
+    """A coordinate as a config writes it; null stays null."""
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def combinations(
     blocks: Sequence[Block], document: Mapping[str, Any], names: Sequence[str]
 ) -> list[tuple[Scalar, ...]]:
@@ -66,7 +88,8 @@ def combinations(
         except KeyError:
             continue
         values |= dict.fromkeys(tuple(read(point) for read in readers) for point in part.points())
-    return list(values)
+    rows = of_one_type([dict(zip(names, row, strict=True)) for row in values])
+    return list(dict.fromkeys(tuple(row[name] for name in names) for row in rows))
 
 
 def _tag_path(name: str) -> str | None:

@@ -141,6 +141,16 @@ def test_mappings_of_one_kind_are_labelled_by_their_other_keys() -> None:
     assert points(sweep, "planted") == [("linear",), ("relu k=2",), ("relu k=2 geometry=opposite",)]
 
 
+def test_values_of_several_types_are_named_by_text() -> None:
+    sweep = load_fields(axes={"patterns.count": ["auto", 30]})
+    assert points(sweep, "patterns.count") == [("auto",), ("30",)]
+    assert points(load_fields(axes={"noise": [0, 0.5]}), "noise") == [(0,), (0.5,)]
+    flags = load_fields(
+        planted={"kind": "friedman"}, method={"kind": "select"}, axes={"method.standardize": [True, "inputs"]}, d=5
+    )
+    assert points(flags, "method.standardize") == [("true",), ("inputs",)]
+
+
 def test_coordinates_have_the_fixed_columns_and_the_axes() -> None:
     sweep = load_fields(axes={"data.ensemble": ["gaussian", "haar"], "method.solver": ["auto"]})
     assert dict(sweep.cells[1].coordinates) == {

@@ -57,13 +57,15 @@ def loss(network: ReluNetwork, X: np.ndarray, y: np.ndarray) -> float:
     return float(np.mean((network(X) - y) ** 2))
 
 
-@pytest.mark.parametrize(("m", "noise", "off"), [(1, 0.0, 0.0), (3, 0.0, 0.1), (3, 1.0, 0.3)])
-def test_algorithm_5_is_within_its_accuracy_of_the_least_loss(m, noise, off):
-    """All eight features, the ball and no truncation, which no row of these comes near, put to another solver."""
+@pytest.mark.parametrize(
+    ("m", "noise", "off", "size"), [(1, 0.0, 0.0, 1), (3, 0.0, 0.1, 1), (3, 1.0, 0.3, 1), (2, 0.0, 0.1, 100)]
+)
+def test_algorithm_5_is_within_its_accuracy_of_the_least_loss(m, noise, off, size):
+    """All eight features, the ball (labels of size 100 reach it) and no truncation, put to another solver."""
     rng = np.random.default_rng(m)
     planted = draw_network(m, 4, m)
     X = rng.standard_normal((300, 4))
-    y = planted(X) + noise * rng.standard_normal(300)
+    y = size * planted(X) + noise * rng.standard_normal(300)
     near = ReluNetwork(planted.W + off * rng.standard_normal((m, 4)), planted.b, planted.a).unit()
     found = truncated_regression(X, y, near, m)
     assert len(found.a) == 2 * m + 2
@@ -75,7 +77,9 @@ def test_algorithm_5_is_within_its_accuracy_of_the_least_loss(m, noise, off):
     beta = cp.Variable(phi.shape[1])
     ball = cp.norm(beta) <= np.sqrt(8 * m) + m * (1 + bound)
     least = cp.Problem(cp.Minimize(cp.sum_squares(phi @ beta - y) / 300), [ball]).solve(solver="CLARABEL")
-    assert least - 1e-7 <= loss(found, X, y) <= least + (ACCURACY**2 * np.mean(y**2)) / 100 + 1e-7
+    assert (np.linalg.norm(beta.value) > 0.999 * ball.args[1].value) == (size > 1)
+    rounding = 1e-7 * np.mean(y**2)
+    assert least - rounding <= loss(found, X, y) <= least + (ACCURACY**2 * np.mean(y**2)) / 100 + rounding
 
 
 def test_algorithm_5_needs_no_signs():

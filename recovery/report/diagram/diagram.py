@@ -219,7 +219,7 @@ def _agrees(panel: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
 
 
 def _same(value: Any, wanted: Any) -> bool:
-    if str(value) == str(wanted):
+    if str(value) == str(wanted) or (isinstance(wanted, bool) and str(value) == str(wanted).lower()):
         return True
     try:
         return float(value) == float(wanted)
