@@ -58,12 +58,14 @@ def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bo
 
 
 def _trials(sweep: "Sweep") -> str:
-    from recovery.config import Boundary
+    from recovery.config import Boundary, Until
 
     each = f"{sweep.replicates} replicate{'s' * (sweep.replicates > 1)} of each cell"
     if isinstance(sweep.sampling, Boundary):
         more, rounds = sweep.size - sweep.replicates * len(sweep.cells), sweep.sampling.rounds - 1
         each += f", then {more} in {rounds} round{'s' * (rounds > 1)} where the transition along n is uncertain"
+    if isinstance(sweep.sampling, Until):
+        each += f", then more until {sweep.sampling.rule}, at most {sweep.sampling.ceiling} times as many"
     return f"{sweep.size} ({each})"
 
 

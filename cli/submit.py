@@ -34,7 +34,7 @@ def command(
     recover submit p1-fig06 --array 50 --time 02:00:00 --now
     recover submit p1-fig06 --dask 32 --sbatch=--partition=long
     """
-    from recovery.config import Boundary, load
+    from recovery.config import Even, load
     from recovery.extras.submit import Job, array_of, sbatch, slurm_memory, slurm_option, slurm_time, write_script
     from recovery.runner.plan import plan
 
@@ -55,7 +55,7 @@ def command(
         time and slurm_time(time),
         mem and slurm_memory(mem),
         [slurm_option(option) for option in further],
-        isinstance(sweep.sampling, Boundary),
+        not isinstance(sweep.sampling, Even),
         modules,
     )
     script = logs / ("array.sbatch" if array else "dask.sbatch")

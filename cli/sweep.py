@@ -17,6 +17,7 @@ from . import options
 if TYPE_CHECKING:
     from recovery.runner.plan import Plan
     from recovery.runner.progress import Display
+    from recovery.runner.rounds import Look
     from recovery.runner.sweep import Options, Summary
 
 options.hold_blas()
@@ -49,6 +50,11 @@ class Shard(click.ParamType[tuple[int, int]]):
 @options.config
 @options.out
 @click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field; repeatable.")
+@click.option(
+    "--until",
+    metavar="RULE",
+    help="Go on at the boundary until 'threshold +-0.05', or until claims of thresholds are 'decided'.",
+)
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one a core]")
 @click.option("--backend", type=click.Choice(BACKENDS), help="Where trials run.  [default: the config's choice]")
 @click.option(
@@ -81,6 +87,7 @@ def command(
     config: str,
     out: Path | None,
     overrides: tuple[str, ...],
+    until: str | None,
     jobs: int | None,
     backend: str | None,
     shard: tuple[int, int] | None,
@@ -130,7 +137,7 @@ def command(
                 from recovery.runner.sweep import MOST_EQUAL, Options, run
                 from recovery.runner.workers import Engine
 
-            sweep = load(config, overrides)
+            sweep = load(config, overrides, until)
             planned = plan(sweep, out or Path("results") / sweep.name)
             options = Options(
                 Engine(jobs or cpu_count(), backend or sweep.backend, Limits(trial_timeout, trial_memory)),
@@ -144,7 +151,7 @@ def command(
                 click.echo(_forecast(planned, options))
                 return
             shown = _map(planned.folder.path) if watched and not quiet else None
-            summary = run(planned, options, Progress(shown or display(sweep.name, quiet=quiet)), stop)
+            summary = run(planned, options, Progress(shown or display(sweep.name, quiet=quiet)), stop, _look)
     except StopRequested as request:
         click.echo(f"stopped by {request} before the first trial; run the same command to go on", err=True)
         end(RESUMABLE, stopped=str(request))
@@ -157,6 +164,12 @@ def command(
         _report(planned, summary, options, quiet, as_json)
     failed = sum(summary.stored.values()) > summary.stored["ok"]
     end(RESUMABLE if summary.stopped and not summary.gave_up else int(failed), **_content(planned, summary))
+
+
+def _look(results: Path) -> Look:
+    from recovery.report.until import look  # pandas, and only after a round
+
+    return look(results)
 
 
 def _map(results: Path) -> Display | None:
@@ -190,6 +203,7 @@ def _content(planned: Plan, summary: Summary) -> dict[str, object]:
         "damaged": [str(path) for path, _ in summary.damaged],
         "stopped": summary.stopped,
         "gave_up": summary.gave_up,
+        **({"until": list(summary.looked), "unmet": summary.unmet} if summary.looked else {}),
     }
 
 
@@ -218,10 +232,12 @@ def _report(planned: Plan, summary: Summary, options: Options, quiet: bool, as_j
     counts = "".join(f", {count} {status}" for status, count in failed)
     if not as_json:
         text = f"{folder}: {stored} of {summary.planned} trials stored{counts} ({sum(summary.ran.values())} run now)"
-        click.echo(text)
+        click.echo("\n".join([text, *summary.looked]))
     if summary.changed:
         text = f"{summary.changed} of them ran other code of yours than there is now: --rerun-changed runs them again"
         click.echo(text, err=True)
+    if summary.unmet:
+        click.echo(f"the rule is not met: {summary.unmet}", err=True)
     if summary.gave_up:
         click.echo(f"stopped: {summary.gave_up}; `recover status {folder}` says why", err=True)
     elif summary.stopped:

@@ -15,6 +15,7 @@ from recovery.errors import ParameterError, RecoverError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_into, main_figure, main_kind, render
+from recovery.report.until import look
 from recovery.runner.batches import slurm_shard
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress, display
@@ -124,7 +125,7 @@ def run(
     engine = Engine(cpu_count() if jobs is None else jobs, backend or sweep.backend, Limits(trial_timeout, None))
     options = Options(engine, shard=slurm_shard(os.environ) or (1, 1))
     with Stop() as stop:
-        summary = run_plan(planned, options, Progress(display(sweep.name, quiet=quiet)), stop)
+        summary = run_plan(planned, options, Progress(display(sweep.name, quiet=quiet)), stop, look)
     folder = planned.folder.path
     if reason := summary.gave_up or summary.stopped:
         then = f"`recover status {folder}` says why" if summary.gave_up else "call it again to go on"

@@ -16,7 +16,7 @@ from recovery.config.header import ExpressionCurve, NamedCurve, PointsCurve, Rat
 from recovery.config.load import find, from_document, load, load_shipped, own_code, shipped
 from recovery.config.own_axes import own_axes
 from recovery.config.problems import ConfigError, MissingFileError
-from recovery.config.sampling import Boundary
+from recovery.config.sampling import Boundary, Even, Until
 from recovery.config.sweep import Cell, Sweep, Trial
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Claim",
     "ConfigError",
     "CurveClaim",
+    "Even",
     "ExpressionCurve",
     "MissingFileError",
     "MonotoneClaim",
@@ -40,6 +41,7 @@ __all__ = [
     "TableClaim",
     "ThresholdClaim",
     "Trial",
+    "Until",
     "ValueClaim",
     "build_style",
     "find",

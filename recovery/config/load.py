@@ -23,7 +23,7 @@ from recovery.config.own_curves import kept_curves
 from recovery.config.points import Block, axes_of, computed_axes
 from recovery.config.problems import ConfigError, MissingFileError, Place, Problem, as_shown
 from recovery.config.reader import read, read_text
-from recovery.config.sampling import SAMPLINGS, Boundary, Sampling, sampling_faults, size_faults
+from recovery.config.sampling import SAMPLINGS, Even, Sampling, sampling_faults, size_faults
 from recovery.config.sweep import Cell, Sweep
 from recovery.config.tree import Tree
 from recovery.errors import ParameterError
@@ -42,10 +42,11 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Sweep:
+def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), until: str | None = None) -> Sweep:
     """The sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
 
-    overrides: `PATH=VALUE`, one or several. Every cell is composed and validated. Raises `ConfigError` with every
+    overrides: `PATH=VALUE`, one or several. until: the rule of `sampling: {kind: until}`, in place of the config's
+    `sampling`. Every cell is composed and validated. Raises `ConfigError` with every
     problem of the config and the overrides, as `MissingFileError` where only the data file is missing. Relative paths
     start in the config's folder, or in the current one.
     """
@@ -58,6 +59,10 @@ def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = ()) 
         path = find(config)
         tree, problems = read(path)
         folder = path.parent.resolve()
+    if until is not None:
+        there = tree.value.get("sampling")
+        kept = there if isinstance(there, dict) and there.get("kind") == "until" else {}
+        tree.put(("sampling",), {**kept, "kind": "until", "rule": until}, Place(1, 0, 0, f"--until {until!r}"))
     for rank, text in enumerate([overrides] if isinstance(overrides, str) else overrides, start=1):
         problems += override(tree, text, rank)
     sweep, sweep_problems = _sweep(tree, Context(folder, needs=str(tree.value.get("needs", ""))))
@@ -176,11 +181,11 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
         head, claims, report, sampling = parts
         faults = [*claim_faults(claims, axes, columns, curve_names), *report_faults(report, axes, columns)]
         if not problems and not faults:
-            sizes = [cell.setting.n for cell in cells]
+            sizes = [(cell.setting.n, cell.setting.d) for cell in cells]
             faults += size_faults(sampling, head.replicates, len(cells))
             kept, more_faults = kept_curves(report, cells, context)
             faults += more_faults
-            faults += sampling_faults(sampling, head, report, axes, computed_axes(blocks), sizes, columns)
+            faults += sampling_faults(sampling, head, claims, report, axes, computed_axes(blocks), sizes, columns)
         problems += [_placed(tree, (), fault) for fault in faults]
     if problems or parts is None:
         return None, problems
@@ -243,8 +248,9 @@ def _document(
 ) -> dict[str, Any]:
     """The config as plain data, with defaults filled in wherever no axis reaches; without where its trials run."""
     document = {name: value for name, value in asdict(parts.header).items() if name not in ("backend", "needs")}
-    if isinstance(parts.sampling, Boundary):
-        document["sampling"] = {"kind": "boundary", **asdict(parts.sampling)}
+    if not isinstance(parts.sampling, Even):
+        kind = next(name for name, made in SAMPLINGS.items() if isinstance(parts.sampling, made))
+        document["sampling"] = {"kind": kind, **asdict(parts.sampling)}
     reached = {path.split(".")[0] for path in axes}
     for name in COMPONENTS:
         part = composer.built.get((name,))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from recovery.config.claims import Claim
 from recovery.config.components import canonical_json
 from recovery.config.header import ReportSpec
-from recovery.config.sampling import Boundary, Sampling
+from recovery.config.sampling import Boundary, Even, Sampling, Until
 from recovery.instances.draw import Setting
 from recovery.methods.columns import Columns, columns_of, union
 from recovery.methods.method import Method
@@ -106,11 +106,11 @@ class Sweep:
         return self.compose()
 
     def trials(self, counts: Mapping[str, int] | None = None) -> Iterator[Trial]:
-        """Every trial, cell by cell; of a boundary, those of the first round, or as many as `counts` says.
+        """Every trial, cell by cell; of one in rounds, those of the first round, or as many as `counts` says.
 
         counts: id of a cell -> its trials, where they are more than `replicates`.
         """
-        more = counts if counts and isinstance(self.sampling, Boundary) else {}
+        more = counts if counts and not isinstance(self.sampling, Even) else {}
         for cell in self.cells:
             yield from cell.trials(range(max(self.replicates, more.get(cell.id, 0)) if more else self.replicates))
 
@@ -122,8 +122,10 @@ class Sweep:
 
     @property
     def size(self) -> int:
-        """The number of trials; of a boundary, the most that there will be."""
-        return self.sampling.budget if isinstance(self.sampling, Boundary) else len(self.cells) * self.replicates
+        """The number of trials; of a sweep in rounds, the most that there will be."""
+        if isinstance(self.sampling, Boundary):
+            return self.sampling.budget
+        return len(self.cells) * self.replicates * (self.sampling.ceiling if isinstance(self.sampling, Until) else 1)
 
     @cached_property
     def digest(self) -> str:

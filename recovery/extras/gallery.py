@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 from tabulate import tabulate
 
-from recovery.config import Boundary, MissingFileError, load
+from recovery.config import Even, MissingFileError, load
 from recovery.errors import RecoverError
 from recovery.extras.reproduction import Figure
 from recovery.report.claims import Analysis
@@ -55,7 +55,7 @@ def _in_words(plan: Plan, cells: dict[str, int], replicates: int) -> str:
     if not plan.missing and plan.next_round is None:
         return "full"
     share = f"unfinished: {100 * stored // plan.sweep.size or 'under 1'} % of its trials"
-    if isinstance(plan.sweep.sampling, Boundary):
+    if not isinstance(plan.sweep.sampling, Even):
         return share
     if low == high:
         return f"reduced: {low} of {replicates} replicates"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from recovery.config import Boundary, from_document, load
+from recovery.config import Even, from_document, load
 from recovery.runner.plan import Plan, plan
 from recovery.runner.progress import Progress
 from recovery.runner.stop import Stop, StopRequested
@@ -36,7 +36,7 @@ class Figure:
         """
         sweep = load(self.name)
         wanted = max(min(most or sweep.replicates, sweep.replicates), self._before())
-        if wanted != sweep.replicates and not isinstance(sweep.sampling, Boundary):
+        if wanted != sweep.replicates and isinstance(sweep.sampling, Even):
             sweep = load(self.name, [f"replicates={wanted}"])
         return plan(sweep, self.folder)
 
@@ -52,7 +52,7 @@ class Figure:
     def next_step(self, options: Options, seconds: float) -> Plan | None:
         """Of what is wanted, what is likely to be done in so many seconds; None if not even one replicate more is."""
         wanted, planned = self.wanted(), self._before()
-        if not wanted.missing or isinstance(wanted.sweep.sampling, Boundary):
+        if not wanted.missing or not isinstance(wanted.sweep.sampling, Even):
             return wanted
         if planned == 0:
             return self.plan(1)

@@ -39,7 +39,8 @@ class Plan:
     @property
     def next_round(self) -> tuple[int, int] | None:
         """Number and trials of the round that is planned when all of `trials` are stored; None if there is none."""
-        return next_round(self.sweep.sampling, self.rounds, len(self.trials))
+        first = len(self.sweep.cells) * self.sweep.replicates
+        return next_round(self.sweep.sampling, first, self.rounds, len(self.trials))
 
     @cached_property
     def missing(self) -> list[Trial]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.config import from_document, own_code
+from recovery.config import Until, from_document, own_code
 from recovery.runner.rounds import next_round
 from recovery.store import Grid, read
 from recovery.store.folder import Folder
@@ -23,8 +23,8 @@ LOOKED_AT = ("trial_id", "status", "seconds", "started_at", "error_type", "error
 class SweepStatus:
     """Counts of a results folder. `rate` is trials a second in the last minutes of work.
 
-    Of a boundary sweep, `planned` has the rounds to come; `round` is the one under way, and `round_missing` how many
-    trials it and those before it still lack.
+    Of a boundary sweep, `planned` has the rounds to come, unless a rule ends them; `round` is the one under way, and
+    `round_missing` how many trials it and those before it still lack.
     """
 
     path: str
@@ -52,8 +52,8 @@ class SweepStatus:
 def sweep_status(path: Path) -> SweepStatus:
     """Count what is stored of what is planned, without composing the trials. Raises `StoreError` and `ConfigError`."""
     grid = read(path, LOOKED_AT)
-    planned, coming = _planned(grid)
-    total = grid.sweep["trials"] if coming or not grid.rounds else planned
+    planned, coming, open_ended = _planned(grid)
+    total = grid.sweep["trials"] if not open_ended and (coming or not grid.rounds) else planned
     rows = _with_records(grid)
     stored = len(rows)
     last = pc.max(rows["started_at"]).as_py()
@@ -91,14 +91,15 @@ def _with_records(grid: Grid) -> pa.Table:
     return rows.filter(pc.invert(pc.is_in(rows["trial_id"], pa.array(sorted(lost), pa.string())))) if lost else rows
 
 
-def _planned(grid: Grid) -> tuple[int, tuple[int, int] | None]:
-    """The trials that are planned so far, and the number and size of the round after them."""
+def _planned(grid: Grid) -> tuple[int, tuple[int, int] | None, bool]:
+    """The trials that are planned so far, the number and size of the round after them, and whether a rule ends them."""
     config = grid.sweep["config"]
     if "sampling" not in config or not (grid.rounds or "cells" in grid.sweep):
-        return grid.sweep["trials"], None
+        return grid.sweep["trials"], None, False
     sweep = from_document(config)
-    planned = grid.rounds[-1]["trials"] if grid.rounds else grid.sweep["cells"] * sweep.replicates
-    return planned, next_round(sweep.sampling, grid.rounds, planned)
+    first = grid.sweep["cells"] * sweep.replicates
+    planned = grid.rounds[-1]["trials"] if grid.rounds else first
+    return planned, next_round(sweep.sampling, first, grid.rounds, planned), isinstance(sweep.sampling, Until)
 
 
 def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
-from recovery.config import Trial
+from recovery.config import Trial, Until
 from recovery.errors import StoreError
 from recovery.runner.batches import cost, share
 from recovery.runner.forecast import MOST_SECONDS, time_some
 from recovery.runner.plan import Plan, changed, content_of, goes_on, up_to_date
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
-from recovery.runner.rounds import plan_round, split
+from recovery.runner.rounds import Looking, plan_round, split
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.trial import TRACEBACK, Row
 from recovery.runner.workers import Engine
@@ -81,14 +82,22 @@ class Summary:
     """Why it stopped early, if it did."""
     gave_up: str | None = None
     """Why it makes no sense to go on, if it does not."""
+    looked: Sequence[str] = ()
+    """What the last look said of a sweep's rule."""
+    unmet: str = ""
+    """Why it ended without meeting it, if it did."""
 
     @property
     def failures(self) -> int:
         return sum(self.ran[status] for status in FAILURES)
 
 
-def run(plan: Plan, options: Options, progress: Progress, stop: Stop | None = None) -> Summary:
+def run(
+    plan: Plan, options: Options, progress: Progress, stop: Stop | None = None, look: Looking | None = None
+) -> Summary:
     """Run what is missing and store a row for each trial, until done or asked to stop (by `stop`, if it is entered).
+
+    look: tells whether the rule of a sweep with one is met; without it, such a sweep ends after the trials planned.
 
     Raises `StoreError` before the first trial if the folder cannot be written; later it stops early.
     """
@@ -108,7 +117,7 @@ def run(plan: Plan, options: Options, progress: Progress, stop: Stop | None = No
                 tried.update(trial.id for trial in untried)
             elif lost := sum(trial.id not in plan.stored for trial in mine):
                 summary.stopped = f"{lost} trials have run and have no row in the folder"
-            elif not _begin_round(plan, summary):
+            elif not _begin_round(plan, summary, progress, look):
                 break
         plan = up_to_date(plan)
     summary.stored = plan.counts
@@ -154,17 +163,29 @@ def _run_trials(
             results.close()
 
 
-def _begin_round(plan: Plan, summary: Summary) -> bool:
+def _begin_round(plan: Plan, summary: Summary, progress: Progress, look: Looking | None) -> bool:
     """Plan the next round, if there is one and the rounds before it are stored."""
     if plan.next_round is None:
         summary.planned = len(plan.trials)
+        if isinstance(plan.sweep.sampling, Until):
+            rule = plan.rounds[-1]["until"]
+            summary.looked, unmet = rule["words"], [panel for panel in rule["panels"] if not panel["known"]]
+            ceiling = f"{plan.sweep.sampling.ceiling} times the first round is the ceiling; --set sampling.ceiling=N"
+            summary.unmet = "" if not unmet else ceiling if not unmet[0]["left"] else "no further trial would tell"
         _settle(plan)
         return False
     number, size = plan.next_round
     if waiting := plan.missing:
         summary.stopped = f"round {number} waits for {len(waiting)} trials of the rounds before it that have no row yet"
         return False
-    content = plan_round(plan.sweep, plan.trials, number, size, answers(plan.folder, plan.sweep.report.event))
+    told = None
+    if isinstance(plan.sweep.sampling, Until):
+        if look is None:
+            return False
+        told = look(plan.folder.path)
+        summary.looked = told.words
+        progress.tell("\n".join(told.words))
+    content = plan_round(plan.sweep, plan.trials, number, size, answers(plan.folder, plan.sweep.report.event), told)
     try:
         plan.folder.write_round(content)
     except StoreError as error:

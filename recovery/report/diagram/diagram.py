@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from recovery.config import Sweep, from_document
+from recovery.config import Sweep, Until, from_document
 from recovery.errors import ReportError
 from recovery.report.diagram.cells import Cells
 from recovery.report.diagram.layout import Layout, joint_values, lay_out, levels, with_expressions
@@ -173,7 +173,10 @@ class Diagram:
         """Trials over the whole grid: rows, ok, failed, missing, undecided."""
         names = ["trials", "ok", "failed", "missing", "undecided"]
         totals = {name: int(self.table[name].sum()) for name in names}
-        totals["missing"] = max(totals["missing"], int(self.grid.sweep.get("trials", 0)) - totals["trials"])
+        planned = int(self.grid.sweep.get("trials", 0))
+        if isinstance(self.sweep.sampling, Until):  # that is its ceiling
+            planned = self.grid.rounds[-1]["trials"] if self.grid.rounds else 0
+        totals["missing"] = max(totals["missing"], planned - totals["trials"])
         return totals
 
     def summary(self) -> str:
@@ -187,9 +190,24 @@ class Diagram:
         if self.grid.rounds:
             least, most = self.table["trials"].min(), self.table["trials"].max()
             last = self.grid.rounds[-1]
-            placed = f"placed by outcome in {last['round']} rounds: {least} to {most} a cell"
+            rounds = last["round"] - bool(self._rule.get("ended"))  # the last one says that there are no more
+            placed = f"placed by outcome in {many(rounds, 'round')}: {least} to {most} a cell"
             parts.append(f"{placed}, most where {last['value']} is in doubt along n")
-        return ", ".join(parts)
+        return ", ".join(parts) + self._tests()
+
+    @property
+    def _rule(self) -> Mapping[str, Any]:
+        """What the last round says of the rule of a sweep that has one."""
+        return self.grid.rounds[-1].get("until", {}) if self.grid.rounds else {}
+
+    def _tests(self) -> str:
+        """A sentence on how often such a sweep looked at its own intervals."""
+        if not self._rule:
+            return ""
+        panels = self._rule["panels"]
+        end = "met" if all(panel["known"] for panel in panels) else "not met" if self._rule["ended"] else "open"
+        tests = many(max(panel["tests"] for panel in panels), "test")
+        return f". '{self._rule['rule']}' is {end} after {tests}; 95 % intervals are wider, to allow for that"
 
 
 def _measured_something(grid: Grid) -> Grid:

@@ -6,6 +6,7 @@ from functools import cached_property
 from recovery.report.diagram import Diagram, default_quantity, is_measured
 from recovery.report.statistics.curve_free import CrossedRow, Crossing, has_rows, rows
 from recovery.report.statistics.jump import jumps
+from recovery.report.statistics.looks import levels
 from recovery.report.statistics.model import Threshold, fit, of_rows
 from recovery.report.statistics.pooled import Pooled, pooled
 from recovery.report.statistics.transition import Collapse, collapse, monotone, poolable, ratio_counts, thinned
@@ -33,11 +34,18 @@ class Estimates:
         return self._shown[str(quantity)]
 
     @cached_property
+    def levels(self) -> list[float]:
+        """The level of each panel's intervals: 95 %, or higher where the sweep looks several times."""
+        return levels(self.diagram)
+
+    @cached_property
     def pooled(self) -> list[Pooled]:
         """One threshold n/d a panel: of a frequency its 50 %, of a number where it jumps."""
         if not self.diagram.layout.over_n_and_d:
             return []
-        return [pooled(panel) for panel in self.diagram.panels] if self.diagram.proportion else jumps(self.diagram)
+        if not self.diagram.proportion:
+            return jumps(self.diagram, self.levels)
+        return [pooled(panel, level) for panel, level in zip(self.diagram.panels, self.levels, strict=True)]
 
     @cached_property
     def second_opinions(self) -> list["SecondOpinion"]:
@@ -73,14 +81,14 @@ def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Crossing]
         return "", []
     tallies = diagram.cells.tallies(names[0], TOLERANCES)
     curves: list[list[tuple[float, Crossing]]] = []
-    for panel in diagram.panels:
+    for panel, level in zip(diagram.panels, levels(diagram), strict=True):
         series = []
         last: tuple[bytes, Crossing] | None = None
         for tolerance, tally in zip(TOLERANCES, tallies, strict=True):
             cells = panel.cells.drop(columns=tally.columns, errors="ignore").join(tally)
             counts = cells[["yes", "no"]].to_numpy().tobytes()
             if last is None or last[0] != counts:
-                last = (counts, pooled(replace(panel, cells=cells)).given)
+                last = (counts, pooled(replace(panel, cells=cells), level).given)
             series.append((tolerance, last[1]))
         curves.append(series)
     return names[0], curves

@@ -4,6 +4,7 @@ The jump is looked for where values up to a factor of two below and above an n/d
 is an event that only becomes more frequent with n, and its threshold is estimated as any other.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,30 +25,30 @@ TAILS = 0.05
 """Values beyond these quantiles count as the quantiles, so that single ones do not draw the search to them."""
 
 
-def jumps(diagram: Diagram) -> list[Pooled]:
+def jumps(diagram: Diagram, levels: Sequence[float]) -> list[Pooled]:
     """For each panel of a number over n and d, the threshold of "half way from the values before to those after", with
     `Pooled.jump`; without a jump, a threshold of no trials.
     """
     rows = diagram.frame[["n", "d"]].astype(float)
     values = np.where(diagram.cells.finished, diagram.quantity.values(diagram.frame), np.nan)
     thresholds = []
-    for panel in diagram.panels:
+    for panel, level in zip(diagram.panels, levels, strict=True):
         inside = np.isin(diagram.cells.code, panel.cells.index) & np.isfinite(values)
-        thresholds.append(_jump(diagram, panel, (rows["n"] / rows["d"]).to_numpy()[inside], values[inside]))
+        thresholds.append(_jump(diagram, panel, level, (rows["n"] / rows["d"]).to_numpy()[inside], values[inside]))
     return thresholds
 
 
-def _jump(diagram: Diagram, panel: Panel, ratio: Array, value: Array) -> Pooled:
+def _jump(diagram: Diagram, panel: Panel, level: float, ratio: Array, value: Array) -> Pooled:
     sides = split(ratio, value)
     if sides is None:
         none = panel.cells.assign(**dict.fromkeys(("yes", "no", "undecided"), 0))
-        return replace(pooled(replace(panel, cells=none)), jump=Jump(np.nan, np.nan, ()))
+        return replace(pooled(replace(panel, cells=none), level), jump=Jump(np.nan, np.nan, ()))
     at, before, after = sides
     near = panel.cells["n"] / panel.cells["d"] / at
     near_by = replace(panel, cells=panel.cells[(near >= 1 / REACH) & (near <= REACH)])
     quarter, half, three = (
         replace(
-            pooled(_passed(diagram, near_by, before + share * (after - before), after > before)),
+            pooled(_passed(diagram, near_by, before + share * (after - before), after > before), level),
             jump=Jump(before, after, ()),
         )
         for share in (0.25, 0.5, 0.75)

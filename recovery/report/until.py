@@ -1,0 +1,139 @@
+"""A sweep that goes on until it knows: what the rows so far tell of its rule, panel by panel."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recovery.config import ThresholdClaim, Until
+from recovery.report.claims.threshold import judge_panel, stated_limits
+from recovery.report.claims.words import interval, unknown_words
+from recovery.report.diagram import Diagram
+from recovery.report.statistics import Estimates, Pooled, pooled
+from recovery.report.statistics.looks import level_of
+from recovery.runner.rounds import Look, PanelLook
+from recovery.store import read
+from recovery.text import many
+
+STEP = 4.0
+"""By how much a round lowers the variance at most: how much a panel needs is not known well from few trials."""
+SPARE, LEAST = 1.15, 1.3
+"""A round is made to lower it by so much more than it has to, and by so much at least."""
+
+
+def look(path: Path) -> Look:
+    """What the rows of a folder say of the rule in its `sampling`. The rounds so far tell how often it was tested."""
+    grid = read(path)
+    diagram = Diagram.of(grid, _event(grid.sweep["config"]))
+    until = diagram.sweep.sampling
+    assert isinstance(until, Until)
+    last = grid.rounds[-1].get("until", {}) if grid.rounds else {}
+    before = {panel["title"]: panel for panel in last.get("panels", [])}
+    same = last.get("rule") == until.rule
+    ids = diagram.frame["trial_id"].to_numpy()
+    panels, words = [], []
+    for i, found in enumerate(Estimates(diagram).pooled):
+        cells = found.panel.cells
+        asked = Asked(until, _claims(diagram, i))
+        left = until.ceiling * diagram.sweep.replicates * len(cells) - int(cells["trials"].sum())
+        record, factor = record_of(found, asked, before.get(found.panel.title), same, left)
+        mine = frozenset(ids[np.isin(diagram.cells.code, cells.index)].tolist())
+        panels.append(PanelLook(mine, factor, max(left, 0), record))
+        if len(cells):
+            words.append(_words(diagram, found, asked, record))
+    return Look(panels, words)
+
+
+def _event(config: dict[str, Any]) -> str:
+    value = config.get("report", {}).get("value") or "recovered"
+    return str(value if isinstance(value, str) else value[0])
+
+
+def _claims(diagram: Diagram, panel: int) -> list[ThresholdClaim]:
+    """The claims of the config about this panel."""
+    return [
+        claim
+        for claim in diagram.sweep.claims
+        if isinstance(claim, ThresholdClaim)
+        and claim.of == str(diagram.quantity)
+        and panel in diagram.panels_where(claim.where)
+    ]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a panel: a width, or a verdict on each of these claims."""
+
+    until: Until
+    claims: list[ThresholdClaim]
+
+    def met(self, found: Pooled) -> bool:
+        """Whether its interval tells."""
+        half = self.until.half
+        if half is None:
+            return all(judge_panel(found, *claim.limits)[1] != "cannot tell" for claim in self.claims)
+        return bool((found.given.high - found.given.low) / 2 <= half)
+
+    def wanted(self, found: Pooled) -> float:
+        """By how much the variance has to fall until it may; infinite where nothing is known yet."""
+        given, half = found.given, self.until.half
+        if not np.isfinite([given.estimate, given.low, given.high]).all():
+            return np.inf
+        if half is not None:
+            return float(((given.high - given.low) / 2 / half) ** 2)
+        return max((_falls(found, *claim.limits) for claim in self.claims), default=1.0)
+
+
+def _falls(found: Pooled, least: float, most: float) -> float:
+    """By how much the variance falls until the interval lies within the limits, or the surer one outside."""
+    at, (low, high), (lower, higher) = found.given.estimate, (found.given.low, found.given.high), found.sure
+    if least < at < most:
+        return float(max((at - low) / (at - least), (high - at) / (most - at)) ** 2)
+    reach, room = (higher - at, least - at) if at <= least else (at - lower, at - most)
+    return float((reach / room) ** 2) if room > 0 else np.inf
+
+
+def record_of(
+    found: Pooled, asked: Asked, before: dict[str, Any] | None, same: bool, left: int
+) -> tuple[dict[str, Any], float]:
+    """What the round keeps of a panel, and by how much its variance has to fall next; 1: it gets no more trials.
+
+    A test is made after the first round, after a round that was made large enough for it, and at the ceiling.
+    """
+    trials = int(found.panel.cells["trials"].sum())
+    if before is not None and same and (before["known"] or (before["trials"] == trials and before["left"] > 0)):
+        return before, 1.0  # it is known, or no further trial would tell
+    tested = bool(before is None or before["aimed"] or left <= 0)
+    tests = (before["tests"] if before else 0) + tested
+    known = not len(found.panel.cells) or (tested and asked.met(found))
+    wanted = 1.0 if known else SPARE * asked.wanted(pooled(found.panel, level_of(tests + 1)))
+    record = {
+        "title": found.panel.title,
+        "trials": trials,
+        "left": max(left, 0),
+        "tests": tests,
+        "level_of": tests if known or left <= 0 else tests + 1,
+        "known": known,
+        "aimed": not known and wanted <= STEP,
+        **{name: _number(getattr(found.given, name)) for name in ("estimate", "low", "high")},
+    }
+    return record, 1.0 if known else float(np.clip(wanted, LEAST, STEP))
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _words(diagram: Diagram, found: Pooled, asked: Asked, record: dict[str, Any]) -> str:
+    """`n/d = 2.010, 1.930 to 2.090 (3400 of at most 40000 trials); asked: half width 0.05`."""
+    title = f"{found.panel.title}: " if len(diagram.panels) > 1 else ""
+    given, known = found.given, np.isfinite(found.given.estimate)
+    text = f"n/d = {given.estimate:.3f}, {interval(given)}" if known else unknown_words(found, "50 %")
+    if asked.until.half is not None:
+        wanted = f"half width {asked.until.half:g}"
+    else:
+        wanted = f"whether {' and '.join(map(stated_limits, asked.claims))}" if asked.claims else "nothing"
+    most = record["trials"] + record["left"]
+    trials = many(record["trials"], "trial") if record["known"] else f"{record['trials']} of at most {most} trials"
+    return f"{title}{text} ({trials}); asked: {wanted}{', known' if record['known'] else ''}"

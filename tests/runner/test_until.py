@@ -1,0 +1,198 @@
+"""Sweeps that go on until a threshold is known, or claims of it are decided."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+from benchmarks.until import goes_on
+from recovery.config import ConfigError, load
+from recovery.config.sampling import Until
+from recovery.report.claims import Analysis
+from recovery.report.diagram import Diagram
+from recovery.report.statistics.looks import level_of
+from recovery.report.until import look
+from recovery.runner.plan import plan
+from recovery.runner.progress import Progress
+from recovery.runner.status import sweep_status
+from recovery.runner.stop import Stop
+from recovery.runner.sweep import Options, Summary, run
+from recovery.runner.workers import Engine
+from recovery.sampling.placement import Slice, sharpen
+from recovery.store import read
+
+from .sweeps import interrupt_after, rows, write_config
+
+AXES = {"n": {"start": 2, "stop": 40, "step": 2}, "d": [4, 6, 8, 10, 12]}
+FIRST = 20 * 5 * 2
+CLAIM = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.8}
+RULE = "threshold +-0.2"
+
+
+def config(folder: Path, **fields: Any) -> Path:
+    """One hundred cells whose transitions lie at n = 2d, as P(yes) = Phi((n - 2d) / sqrt n)."""
+    fields = {"axes": AXES, "replicates": 2, "report": {"value": "recovered"}, **fields}
+    return write_config(folder, method={"act": "transition", **fields.pop("method", {})}, **fields)
+
+
+def until(
+    path: Path, out: Path, rule: str | None = RULE, overrides: tuple[str, ...] = (), jobs: int = 1, **options: Any
+) -> Summary:
+    """Run it, as `recover sweep --until` does."""
+    with Stop() as stop:
+        planned = plan(load(path, overrides, rule), out)
+        return run(planned, Options(Engine(jobs, "processes"), **options), Progress(), stop, look)
+
+
+def rounds(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted((out / "rounds").iterdir())]
+
+
+def threshold(out: Path) -> Any:
+    (found,) = Analysis(Diagram.of(read(out))).pooled
+    return found
+
+
+def test_it_stops_at_the_interval_that_was_asked_for_and_reports_it(tmp_path: Path) -> None:
+    summary = until(config(tmp_path), tmp_path / "out")
+    found, last = threshold(tmp_path / "out"), rounds(tmp_path / "out")[-1]["until"]
+    (panel,) = last["panels"]
+    assert (summary.stopped, summary.unmet, last["ended"], panel["known"]) == (None, "", True, True)
+    assert FIRST < summary.planned == sum(summary.stored.values()) < 50 * FIRST
+    assert (found.given.high - found.given.low) / 2 <= 0.2
+    assert (found.given.low, found.given.high) == pytest.approx((panel["low"], panel["high"]))
+    assert found.level == level_of(panel["tests"]) > 0.95
+    assert summary.looked[0].endswith("; asked: half width 0.2, known")
+    assert f"'{RULE}' is met after {panel['tests']} test" in Diagram.of(read(tmp_path / "out")).summary()
+    assert sweep_status(tmp_path / "out").missing == 0
+    again = until(config(tmp_path), tmp_path / "out")
+    assert (sum(again.ran.values()), again.looked) == (0, summary.looked)
+
+
+def test_what_it_does_depends_on_no_worker_shard_or_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = config(tmp_path)
+    total = until(path, tmp_path / "one").planned
+    expected, plans = rows(tmp_path / "one"), rounds(tmp_path / "one")
+    until(path, tmp_path / "two", jobs=2)
+    for turn in range(20):
+        done = until(path, tmp_path / "shards", shard=(1 + turn % 2, 2))
+        if done.stopped is None and turn:
+            break
+    ran = 0
+    for stop in (30, FIRST, FIRST + 5, total - 3, None):
+        with monkeypatch.context() as patch:
+            if stop:
+                interrupt_after(stop - ran, patch)
+            ran += sum(until(path, tmp_path / "halves").ran.values())
+    assert ran == total
+    for out in ("two", "shards", "halves"):
+        pd.testing.assert_frame_equal(rows(tmp_path / out), expected)
+        assert rounds(tmp_path / out) == plans
+
+
+def test_a_stricter_rule_goes_on_and_remembers_how_often_it_looked(tmp_path: Path) -> None:
+    path, out = config(tmp_path), tmp_path / "out"
+    until(path, out)
+    before = rounds(out)
+    until(path, out, "threshold +/- 0.12")
+    after = rounds(out)
+    assert after[: len(before)] == before
+    assert after[-1]["until"]["panels"][0]["tests"] > before[-1]["until"]["panels"][0]["tests"]
+    assert threshold(out).given.high - threshold(out).given.low <= 0.24
+
+
+def test_the_ceiling_ends_it_and_says_so(tmp_path: Path) -> None:
+    path, out = config(tmp_path), tmp_path / "out"
+    summary = until(path, out, "threshold +-0.01", ("sampling.ceiling=3",))
+    assert summary.planned == sum(summary.stored.values()) == 3 * FIRST
+    assert summary.unmet == "3 times the first round is the ceiling; --set sampling.ceiling=N"
+    assert " is not met after " in Diagram.of(read(out)).summary()
+    assert until(path, out, "threshold +-0.01", ("sampling.ceiling=4",)).planned == 4 * FIRST
+
+
+def test_a_panel_that_is_known_gets_no_more_trials(tmp_path: Path) -> None:
+    axes = {**AXES, "architecture": ["relu", "relu_skip"]}
+    hard = {**CLAIM, "tolerance": 0.2, "where": {"architecture": "relu"}}
+    easy = {**CLAIM, "at_least": 0.5, "where": {"architecture": "relu_skip"}}
+    del easy["value"], easy["tolerance"]
+    out = tmp_path / "out"
+    summary = until(config(tmp_path, axes=axes, claims=[hard, easy]), out, "decided")
+    known = [[panel["known"] for panel in one["until"]["panels"]] for one in rounds(out)]
+    assert known[0] == [False, True]
+    assert known[-1] == [True, True]
+    counts = rows(out).groupby("architecture").size()
+    assert counts["relu_skip"] == FIRST < counts["relu"]
+    verdicts = [claim.verdict for claim in Analysis(Diagram.of(read(out))).claims]
+    assert verdicts == ["holds", "holds"]
+    assert "asked: whether 2 ± 0.2, known" in summary.looked[0]
+
+
+def test_a_stored_grid_goes_on_until_it_tells(tmp_path: Path) -> None:
+    path, out = config(tmp_path), tmp_path / "out"
+    until(path, out, None)
+    assert threshold(out).level == 0.95
+    summary = until(path, out)
+    assert sum(summary.ran.values()) == summary.planned - FIRST
+
+
+def test_a_grid_without_a_transition_ends_after_the_first_round(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    summary = until(config(tmp_path, axes={"n": [2, 3, 4], "d": [20, 30]}), out)
+    assert (summary.planned, summary.unmet) == (12, "no further trial would tell")
+    assert "the grid ends before the transition" in summary.looked[0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields", "words"),
+    [
+        ("decided", {}, "fake.yaml:1:1: claims: found no threshold; allowed with --until decided"),
+        (RULE, {"axes": {"n": [4, 8]}, "d": 3}, "d is no axis; allowed with --until: several n and several d"),
+        (RULE, {"report": {"value": "gap"}}, "report.value: found 'gap'; allowed with sampling: {kind: until}"),
+        (RULE, {"report": {"value": "recovered", "x": "d", "y": "replicate"}}, "report.y: found 'replicate'"),
+        (
+            "threshold +-0",
+            {},
+            "--until 'threshold +-0': sampling: found 'threshold +-0'; allowed: half a width above 0",
+        ),
+        ("claims", {}, "--until 'claims': sampling.rule: found 'claims'; allowed: 'threshold +-NUMBER' or 'decided'"),
+    ],
+)
+def test_a_rule_that_can_never_be_met_is_refused_with_its_place(
+    tmp_path: Path, rule: str, fields: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(config(tmp_path, **fields), (), rule)
+    assert words in str(refused.value)
+
+
+def test_errors_of_all_tests_together_are_a_twentieth() -> None:
+    errors = [1 - level_of(test) for test in range(1, 40)]
+    assert errors[1:] == sorted(errors[1:], reverse=True)
+    assert sum(errors) == pytest.approx(0.05)
+
+
+def test_more_trials_go_where_the_sum_of_n50_gains_most() -> None:
+    n = np.arange(2.0, 61.0, 2.0)
+    certain = [Slice(n, 9.0 * (n > half), 9.0 * (n < half)) for half in (11, 41)]
+    nothing = Slice(n, 0 * n, 9 + 0 * n)
+    placed = [added for _, added in sharpen([*certain, nothing], 2.0, 500)]
+    assert 0 < sum(map(sum, placed)) <= 500
+    assert sum(placed[2]) == 0
+    assert sum(placed[1]) > sum(placed[0])  # n50 = 41 is known worse
+    assert sum(map(sum, ([added for _, added in sharpen(certain, 2.0, 7)]))) == 7
+
+
+def test_the_interval_at_which_it_stops_covers() -> None:
+    """Sixty sweeps of a narrow, steep, skewed truth; `benchmarks/until.md` has more of them."""
+    sizes = np.array([10.0, 20.0, 30.0, 40.0, 50.0])
+    n = np.arange(10.0, 401.0, 10.0)
+    chance = 1 - 2.0 ** -((n / (2.03 * sizes[:, None])) ** 6)
+    ends = [goes_on(np.random.default_rng(seed), sizes, chance, Until("threshold +-0.15"), 2) for seed in range(60)]
+    assert binomtest(sum(end["low"] <= 2.03 <= end["high"] for end in ends), 60, 0.95, alternative="less").pvalue > 1e-3
+    assert all(end["met"] and end["high"] - end["low"] <= 0.3 for end in ends)
