@@ -56,7 +56,7 @@ axes:
 @pytest.mark.parametrize(
     ("old", "new", "parts"),
     [
-        ("boundary", "bounday", [":7:18: sampling.kind: found 'bounday'", "uniform, boundary or until", "mean 'boundary'?"]),
+        ("boundary", "bounday", [":7:18: sampling.kind: found 'bounday'", "boundary or until", "mean 'boundary'?"]),
         ("kind: boundary, ", "", [":7:11: sampling: found {rounds: 3", "allowed: kind uniform, boundary or until"]),
         ("rounds: 3", "rounds: 1", [":7:36: sampling.rounds: found 1; allowed: an integer >= 2"]),
         (", budget: 40", "", [":7:11: sampling: `budget` is missing"]),
