@@ -93,8 +93,8 @@ class Results:
         return render(self.plot(), "png")
 
     def __repr__(self) -> str:
-        found = self.analysis().diagram.summary() if len(self.grid.table) else "empty"
-        return f"{self.grid.path}: {found}"
+        summary = self.analysis().diagram.summary() if len(self.grid.table) else "empty"
+        return f"{self.grid.path}: {summary}"
 
 
 class IncompleteError(RecoverError):

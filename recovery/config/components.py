@@ -268,11 +268,11 @@ def parameters(choice: Choice, name: object) -> dict[str, Any]:
         target = resolve(str(name))
         if choice.user == "class":
             return keys_of(target) if is_dataclass(target) else {}
-        found = list(inspect.signature(target).parameters.values())[3:]
+        given = list(inspect.signature(target).parameters.values())[3:]
         hints = get_type_hints(target)
     except Exception:  # of the user's own code: `make` says what is wrong with it
         return {}
-    return {one.name: hints.get(one.name, Any) for one in found if one.kind is not one.VAR_KEYWORD}
+    return {one.name: hints.get(one.name, Any) for one in given if one.kind is not one.VAR_KEYWORD}
 
 
 def _is_file(cls: type) -> bool:

@@ -104,7 +104,7 @@ def _grid(comparison: Comparison) -> Json:
                 "name": panel.title,
                 "caption": "",
                 "cells": len(panel.cells),
-                **{name: [] for name in ("half", "points", "free", "theory", "band")},
+                **{name: [] for name in ("half", "points", "contour", "theory", "band")},
             }
             for i, panel in enumerate(panels)
         ],
@@ -132,7 +132,7 @@ def _grid(comparison: Comparison) -> Json:
         "lines": [],
         "strokes": {"map": {"light": nothing, "dark": nothing}},
         "alone": {},
-        "notes": {"silent": NOT_MEASURED, "empty": "no trials yet"},
+        "notes": {"unmeasured": NOT_MEASURED, "empty": "no trials yet"},
     }
 
 

@@ -89,7 +89,7 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
 def _attempt(case: "_Case", verdict: str, proofs: "Proofs | None" = None) -> Verified:
     error, reason = None, "no weights are known that might prove it"
     try:
-        at_rising_precision(lambda: Balls(case.model).check_confined(case.shut))
+        at_rising_precision(lambda: Balls(case.model).check_confined(case.narrowed))
         error = Balls(case.model).label_error(case.instance.signal)
         for attempt in (proofs or ATTEMPTS[verdict])(case):
             try:
@@ -118,9 +118,9 @@ class _Case:
         return self.problem.program if isinstance(self.problem.program, ExactProgram) else None
 
     @cached_property
-    def shut(self) -> frozenset[int]:
+    def narrowed(self) -> frozenset[int]:
         """Groups that hold only weights in the row space of their rows."""
-        return frozenset(np.flatnonzero(self.problem.program.groups.shut).tolist())
+        return frozenset(np.flatnonzero(self.problem.program.groups.narrowed).tolist())
 
     def duals(self) -> Iterator[Array]:
         """Duals that might prove the planted weights unique: those of the ladder, then a solver's."""
@@ -168,7 +168,7 @@ def _proofs_of_uniqueness(case: _Case) -> Iterator[Callable[[], float]]:
 
 def _proofs_of_a_lower_cost(case: _Case) -> Iterator[Callable[[], float]]:
     for weights in case.interpolants():
-        yield partial(prove_cheaper, case.model, weights, case.cones is not None, case.shut)
+        yield partial(prove_cheaper, case.model, weights, case.cones is not None, case.narrowed)
 
 
 def _proofs_of_another_optimum(case: _Case) -> Iterator[Callable[[], float]]:

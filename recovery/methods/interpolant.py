@@ -189,7 +189,7 @@ def _inside(program: ExactProgram, chosen: Index) -> Array:
         if not side.any():
             continue
         lift = None  # a confined group has the weights T_g w alone
-        if groups.transforms is not None and groups.shut[g]:
+        if groups.transforms is not None and groups.narrowed[g]:
             lift = groups.transforms[g][:, groups.dimensions(np.array([g]))[0]]
         rows = side[:, None] * (groups.base if lift is None else groups.base @ lift)
         try:

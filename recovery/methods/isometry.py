@@ -123,7 +123,7 @@ class Isometry:
     def _over_all(self, instance: Instance, architecture: Architecture, measured: Measurement) -> Measurement:
         """The largest value over all patterns, proved; what is left open has no value, and both bounds for a reason."""
         planted, measured = planted_neurons(instance), measured.having(pattern_count=None)
-        found = isometry_bounds(
+        bounds = isometry_bounds(
             architecture,
             instance.X,
             planted.directions,
@@ -131,16 +131,16 @@ class Isometry:
             linear=planted.linear,
             nodes=instance.setting.patterns.nodes,
         )
-        if found is None:
+        if bounds is None:
             return measured.having(holds=False, patterns_proved="all")
-        if found.upper - found.lower <= ROUNDING:
-            measured = measured.having(isometry_value=found.lower, isometry_margin=1.0 - found.lower)
+        if bounds.upper - bounds.lower <= ROUNDING:
+            measured = measured.having(isometry_value=bounds.lower, isometry_margin=1.0 - bounds.lower)
         else:
-            between = f"the value over all patterns lies between {found.lower:.9g} and {found.upper:.9g}"
+            between = f"the value over all patterns lies between {bounds.lower:.9g} and {bounds.upper:.9g}"
             measured = measured.having(reason=between)
-        if found.lower < 1.0 - ROUNDING <= found.upper:
+        if bounds.lower < 1.0 - ROUNDING <= bounds.upper:
             return measured
-        return measured.having(holds=found.below(1.0 - ROUNDING), patterns_proved="all")
+        return measured.having(holds=bounds.below(1.0 - ROUNDING), patterns_proved="all")
 
     def _grown(self, instance: Instance, architecture: Architecture) -> Instance:
         """The instance with the worst pattern that a search finds added to its own."""

@@ -157,8 +157,8 @@ class Ladder:
             planted = self._candidate(program)
             if planted is not None and planted.lam is not None:
                 yield planted.lam / scales
-                for found in self._searches(program, planted):
-                    yield found.lam / scales
+                for search in self._searches(program, planted):
+                    yield search.lam / scales
 
     def descents(self) -> Iterator[Array]:
         """Weights of the gated program on the ways down that `climb` looks at, where the objective is least."""
@@ -166,13 +166,13 @@ class Ladder:
         planted = None if program.has_cones else self._candidate(program)
         if planted is None or planted.lam is None:
             return
-        for found in self._searches(program, planted):
-            way = found.excess.copy()
-            way[planted.support] = -planted.solve(program.groups.forward(found.excess))
-            size = float(np.linalg.norm(way))
+        for search in self._searches(program, planted):
+            direction = search.excess.copy()
+            direction[planted.support] = -planted.solve(program.groups.forward(search.excess))
+            size = float(np.linalg.norm(direction))
             if size > 0:
                 steps = np.exp2(np.arange(-30.0, 2.0)) * float(np.linalg.norm(planted.weights)) / size
-                yield min((planted.weights + t * way for t in steps), key=lambda W: float(program.norms(W).sum()))
+                yield min((planted.weights + t * direction for t in steps), key=lambda W: float(program.norms(W).sum()))
 
     def _searches(self, program: Program, planted: Candidate) -> Iterator[DualSearch]:
         """Searches for a dual certificate: by the gated norms, then for an exact program by its own, which ask less."""

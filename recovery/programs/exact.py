@@ -58,7 +58,7 @@ class ExactProgram(Program):
         g, S = int(self.group(one)[0]), self.orientation(one)[0]
         operator = float(self.sign(one)[0]) * groups.D[:, g, None] * groups.base
         cone = S[:, None] * groups.base if S.any() else None
-        if groups.shut[g]:
+        if groups.narrowed[g]:
             assert groups.transforms is not None
             # the variables are those of P1's (16): w, with base weights T_g w
             assert cone is not None
@@ -147,12 +147,12 @@ class ExactProgram(Program):
         size = (np.linalg.norm(self.groups.base, axis=1) / scales).max() * np.linalg.norm(V[active], axis=1).max()
         outside = max(0.0, -float(slack.min()) / max(float(size), np.finfo(float).tiny))
         own = self.group(active)
-        shut = np.flatnonzero(self.groups.shut[own])
-        if not len(shut):
+        narrowed = np.flatnonzero(self.groups.narrowed[own])
+        if not len(narrowed):
             return outside
-        v = V[active[shut]]
+        v = V[active[narrowed]]
         # T_g F_g is the projection on the confined weights
-        astray = v - self.groups.base_weights(self.coordinates(v, active[shut]), own[shut])
+        astray = v - self.groups.base_weights(self.coordinates(v, active[narrowed]), own[narrowed])
         return max(outside, float(np.linalg.norm(astray, axis=1).max() / np.linalg.norm(V[active], axis=1).max()))
 
     def pulls(self, lam: Array, chosen: Index) -> Array:
@@ -224,7 +224,7 @@ class ExactProgram(Program):
 
     def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
         groups = self.groups
-        v = groups.base_weights(groups.neuron(g, w, F)[None], np.array([g]))[0] if groups.shut[g] else None
+        v = groups.base_weights(groups.neuron(g, w, F)[None], np.array([g]))[0] if groups.narrowed[g] else None
         return g + (0 if sign > 0 else groups.count), groups.coordinates @ w if v is None else v
 
     def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Computed:
-    """What groups have computed: `keep` hands the first four on to fewer groups; the others are of the last dual.
+    """What groups have computed: `subset` hands the first four on to fewer groups; the others are of the last dual.
 
     images: A_g^T lam, (p, r). norms: of its rows, (p,).
     """
@@ -145,17 +145,17 @@ class Groups:
         """The operators of the same architecture and data over other patterns (n, p), without a skip connection."""
         return Groups(self.base, patterns, self.coordinates, False, self.orthonormal, self.slope)
 
-    def keep(self, kept: Mask) -> "Groups":
-        """These operators less some; the skip connection stays if there is one."""
-        kept = kept.copy()
-        kept[: int(self.linear)] = True
-        groups = replace(self, patterns=self.patterns[:, kept])
+    def subset(self, chosen: Mask) -> "Groups":
+        """Some of these operators, and the skip connection if there is one."""
+        chosen = chosen.copy()
+        chosen[: int(self.linear)] = True
+        groups = replace(self, patterns=self.patterns[:, chosen])
         known = groups._computed
         known.base_gram = self.base_gram
         if self._computed.transforms is not None and self._transformed is not None:
-            known.transformed = self._transformed.among(kept)
+            known.transformed = self._transformed.among(chosen)
             known.transforms = known.transformed.transforms
-            known.projections = self._projections.among(np.flatnonzero(kept))
+            known.projections = self._projections.among(np.flatnonzero(chosen))
         return groups
 
     def forward(self, W: Array) -> Array:
@@ -265,7 +265,7 @@ class Groups:
         return seen
 
     @cached_property
-    def shut(self) -> Mask:
+    def narrowed(self) -> Mask:
         """Which groups hold fewer neurons than have their pattern, (p,): confined ones of less than full rank."""
         if not self.confined or not self.orthonormal:
             return np.zeros(self.count, dtype=np.bool_)

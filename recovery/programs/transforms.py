@@ -112,9 +112,9 @@ class Transformed:
         self.transforms = transforms
         self.spans: Index = _spans(transforms) if spans is None else spans
 
-    def among(self, kept: Mask) -> "Transformed":
+    def among(self, chosen: Mask) -> "Transformed":
         """The products of some of these groups."""
-        return Transformed(self.transforms[kept], self.spans[kept])
+        return Transformed(self.transforms[chosen], self.spans[chosen])
 
     def base_weights(self, W: Array, chosen: Index | None) -> Array:
         """T_g w_g, (k, r)."""

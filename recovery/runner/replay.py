@@ -132,10 +132,10 @@ def run(trials: Iterable[Trial], jobs: int = 1) -> Iterator[tuple[Trial, Row]]:
 
 def compare(trial: Trial, again: Row, stored: Row, columns: Columns) -> Replayed:
     """What this one replay says."""
-    found = differences(stored, again, columns)
-    if not all(difference.rounding for difference in found):
-        return Replayed(trial, again, found, "different")
-    return Replayed(trial, again, found, "rounding" if found else "same")
+    unequal = differences(stored, again, columns)
+    if not all(difference.rounding for difference in unequal):
+        return Replayed(trial, again, unequal, "different")
+    return Replayed(trial, again, unequal, "rounding" if unequal else "same")
 
 
 def planned_trials(grid: Grid, *, trust: bool) -> Iterator[Trial]:

@@ -88,7 +88,7 @@ class ConeNewton:
         if start is None:
             return self._solution(self.W, self.lam, Outcome.NUMERICAL_TROUBLE)
         near, At = start
-        shut = bool(self.program.groups.shut.any())
+        narrowed = bool(self.program.groups.narrowed.any())
         # weights are of the size ||y|| / column where norms A^T lam are of the size b: s is the one over the other;
         # pull is a share of what one group of step s adds to the Hessian
         s, error, best = size / (self.bound * self.column), 1.0, np.inf
@@ -135,12 +135,12 @@ class ConeNewton:
             # what rose by `largest - 1` in this step is not left out if it may rise as much in the next
             near = near[norms[near] > 2.0 - largest]
             At = At[near]
-            self.cones.keep(near)
+            self.cones.forget_others(near)
             inner = self.steps - before
             if inner == 0:  # asked for so little that nothing moved: where labels hardly fit the gap stays 1 for long
                 inexactness *= TIGHTER
-            pull = max(pull / PULL_DECAY, weakest) if inner < INNER_LIMIT or shut else pull
-            if shut and float(np.linalg.norm(point.gradient)) > wanted:
+            pull = max(pull / PULL_DECAY, weakest) if inner < INNER_LIMIT or narrowed else pull
+            if narrowed and float(np.linalg.norm(point.gradient)) > wanted:
                 s *= RETREAT
             elif inner < INNER_LIMIT:
                 s *= STEP_GROWTH if inner <= HARD else HARD_GROWTH

@@ -57,7 +57,7 @@ class Projections:
         self._shift *= factor
         self.multipliers *= factor
 
-    def keep(self, near: Index) -> None:
+    def forget_others(self, near: Index) -> None:
         """Forget the factors of all other groups."""
         others = np.ones(len(self.own), dtype=np.bool_)
         others[near] = False

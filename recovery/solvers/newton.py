@@ -167,7 +167,7 @@ def _near(program: GatedProgram, state: _State, near: Mask, tolerance: float) ->
         return _inner(program, state, tolerance).W
     state.W, state.At = state.W[near], state.At[near]
     W = np.zeros((groups.count, groups.rank))
-    W[near] = _inner(replace(program, groups=groups.keep(near)), state, tolerance).W
+    W[near] = _inner(replace(program, groups=groups.subset(near)), state, tolerance).W
     return W
 
 

@@ -57,7 +57,7 @@ def test_groups_kept_have_the_projections_of_all(known):
     if known:
         groups.weighted_gram(np.arange(groups.count), np.ones(groups.count))
     kept = np.arange(groups.count) % 3 == 1
-    some, c = groups.keep(kept), np.arange(1.0, kept.sum() + 1)
+    some, c = groups.subset(kept), np.arange(1.0, kept.sum() + 1)
     expected = np.einsum("g,gnm->nm", c, [A @ A.T for A in map(groups.block, np.flatnonzero(kept))])
     assert np.allclose(some.weighted_gram(np.arange(some.count), c), expected, atol=1e-13)
 

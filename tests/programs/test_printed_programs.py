@@ -80,17 +80,17 @@ def _instance(architecture: str, seed: int) -> Instance:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_optima_are_those_of_the_printed_programs(name: str) -> None:
     architecture, kind, beta, written = PROGRAMS[name]
-    shut, worst = 0, 0.0
+    narrowed, worst = 0, 0.0
     for seed in range(INSTANCES):
         instance = _instance(architecture, seed)
         problem = PlantedProgram.of(instance, ARCHITECTURES[architecture], kind, beta)
-        shut += int(problem.program.groups.shut.sum())
+        narrowed += int(problem.program.groups.narrowed.sum())
         certificate = problem.solve("auto")[1]
         assert certificate.proves_optimal
         theirs = _optimum(written(instance.X, instance.patterns, kind == "exact"), instance.y, beta)
         worst = max(worst, abs(certificate.objective / theirs - 1.0))
     assert worst <= 1e-7
-    assert (shut > 0) == name.startswith("exact norm")
+    assert (narrowed > 0) == name.startswith("exact norm")
 
 
 def _hostile(rng: np.random.Generator, kind: str) -> Array:
@@ -131,7 +131,7 @@ def test_a_confined_program_is_the_same_through_cvxpy_as_it_is_stored() -> None:
     """`Row.lift`: the conic solvers take confined programs too."""
     instance = _instance("relu_norm", 1)
     program = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact", 0.02).program
-    assert program.groups.shut.any()
+    assert program.groups.narrowed.any()
     ours, theirs = (certify(program, find_solver(name, "exact")(program)) for name in ("auto", "CLARABEL"))
     assert theirs.proves_optimal
     assert ours.objective == pytest.approx(theirs.objective, rel=1e-6)
@@ -141,7 +141,7 @@ def test_weights_outside_the_row_space_are_no_weights_of_a_confined_program() ->
     instance = _instance("relu_norm", 5)
     confined = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact", 0.02).program
     wide = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact", 0.02, "none").program
-    assert confined.groups.shut.any()
+    assert confined.groups.narrowed.any()
     found = SOLVERS["auto"](wide)
     assert wide.cone_violation(found.W) <= 1e-6
     assert confined.cone_violation(found.W) > 1e-3
@@ -185,6 +185,6 @@ def test_over_every_closed_pattern_confinement_changes_nothing() -> None:
     y = rng.standard_normal(6)
     groups = ARCHITECTURES["relu_norm"].groups(X, closed)
     wide, confined = (ExactProgram(replace(groups, confined=each), y, 0.05) for each in (False, True))
-    assert confined.groups.shut.any()
+    assert confined.groups.narrowed.any()
     values = [certify(each, SOLVERS["auto"](each)).objective for each in (wide, confined)]
     assert values[0] == pytest.approx(values[1], rel=1e-8)

@@ -97,7 +97,7 @@ def test_kept_groups_have_the_products_of_all() -> None:
     lam, kept = rng.standard_normal(30), np.arange(12) % 2 == 0
     expected = np.stack([groups.block(g).T @ lam for g in range(12)])
     assert np.allclose(groups.adjoint(lam), expected, atol=1e-12)
-    assert np.allclose(groups.keep(kept).adjoint(lam), expected[kept], atol=1e-12)
+    assert np.allclose(groups.subset(kept).adjoint(lam), expected[kept], atol=1e-12)
 
 
 @pytest.mark.parametrize("gap", [1.0, 1e-3, 1e-7])

@@ -28,8 +28,8 @@ def crossing_rows(analysis: Analysis) -> list[dict[str, str]]:
     lies outside the cells is said by the end that is known."""
     x, y = analysis.diagram.layout.x, analysis.diagram.layout.y
     lines = []
-    for panel, found in zip(analysis.diagram.panels, analysis.rows, strict=False):
-        for row in found:
+    for panel, crossings in zip(analysis.diagram.panels, analysis.rows, strict=False):
+        for row in crossings:
             line = {"panel": panel.title} if len(analysis.rows) > 1 else {}
             line |= {y: PLAIN.value(row.y)} if y is not None else {}
             half = "" if np.isnan(row.half.estimate) else f"{row.half.estimate:.4g}"
