@@ -85,6 +85,16 @@ class PlantedProgram:
             groups = replace(groups, confined=groups.orthonormal)
         return cls(instance, architecture, program(groups, instance.y, beta))
 
+    def over(self, patterns: Mask) -> "PlantedProgram":
+        """The same program over these patterns (n, p)."""
+        program = self.program
+        groups = self.architecture.groups(self.instance.X, patterns)
+        return replace(
+            self,
+            instance=self.instance.with_patterns(patterns),
+            program=type(program)(groups, program.y, program.beta),
+        )
+
     @cached_property
     def planted(self) -> Array:
         """The planted weights W*, as the program has them."""

@@ -4,12 +4,11 @@ A verdict of recovery needs the dual (`recovery.methods.feasible_dual`); the oth
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Setting
 from recovery.instances.patterns import unique_patterns
-from recovery.methods.convex import PROGRAMS, PlantedProgram
+from recovery.methods.convex import PlantedProgram
 from recovery.methods.feasible_dual import CellSearch, Generation, NeuronSearch
 from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
@@ -25,8 +24,6 @@ def check_all_patterns(setting: Setting, architecture: Architecture, solver: str
             f"patterns.kind all is not known for architecture {architecture.name!r}, whose neurons are normalised "
             "after the ReLU; use exhaustive, or searched"
         )
-    if setting.noise > 0:
-        raise ParameterError("patterns.kind all is known to noiseless trials only")
     if solver != "auto":
         raise ParameterError(f"patterns.kind all goes with solver auto, found {solver!r}")
 
@@ -62,6 +59,4 @@ def grown_program(problem: PlantedProgram) -> tuple[PlantedProgram, Generation]:
     search = NeuronSearch if problem.program.has_cones else CellSearch
     found = search(problem, instance.setting.patterns.nodes, instance.streams.training).run()
     patterns = unique_patterns(problem.architecture.features(instance.X), [instance.patterns, found.patterns])
-    groups = problem.architecture.groups(instance.X, patterns)
-    program = PROGRAMS[problem.program.kind](groups, instance.y)
-    return replace(problem, instance=instance.with_patterns(patterns), program=program), found
+    return problem.over(patterns), found

@@ -19,6 +19,7 @@ from recovery.methods.convex import DEVIATION_TOLERANCE, Confinement, PlantedPro
 from recovery.methods.generation import check_all_patterns, over_all_patterns, patterns_proved
 from recovery.methods.ladder import Decision
 from recovery.methods.method import Measurement
+from recovery.methods.optimum import optimum_over_all
 from recovery.methods.representation import check_representable, planted_neurons
 from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
@@ -87,6 +88,8 @@ class MinNorm:
         self.check(instance.setting, architecture)
         instance = with_searched_patterns(instance, architecture, self.program, None)
         problem = PlantedProgram.of(instance, architecture, self.program, confinement=self.confinement)
+        if instance.setting.patterns.kind == "all" and not problem.noiseless:
+            return optimum_over_all(problem, self.solver).measured()
         if instance.setting.patterns.kind == "all":
             row, weights = over_all_patterns(problem, self._measure)
         else:
@@ -154,7 +157,7 @@ class Regularized:
     of pattern D_j in the row space of D_j X, as (16) does; `none` lets them be any that have the pattern.
     """
 
-    columns: ClassVar[Columns] = SOLVED | select("verdict", "reason", "support_recovered")
+    columns: ClassVar[Columns] = SOLVED | select("verdict", "reason", "patterns_proved", "support_recovered")
 
     beta: Annotated[float, Gt(0)]
     program: ProgramKind = "gated"
@@ -169,10 +172,7 @@ class Regularized:
         """Refuse a planted model that the architecture has no groups for. Raises `ParameterError`."""
         architecture.require(self.program)
         check_representable(setting, architecture)
-        if setting.patterns.kind == "all":
-            raise ParameterError(
-                "patterns.kind all is known to method isometry, and to min_norm with program exact, only"
-            )
+        check_all_patterns(setting, architecture, self.solver)
 
     def cost(self, n: int, d: int) -> float:
         return self.setting_cost(Setting(n, d))
@@ -186,8 +186,12 @@ class Regularized:
         beta = self.beta if self.scaling == "half" else self.beta / 2
         instance = with_searched_patterns(instance, architecture, self.program, beta)
         problem = PlantedProgram.of(instance, architecture, self.program, beta, self.confinement)
-        solution, certificate = problem.solve(self.solver)
-        row = problem.optimal(problem.measure(problem.drawn(), solution, certificate), solution, certificate)
+        if instance.setting.patterns.kind == "all":
+            best = optimum_over_all(problem, self.solver)
+            problem, solution, certificate, row = best.problem, best.solution, best.certificate, best.measured()
+        else:
+            solution, certificate = problem.solve(self.solver)
+            row = problem.optimal(problem.measure(problem.drawn(), solution, certificate), solution, certificate)
         if not certificate.proves_optimal:
             return row
         active = active_groups(problem.program.norms(solution.W))

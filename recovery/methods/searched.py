@@ -35,9 +35,9 @@ def with_searched_patterns(instance: Instance, architecture: Architecture, kind:
         solution = find_solver("auto" if program.has_cones else "newton", kind)(program)
         limit = (1.0 + EXCESS) * program.penalty
         searched = (
-            _neurons(program, solution, limit, rng)
+            violating_neurons(program, solution, limit, rng)
             if program.has_cones
-            else _cells(groups, F, solution.lam, limit, rng)
+            else violating_cells(groups, F, solution.lam, limit, rng)
         )
         most = max(20, int(MOST_ADDED * groups.count))
         patterns = unique_patterns(F, [instance.patterns, searched])[:, : instance.patterns.shape[1] + most]
@@ -47,7 +47,7 @@ def with_searched_patterns(instance: Instance, architecture: Architecture, kind:
     return instance
 
 
-def _neurons(program: Program, solution: Solution, limit: float, rng: Rng) -> Mask:
+def violating_neurons(program: Program, solution: Solution, limit: float, rng: Rng) -> Mask:
     """Patterns of neurons that violate the exact dual, from climbs over all neurons."""
     groups = program.groups
     V = solution.W[int(groups.linear) :]
@@ -56,7 +56,7 @@ def _neurons(program: Program, solution: Solution, limit: float, rng: Rng) -> Ma
     return violated_neurons(groups, solution.lam, limit, known, rng, starts=CLIMBS * groups.n)
 
 
-def _cells(groups: Groups, F: Array, lam: Array, limit: float, rng: Rng) -> Mask:
+def violating_cells(groups: Groups, F: Array, lam: Array, limit: float, rng: Rng) -> Mask:
     """Patterns of the features F (n, d) with ||A_j^T lam|| above `limit`, from climbs over the cells."""
 
     def score(patterns: Mask) -> Array:

@@ -54,11 +54,14 @@ class Certificate:
         return self.feasible and abs(self.gap) <= self.tolerance
 
 
-def certify(program: Program, solution: Solution) -> Certificate:
-    """The certificate of a solution; costs two products with the groups, and projections where there are cones."""
+def certify(program: Program, solution: Solution, beyond: float = 0.0) -> Certificate:
+    """The certificate of a solution; costs two products with the groups, and projections where there are cones.
+
+    beyond: a bound on the dual norms at its lam of rows that the program does not have: over all patterns, say.
+    """
     W, lam, bound = solution.W, solution.lam, program.penalty
     # a solver's lam exceeds the bound by its accuracy; only a multiple within it proves anything
-    largest = float(program.dual_norms(solution).max(initial=0.0))
+    largest = float(program.dual_norms(solution).max(initial=beyond))
     norms = program.norms(W)
     residual = program.residual(W)
     objective = bound * float(norms.sum())

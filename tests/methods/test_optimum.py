@@ -1,0 +1,124 @@
+"""The optimum over all patterns of noisy and penalised data, against cvxpy over every pattern and on bad data."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from recovery.conditions.oracle import Bounds
+from recovery.errors import ParameterError
+from recovery.instances.arrangements import enumerate_cells
+from recovery.instances.draw import Instance, Setting, draw
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Linear, Relu
+from recovery.methods import optimum
+from recovery.methods.convex import PlantedProgram
+from recovery.methods.min_norm import MinNorm, Regularized
+from recovery.methods.optimum import largest_dual, optimum_over_all
+from recovery.programs.architecture import ARCHITECTURES, Architecture
+from recovery.programs.program import Program
+
+SKIP, RELU = ARCHITECTURES["relu_skip"], ARCHITECTURES["relu"]
+
+
+def drawn(kind: str, n: int, d: int, architecture: Architecture, seed: int, nodes: int = 2_000_000) -> Instance:
+    planted = Linear() if architecture.skip else Relu()
+    patterns = Patterns(kind=kind, nodes=nodes)  # type: ignore[arg-type]
+    return draw(Setting(n, d, planted=planted, noise=0.2, patterns=patterns), np.random.default_rng([n, seed]), SKIP)
+
+
+@pytest.mark.parametrize("architecture", [SKIP, RELU], ids=str)
+@pytest.mark.parametrize("kind", ["gated", "exact"])
+@pytest.mark.parametrize(("n", "d"), [(7, 2), (9, 3)])
+def test_optima_are_those_that_cvxpy_finds_over_every_pattern(
+    architecture: Architecture, kind: str, n: int, d: int
+) -> None:
+    for beta in (None, 0.1, 1e-3):
+        method = MinNorm(kind) if beta is None else Regularized(beta, kind)  # type: ignore[arg-type]
+        reference = replace(method, solver="CLARABEL")
+        found = method(drawn("all", n, d, architecture, 1), architecture)
+        every = reference(drawn("exhaustive", n, d, architecture, 1), architecture)
+        assert found.objective == pytest.approx(every.objective, rel=1e-6)
+        assert found.dual_objective <= every.objective * (1.0 + 1e-7)
+        assert found.patterns_proved in ("all", None)
+        assert (found.patterns_proved == "all") == (found.certificate == "gap") == (found.reason is None)
+        assert every.patterns_proved is None
+        assert found.pattern_count is None
+
+
+@pytest.mark.parametrize("kind", ["gated", "exact"])
+def test_optima_beyond_enumeration_are_proved(kind: str) -> None:
+    for beta in (0.05, 1e-3):
+        method = Regularized(beta, kind)  # type: ignore[arg-type]
+        found = method(drawn("all", 24, 8, SKIP, 0), SKIP)
+        sampled = method(drawn("sampled", 24, 8, SKIP, 0), SKIP)
+        assert found.patterns_proved == "all"
+        assert found.objective <= sampled.objective
+        assert sampled.dual_objective - 1e-9 <= sampled.objective
+
+
+@pytest.mark.parametrize("kind", ["gated", "exact"])
+def test_a_limit_of_one_node_gives_both_bounds(kind: str) -> None:
+    found = Regularized(0.05, kind)(drawn("all", 24, 8, SKIP, 0, nodes=1), SKIP)  # type: ignore[arg-type]
+    free = Regularized(0.05, kind)(drawn("all", 24, 8, SKIP, 0), SKIP)  # type: ignore[arg-type]
+    assert (found.verdict, found.patterns_proved, found.certificate) == ("undecided", None, "none")
+    lower, upper = (float(word) for word in found.reason.split("between ")[1].split(" and "))
+    assert lower < free.objective * (1 + 1e-6)
+    assert upper >= free.objective * (1 - 1e-6)
+    assert lower < upper
+
+
+@pytest.mark.parametrize("spoil", ["zero", "repeated", "opposite", "nearly equal", "integers", "one row", "wide"])
+@pytest.mark.parametrize("kind", ["gated", "exact"])
+def test_bad_rows_give_a_bound_that_holds(kind: str, spoil: str) -> None:
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((1, 3) if spoil == "one row" else (3, 6) if spoil == "wide" else (8, 2))
+    if spoil == "zero":
+        X[::3] = 0.0
+    elif spoil in ("repeated", "opposite", "nearly equal"):
+        near = 1.0 + 1e-4 * rng.standard_normal((4, 2)) if spoil == "nearly equal" else 1.0
+        X[1::2] = X[::2] * near * (-1.0 if spoil == "opposite" else 1.0)
+    elif spoil == "integers":
+        X = np.round(1.5 * X)
+    instance = drawn("all", *X.shape, SKIP, 2)
+    y = rng.standard_normal(len(X))
+    spoiled = replace(instance, X=X, y=y, signal=y)
+    patterns, _ = enumerate_cells(X)
+    spoiled = spoiled.with_patterns(patterns[:, :2])
+    found = optimum_over_all(PlantedProgram.of(spoiled, SKIP, kind, 0.1), "auto")
+    every = PlantedProgram.of(spoiled.with_patterns(patterns), SKIP, kind, 0.1).solve("auto")[1]
+    assert found.certificate.dual_objective <= every.objective * (1 + 1e-9)
+    assert found.certificate.objective >= every.dual_objective * (1 - 1e-9)
+    assert found.certificate.proves_optimal == (found.measured().patterns_proved == "all")
+
+
+def test_a_dual_norm_that_the_oracle_leaves_open_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With M twice the penalty, the lower bound is the dual at lam / 2: c y.lam - c^2 ||lam||^2 / 2."""
+    problem = PlantedProgram.of(drawn("all", 9, 3, SKIP, 0), SKIP, "gated", 0.1)
+    solution = optimum_over_all(problem, "auto").solution
+
+    def open_bounds(program: Program, lam: np.ndarray, limit: float, nodes: int) -> Bounds:
+        return Bounds(0.0, 0.2, np.ones(program.groups.rank), 1)
+
+    monkeypatch.setattr(optimum, "largest_dual", open_bounds)
+    found = optimum_over_all(problem, "auto")
+    y, lam = problem.instance.y, found.solution.lam
+    assert np.allclose(lam, solution.lam, atol=1e-6)
+    assert found.certificate.dual_objective == pytest.approx(0.5 * y @ lam - 0.125 * lam @ lam, rel=1e-12)
+    assert found.measured().verdict == "undecided"
+
+
+def test_the_skip_connection_counts() -> None:
+    problem = PlantedProgram.of(drawn("all", 9, 3, SKIP, 0), SKIP, "gated", 0.1)
+    lam = problem.features[:, 0]
+    skip = float(np.linalg.norm(problem.features.T @ lam))
+    assert largest_dual(problem.program, lam, 0.0, 1000).upper >= skip
+
+
+def test_where_no_proof_is_known_nothing_runs() -> None:
+    setting = Setting(10, 2, planted=Relu(), noise=0.1, patterns=Patterns(kind="all"))
+    for method in (Regularized(0.1), MinNorm(), Regularized(0.1, "exact")):
+        with pytest.raises(ParameterError, match=r"patterns\.kind all"):
+            method.check(setting, ARCHITECTURES["relu_norm"])
+        with pytest.raises(ParameterError, match=r"patterns\.kind all"):
+            replace(method, solver="CLARABEL").check(setting, RELU)
