@@ -6,9 +6,10 @@ A verdict of recovery needs the dual (`recovery.methods.feasible_dual`); the oth
 from collections.abc import Callable
 
 from recovery.errors import ParameterError
+from recovery.instances.arrangements import cell_count
 from recovery.instances.draw import Setting
 from recovery.instances.patterns import unique_patterns
-from recovery.methods.convex import PlantedProgram
+from recovery.methods.convex import PlantedProgram, ProgramKind
 from recovery.methods.feasible_dual import CellSearch, Generation, NeuronSearch
 from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
@@ -26,6 +27,19 @@ def check_all_patterns(setting: Setting, architecture: Architecture, solver: str
         )
     if solver != "auto":
         raise ParameterError(f"patterns.kind all goes with solver auto, found {solver!r}")
+
+
+def proof_cost(program: ProgramKind, setting: Setting) -> float:
+    """A guess of the seconds of one proof by the oracle, as `Method.cost`.
+
+    Cells, n = 1.5 to 5d, d = 4 to 16: doubled by four rows, whatever d, until all cells are looked at. Cones: their
+    roots, 2^d. The limit `nodes` ends both.
+    """
+    n, d, nodes = setting.n, setting.d, setting.patterns.nodes
+    if program == "exact":
+        return 1e-2 + 2.5e-6 * min(2.0 ** min(d, 60), nodes)
+    cells = cell_count(n, min(d, 60))
+    return 5e-4 + min(1e-4 * 2.0 ** min(n / 4, 60.0), 5e-6 * min(3 * cells, nodes))
 
 
 def patterns_proved(row: Measurement, kind: str) -> str | None:

@@ -25,6 +25,7 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.columns import Columns, select
+from recovery.methods.generation import proof_cost
 from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable, planted_neurons
 from recovery.programs.architecture import Architecture
@@ -172,6 +173,12 @@ class Isometry:
         if instance.setting.patterns.kind == "exhaustive":
             return contained_in(pattern, instance.patterns) is None
         return is_maximal(instance.X, pattern)
+
+    def setting_cost(self, setting: Setting) -> float:
+        """Seconds: of a product over the patterns, or of a proof over all of them."""
+        if setting.patterns.kind == "all":
+            return proof_cost("gated", setting)
+        return self.cost(setting.n, setting.d)
 
     def cost(self, n: int, d: int) -> float:
         patterns = 2.0 * n

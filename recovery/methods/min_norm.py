@@ -16,7 +16,7 @@ from recovery.instances.arrangements import MOST_CELLS, cell_count
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
 from recovery.methods.convex import DEVIATION_TOLERANCE, Confinement, PlantedProgram, ProgramKind
-from recovery.methods.generation import check_all_patterns, over_all_patterns, patterns_proved
+from recovery.methods.generation import check_all_patterns, over_all_patterns, patterns_proved, proof_cost
 from recovery.methods.ladder import Decision
 from recovery.methods.method import Measurement
 from recovery.methods.optimum import optimum_over_all
@@ -43,6 +43,10 @@ def solve_cost(program: ProgramKind, setting: Setting) -> float:
     work = setting.n * patterns
     seconds = 2e-2 + 2.5e-6 * work if program == "gated" else 3e-2 + 3e-5 * work
     return seconds * (SEARCH_SOLVES[program] if setting.patterns.kind in ("searched", "all") else 1)
+
+
+PROOFS: dict[ProgramKind, int] = {"gated": 8, "exact": 1}
+"""Proofs that column generation asks the oracle for, in the mean near the transition."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,9 @@ class MinNorm:
     def setting_cost(self, setting: Setting) -> float:
         """Seconds: of a solve, or of a decision; few rows leave one on an exact program to a solve for a centre."""
         n, d = setting.n, setting.d
-        if setting.noise > 0 or self.solver != "auto" or setting.patterns.kind in ("searched", "all"):
+        if setting.patterns.kind == "all" and setting.noise == 0:
+            return 5e-3 + PROOFS[self.program] * proof_cost(self.program, setting)
+        if setting.noise > 0 or self.solver != "auto" or setting.patterns.kind == "searched":
             return solve_cost(self.program, setting)
         if self.program == "exact" and n < 1.5 * d:
             return 0.1 + 5e-5 * d**2 + (1.5e-4 * n**2 if n < 1.25 * d else 0.0)
