@@ -1,5 +1,6 @@
 """What all tests share: none is judged by the time that it takes, and what could not run is said at the end."""
 
+import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,8 +27,13 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Function]) -> None:
 
 def pytest_collection_finish() -> None:
     """One BLAS thread in this process, as every worker of a sweep has: two that wait for a core spin and take thrice
-    the time. Processes that the tests start are left as they are. By now NumPy's and SciPy's libraries are loaded."""
+    the time. Processes that the tests start are left as they are. By now NumPy's and SciPy's libraries are loaded.
+
+    What the imports have made is kept: the collector of garbage would look at half a million objects again and again.
+    """
     threadpool_limits(1, user_api="blas")
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

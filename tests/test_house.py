@@ -1,6 +1,7 @@
 """Every import points down the house; nothing below the line knows YAML, tables or the disk's layout."""
 
 import ast
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -36,9 +37,19 @@ def room_of(path):
     return (parts[1], parts[2] if len(parts) > 2 else None) if parts[0] == "recovery" else (parts[0], None)
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
+@cache
 def imports(path):
     """Every module that a file imports, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    return tuple(_imports(path))
+
+
+def _imports(path):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -99,7 +110,7 @@ def test_imports_inside_functions_are_those_that_save_start_up_time():
     for path in SOURCES:
         if room_of(path)[0] == "cli":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 inner = [n.module for n in ast.walk(node) if isinstance(n, ast.ImportFrom) and n.module]
                 ours = {module for module in inner if module.startswith("recovery")}
@@ -155,7 +166,7 @@ def test_no_two_classes_share_a_name():
     """One word, one meaning; names that begin with an underscore stay in their module."""
     places = {}
     for path in SOURCES:
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -14,27 +14,30 @@ from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 from recovery.cli.main import main
-from recovery.config import ConfigError, MissingFileError, load, load_shipped, shipped
+from recovery.config import ConfigError, MissingFileError, Sweep, load, load_shipped, shipped
 from recovery.config.schema import json_schema
 
 from .sweeps import COMPLETE, WITHOUT_DATA
 
 CONFIGS = shipped()
+Loaded = tuple[list[Sweep], list[MissingFileError]]
 
 
-@pytest.mark.parametrize("name", COMPLETE)
-def test_a_shipped_config_is_valid_and_named_by_its_file(name: str) -> None:
-    sweep = load(name)
-    assert sweep.name == name
-    assert sweep.title
-    assert sweep.source
+@pytest.fixture(scope="module", name="loaded")
+def loaded_once() -> Loaded:
+    return load_shipped()
+
+
+def test_a_shipped_config_is_valid_and_named_by_its_file(loaded: Loaded) -> None:
+    assert [sweep.name for sweep in loaded[0]] == COMPLETE
+    assert [sweep.name for sweep in loaded[0] if not (sweep.title and sweep.source)] == []
 
 
 def test_a_config_without_its_data_says_what_the_file_must_hold(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded: Loaded
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    sweeps, missing = load_shipped()
+    sweeps, missing = loaded
     assert [sweep.name for sweep in sweeps] == COMPLETE
     assert tuple(one.name for one in missing) == WITHOUT_DATA
     assert all(one.title and one.source for one in missing)
@@ -130,7 +133,8 @@ def test_check_says_what_would_run() -> None:
     assert "results  results/b" in result.stdout
 
 
-def test_configs_lists_every_shipped_config() -> None:
+def test_configs_lists_every_shipped_config(monkeypatch: pytest.MonkeyPatch, loaded: Loaded) -> None:
+    monkeypatch.setattr("recovery.config.load_shipped", lambda: loaded)
     lines = CliRunner().invoke(main, ["configs"]).stdout.splitlines()
     assert [line.split()[0] for line in lines] == [*COMPLETE, *WITHOUT_DATA]
     assert all(f"{'needs a file' if line.startswith(WITHOUT_DATA) else 'trials'}  " in line for line in lines)
