@@ -27,7 +27,7 @@ _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 
 @_compiled
-def _bound(v: Array, vectors: Array, q: Array, turned: Array, goal: float) -> float:
+def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: float) -> float:
     """An upper bound on max v.u + sqrt(u.Q u); it stops below the goal. turned (d,) is written to."""
     d = len(v)
     size, largest = 0.0, 0.0
@@ -109,7 +109,7 @@ def _solve(M: Array, y: Array, c: int) -> bool:
 
 
 @_compiled
-def _cell_point(normals: Array, sides: Array, m: int, z: Array) -> int:
+def cell_point(normals: Array, sides: Array, m: int, z: Array) -> int:
     """Whether a point z has sides_i normals_i.z > 0 for i < m, written to z: 1 yes, 0 no, -1 rounding decides."""
     d = normals.shape[1]
     chosen, weight = np.empty(d + 2, np.int64), np.empty(d + 2)
@@ -208,7 +208,7 @@ def search_cells(  # type: ignore[no-untyped-def]
         top = pending - 1
         depth = depths[top]
         goal = max(value, limit) + tolerance
-        above = _bound(sums[top], vectors[depth], values[depth], turned, goal)
+        above = bound_over_sides(sums[top], vectors[depth], values[depth], turned, goal)
         pending = top
         if above <= goal:
             continue
@@ -217,7 +217,7 @@ def search_cells(  # type: ignore[no-untyped-def]
             continue
         count += 1
         if asked[top]:
-            state = _cell_point(normals, sides[top], depth, point)
+            state = cell_point(normals, sides[top], depth, point)
             if state < 0:
                 bound = max(bound, above)
             if state < 1:

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recovery.conditions.oracle import Bounds, gated_dual
+from recovery.conditions.beam import beam_search
+from recovery.conditions.oracle import Bounds, dual_terms, gated_dual
 from recovery.conditions.search import BestPattern, most_active, search_pattern
 from recovery.errors import ParameterError
 from recovery.programs.architecture import ARCHITECTURES, Architecture
@@ -96,20 +97,32 @@ def isometry_bounds(
 
 
 def search_isometry(
-    architecture: Architecture, X: Array, directions: Array, signs: Array, rng: Rng, *, linear: bool, starts: int = 4
+    architecture: Architecture,
+    X: Array,
+    directions: Array,
+    signs: Array,
+    rng: Rng,
+    *,
+    linear: bool,
+    starts: int = 4,
+    beam: int | None = None,
 ) -> BestPattern | None:
     """The pattern of largest ||A_j^T lam|| that a local search finds, the planted ones left out.
 
     Starts: the planted directions (whose neighbours are the worst for one normalised neuron and n < 2d), the best
     `starts` of 50 random patterns, and as many patterns with nearly all rows active (where a condition next to a skip
-    connection is tight). The value found bounds the condition's from below: above 1, it fails. None where the planted
-    weights are not identified.
+    connection is tight). With a `beam` of that width a beam search is made instead. The value found bounds the
+    condition's from below: above 1, it fails. None where the planted weights are not identified, or no cell is met.
+    Raises `ParameterError` for a beam and neurons that are normalised after the ReLU.
     """
     own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
     if lam is None:
         return None
     X, directions = architecture.features(X), architecture.lift(directions, X)
     known = own.patterns[:, int(own.linear) :]
+    if beam is not None:
+        weights, linear_part = dual_terms(own, lam)
+        return beam_search(own.base, weights, linear_part, width=beam, known=known)
 
     def score(patterns: Mask) -> Array:
         values = own.over(patterns).dual_norms(lam)

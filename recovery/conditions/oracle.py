@@ -14,7 +14,8 @@ import numpy as np
 import scipy
 
 from recovery.conditions.branching import branch
-from recovery.conditions.cells import THIN, search_cells
+from recovery.conditions.cells import search_cells
+from recovery.conditions.planes import planes_of
 from recovery.errors import ParameterError
 from recovery.programs.groups import Groups
 from recovery.types import Array, Mask
@@ -53,7 +54,7 @@ def exact_dual(
 
     Not for normalised neurons, whose norm is not that of v. Raises `ParameterError`.
     """
-    weights, linear = _terms(groups, sign * lam)
+    weights, linear = dual_terms(groups, sign * lam)
     return largest_neuron(groups.base, weights, linear, limit=limit, known=known, nodes=nodes, stop=stop)
 
 
@@ -62,12 +63,15 @@ def gated_dual(groups: Groups, lam: Array, *, known: Mask | None = None, nodes: 
 
     Not for normalised neurons, whose operators are no sums over rows.
     """
-    weights, linear = _terms(groups, lam)
+    weights, linear = dual_terms(groups, lam)
     return largest_cell(groups.base, weights, linear, known=known, nodes=nodes)
 
 
-def _terms(groups: Groups, lam: Array) -> tuple[Array, Array]:
-    """t (n,) and c (r,) of a dual point: the part that the pattern decides, and the part that it does not."""
+def dual_terms(groups: Groups, lam: Array) -> tuple[Array, Array]:
+    """t (n,) and c (r,) of a dual point: the part that the pattern decides, and the part that it does not.
+
+    Raises `ParameterError` for groups whose columns are orthonormal.
+    """
     if groups.orthonormal:
         raise ParameterError("the dual of normalised neurons is not bounded over all patterns")
     return (1.0 - groups.slope) * lam, groups.slope * (groups.base.T @ lam)
@@ -214,74 +218,18 @@ def largest_cell(
     than `THIN` are none; where rounding leaves that open, the upper bound has them.
     """
     d = rows.shape[1]
-    c = np.zeros(d) if linear is None else linear
-    sizes = np.abs(weights) * np.linalg.norm(rows, axis=1)
-    scale = float(sizes.sum()) + float(np.linalg.norm(c))
-    if scale == 0.0:
+    planes = planes_of(rows, weights, linear, known)
+    if planes is None:
         return Bounds(0.0, 0.0, np.zeros(d), 0)
-    normals, first, ahead, behind = _planes(rows, weights[:, None] * rows / scale)
-    if known is None:
-        known = np.empty((len(rows), 0), dtype=np.bool_)
-    # a plane adds `ahead` on its positive side and `behind` on the other: their mean, and plus or minus half the
-    # difference
-    centres, halves = (ahead + behind) / 2, (ahead - behind) / 2
-    # the heaviest first: what is open then has the least to add, and bounds fall early
-    order = np.argsort(-np.linalg.norm(halves, axis=1), kind="stable")
-    centres, halves, normals = centres[order], halves[order], normals[order]
-    vectors, values = _spreads(halves)
-    left_out = _signs(known, rows, normals, first[order])
-    start, floor = c / scale + centres.sum(axis=0), limit / scale
     value, point, bound, count = search_cells(
-        normals, halves, start, vectors, values, left_out, floor, LEAF_ROUNDING, nodes
+        planes.normals,
+        planes.halves,
+        planes.start,
+        planes.vectors,
+        planes.values,
+        planes.left_out,
+        limit / planes.scale,
+        LEAF_ROUNDING,
+        nodes,
     )
-    return Bounds(float(value) * scale, float(bound) * scale, point, int(count))
-
-
-def _planes(rows: Array, worth: Array) -> tuple[Array, Array, Array, Array]:
-    """Unit normals (m, d) of distinct planes, the first row of each, and the sums of worth of rows ahead and behind."""
-    lengths = np.linalg.norm(rows, axis=1)
-    left = [int(i) for i in np.flatnonzero(lengths)]
-    normals, first, ahead, behind = [], [], [], []
-    while left:
-        i = left[0]
-        units = rows[left] / lengths[left, None]
-        same = np.linalg.norm(units - units[0], axis=1) <= THIN
-        opposite = np.linalg.norm(units + units[0], axis=1) <= THIN
-        members = np.array(left)
-        normals.append(units[0])
-        first.append(i)
-        ahead.append(worth[members[same]].sum(axis=0))
-        behind.append(worth[members[opposite]].sum(axis=0))
-        left = [int(j) for j in members[~(same | opposite)]]
-    return np.array(normals), np.array(first), np.array(ahead), np.array(behind)
-
-
-def _signs(known: Mask, rows: Array, normals: Array, first: Array) -> Array:
-    """The planes' signs (k, m) of known patterns (n, k); one that no open cell has is left out."""
-    signs = np.where(known[first].T, 1, -1).astype(np.int8)
-    lengths = np.linalg.norm(rows, axis=1)
-    cosines = (rows @ normals.T) / np.where(lengths > 0, lengths, 1.0)[:, None]
-    plane = np.abs(cosines).argmax(axis=1)
-    side = np.sign(cosines[np.arange(len(rows)), plane])
-    # a known pattern that gives rows of one plane sides that do not go together is no open cell
-    meant = (signs[:, plane] * side > 0) | (lengths == 0)
-    return np.ascontiguousarray(signs[(meant == known.T).all(axis=1)])
-
-
-def _spreads(halves: Array) -> tuple[Array, Array]:
-    """Eigenvectors (m + 1, d, d), as rows, and values of Q for the planes from each depth on; values rounded up."""
-    m, d = halves.shape
-    vectors, values = np.zeros((m + 1, d, d)), np.zeros((m + 1, d))
-    vectors[m] = np.eye(d)
-    Q, total = np.zeros((d, d)), 0.0
-    for k in reversed(range(m)):
-        # Q by Cauchy and Schwarz: (sum |z_k.u|)^2 <= (sum w_k) sum (z_k.u)^2 / w_k; from the last plane up, one more a
-        # depth
-        size = float(np.linalg.norm(halves[k]))
-        if size > 0.0:
-            Q += np.outer(halves[k], halves[k]) / size
-            total += size
-        # eigenvalues are off by some multiples of 1e-16 of the largest: rounded up by 1e-13 of it they still bound
-        q, V = np.linalg.eigh(total * Q)
-        vectors[k], values[k] = V.T, np.maximum(q, 0.0) + 1e-13 * max(float(q[-1]), 0.0)
-    return vectors, values
+    return Bounds(float(value) * planes.scale, float(bound) * planes.scale, point, int(count))

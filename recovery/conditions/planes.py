@@ -1,0 +1,98 @@
+"""Rows and a dual point as planes, for what looks over cells D = {i: x_i.h > 0} for the largest ||c + sum_D t_i x_i||.
+
+Rows on one line are one plane, and decide together. A plane adds `ahead` on its positive side and `behind` on the
+other: their mean, and plus or minus half the difference.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recovery.conditions.cells import THIN
+from recovery.types import Array, Mask
+
+
+@dataclass(frozen=True)
+class Planes:
+    """normals (m, d) of length 1, the heaviest first; the sum over a cell is scale (start + sum of +-halves).
+
+    vectors (m + 1, d, d), values (m + 1, d): eigenvectors, as rows, and eigenvalues, rounded up, of the Q of the planes
+    from each depth on (`recovery.conditions.cells`). left_out (k, m): signs of cells that are left out.
+    """
+
+    normals: Array
+    halves: Array
+    start: Array
+    vectors: Array
+    values: Array
+    left_out: Array
+    scale: float
+
+
+def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: Mask | None = None) -> Planes | None:
+    """The planes of rows (n, d), weights t (n,), linear c (d,) and known patterns (n, k); None if all sums are zero."""
+    c = np.zeros(rows.shape[1]) if linear is None else linear
+    sizes = np.abs(weights) * np.linalg.norm(rows, axis=1)
+    scale = float(sizes.sum()) + float(np.linalg.norm(c))
+    if scale == 0.0:
+        return None
+    normals, first, ahead, behind = _planes(rows, weights[:, None] * rows / scale)
+    if known is None:
+        known = np.empty((len(rows), 0), dtype=np.bool_)
+    centres, halves = (ahead + behind) / 2, (ahead - behind) / 2
+    # the heaviest first: what is open then has the least to add, and bounds fall early
+    order = np.argsort(-np.linalg.norm(halves, axis=1), kind="stable")
+    centres, halves, normals = centres[order], halves[order], normals[order]
+    vectors, values = _spreads(halves)
+    left_out = _signs(known, rows, normals, first[order])
+    return Planes(normals, halves, c / scale + centres.sum(axis=0), vectors, values, left_out, scale)
+
+
+def _planes(rows: Array, worth: Array) -> tuple[Array, Array, Array, Array]:
+    """Unit normals (m, d) of distinct planes, the first row of each, and the sums of worth of rows ahead and behind."""
+    lengths = np.linalg.norm(rows, axis=1)
+    left = [int(i) for i in np.flatnonzero(lengths)]
+    normals, first, ahead, behind = [], [], [], []
+    while left:
+        i = left[0]
+        units = rows[left] / lengths[left, None]
+        same = np.linalg.norm(units - units[0], axis=1) <= THIN
+        opposite = np.linalg.norm(units + units[0], axis=1) <= THIN
+        members = np.array(left)
+        normals.append(units[0])
+        first.append(i)
+        ahead.append(worth[members[same]].sum(axis=0))
+        behind.append(worth[members[opposite]].sum(axis=0))
+        left = [int(j) for j in members[~(same | opposite)]]
+    return np.array(normals), np.array(first), np.array(ahead), np.array(behind)
+
+
+def _signs(known: Mask, rows: Array, normals: Array, first: Array) -> Array:
+    """The planes' signs (k, m) of known patterns (n, k); one that no open cell has is left out."""
+    signs = np.where(known[first].T, 1, -1).astype(np.int8)
+    lengths = np.linalg.norm(rows, axis=1)
+    cosines = (rows @ normals.T) / np.where(lengths > 0, lengths, 1.0)[:, None]
+    plane = np.abs(cosines).argmax(axis=1)
+    side = np.sign(cosines[np.arange(len(rows)), plane])
+    # a known pattern that gives rows of one plane sides that do not go together is no open cell
+    meant = (signs[:, plane] * side > 0) | (lengths == 0)
+    return np.ascontiguousarray(signs[(meant == known.T).all(axis=1)])
+
+
+def _spreads(halves: Array) -> tuple[Array, Array]:
+    """Eigenvectors (m + 1, d, d), as rows, and values of Q for the planes from each depth on; values rounded up."""
+    m, d = halves.shape
+    vectors, values = np.zeros((m + 1, d, d)), np.zeros((m + 1, d))
+    vectors[m] = np.eye(d)
+    Q, total = np.zeros((d, d)), 0.0
+    for k in reversed(range(m)):
+        # Q by Cauchy and Schwarz: (sum |z_k.u|)^2 <= (sum w_k) sum (z_k.u)^2 / w_k; from the last plane up, one more a
+        # depth
+        size = float(np.linalg.norm(halves[k]))
+        if size > 0.0:
+            Q += np.outer(halves[k], halves[k]) / size
+            total += size
+        # eigenvalues are off by some multiples of 1e-16 of the largest: rounded up by 1e-13 of it they still bound
+        q, V = np.linalg.eigh(total * Q)
+        vectors[k], values[k] = V.T, np.maximum(q, 0.0) + 1e-13 * max(float(q[-1]), 0.0)
+    return vectors, values
