@@ -30,6 +30,7 @@ def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bo
     from recovery.runner.progress import duration
 
     sweep = load(config, overrides)
+    options.say_memory(sweep)
     timing = None
     if forecast:
         from recovery.runner.forecast import time_sweep

@@ -69,9 +69,14 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """The one place where the library's errors become messages; they exit with 2."""
         open_streams()
+        words = [*ctx._protected_args, *ctx.args]
         try:
             Path.cwd()
             return super().invoke(ctx)
+        except click.UsageError as error:
+            if hint := _split_set(error.message, words):
+                raise click.UsageError(error.message + hint, error.ctx) from error
+            raise
         except RecoverError as error:
             raise Failure(str(error)) from error
         except BrokenPipeError:
@@ -84,6 +89,14 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo(MESSAGE, nl=False, err=True)
             sys.exit(INTERRUPTED)
+
+
+def _split_set(message: str, words: list[str]) -> str:
+    """What `--set n 40` was meant as, where that is why a word is left over."""
+    for option, path, value in zip(words, words[1:], words[2:], strict=False):
+        if option == "--set" and "=" not in path and message.startswith("Got unexpected extra argument"):
+            return f"; did you mean --set {path}={value}?"
+    return ""
 
 
 def open_streams() -> None:

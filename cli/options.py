@@ -11,6 +11,7 @@ import click
 from recovery.text import is_plain
 
 if TYPE_CHECKING:
+    from recovery.config import Sweep
     from recovery.store import Grid
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -28,6 +29,17 @@ def say_left_out(grid: "Grid") -> None:
     """Say on stderr which rows are not the sweep's."""
     if grid.left_out:
         click.echo(grid.left_out, err=True)
+
+
+def say_memory(sweep: "Sweep") -> None:
+    """Warn on stderr where X of the largest cell does not fit into this machine's memory."""
+    from recovery.config.compose import in_bytes
+
+    largest = max((cell.setting for cell in sweep.cells), key=lambda setting: setting.n * setting.d)
+    needed, there = 8 * largest.n * largest.d, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        words = f"X of the largest cell, n = {largest.n} and d = {largest.d}, takes {in_bytes(needed)}"
+        click.echo(f"warning: {words}; this machine has {in_bytes(there)} of memory", err=True)
 
 
 class FolderPath(click.Path):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from . import options
+from .options import say_memory
 
 if TYPE_CHECKING:
     from recovery.runner.plan import Plan
@@ -131,7 +132,7 @@ def command(
 
                 from recovery.config import load
                 from recovery.runner.batches import slurm_shard
-                from recovery.runner.plan import plan
+                from recovery.runner.plan import changed, plan
                 from recovery.runner.progress import Progress, display
                 from recovery.runner.supervised import Limits
                 from recovery.runner.sweep import MOST_EQUAL, Options, run
@@ -147,6 +148,10 @@ def command(
                 max_equal_failures=MOST_EQUAL if max_equal_failures is None else max_equal_failures,
                 rerun_changed=rerun_changed,
             )
+            if not rerun_changed and (edited := len(changed(planned))):
+                words = f"{edited} stored trials ran other code of yours than there is now"
+                click.echo(f"{words}; --rerun-changed runs them again", err=True)
+            say_memory(sweep)
             if dry_run:
                 click.echo(_forecast(planned, options))
                 return
@@ -233,9 +238,6 @@ def _report(planned: Plan, summary: Summary, options: Options, quiet: bool, as_j
     if not as_json:
         text = f"{folder}: {stored} of {summary.planned} trials stored{counts} ({sum(summary.ran.values())} run now)"
         click.echo("\n".join([text, *summary.looked]))
-    if summary.changed:
-        text = f"{summary.changed} of them ran other code of yours than there is now: --rerun-changed runs them again"
-        click.echo(text, err=True)
     if summary.unmet:
         click.echo(f"the rule is not met: {summary.unmet}", err=True)
     if summary.gave_up:

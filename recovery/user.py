@@ -79,6 +79,17 @@ def fingerprint(names: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
+def own_sources(names: Iterable[str], folder: Path) -> dict[str, bytes]:
+    """Place -> source of the modules in `folder` that these `module:NAME` name, and of those that they import from it.
+    Nothing is imported for it; a module that is installed, or gone, is left out."""
+    sources: dict[str, bytes] = {}
+    for module_name in {name.partition(":")[0] for name in names}:
+        place = Path(*module_name.split("."))
+        for file in (folder / f"{place}.py", folder / place / "__init__.py"):
+            _collect(file, folder, sources)
+    return sources
+
+
 def _collect(path: Path, root: Path, sources: dict[str, bytes]) -> None:
     place = path.relative_to(root).as_posix()
     if place in sources or not path.is_file():

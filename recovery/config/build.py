@@ -5,6 +5,7 @@ is wanted and a list where a tuple is. Fields marked `kw_only` are the program's
 """
 
 import json
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -70,7 +71,10 @@ def build_scalar(annotation: Any, value: object) -> Any:
         return _adapter(annotation).validate_json(json.dumps(value))
     except ValidationError:
         allowed = f"found {as_shown(value)}; allowed: {describe(annotation)}"
-        hint = did_you_mean(value, words(annotation)) if isinstance(value, str) else ""
+        hint = ""
+        if isinstance(value, str):
+            decimal = re.fullmatch(r"\s*(-?\d+),(\d+)\s*", value)
+            hint = f"; did you mean {decimal[1]}.{decimal[2]}?" if decimal else did_you_mean(value, words(annotation))
         raise Invalid([Fault((), allowed + hint)]) from None
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recovery.config.build import Fault, Invalid
-from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Built, Context, canonical_json, is_left_out
+from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Built, Context, Single, canonical_json, is_left_out
 from recovery.config.labels import Labels, of_one_type
 from recovery.config.own_axes import CHOICES, offered, own_axes, own_methods_alone, takes
 from recovery.config.points import BROKEN, AxisValue, Block, Point, Unworkable
-from recovery.config.problems import Path, Problem
+from recovery.config.problems import Path, Problem, as_shown
 from recovery.config.sweep import Cell
 from recovery.config.tree import Tree
 from recovery.errors import ParameterError, RecoverError
@@ -106,7 +106,11 @@ class Composer:
         try:
             return COMPONENTS[name].make(base, self.context)
         except Invalid as error:
-            self.problems += [self._problem(name, overlays, fault) for fault in error.faults]
+            hint = ""
+            if isinstance(COMPONENTS[name], Single) and isinstance(base, list | dict) and not overlays:
+                hint = f"; several values stand under axes: `axes: {{{name}: {as_shown(base)}}}`"
+            faults = [replace(fault, text=fault.text + hint) for fault in error.faults]
+            self.problems += [self._problem(name, overlays, fault) for fault in faults]
             return None
 
     def _problem(self, name: str, overlays: list[tuple[AxisValue, Path]], fault: Fault) -> Problem:

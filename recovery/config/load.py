@@ -135,6 +135,9 @@ def find(path_or_name: str | Path) -> Path:
     if path.is_dir():
         raise ConfigError([Problem(Place(0, 0, 0, str(path)), "", "is a folder; give a YAML file")])
     text = "no such file, and no shipped config of that name; `recover configs` lists them"
+    beside = [path.with_suffix(ending) for ending in (".yaml", ".yml", ".json") if path.with_suffix(ending) != path]
+    if there := [str(other) for other in beside if other.is_file()]:
+        raise ConfigError([Problem(Place(0, 0, 0, str(path_or_name)), "", f"no such file; did you mean {there[0]!r}?")])
     word = str(path_or_name).removesuffix(".yaml")
     inside = [name for name in configs if word in name] if word else []
     hint = f"; did you mean {choices(map(repr, inside))}?" if inside else did_you_mean(word, configs)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from recovery.config.axes import RESERVED, all_paths, path_fault
-from recovery.config.components import COMPONENTS
+from recovery.config.components import COMPONENTS, Single
 from recovery.config.header import HEADER
 from recovery.config.problems import ConfigError, Place, Problem
 from recovery.config.reader import read_value
@@ -23,7 +23,7 @@ def override(tree: Tree, text: str, rank: int) -> list[Problem]:
     path, equals, value_text = text.partition("=")
     path = path.strip()
     if not equals or not path:
-        return [Problem(place, "", "allowed: PATH=VALUE, such as `--set data.ensemble=haar`")]
+        return [Problem(place, "", "allowed: PATH=VALUE in one word, such as `--set data.ensemble=haar`")]
     try:
         value = read_value(value_text, "VALUE")
     except ConfigError as error:
@@ -31,6 +31,8 @@ def override(tree: Tree, text: str, rank: int) -> list[Problem]:
     root = path.split(".")[0]
     if root in COMPONENTS and isinstance(value, dict) and AXIS_KEYS & set(value):
         return [Problem(place, path, f"found values of an axis; write `--set 'axes.{path}={value_text}'`")]
+    if isinstance(value, list) and isinstance(COMPONENTS.get(path), Single):
+        return [Problem(place, path, f"found a list, the values of an axis; write `--set 'axes.{path}={value_text}'`")]
     if root not in HEADER:
         fault = path_fault(path, tree)
         if fault and root not in COMPONENTS:

@@ -21,6 +21,9 @@ LONGEST_NUMBER = 100
 """Characters of a number; an integer of 64 bits has 19 digits."""
 LARGEST_INTEGER = 2**63 - 1
 
+OPENED = {"while parsing a flow mapping": "this {", "while parsing a flow sequence": "this ["}
+"""What the parser was reading -> what opens it."""
+
 _PREFIX = "tag:yaml.org,2002:"
 _SCALARS = {_PREFIX + name for name in ("null", "bool", "int", "float", "str")}
 _TEXT = {_PREFIX + "timestamp", _PREFIX + "merge", _PREFIX + "value"}  # YAML 1.1 types: text in 1.2
@@ -102,6 +105,12 @@ def _compose(text: str, source: str) -> tuple[Node | None, YAML]:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         what = " ".join(part for part in (error.context, error.problem) if part)
+        if error.context in OPENED and error.context_mark is not None:
+            opened = error.context_mark
+            what = f"{OPENED[error.context]} is not closed; what follows is read as a part of it"
+            line, column = opened.line + 1, opened.column + 1
+        elif error.problem == "mapping values are not allowed here":
+            what = "a second colon; text that has one stands in quotes, as in title: 'first: second'"
         raise _failure(source, f"is not YAML here: {what}", line, column) from error
     except YAMLError as error:
         raise _failure(source, f"is not YAML: {str(error).splitlines()[0]}") from error

@@ -15,7 +15,9 @@ from typing import Any
 
 from rich.console import Console
 
-from recovery.config import build_style
+from recovery.config import build_style, own_code
+from recovery.config.load import STORED
+from recovery.errors import ReportError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import drawings, render
@@ -26,6 +28,7 @@ from recovery.store import read
 from recovery.store.parts import write_part
 from recovery.store.rounds import ROUNDS, encode_round
 from recovery.store.sweepfile import encode
+from recovery.user import own_sources
 
 TEXTS: dict[str, Callable[[list[Analysis]], str]] = {
     "csv": as_csv,
@@ -74,6 +77,8 @@ def report(
 def bundle_results(results: Path, out: Path | None) -> None:
     """Write the archive of a results folder, and print its path."""
     format_of(out, "zip", BUNDLE)
+    if out is not None and not out.parent.is_dir():
+        raise ReportError(f"{out.parent}: no such folder; make it, or give another --out")
     analysis = Analysis(Diagram.of(read(results)))
     _written(Path(f"{analysis.diagram.name}.zip") if out is None else out, bundle(analysis))
 
@@ -127,8 +132,10 @@ def bundle(analysis: Analysis) -> bytes:
         part = write_part(Path(folder), diagram.grid.table)
         rows = part.read_bytes()
     drawn = {name or "figure": drawing.draw() for name, drawing in drawings(analysis).items()}
-    document = json.dumps(diagram.sweep.document, indent=2, ensure_ascii=False, default=str)
+    plain = {key: value for key, value in diagram.sweep.document.items() if key not in STORED}
+    document = json.dumps(plain, indent=2, ensure_ascii=False, default=str)
     contents: dict[str, bytes] = {
+        **own_sources(own_code(diagram.sweep.document), Path(diagram.sweep.document.get("folder", "."))),
         "sweep.json": encode(diagram.grid.sweep),
         f"trials/{part.name}": rows,
         **{f"{ROUNDS}/{name}": data for name, data in map(encode_round, diagram.grid.rounds)},
@@ -181,4 +188,9 @@ def readme(analysis: Analysis) -> str:
         f"    recover report {name}                         draw it again\n"
         f"    recover verify {name}                         run some of its trials again\n"
         f"    recover sweep {name}/config.json --out again  run all of them again\n"
+        + (f"\nIts own code lies beside: `cd {name}`, then `recover verify . --trust`.\n" if _own(analysis) else "")
     )
+
+
+def _own(analysis: Analysis) -> bool:
+    return bool(own_code(analysis.diagram.sweep.document))

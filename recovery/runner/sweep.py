@@ -55,6 +55,9 @@ def forecast(plan: Plan, options: Options, most: float = MOST_SECONDS) -> Foreca
     """Estimate a run from the times of the stored trials, for the methods' costs; without any, time a few, for at most
     about so many seconds."""
     mine = _mine(plan, options)
+    if options.rerun_changed and (others := changed(plan)):
+        kept = {trial: status for trial, status in plan.stored.items() if trial not in others}
+        mine = _mine(Plan(plan.sweep, plan.folder, plan.trials, plan.rounds, kept), options)
     costs = {trial.id: cost(trial) for trial in plan.trials}
     timed = [(costs[trial], seconds) for trial, seconds in plan.folder.timings().items() if trial in costs]
     if not mine:

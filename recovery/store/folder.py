@@ -1,6 +1,7 @@
 """A results folder: sweep.json says what is swept, trials/ holds the rows. Opening it for a sweep creates it,
 continues it, or refuses."""
 
+import difflib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from recovery.types import Array
 TRIALS = "trials"
 DAMAGED = "damaged"
 MOST_DIFFERENCES = 12
+MOST_NAMED = 12
 LARGEST_BYTES = 64 * 2**20
 """Of sweep.json."""
 
@@ -77,7 +79,8 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError) as error:
             what = "is a file, not a results folder" if self.path.is_file() else "no such results folder"
             what = "holds no sweep" if self.path.is_dir() else what
-            raise StoreError(f"{self.path}: {what} (no {SWEEP_FILE}); run `recover sweep` first") from error
+            then = _others(self.path) or "run `recover sweep` first"
+            raise StoreError(f"{self.path}: {what} (no {SWEEP_FILE}); {then}") from error
         except OSError as error:
             raise StoreError(f"{self.sweep_file}: cannot be read: {error.strerror or error}") from error
         except (ValueError, RecursionError) as error:
@@ -230,6 +233,20 @@ class Folder:
             f"{self.path}: cannot be written: {error.strerror or error}; free space or mend its permissions, "
             "or give another --out. What is stored stays, and the same command goes on."
         )
+
+
+def _others(path: Path) -> str:
+    """The sweeps that were meant instead of a folder that is none: those in it, or one of a name like it."""
+    if path.is_dir():
+        inside = sorted(sweep.parent.name for sweep in path.glob(f"*/{SWEEP_FILE}"))
+        more = f" and {len(inside) - MOST_NAMED} more" if len(inside) > MOST_NAMED else ""
+        return f"the sweeps in it: {', '.join(inside[:MOST_NAMED])}{more}" if inside else ""
+    for folder in (path.parent, Path("results") / path.parent) if not path.is_absolute() else (path.parent,):
+        names = [sweep.parent.name for sweep in folder.glob(f"*/{SWEEP_FILE}")]
+        near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)
+        if near and folder / near[0] != path:
+            return f"did you mean {str(folder / near[0])!r}?"
+    return ""
 
 
 def check_continuation(

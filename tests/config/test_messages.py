@@ -89,6 +89,18 @@ def changed(old: str, new: str) -> str:
         pytest.param(changed("[4, 8]", "[0, 8]"), "9:7: axes.n[0]", ["found 0", "an integer >= 1"], id="n-zero"),
         pytest.param(changed("[4, 8]", "[4, 8.5]"), "9:10: axes.n[1]", ["found 8.5"], id="n-fraction"),
         pytest.param(changed("[4, 8]", "[4, 8, 4]"), "9:13: axes.n[2]", ["a second time"], id="duplicate-value"),
+        pytest.param(
+            changed("noise: 0", "n: [5, 10]").replace("  n: [4, 8]\n", ""),
+            "5:4: n",
+            ["found [5, 10]", "under axes: `axes: {n: [5, 10]}`"],
+            id="values-outside-axes",
+        ),
+        pytest.param(changed("noise: 0", "noise: 0,1"), "5:8: noise", ["did you mean 0.1?"], id="comma"),
+        pytest.param(
+            changed("name: small", "name: small: the first"), "1:12", ["second colon", "quotes"], id="second-colon"
+        ),
+        pytest.param(changed("gated}", "gated"), "7:9", ["this { is not closed"], id="open-brace"),
+        pytest.param(changed("[4, 8]", "[4, 8"), "9:6", ["this [ is not closed"], id="open-bracket"),
         pytest.param(changed("[4, 8]", "many"), "9:6: axes.n", ["uses 'many'", "[many]"], id="axis-without-list"),
         pytest.param(changed("[4, 8]", "2d"), "9:6: axes.n", ["cannot read '2d'", "2 * d"], id="axis-without-sign"),
         pytest.param(changed("[4, 8]", "8 / noise"), "9:6: axes.n", ["no value at noise = 0"], id="axis-by-zero"),
@@ -121,7 +133,7 @@ def changed(old: str, new: str) -> str:
         pytest.param(
             changed("seed: 7", "title: !include /etc/passwd"), "2:8: title", ["!include", "plain"], id="other-tag"
         ),
-        pytest.param(changed("[4, 8]", "[4, 8"), "10:", ["is not YAML here"], id="syntax"),
+        pytest.param(changed("[4, 8]", "[4, 8"), "9:6", ["is not YAML here"], id="syntax"),
         pytest.param(b"name: caf\xe9\n", "1:10", ["byte 0xe9", "UTF-8"], id="not-utf-8"),
         pytest.param("", "1:1", ["is empty"], id="empty-document"),
         pytest.param("- 1\n", "1:1", ["mapping"], id="list-document"),

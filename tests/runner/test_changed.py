@@ -53,7 +53,10 @@ def test_an_edited_helper_is_said_and_its_trials_run_again(tmp_path: Path, confi
     compact(Folder(out))
     said = recover("sweep", config, "--out", out, "-j", 1)
     assert "(0 run now)" in said.stdout
-    assert "8 of them ran other code of yours than there is now: --rerun-changed" in said.stderr
+    assert "8 stored trials ran other code of yours than there is now; --rerun-changed" in said.stderr
+    dry = recover("sweep", config, "--out", out, "--rerun-changed", "--dry-run")
+    assert "8 to run" in dry.stdout
+    assert "other code" in recover("sweep", config, "--out", out, "--dry-run").stderr
     again = recover("sweep", config, "--out", out, "-j", 1, "--rerun-changed")
     assert (again.exit_code, "(8 run now)" in again.stdout, "other code" in again.stderr) == (0, True, False)
     after = rows(out)

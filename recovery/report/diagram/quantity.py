@@ -9,6 +9,7 @@ import pandas as pd
 from recovery.errors import ReportError
 from recovery.methods.columns import Columns, parse_event
 from recovery.report.diagram.words import column_words
+from recovery.text import did_you_mean
 from recovery.types import Array, Mask
 
 LOGARITHMIC = ("max_deviation", "distance", "gap", "residual", "violation", "seconds", "loss", "error")
@@ -110,7 +111,8 @@ def default_quantity(frame: pd.DataFrame, wanted: str | None, columns: Columns) 
     if quantity.column in there or (len(frame) and not finished(frame).any() and quantity.column in frame):
         return quantity
     fault = "was measured by no trial" if quantity.column in {*columns, *frame.columns} else "is not a column"
-    raise ReportError(f"{quantity.column} {fault} of this grid; measured are: {', '.join(there) or 'none'}")
+    hint = did_you_mean(quantity.column, there)
+    raise ReportError(f"{quantity.column} {fault} of this grid{hint}; measured are: {', '.join(there) or 'none'}")
 
 
 def is_measured(frame: pd.DataFrame, name: str, columns: Columns) -> bool:

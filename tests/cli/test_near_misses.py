@@ -1,0 +1,80 @@
+"""What is nearly right on a command line is told what was meant."""
+
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.cli.test_odd_input import recover
+
+CONFIG = """\
+name: good
+n: 8
+data: {ensemble: gaussian}
+planted: {kind: linear}
+architecture: relu_skip
+method: {kind: min_norm}
+axes: {d: [1, 2]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.yaml").write_text(CONFIG)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("check good.yaml --set n=[10,20]", "write `--set 'axes.n=[10,20]'`"),
+        ("check good.yaml --set d=[10,20]", "write `--set 'axes.d=[10,20]'`"),
+        ("check good.yaml --set n 40", "did you mean --set n=40?"),
+        ("check good.yml", "did you mean 'good.yaml'?"),
+    ],
+)
+def test_configs(folder: Path, arguments: str, words: str) -> None:
+    done = recover(*arguments.split())
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
+def test_results(folder: Path) -> None:
+    assert recover("sweep", "good.yaml", "-j", 1, "-q").exit_code == 0
+    for arguments, words in [
+        ("report good", "did you mean 'results/good'?"),
+        ("report results/goood", "did you mean 'results/good'?"),
+        ("report results", "the sweeps in it: good"),
+        ("report results/good --value recoverd", "did you mean 'recovered'?"),
+        ("report elsewhere", "run `recover sweep` first"),
+        ("bundle results/good --out not_there/good.zip", "not_there: no such folder"),
+    ]:
+        done = recover(*arguments.split())
+        assert done.exit_code == 2
+        assert words in done.stderr
+    assert not (folder / "not_there").exists()
+
+
+def test_x_beyond_memory_is_warned_of(folder: Path) -> None:
+    done = recover("check", "good.yaml", "--set", "n=10000000", "--set", "axes.d=[10000]")
+    assert done.exit_code == 0
+    assert "warning: X of the largest cell" in done.stderr
+    assert recover("check", "good.yaml").stderr == ""
+
+
+def test_a_bundle_has_the_code_that_it_names(folder: Path) -> None:
+    (folder / "good.yaml").write_text(CONFIG.replace("gaussian", "bundled_law:law"))
+    (folder / "bundled_law.py").write_text(
+        "from bundled_help import wide\n\n\ndef law(rng, n, d):\n    return wide(rng, n, d)\n"
+    )
+    (folder / "bundled_help.py").write_text("def wide(rng, n, d):\n    return rng.standard_normal((n, d))\n")
+    (folder / "unused.py").write_text("")
+    assert recover("sweep", "good.yaml", "-j", 1, "-q").exit_code == 0
+    assert recover("bundle", "results/good").exit_code == 0
+    with ZipFile("good.zip") as archive:
+        names = {name.removeprefix("good/") for name in archive.namelist()}
+        archive.extractall("elsewhere")
+    assert {"bundled_law.py", "bundled_help.py"} <= names
+    assert "unused.py" not in names
+    assert recover("check", "elsewhere/good/config.json").exit_code == 0
