@@ -9,7 +9,7 @@ from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Gaussian
 from recovery.instances.planted import Neurons
-from recovery.methods.convex import BLANK, CANCELLED, DEAD
+from recovery.methods.convex import BLANK, CANCELLED, DEAD, PlantedProgram
 from recovery.methods.ladder import NOT_PLANTED
 from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
@@ -80,15 +80,23 @@ def test_neurons_that_cancel_are_nothing_to_gated_programs_and_waste_in_exact_on
 
 
 def test_neurons_that_cancel_up_to_rounding_have_no_verdict(capfd):
-    """0.1 (3, 1) + 0.1 (6, 2) - 0.1 (9, 3) is 5e-17 in floats: what direction that has, nobody planted."""
+    """0.1 (3, 1) + 0.1 (6, 2) - 0.1 (9, 3) is 5e-17 in floats: what direction that has, nobody planted.
+
+    A kernel whose product leaves exactly nothing has planted the others alone.
+    """
     sums = Given(((0.3, 0.1), (0.6, 0.2), (0.9, 0.3)), (1.0, 1.0, -1.0))
-    for planted in (sums, Given((*sums.directions, THIRD), (*sums.signs, 1.0))):
+    for others in (0, 1):
+        planted = Given((*sums.directions, *[THIRD] * others), (*sums.signs, *[1.0] * others))
         for architecture in ARCHITECTURES.values():
-            row = MinNorm()(instance_of(planted, architecture), architecture)
-            if row.verdict != "undecided":  # a kernel that leaves nothing of them: the verdict of the third, alone
+            instance = instance_of(planted, architecture)
+            row = MinNorm()(instance, architecture)
+            left = PlantedProgram.of(instance, architecture, "gated").planted.any(axis=1).sum() - others
+            assert left in (0, 1)
+            if left:
+                assert (row.verdict, row.reason) == ("undecided", CANCELLED)
+            elif others:
                 alone = MinNorm()(instance_of(Given((THIRD,), (1.0,)), architecture), architecture)
-                assert THIRD in planted.directions
-                assert row.verdict == alone.verdict
-                continue
-            assert row.reason in (CANCELLED, NOT_PLANTED)  # the kernel rounds what is left to a weight or to none
+                assert (row.verdict, row.reason) == (alone.verdict, alone.reason) == ("recovered", None)
+            else:  # labels of 1e-17, and no weight that has them; or no labels either
+                assert (row.verdict, row.reason) == ("undecided", NOT_PLANTED if instance.y.any() else BLANK)
     assert "DPOCON" not in "".join(capfd.readouterr())
