@@ -28,7 +28,7 @@ WORDS = {
 }
 DOCS = Path(__file__).parent
 HERE = DOCS / "reference"
-MADE_OF_GRIDS = "<!-- made by docs/generate.py of findings.template and the grids in results/papers -->\n"
+MADE_OF_GRIDS = "<!-- made by docs/generate.py of its template and of what is in results/papers -->\n"
 MADE = "<!-- made by docs/generate.py from the program's tables; a test keeps it true -->\n"
 
 
@@ -132,13 +132,14 @@ DEFINITIONS = json_schema()["$defs"]
 PAGES = {"fields.md": fields, "columns.md": columns, "figures.md": figures}
 
 
-def findings() -> str:
-    """docs/findings.md: its template with every number in its place."""
-    head, _, rest = (DOCS / "findings.template").read_text().partition("\n")
+def measured(page: str) -> str:
+    """A page with a template, `findings` or `claims`: every number in its place."""
+    head, _, rest = (DOCS / f"{page}.template").read_text().partition("\n")
     return f"{head}\n\n{MADE_OF_GRIDS}{filled(rest)}"
 
 
 if __name__ == "__main__":
     for page, make in PAGES.items():
         (HERE / page).write_text(make())
-    (DOCS / "findings.md").write_text(findings())
+    for page in ("findings", "claims"):
+        (DOCS / f"{page}.md").write_text(measured(page))

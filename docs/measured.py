@@ -5,6 +5,7 @@
 - `{{mean GRID COLUMN | QUERY}}`, `median`, `largest`, `smallest`; `square mean` is the square of it.
 - `{{claim GRID K}}`: the verdict on the config's claim number K, and what was measured.
 - `{{half GRID K}}`: where the threshold of claim K was found, with its interval, for each panel.
+- `{{verdict GRID K}}`: the verdict on claim number K as the gallery has it.
 - `{{paper TEXT}}`: a quotation. `{{test FILE TEXT}}`: what a test shows; the file must have the text.
 """
 
@@ -63,6 +64,9 @@ def _value(asked: str) -> str:
         if text not in (ROOT / file).read_text():
             raise ValueError(f"{file} does not have {text!r}")
         return text
+    if verb == "verdict":
+        grid, number = rest.split()
+        return _gallery()[grid][int(number) - 1]
     if verb in ("claim", "half"):
         grid, number = rest.split()
         claim = _claims(grid)[int(number) - 1]
@@ -94,6 +98,13 @@ def _rows(grid: str) -> pd.DataFrame:
 @cache
 def _claims(grid: str) -> list[ClaimResult]:
     return Analysis(Diagram.of(read(GRIDS / grid))).claims
+
+
+@cache
+def _gallery() -> dict[str, list[str]]:
+    """Figure -> the verdicts on its claims, in order, from the page that `recover reproduce` writes."""
+    parts = (GRIDS / "README.md").read_text().split("\n## ")[1:]
+    return {part.split("\n")[0].strip(): re.findall(r"^- \*\*(.+?)\*\*:", part, flags=re.MULTILINE) for part in parts}
 
 
 def _in_short(claim: ClaimResult) -> str:

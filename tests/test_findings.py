@@ -2,7 +2,7 @@
 
 import pytest
 
-from docs.generate import DOCS, findings
+from docs.generate import DOCS, measured
 from docs.measured import filled, typed
 from recovery.errors import StoreError
 
@@ -49,6 +49,11 @@ def test_a_place_without_a_source_is_refused(place: str) -> None:
         filled(place)
 
 
+def test_a_verdict_follows_the_gallery() -> None:
+    assert filled("{{verdict p2-fig06 1}}") == "holds"
+    assert (DOCS / "claims.md").read_text() == measured("claims"), "run `python -m docs.generate`"
+
+
 @pytest.mark.deep
 def test_findings_are_those_of_the_grids() -> None:
-    assert (DOCS / "findings.md").read_text() == findings(), "run `python -m docs.generate`"
+    assert (DOCS / "findings.md").read_text() == measured("findings"), "run `python -m docs.generate`"
