@@ -99,7 +99,7 @@ def chosen(papers: Sequence[str]) -> list[str]:
     from recovery.text import did_you_mean
 
     of_paper = {name: name.split("-")[0].upper() for name in shipped()}
-    of_paper = {name: paper for name, paper in of_paper.items() if paper in (*PAPERS, "ALL")}
+    of_paper = {name: paper for name, paper in of_paper.items() if paper in (*PAPERS, "ALL", "TRAIN")}
     names: dict[str, None] = {}
     for asked in papers or ("all",):
         matching = [name for name, paper in of_paper.items() if asked in (name, "all") or asked.upper() == paper]
