@@ -28,6 +28,7 @@ COMMANDS = {
     "status": "Count what is stored, and estimate what is left.",
     "submit": "Write a script that runs a sweep on a SLURM cluster.",
     "sweep": "Run the trials of a config that are not stored yet.",
+    "trials": "List the stored trials that satisfy a condition.",
     "verify": "Replay a random sample of the stored trials.",
 }
 """Module of this package, and the name of the command that is its attribute `command` -> one line of help."""

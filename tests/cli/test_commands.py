@@ -28,6 +28,7 @@ RUNS: dict[str, tuple[list[str], str]] = {
     "status": (["status", "grid"], "8 of 8 trials stored, 0 missing"),
     "submit": (["submit", "quickstart", "--array", "2", "--out", "submitted"], "sbatch"),
     "sweep": ([*SWEEP, "--out", "third"], "8 of 8 trials stored (8 run now)"),
+    "trials": (["trials", "grid", "--where", "n=40"], "trial_id"),
     "verify": (["verify", "grid", "--sample", "1"], "1 of 8 rows replayed"),
 }
 """A command -> how it is called, and what it then says."""

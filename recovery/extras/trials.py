@@ -1,0 +1,58 @@
+"""The stored rows that satisfy a condition."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tabulate import tabulate
+
+from recovery.config import from_document
+from recovery.errors import ReportError
+from recovery.expressions import ExpressionError, parse
+from recovery.report.diagram import as_numbers, is_number
+from recovery.store import read
+
+SHOWN = ("status", "verdict", "recovered", "reason", "error_message")
+
+
+def listed(results: Path, where: str | None) -> pd.DataFrame:
+    """The rows of a grid for which the condition holds. Raises `StoreError`, and `ReportError` for what is none."""
+    frame = read(results).frame
+    if where is None:
+        return frame
+    try:
+        condition = parse(where, frame.columns, condition=True)
+        kept = condition.holds({name: _column(frame[name]) for name in condition.names})
+        return frame[np.broadcast_to(kept, len(frame))]
+    except (ExpressionError, TypeError) as error:
+        raise ReportError(f"--where: {error}") from error
+
+
+def _column(column: "pd.Series[Any]") -> Any:
+    """Numbers and truth values as floats, NaN for null; text as it is, empty for null."""
+    if is_number(column) or pd.api.types.is_bool_dtype(column.dtype):
+        return as_numbers(column)
+    return column.astype(object).where(column.notna(), "").map(str).to_numpy(dtype=object)
+
+
+def table_of(rows: pd.DataFrame, results: Path) -> str:
+    """Ids, the axes of the sweep, and how each trial ended."""
+    axes = from_document(read(results).sweep["config"]).axes
+    names = [name for name in ("trial_id", "replicate", *axes, *SHOWN) if name in rows and rows[name].notna().any()]
+    plain = rows[names].astype(object).where(rows[names].notna(), "")
+    return tabulate(plain.to_numpy().tolist(), headers=names, disable_numparse=True)
+
+
+def written(rows: pd.DataFrame, out: Path) -> Path:
+    """Write all columns. Raises `ReportError` for another ending, or where it cannot be written."""
+    try:
+        if out.suffix == ".csv":
+            rows.to_csv(out, index=False)
+        elif out.suffix == ".parquet":
+            rows.to_parquet(out, index=False)
+        else:
+            raise ReportError(f"{out}: no format ends in {out.suffix or 'nothing'}; allowed: .csv, .parquet")
+    except OSError as error:
+        raise ReportError(f"cannot write {out}: {error.strerror or error}") from error
+    return out

@@ -1,0 +1,59 @@
+"""`recover trials`: rows that satisfy a condition."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from recovery.store import read
+from tests.cli.test_odd_input import recover
+
+CONFIG = """\
+name: listed
+replicates: 4
+data: {ensemble: gaussian}
+planted: {kind: linear}
+architecture: relu_skip
+method: {kind: min_norm}
+axes: {n: [4, 12], d: [3]}
+"""
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    out = tmp_path / "out"
+    (tmp_path / "listed.yaml").write_text(CONFIG)
+    assert recover("sweep", tmp_path / "listed.yaml", "--out", out, "-j", 1, "-q").exit_code == 0
+    return out
+
+
+def test_conditions_pick_rows(results: Path, tmp_path: Path) -> None:
+    frame = read(results).frame
+    n = int(frame["n"].max())
+    wanted = frame[(frame["n"] == n) & (frame["verdict"] == "recovered")]
+    done = recover("trials", results, "--where", f"n={n} and verdict == 'recovered'", "--limit", 1000)
+    assert done.exit_code == 0
+    assert 0 < len(wanted) < len(frame)
+    assert {line.split()[0] for line in done.stdout.splitlines()[2:]} == set(wanted["trial_id"])
+    for name, load in (("rows.csv", pd.read_csv), ("rows.parquet", pd.read_parquet)):
+        recover("trials", results, "--where", f"n={n} and verdict == 'recovered'", "--out", tmp_path / name)
+        assert set(load(tmp_path / name)["trial_id"].astype(str)) == set(wanted["trial_id"])
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("verdct = 'recovered'", "did you mean 'verdict'"),
+        ("verdict > 3", "no order"),
+        ("n = ", "cannot read"),
+        ("__import__('os')", "functions are"),
+    ],
+)
+def test_what_is_no_condition_is_refused(results: Path, where: str, words: str) -> None:
+    done = recover("trials", results, "--where", where)
+    assert (done.exit_code, words in done.stderr) == (2, True)
+
+
+def test_a_format_that_is_none(results: Path, tmp_path: Path) -> None:
+    done = recover("trials", results, "--out", tmp_path / "rows.docx")
+    assert (done.exit_code, "allowed: .csv, .parquet" in done.stderr) == (2, True)
