@@ -126,6 +126,46 @@ def test_degenerate_data_have_the_cells_that_exact_arithmetic_gives(kind: str) -
         checked += 1
 
 
+def rank(rows: list[list[Fraction]]) -> int:
+    """By elimination with exact rationals."""
+    rows, found = [list(row) for row in rows], 0
+    for column in range(len(rows[0]) if rows else 0):
+        pivot = next((i for i in range(found, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            continue
+        rows[found], rows[pivot] = rows[pivot], rows[found]
+        for i in range(found + 1, len(rows)):
+            share = rows[i][column] / rows[found][column]
+            rows[i] = [a - share * b for a, b in zip(rows[i], rows[found], strict=True)]
+        found += 1
+    return found
+
+
+def whitney(X: np.ndarray) -> int:
+    """sum over sets S of rows of (-1)^(|S| - rank S), the floats as the rationals that they are (Whitney 1932)."""
+    rows = [[Fraction(float(x)) for x in row] for row in X if row.any()]
+    sets = (list(chosen) for size in range(len(rows) + 1) for chosen in itertools.combinations(rows, size))
+    return sum((-1) ** (len(chosen) - rank(chosen)) for chosen in sets)
+
+
+@pytest.mark.parametrize("kind", ["ternary", "rademacher", "binary", "parallel", "scaled", "tenths", "sums", "near"])
+def test_counts_of_degenerate_data_are_those_of_exact_rationals(kind: str) -> None:
+    """20 matrices a kind, of any rank and with zero rows: `sums` has a column that is a sum up to rounding, and `near`
+    rows that are others but for 1e-9."""
+    rng = np.random.default_rng(sum(map(ord, kind)) + 1)
+    checked = 0
+    while checked < 20:
+        n, d = int(rng.integers(2, 8)), int(rng.integers(1, 5))
+        X = degenerate("tenths" if kind in ("sums", "near") else kind, rng, n, d)
+        if kind == "sums" and d > 2:
+            X[:, 2] = X[:, 0] + X[:, 1]
+        if kind == "near":
+            X[n // 2 :] = X[: n - n // 2] + 1e-9 * rng.integers(-1, 2, (n - n // 2, d))
+        if X.any():
+            assert count_cells(X) == whitney(X)
+            checked += 1
+
+
 def test_two_matrices_that_floats_alone_got_wrong() -> None:
     X = np.array([[0.0, -1, -1], [-1, -1, 1], [1, 1, 0], [-1, -1, 1]])
     patterns, _ = enumerate_cells(X)
