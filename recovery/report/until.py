@@ -8,7 +8,7 @@ import numpy as np
 
 from recovery.config import ThresholdClaim, Until
 from recovery.report.claims.threshold import judge_panel, stated_limits
-from recovery.report.claims.words import interval, unknown_words
+from recovery.report.claims.words import drift_words, interval, unknown_words
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Pooled, pooled
 from recovery.report.statistics.looks import level_of
@@ -130,6 +130,7 @@ def _words(diagram: Diagram, found: Pooled, asked: Asked, record: dict[str, Any]
     title = f"{found.panel.title}: " if len(diagram.panels) > 1 else ""
     given, known = found.given, np.isfinite(found.given.estimate)
     text = f"n/d = {given.estimate:.3f}, {interval(given)}" if known else unknown_words(found, "50 %")
+    text += f"; {drift_words(found)}" if drift_words(found) else ""  # then no number of trials makes it narrow
     if asked.until.half is not None:
         wanted = f"half width {asked.until.half:g}"
     else:

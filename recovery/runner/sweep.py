@@ -173,8 +173,10 @@ def _begin_round(plan: Plan, summary: Summary, progress: Progress, look: Looking
         if isinstance(plan.sweep.sampling, Until):
             rule = plan.rounds[-1]["until"]
             summary.looked, unmet = rule["words"], [panel for panel in rule["panels"] if not panel["known"]]
-            ceiling = f"{plan.sweep.sampling.ceiling} times the first round is the ceiling; --set sampling.ceiling=N"
-            summary.unmet = "" if not unmet else ceiling if not unmet[0]["left"] else "no further trial would tell"
+            if unmet:
+                ceiling = f"{plan.sweep.sampling.ceiling} times the first round is the ceiling"
+                raised = f"{ceiling}; --set sampling.ceiling=N raises it"
+                summary.unmet = "no further trial would tell" if unmet[0]["left"] else raised
         _settle(plan)
         return False
     number, size = plan.next_round
