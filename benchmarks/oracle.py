@@ -7,7 +7,8 @@ more than 1e-6, relative to sum_i |t_i| ||x_i||, and proofs that are wrong. By (
 (violated, or proved to be at most 1 - 1e-7), seconds of processor time, cones; of the exact oracle both signs of the
 dual X (X^T X)^{-1} w*, and those that column generation ends with where that dual is violated but the neuron recovered;
 of the gated oracle its largest value, to rounding. Missed by search: none of the climbs from 4 n random starts found a
-violator where there is one. The last table is counted in the stored grids all-isometry and all-exact.
+violator where there is one. The table of what search and samples
+miss is counted in the stored grids all-isometry and all-exact.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from recovery.conditions.ascent import climb
+from recovery.conditions.isometry import ROUNDING, search_isometry
 from recovery.conditions.oracle import Bounds, exact_dual, largest_cell, largest_neuron
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
@@ -187,6 +189,62 @@ def missed_in_grids() -> list[str]:
     return lines
 
 
+def searches_of_cells(draws: int) -> list[str]:
+    """Violators of the least-norm dual that climbs and beams find, of those that are proved to exist up to d = 12."""
+    names = ["climbs", "beam 16", "beam 64"]
+    lines = [f"| d | n | violated, proved | {' | '.join(f'{name}: met | s' for name in names)} |", "|---" * 9 + "|"]
+    for d, n in [(8, 32), (10, 30), (10, 40), (10, 50), (12, 48), (20, 60), (20, 80)]:
+        met, seconds, kept = dict.fromkeys(names, 0), dict.fromkeys(names, 0.0), 0
+        for draw in range(20 * draws):
+            X, lam = least_norm_dual(np.random.default_rng([d, n, draw]), n, d)
+            if d <= 12 and not largest_cell(X, lam).lower > 1.0 + ROUNDING:
+                continue
+            w = (X.T @ lam)[:, None]
+            for name in names:
+                began, width = time.process_time(), None if name == "climbs" else int(name.split()[1])
+                best = search_isometry(
+                    ARCHITECTURES["relu_skip"],
+                    X,
+                    w,
+                    np.ones(1),
+                    np.random.default_rng(draw),
+                    linear=True,
+                    beam=width,
+                )
+                seconds[name] += time.process_time() - began
+                met[name] += best is not None and best.value > 1.0 + ROUNDING
+            kept += 1
+            if kept == draws:
+                break
+        proved = str(kept) if d <= 12 else f"not known, of {kept}"
+        found = " | ".join(f"{met[name]} | {seconds[name] / kept:.3f}" for name in names)
+        lines.append(f"| {d} | {n} | {proved} | {found} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def enough_samples(draws: int) -> list[str]:
+    """Of draws that some cell violates, proved, those in which so many sampled patterns have a violator."""
+    counts = [100, 1_000, 10_000, 100_000]
+    lines = ["| d | n | violated, proved | " + " | ".join(f"{m} samples" for m in counts) + " |", "|---" * 7 + "|"]
+    for d in (4, 6, 8, 10):
+        met, kept, n = [0] * len(counts), 0, 3 * d
+        for draw in range(draws):
+            rng = np.random.default_rng([d, n, draw])
+            X, lam = least_norm_dual(rng, n, d)
+            if largest_cell(X, lam).lower <= 1.0 + ROUNDING:
+                continue
+            kept += 1
+            seen, best = 0, 0.0
+            for k, m in enumerate(counts):
+                patterns = X @ rng.standard_normal((d, m - seen)) >= 0
+                best = max(best, float(np.linalg.norm((X * lam[:, None]).T @ patterns, axis=0).max()))
+                seen, met[k] = m, met[k] + (best > 1.0 + ROUNDING)
+        lines.append(f"| {d} | {n} | {kept} of {draws} | " + " | ".join(str(count) for count in met) + " |")
+        print(lines[-1], flush=True)
+    return lines
+
+
 def _climbed(X: Array, lam: Array, rng: np.random.Generator) -> bool:
     """Whether climbs reach a violator too."""
     groups = ARCHITECTURES["relu"].groups(X, np.ones((len(X), 1), dtype=np.bool_))
@@ -209,6 +267,8 @@ def main() -> None:
         "Exact: duals of column generation": exact_near_the_transition(options.draws),
         "Gated: the least-norm dual": gated_by_size(few),
         "What search and samples miss": missed_in_grids(),
+        "Gated: climbs and beams that look for violators": searches_of_cells(few),
+        "Gated: how many sampled patterns have a violator": enough_samples(few),
     }
     text = "# The oracle over all patterns\n" + "".join(
         f"\n## {title}\n\n" + "\n".join(lines) + "\n" for title, lines in parts.items()
