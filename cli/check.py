@@ -26,7 +26,8 @@ def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bo
     --forecast nothing is run. Exit status: 0 the config is valid, 2 it is not; then every error is listed with its
     position.
     """
-    from recovery.config import find, load
+    from recovery.config import find
+    from recovery.runner.own_code import load
     from recovery.runner.progress import duration
 
     sweep = load(config, overrides)

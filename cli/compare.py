@@ -30,6 +30,7 @@ def command(first: Path, second: Path, value: str | None, most: int, out: Path |
     from recovery.report.diagram import Diagram
     from recovery.report.figures import render
     from recovery.report.formats import COMPARISON, format_of, write
+    from recovery.report.texts import csv_text
     from recovery.store import read
 
     kind = format_of(out, None, COMPARISON)
@@ -43,7 +44,7 @@ def command(first: Path, second: Path, value: str | None, most: int, out: Path |
     if out is None or kind is None:
         return
     if kind == "csv":
-        content = comparison.cells.to_csv(index=False, lineterminator="\n").encode()
+        content = csv_text(comparison.cells).encode()
     elif kind == "html":
         from recovery.extras.comparison_page import comparison_page
 

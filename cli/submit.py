@@ -34,8 +34,9 @@ def command(
     recover submit p1-fig06 --array 50 --time 02:00:00 --now
     recover submit p1-fig06 --dask 32 --sbatch=--partition=long
     """
-    from recovery.config import Even, load
+    from recovery.config import Even
     from recovery.extras.submit import Job, array_of, sbatch, slurm_memory, slurm_option, slurm_time, write_script
+    from recovery.runner.own_code import load
     from recovery.runner.plan import plan
 
     if (array is None) == (dask is None):

@@ -130,8 +130,8 @@ def command(
             with stop.held():
                 from joblib import cpu_count
 
-                from recovery.config import load
                 from recovery.runner.batches import slurm_shard
+                from recovery.runner.own_code import load
                 from recovery.runner.plan import changed, plan
                 from recovery.runner.progress import Progress, display
                 from recovery.runner.supervised import Limits

@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recovery.api import read, run
-    from recovery.config import Sweep, load
+    from recovery.api import load, read, run
+    from recovery.config import Sweep
     from recovery.errors import RecoverError
     from recovery.instances.draw import Instance, Setting, draw
     from recovery.instances.ensembles import ENSEMBLES, Ensemble
@@ -48,8 +48,8 @@ __all__ = [
 ]
 
 _PLACES = {
-    "config": ("Sweep", "load"),
-    "api": ("read", "run"),
+    "config": ("Sweep",),
+    "api": ("load", "read", "run"),
     "errors": ("RecoverError",),
     "instances.draw": ("Instance", "Setting", "draw"),
     "instances.ensembles": ("ENSEMBLES", "Ensemble"),

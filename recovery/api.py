@@ -10,13 +10,14 @@ from joblib import cpu_count
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from recovery.config import Sweep, load
+from recovery.config import Sweep
 from recovery.errors import ParameterError, RecoverError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_into, main_figure, main_kind, render
 from recovery.report.until import look
 from recovery.runner.batches import slurm_shard
+from recovery.runner.own_code import load as load
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress, display
 from recovery.runner.stop import Stop

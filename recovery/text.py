@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 FOLDER_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 """What a sweep may be called: a name for a folder, below the one that is meant."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_MARKUP = re.compile(r"[\\`\[\]|]|<(?=[A-Za-z/!?])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 
@@ -26,6 +28,24 @@ def printable(text: str) -> str:
     A terminal obeys escape sequences; Parquet and JSON refuse lone surrogates.
     """
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+def spreadsheet_text(text: str) -> str:
+    """Text as a cell of a CSV file: an apostrophe before what a spreadsheet would take for a formula; numbers stay."""
+    return f"'{text}" if text.startswith(FORMULA) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def markdown_text(text: str) -> str:
+    """One line of text that stays text in Markdown: no image, no link, no HTML, no code, no end of a table's cell."""
+    return _MARKUP.sub(r"\\\g<0>", printable(text))
 
 
 def did_you_mean(word: object, allowed: Iterable[str]) -> str:

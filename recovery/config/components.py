@@ -17,6 +17,7 @@ from annotated_types import Ge
 
 from recovery.config.build import Fault, Invalid, build, build_scalar, model_of
 from recovery.config.describe import choices, keys_of
+from recovery.config.own import Description, Own, OwnCode
 from recovery.config.problems import as_shown
 from recovery.errors import ParameterError, RecoverError
 from recovery.instances.draw import NoiseScale
@@ -64,12 +65,13 @@ class Context:
     """Where the config lies: relative paths start there, then in the current folder.
 
     digests: file path -> the SHA-256 that a stored sweep had, which the file must still have.
-    needs: what a data file must hold, in the config's words.
+    needs: what a data file must hold, in the config's words. own: what is known of the user's code.
     """
 
     folder: Path = Path()
     digests: Mapping[str, str] = field(default_factory=dict)
     needs: str = ""
+    own: OwnCode = field(default_factory=OwnCode)
 
     def locate(self, path: str) -> str:
         """The absolute path of a file that exists; otherwise the path as it was written."""
@@ -96,12 +98,22 @@ class Single:
 class Named:
     """A component that is the name of one of the values of `table`, or the user's own as `module:NAME`."""
 
+    component: str
     table: Mapping[str, Architecture]
     keys: ClassVar[tuple[str, ...]] = ()
 
     def make(self, value: object, context: Context) -> Built:
         """Validate a name. Raises `Invalid`."""
-        return _named(self, value)
+        return _named(self, value, context)
+
+    def imported(self, name: Any) -> Any:
+        """The user's own value of this name. Raises `ParameterError`."""
+        value = resolve(name)
+        if not isinstance(value, Architecture):
+            raise ParameterError(f"{name} is not a value of recovery.programs.architecture.Architecture")
+        with _of_the_user(f"{name}, a value of Architecture, cannot serve"):
+            value.check()
+        return value
 
 
 @dataclass(frozen=True)
@@ -112,6 +124,7 @@ class Choice:
     `ParameterError` for one that cannot serve.
     """
 
+    component: str
     tag: str
     table: Mapping[str, type]
     user: Literal["function", "class"] | None = None
@@ -125,6 +138,19 @@ class Choice:
     def make(self, value: object, context: Context) -> Built:
         """Validate a mapping. Raises `Invalid`."""
         return _choose(self, value, context)
+
+    def imported(self, value: Mapping[str, Any]) -> Any:
+        """The user's own value that a mapping names. Raises `Invalid`, `ParameterError`, TypeError or ValueError."""
+        name, rest = value[self.tag], {key: item for key, item in value.items() if key != self.tag}
+        target = resolve(name)
+        if self.user == "class":
+            self.accept(name, target)
+            with _of_the_user(f"{name} cannot be made ({_HOLDS})"):  # its annotations and its __post_init__
+                return build(target, rest)
+        if not callable(target):
+            raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")
+        inspect.signature(target).bind(None, 1, 1, **rest)
+        return UserEnsemble(target, tuple(rest.items()))
 
 
 @dataclass(frozen=True)
@@ -170,13 +196,13 @@ def _accept_planted(name: str, target: Any) -> None:
 COMPONENTS: dict[str, Single | Named | Choice | Record] = {
     "n": Single(Annotated[int, Ge(1)]),
     "d": Single(Annotated[int, Ge(1)]),
-    "data": Choice("ensemble", ENSEMBLES, user="function"),
-    "planted": Choice("kind", PLANTED, user="class", accept=_accept_planted),
+    "data": Choice("data", "ensemble", ENSEMBLES, user="function"),
+    "planted": Choice("planted", "kind", PLANTED, user="class", accept=_accept_planted),
     "noise": Single(Annotated[float, Ge(0)]),
     "noise_scale": Single(NoiseScale),
-    "architecture": Named(ARCHITECTURES),
+    "architecture": Named("architecture", ARCHITECTURES),
     "patterns": Record(Patterns),
-    "method": Choice("kind", METHODS, user="class", accept=_accept_method),
+    "method": Choice("method", "kind", METHODS, user="class", accept=_accept_method),
 }
 """The science fields, each of which (or what is in it) may be an axis."""
 
@@ -202,22 +228,38 @@ def canonical_json(value: object) -> str:
     return _ENCODER.encode(value)
 
 
-def _named(kind: Named, name: object) -> Built:
+def imported(value: Any) -> Any:
+    """A component's value, that of the user's code imported and made.
+
+    Raises whatever the user's code raises; as `ParameterError` where it is not what a config may name.
+    """
+    if not isinstance(value, Own):
+        return value
+    kind = COMPONENTS[value.component]
+    assert isinstance(kind, Named | Choice)
+    return kind.imported(json.loads(value.text))
+
+
+def _named(kind: Named, name: object, context: Context) -> Built:
     if is_user_name(name):
         try:
-            value = resolve(str(name))
-            if not isinstance(value, Architecture):
-                raise ParameterError(f"{name} is not a value of recovery.programs.architecture.Architecture")
-            with _of_the_user(f"{name}, a value of Architecture, cannot serve"):
-                value.check()
+            return _described(kind, name, str(name), lambda value: Description(name, name, {}), context)
         except ParameterError as error:
             raise Invalid([Fault((), str(error))]) from error
-    elif isinstance(name, str) and name in kind.table:
-        value = kind.table[name]
-    else:
-        allowed = f"{choices(kind.table)}, or your own as module:NAME"
-        raise Invalid([Fault((), f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, kind.table)}")])
-    return Built(value, str(name), name, name, canonical_json(name))
+    if isinstance(name, str) and name in kind.table:
+        return Built(kind.table[name], name, name, name, canonical_json(name))
+    allowed = f"{choices(kind.table)}, or your own as module:NAME"
+    raise Invalid([Fault((), f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, kind.table)}")])
+
+
+def _described(
+    kind: Named | Choice, value: Any, name: str, describe: Callable[[Any], Description], context: Context
+) -> Built:
+    """A value of the user's code, which is imported unless it is known what it says of itself."""
+    text = canonical_json(value)
+    told = context.own.description(kind.component, text, lambda: describe(kind.imported(value)))
+    own = Own(kind.component, text, told.columns)
+    return Built(own, name, told.resolved, told.identity, canonical_json(told.identity))
 
 
 def _choose(choice: Choice, value: object, context: Context) -> Built:
@@ -231,7 +273,7 @@ def _choose(choice: Choice, value: object, context: Context) -> Built:
         raise Invalid([Fault((), f"`{tag}` is missing; add one of {allowed}")])
     name = value[tag]
     if choice.user and is_user_name(name):
-        return _user(choice, name, {key: item for key, item in value.items() if key != tag})
+        return _user(choice, name, value, context)
     if not isinstance(name, str) or name not in choice.table:
         raise Invalid([Fault((tag,), f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, choice.table)}")])
     cls, filled = choice.table[name], {}
@@ -280,29 +322,25 @@ def _is_file(cls: type) -> bool:
     return {"path", "digest"} <= {field.name for field in fields(cls)}
 
 
-def _user(choice: Choice, name: str, rest: dict[str, Any]) -> Built:
-    tag = choice.tag
+_HOLDS = "fields hold numbers, text, true or false, lists and mappings of these, and are annotated so"
+
+
+def _user(choice: Choice, name: str, value: dict[str, Any], context: Context) -> Built:
+    value = {choice.tag: name, **value}
+
+    def describe(made: Any) -> Description:
+        if choice.user == "function":
+            return Description(value, value, {})
+        with _of_the_user(f"{name} cannot be made ({_HOLDS})"):
+            built = _built(made, name, {choice.tag: name})
+        return Description(built.resolved, built.identity, columns_of(made) if choice.table is METHODS else {})
+
     try:
-        target = resolve(name)
-        if choice.user == "class":
-            choice.accept(name, target)
-            return _own(target, name, rest, tag)
-        if not callable(target):
-            raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")
-        inspect.signature(target).bind(None, 1, 1, **rest)
+        return _described(choice, value, name, describe, context)
     except ParameterError as error:
-        raise Invalid([Fault((tag,), str(error))]) from error
+        raise Invalid([Fault((choice.tag,), str(error))]) from error
     except (TypeError, ValueError) as error:  # a function of C may have no signature
         raise Invalid([Fault((), f"{name}(rng, n, d, ...): {error}")]) from error
-    resolved = {tag: name, **rest}
-    return Built(UserEnsemble(target, tuple(rest.items())), name, resolved, resolved, canonical_json(resolved))
-
-
-def _own(target: type, name: str, rest: dict[str, Any], tag: str) -> Built:
-    """A value of a user's class. Raises `Invalid`, and `ParameterError` where the class itself is at fault."""
-    holds = "fields hold numbers, text, true or false, lists and mappings of these, and are annotated so"
-    with _of_the_user(f"{name} cannot be made ({holds})"):  # its annotations and its __post_init__
-        return _built(build(target, rest), name, {tag: name})
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 from recovery.config.build import Fault, Invalid
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Built, Context, Single, canonical_json, is_left_out
 from recovery.config.labels import Labels, of_one_type
+from recovery.config.own import OwnCode
 from recovery.config.own_axes import CHOICES, offered, own_axes, own_methods_alone, takes
 from recovery.config.points import BROKEN, AxisValue, Block, Point, Unworkable
 from recovery.config.problems import Path, Problem, as_shown
@@ -17,6 +18,7 @@ from recovery.errors import ParameterError, RecoverError
 from recovery.instances.draw import Setting
 from recovery.instances.files import File
 from recovery.instances.recorded import FileColumn
+from recovery.user import fingerprint
 
 _TEXT_ORDER = sorted([*COMPONENTS, "seed", "axes"])
 _CHECKED = ("architecture", "planted", "method")
@@ -47,11 +49,11 @@ class Composer:
         cells: dict[str, Cell] = {}
         for block in blocks:
             for point, parts in self._parts(block):
-                free = _free(block, point, parts)
+                free = _free(block, point, parts, self.context.own)
                 text = self._text(parts, free)
                 if text not in cells:
-                    cells[text] = self._cell(parts, labels.coordinates(block, point, parts), text, free)
-                    self._check(block, point, cells[text])
+                    cell = self._cell(parts, labels.coordinates(block, point, parts), text, free)
+                    cells[text] = self._asked(block, point, cell)
         coordinates = of_one_type([cell.coordinates for cell in cells.values()])
         return tuple(
             cell if own is cell.coordinates else replace(cell, coordinates=own)
@@ -62,7 +64,10 @@ class Composer:
         """The validated components of every point that has no problem."""
         overlays = {name: _overlay(block, name) for name in COMPONENTS}
         free = own_axes(block.paths)
-        own = {name: [(block.paths.index(one), one) for one in offered(self.tree, name, free)] for name in COMPONENTS}
+        own = {
+            name: [(block.paths.index(one), one) for one in offered(self.tree, name, free, self.context.own)]
+            for name in COMPONENTS
+        }
         for point in self._points(block):
             parts = {}
             for name, positions in overlays.items():
@@ -98,7 +103,7 @@ class Composer:
         for value, path in overlays:
             base = overlaid(base, path, value.value)
         for value, axis in offers:
-            if takes(name, base, axis):
+            if takes(name, base, axis, self.context.own):
                 if value.value is BROKEN:
                     return None
                 base = overlaid(base, (axis,), value.value)
@@ -152,20 +157,25 @@ class Composer:
                 fits = False
         return fits
 
-    def _check(self, block: Block, point: Point, cell: Cell) -> None:
-        """Ask the method whether it can measure anything of the cell; its fault is placed at an axis value if any."""
-        check = getattr(cell.method, "check", None)
+    def _asked(self, block: Block, point: Point, cell: Cell) -> Cell:
+        """The cell with its cost, and with the hash of the user's code if it runs any."""
+        if not cell.own:
+            return replace(cell, cost=self._cost(block, point, cell))
+        cost = self.context.own.cost(cell.text, lambda: self._cost(block, point, cell))
+        return replace(cell, cost=cost, code=self.context.own.code(cell.own, fingerprint))
+
+    def _cost(self, block: Block, point: Point, cell: Cell) -> float:
+        """Ask the method whether it can measure anything of the cell, and for its cost; its fault is placed at an axis
+        value if any."""
         try:
-            if check is not None:
-                check(cell.setting, cell.architecture)
-            if not 0 <= cell.cost < math.inf:
-                raise ParameterError(f"its cost is {cell.cost}; a cost is a number of seconds, at least 0")
+            return checked_cost(cell)
         except (Exception, SystemExit) as caught:
             error: Exception = RecoverError(f"its cost or check raises {type(caught).__name__}: {caught}")
             if isinstance(caught, RecoverError):
                 error = caught
             involved = [value.source for path, value in zip(block.paths, point, strict=True) if _root(path) in _CHECKED]
             self.problems.append(self.tree.problem(involved[-1] if involved else ("method",), str(error)))
+            return 0.0
 
     def _text(self, parts: dict[str, Built], free: dict[str, Any]) -> str:
         """The canonical JSON of the cell, put together from that of its components."""
@@ -198,8 +208,22 @@ class Composer:
             coordinates=coordinates,
             canonical=canonical,
             text=text,
+            cost=0.0,
             own=own,
         )
+
+
+def checked_cost(cell: Cell) -> float:
+    """Seconds, as the method guesses them. Raises what the method or the user's code raises, and `ParameterError`."""
+    cell = cell.imported
+    method, setting = cell.method, cell.setting
+    if check := getattr(method, "check", None):
+        check(setting, cell.architecture)
+    of_setting = getattr(method, "setting_cost", None)
+    cost = float(of_setting(setting) if of_setting else method.cost(setting.n, setting.d))
+    if not 0 <= cost < math.inf:
+        raise ParameterError(f"its cost is {cost}; a cost is a number of seconds, at least 0")
+    return cost
 
 
 def _overlay(block: Block, name: str) -> list[tuple[int, Path]]:
@@ -210,7 +234,7 @@ def _overlay(block: Block, name: str) -> list[tuple[int, Path]]:
     return sorted(inside, key=lambda item: (len(item[1]), item[1]))
 
 
-def _free(block: Block, point: Point, parts: dict[str, Built]) -> dict[str, Any]:
+def _free(block: Block, point: Point, parts: dict[str, Built], own: OwnCode) -> dict[str, Any]:
     """The axes of one's own that no field of the cell says: two of their values that come to the same fields, as the
     same n after rounding, are two cells with draws of their own."""
     computed = {one.position for one in block.computed}
@@ -218,7 +242,7 @@ def _free(block: Block, point: Point, parts: dict[str, Built]) -> dict[str, Any]
         axis: point[at].value
         for axis in own_axes(block.paths)
         if (at := block.paths.index(axis)) not in computed
-        and not any(takes(name, parts[name].resolved, axis) for name in CHOICES)
+        and not any(takes(name, parts[name].resolved, axis, own) for name in CHOICES)
     }
 
 

@@ -18,6 +18,7 @@ from recovery.config.describe import choices, keys_of
 from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec, curve_names, report_faults
 from recovery.config.labels import combinations
 from recovery.config.overrides import override
+from recovery.config.own import OwnCode
 from recovery.config.own_axes import own_faults, say_rounding
 from recovery.config.own_curves import kept_curves
 from recovery.config.points import Block, axes_of, computed_axes
@@ -42,17 +43,23 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), until: str | None = None) -> Sweep:
+def load(
+    config: str | Path | Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    until: str | None = None,
+    own: OwnCode | None = None,
+) -> Sweep:
     """The sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
 
     overrides: `PATH=VALUE`, one or several. until: the rule of `sampling: {kind: until}`, in place of the config's
     `sampling`. Every cell is composed and validated. Raises `ConfigError` with every
     problem of the config and the overrides, as `MissingFileError` where only the data file is missing. Relative paths
-    start in the config's folder, or in the current one.
+    start in the config's folder, or in the current one. The user's code that it names is imported, unless `own` has
+    what it says of itself.
     """
     folder = Path.cwd()
     if isinstance(config, Mapping):
-        tree, problems = read_text(_as_text(config), "config")
+        tree, problems = read_text(as_text(config), "config")
     elif isinstance(config, str) and "\n" in config:
         tree, problems = read_text(config, "config")
     else:
@@ -65,7 +72,7 @@ def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), 
         tree.put(("sampling",), {**kept, "kind": "until", "rule": until}, Place(1, 0, 0, f"--until {until!r}"))
     for rank, text in enumerate([overrides] if isinstance(overrides, str) else overrides, start=1):
         problems += override(tree, text, rank)
-    sweep, sweep_problems = _sweep(tree, Context(folder, needs=str(tree.value.get("needs", ""))))
+    sweep, sweep_problems = _sweep(tree, Context(folder, needs=str(tree.value.get("needs", "")), own=own or OwnCode()))
     problems += sweep_problems
     if problems and all(problem.missing for problem in problems):
         raise MissingFileError(problems, *(tree.value.get(key, "") for key in ("name", "title", "source")))
@@ -86,7 +93,7 @@ def load_shipped(names: Iterable[str] | None = None) -> tuple[list[Sweep], list[
     return sweeps, missing
 
 
-def _as_text(config: Mapping[str, Any]) -> str:
+def as_text(config: Mapping[str, Any]) -> str:
     """A mapping as JSON, which is YAML. Raises `ConfigError` for what is no plain data."""
     try:
         return json.dumps(dict(config), indent=1, allow_nan=False)
@@ -95,14 +102,14 @@ def _as_text(config: Mapping[str, Any]) -> str:
         raise ConfigError([Problem(Place(0, 0, 0, "config"), "", text)]) from error
 
 
-def from_document(document: dict[str, Any], *, trust: bool = False) -> Sweep:
+def from_document(document: dict[str, Any], *, trust: bool = False, own: OwnCode | None = None) -> Sweep:
     """The sweep that a document was stored from; its cells are composed when first asked for. Raises `ConfigError`.
 
     trust: let cells import the user's code that the document names; without it they are refused where there is some,
-    while all else about the sweep is known.
+    while all else about the sweep is known. own: as in `load`.
     """
     tree = Tree({key: value for key, value in document.items() if key not in STORED}, "document")
-    context = Context(Path(document.get("folder", ".")), document.get("files", {}))
+    context = Context(Path(document.get("folder", ".")), document.get("files", {}), own=own or OwnCode())
     parts, problems = _parts(tree)
     blocks, more = parse(tree)
     if problems or more or parts is None:
@@ -166,7 +173,7 @@ class _Parts(NamedTuple):
 def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
     parts, problems = _parts(tree)
     add_folders([context.folder, Path.cwd()])
-    say_rounding(tree)
+    say_rounding(tree, context.own)
     blocks, more = parse(tree)
     axes = axes_of(blocks)
     composer = Composer(tree, parts.header.seed if parts else 0, context)
@@ -178,7 +185,7 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
         columns = union(map(columns_of, methods)) or COLUMNS
     except ParameterError as error:
         problems.append(tree.problem(("method",), str(error)))
-    problems += own_faults(tree, blocks, columns)
+    problems += own_faults(tree, blocks, columns, context.own)
     kept: list[Any] = []
     if parts is not None:
         head, claims, report, sampling = parts

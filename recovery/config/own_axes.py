@@ -8,6 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from recovery.config.components import COMPONENTS, Choice, parameters
 from recovery.config.header import HEADER
+from recovery.config.own import OwnCode
 from recovery.config.points import Block
 from recovery.config.problems import Problem
 from recovery.config.tree import Tree
@@ -37,20 +38,29 @@ def has_own_code(tree: Tree) -> bool:
     return any(any(user_names(tree.value.get(name))) for name in (*COMPONENTS, "axes"))
 
 
-def takes(name: str, value: object, axis: str) -> bool:
+def _parameters(name: str, tag: str, own: OwnCode) -> dict[str, bool]:
+    """The parameters of what a component's tag names, each with whether it holds integers."""
+
+    def ask() -> dict[str, bool]:
+        return {key: _is_integer(annotation) for key, annotation in parameters(CHOICES[name], tag).items()}
+
+    return own.parameters(name, tag, ask) if is_user_name(tag) else ask()
+
+
+def takes(name: str, value: object, axis: str, own: OwnCode) -> bool:
     """Whether the user's own component that `value` describes has a parameter with the name of the axis."""
     choice = CHOICES.get(name)
     if choice is None or not isinstance(value, dict) or not is_user_name(value.get(choice.tag)):
         return False
-    return axis in parameters(choice, value[choice.tag])
+    return axis in _parameters(name, value[choice.tag], own)
 
 
-def offered(tree: Tree, name: str, axes: Sequence[str]) -> tuple[str, ...]:
+def offered(tree: Tree, name: str, axes: Sequence[str], own: OwnCode) -> tuple[str, ...]:
     """Those of the axes that some component of this name, the user's own, takes."""
     if not axes or name not in CHOICES:
         return ()
     tags = [tag for tag in _tags(tree, name) if is_user_name(tag)]
-    return tuple(axis for axis in axes if any(axis in parameters(CHOICES[name], tag) for tag in tags))
+    return tuple(axis for axis in axes if any(axis in _parameters(name, tag, own) for tag in tags))
 
 
 def own_methods_alone(tree: Tree) -> bool:
@@ -59,7 +69,7 @@ def own_methods_alone(tree: Tree) -> bool:
     return bool(names) and all(map(is_user_name, names))
 
 
-def say_rounding(tree: Tree) -> None:
+def say_rounding(tree: Tree, own: OwnCode) -> None:
     """Write `round(...)` around the expressions of fields that hold integers: a stored config says it without code."""
     for _, block in _blocks(tree):
         for path, text in block.items():
@@ -67,22 +77,24 @@ def say_rounding(tree: Tree) -> None:
             if not isinstance(text, str) or path in ("n", "d"):
                 continue
             at = [(root, key)] if key else [(name, path) for name in CHOICES]
-            annotations = [
-                annotation
+            integers = [
+                integer
                 for name, field in at
                 for tag in (_tags(tree, name) if name in CHOICES else ())
-                if (key or is_user_name(tag)) and (annotation := parameters(CHOICES[name], tag).get(field)) is not None
+                if (key or is_user_name(tag)) and (integer := _parameters(name, tag, own).get(field)) is not None
             ]
-            if annotations and all(map(_is_integer, annotations)) and not _is_rounded(text):
+            if integers and all(integers) and not _is_rounded(text):
                 block[path] = f"round({text})"
 
 
-def own_faults(tree: Tree, blocks: Sequence[Block], columns: Columns) -> Iterator[Problem]:
+def own_faults(tree: Tree, blocks: Sequence[Block], columns: Columns, own: OwnCode) -> Iterator[Problem]:
     """Axes of one's own that nothing uses, and those with the name of a column that a method measures."""
     used = {name for block in blocks for one in block.computed for name, _, _ in one.inputs}
     taken: dict[str, None] = {}
-    for name, choice in CHOICES.items():
-        taken |= dict.fromkeys(key for tag in _tags(tree, name) if is_user_name(tag) for key in parameters(choice, tag))
+    for name in CHOICES:
+        taken |= dict.fromkeys(
+            key for tag in _tags(tree, name) if is_user_name(tag) for key in _parameters(name, tag, own)
+        )
     for i, block in enumerate(blocks):
         for axis in own_axes(block.paths):
             at = ("axes", i, axis) if isinstance(tree.value.get("axes"), list) else ("axes", axis)

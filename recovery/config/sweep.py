@@ -1,13 +1,13 @@
 """Cells, trials and sweeps: what a config comes to."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from recovery.config.claims import Claim
-from recovery.config.components import canonical_json
+from recovery.config.components import canonical_json, imported
 from recovery.config.header import ReportSpec
 from recovery.config.sampling import Boundary, Even, Sampling, Until
 from recovery.instances.draw import Setting
@@ -15,6 +15,7 @@ from recovery.methods.columns import Columns, columns_of, union
 from recovery.methods.method import Method
 from recovery.programs.architecture import Architecture
 from recovery.types import Scalar
+from recovery.user import resolve
 
 ID_BYTES = 8
 
@@ -24,7 +25,9 @@ class Cell:
     """One setting of a sweep, to be drawn several times.
 
     coordinates: column -> flat value, for the rows. canonical: the resolved science fields, as plain data; `text` is
-    their canonical JSON, of which ids are hashes. own: the user's code that its trials run, as `module:NAME`.
+    their canonical JSON, of which ids are hashes. cost: what the method guesses that a trial takes; only ratios matter.
+    own: the user's code that its trials run, as `module:NAME`, and `code` a hash of its sources; `setting`,
+    `architecture` and `method` have an `Own` in place of a value of it.
     """
 
     setting: Setting
@@ -34,13 +37,24 @@ class Cell:
     coordinates: Mapping[str, Scalar]
     canonical: Mapping[str, Any] = field(repr=False)
     text: str = field(repr=False)
+    cost: float
     own: frozenset[str] = frozenset()
+    code: str = ""
 
     @cached_property
-    def cost(self) -> float:
-        """What the method guesses that a trial takes; only ratios matter."""
-        of_setting = getattr(self.method, "setting_cost", None)
-        return float(of_setting(self.setting) if of_setting else self.method.cost(self.setting.n, self.setting.d))
+    def imported(self) -> "Cell":
+        """The cell with the values of the user's code, which is imported: whatever it raises is raised here."""
+        if not self.own:
+            return self
+        for name in sorted(self.own):  # a solver is a name to its method
+            resolve(name)
+        setting = self.setting
+        return replace(
+            self,
+            setting=replace(setting, ensemble=imported(setting.ensemble), planted=imported(setting.planted)),
+            architecture=imported(self.architecture),
+            method=imported(self.method),
+        )
 
     @property
     def id(self) -> str:
@@ -64,7 +78,7 @@ class Cell:
         return blake2b(f"[{self.text},".encode(), digest_size=ID_BYTES)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_digest"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_digest", "imported")}
 
 
 class Trial(NamedTuple):

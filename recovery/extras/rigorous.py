@@ -32,6 +32,7 @@ from recovery.programs.architecture import Architecture
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Solution
 from recovery.runner.trial import Row, draw_instance
+from recovery.text import spreadsheet_text
 from recovery.types import Array
 
 EXCLUSIVE = {
@@ -211,12 +212,12 @@ class Checked:
 def check(trial: Trial, row: Row) -> Checked:
     """Prove the verdict of a trial's stored row."""
     clock = time.perf_counter()
-    verdict, method = row.get("verdict"), trial.cell.method
-    if not isinstance(method, MinNorm):
+    verdict, cell = row.get("verdict"), trial.cell.imported
+    if not isinstance(cell.method, MinNorm):
         result = Verified(False, "only verdicts of min_norm are proved")
     else:
         try:
-            result = verify_rigorously(draw_instance(trial), trial.cell.architecture, method, verdict)
+            result = verify_rigorously(draw_instance(trial), cell.architecture, cell.method, verdict)
         except Exception as error:  # also the user's own: a row that fails is a row
             result = Verified(False, f"{type(error).__name__}: {error}")
     return Checked(trial.id, verdict, result, time.perf_counter() - clock)
@@ -255,7 +256,7 @@ def write(path: Path, checked: Iterable[Checked]) -> None:
                         row.trial_id,
                         row.verdict,
                         row.outcome,
-                        result.reason,
+                        spreadsheet_text(result.reason),
                         result.bound,
                         result.label_error,
                         row.seconds,

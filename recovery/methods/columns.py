@@ -112,6 +112,17 @@ RESERVED = (
 """Names of a row's other columns."""
 
 
+def columns_document(columns: Columns) -> dict[str, dict[str, str]]:
+    """The columns as plain data."""
+    return {name: {"kind": c.kind.__name__, "meaning": c.meaning, "unit": c.unit} for name, c in columns.items()}
+
+
+def columns_from(document: Mapping[str, Mapping[str, str]]) -> Columns:
+    """What `columns_document` made this of. Raises KeyError, TypeError, AttributeError or `ParameterError`."""
+    kinds = {kind.__name__: kind for kind in KINDS}
+    return {name: Column(kinds[c["kind"]], c["meaning"], c["unit"]) for name, c in document.items()}
+
+
 def select(*names: str) -> dict[str, Column]:
     """Columns of the shared vocabulary, by name."""
     return {name: COLUMNS[name] for name in names}

@@ -93,6 +93,10 @@ class Batches:
             self._out[self._handed_out] = batch
             return self._handed_out, [trial for _, trial in batch]
 
+    def trials(self, number: int) -> list[Trial]:
+        """The trials of a batch that is out."""
+        return [trial for _, trial in self._out[number]]
+
     def returned(self, done: Done) -> None:
         """A worker handed back the first trials of a batch; the others wait again, ahead of the rest."""
         with self._lock:

@@ -10,14 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from recovery.config import Sweep, Trial, from_document, own_code
+from recovery.config import Sweep, Trial, own_code
 from recovery.errors import StoreError
+from recovery.methods.columns import columns_document
+from recovery.runner.own_code import sweep_of
 from recovery.runner.rounds import next_round
 from recovery.store.folder import Folder, check_continuation
 from recovery.store.provenance import provenance
 from recovery.store.rounds import Round, counts, read_rounds
-from recovery.store.schema import FAILURES, columns_document
-from recovery.user import fingerprint
+from recovery.store.schema import FAILURES
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def _listed(trials: Iterator[Trial]) -> list[Trial]:
 
 def changed(plan: Plan) -> set[str]:
     """The stored trials that ran other code of the user's than there is now."""
-    codes = {fingerprint(own) for own in {cell.own for cell in plan.sweep.cells} if own}
+    codes = {cell.code for cell in plan.sweep.cells if cell.own}
     return plan.folder.of_other_code(codes) if codes else set()
 
 
@@ -103,7 +104,7 @@ def goes_on(plan: Plan) -> bool:
     lost: Collection[object] = range(content["trials"])
     if own_code(content["config"]) <= own_code(plan.sweep.document):  # other code is not run to look at it
         here = {key: plan.sweep.document[key] for key in ("folder",) if key in plan.sweep.document}
-        before = from_document({**content["config"], **here}, trust=True).trials(counts(plan.rounds))
+        before = sweep_of({**content["config"], **here}, trust=True).trials(counts(plan.rounds))
         lost = {trial.id for trial in before} - {trial.id for trial in plan.trials}
     check_continuation(plan.folder, content, content_of(plan.sweep), lost)
     if len(plan.trials) > plan.sweep.size:

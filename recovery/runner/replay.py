@@ -1,7 +1,7 @@
 """Stored trials run again: does the same row come out, and what was the instance?"""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.config import Trial, from_document
+from recovery.config import Trial
 from recovery.config.components import canonical_json
 from recovery.errors import StoreError
 from recovery.instances.planted import Neurons
@@ -18,7 +18,9 @@ from recovery.methods.columns import Columns
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE
 from recovery.programs.exact import ExactProgram
 from recovery.runner.arithmetic import Arithmetic, computing_in, others
-from recovery.runner.trial import Row, draw_instance
+from recovery.runner.own_code import sweep_of
+from recovery.runner.supervised import ask
+from recovery.runner.trial import Row, draw_instance, failure
 from recovery.runner.workers import Engine
 from recovery.store import Grid
 from recovery.store.rounds import counts
@@ -143,7 +145,7 @@ def planned_trials(grid: Grid, *, trust: bool) -> Iterator[Trial]:
 
     Raises `ConfigError` if they run code of the user's that is not to be trusted.
     """
-    return from_document(grid.sweep["config"], trust=trust).trials(counts(grid.rounds))
+    return sweep_of(grid.sweep["config"], trust=trust).trials(counts(grid.rounds))
 
 
 def find_trial(grid: Grid, prefix: str, *, trust: bool) -> Trial:
@@ -186,29 +188,36 @@ def _moved(row: Row) -> float:
     return math.sqrt(2 * abs(gap) * abs(objective))
 
 
-def save_instance(trial: Trial, path: Path) -> None:
-    """Write the trial's instance as .npz: X, y, noise, patterns, planted neurons, X_test if there is one.
-
-    `config` is the JSON of the trial's resolved fields. Loads without pickle. Raises `StoreError`.
-    """
+def draw_arrays(trial: Trial) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Why the trial's instance cannot be drawn, if so; and its arrays."""
     try:
         instance = draw_instance(trial)
     except Exception as error:  # whatever the user's own ensemble raises
-        raise StoreError(f"{trial.id}: its instance cannot be drawn: {type(error).__name__}: {error}") from error
+        return failure("failed", error), {}
     arrays: dict[str, Any] = {
         "X": instance.X,
         "y": instance.y,
         "noise": instance.y - instance.signal,
         "patterns": instance.patterns,
-        "trial_id": np.array(trial.id),
-        "config": np.array(canonical_json([dict(trial.cell.canonical), trial.replicate])),
     }
     if isinstance(instance.planted, Neurons):
         arrays |= {"planted_directions": instance.planted.directions, "planted_signs": instance.planted.signs}
     if instance.test is not None:
         arrays["X_test"] = instance.test
+    return {}, arrays
+
+
+def save_instance(trial: Trial, path: Path) -> None:
+    """Write the trial's instance as .npz: X, y, noise, patterns, planted neurons, X_test if there is one.
+
+    `config` is the JSON of the trial's resolved fields. Loads without pickle. Raises `StoreError`.
+    """
+    fault, drawn = ask(draw_arrays, trial) if trial.cell.own else draw_arrays(trial)
+    if fault:
+        raise StoreError(f"{trial.id}: its instance cannot be drawn: {fault['error_type']}: {fault['error_message']}")
+    config = canonical_json([dict(trial.cell.canonical), trial.replicate])
     try:
         with path.open("wb") as file:
-            np.savez_compressed(file, **arrays)
+            np.savez_compressed(file, trial_id=np.array(trial.id), config=np.array(config), **drawn)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -13,21 +13,27 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
+from typing import Any, TypeVar
 
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches, Done, run_batch
 from recovery.runner.fork_server import ForkServer
+from recovery.runner.messages import Document, decode, decode_answer, receive, send
 from recovery.runner.trial import Row, failure
-from recovery.runner.worker_process import Answer, Compiling, Task, receive, send
+from recovery.runner.worker_process import Question, Task
+from recovery.types import Array
+
+T = TypeVar("T")
 
 PATIENCE = 2
 """A trial whose process dies is tried this many times by itself."""
@@ -88,16 +94,17 @@ class Worker:
     def measure(self, trials: Sequence[Trial], limits: Limits) -> list[Row]:
         """Rows of the first of these trials, at least one; the others were not begun.
 
-        `timeout` if a trial took too long, `killed` if it took too much memory or its process died again and again,
-        `failed` if it could not be handed to another process. What happened in a process that had run other trials,
-        or was to run several, is tried again in a new one, so that a row depends on its own trial alone.
+        `timeout` if a trial took too long, `killed` if it took too much memory, or its process died or sent what is no
+        row again and again. What happened in a process that had run other trials, or was to run several, is tried again
+        in a new one, so that a row depends on its own trial alone.
         """
         size = len(trials) if limits.seconds is None else 1
         deaths = 0
         while True:
             fresh, begun, clock = self._process is None, datetime.now(UTC), time.perf_counter()
             try:
-                answer = self._ask(Task(trials[:size], limits.memory, BATCH_LIMIT), limits.seconds)
+                task = Task(trials[:size], limits.memory, BATCH_LIMIT)
+                answer = self._exchange(task, limits.seconds, partial(decode_answer, trials=task.trials))
             except TimeLimit as error:
                 row, last = failure("timeout", error), fresh
             except WorkerDied as error:
@@ -108,18 +115,29 @@ class Worker:
                     self.end_process()
                 if answer.rows:
                     return answer.rows
-                row, last = answer.unreadable or {}, answer.unreadable is not None
+                row, last = {}, False
             if size == 1 and last:
                 seconds = time.perf_counter() - clock
                 return [{"trial_id": trials[0].id, "started_at": begun, "seconds": seconds, **row}]
             size = max(size // 2, 1)
 
-    def _ask(self, task: Task, seconds: float | None) -> Answer:
-        """Raises `TimeLimit`, `WorkerDied` (there is no worker process any more then), or `Closed`."""
-        try:
-            data = pickle.dumps((sys.path, working_folder(), pickle.dumps(task)))
-        except BaseException as error:  # a method of the user's that cannot be pickled
-            return Answer([], unreadable=failure("failed", error))
+    def ask(self, question: Question, seconds: float) -> tuple[Document, Mapping[str, Array]]:
+        """The answer of a process that has run nothing else, and that ends with it.
+
+        Raises `TimeLimit`, `WorkerDied` or `Closed`.
+        """
+        answer = self._exchange(question, seconds, lambda document, arrays: (document, arrays))
+        self.end_process(0)
+        return answer
+
+    def _exchange(
+        self, asked: Task | Question, seconds: float | None, read: Callable[[Document, Mapping[str, Array]], T]
+    ) -> T:
+        """The answer as `read` reads it, which raises ValueError for none.
+
+        Raises `TimeLimit`, `WorkerDied` (there is no worker process any more then), or `Closed`.
+        """
+        data = pickle.dumps((sys.path, working_folder(), asked))
         late = False
         try:
             supervisor, process = self._connections()
@@ -132,14 +150,14 @@ class Worker:
                 ready = wait([process, supervisor], left if left is None or not compiling else COMPILE_SECONDS)
                 if process not in ready:
                     break
-                message: Answer | Compiling = pickle.loads(receive(process))
-                if isinstance(message, Answer):
-                    return message
+                document, arrays = decode(receive(process))
+                if "busy" not in document:
+                    return read(document, arrays)
                 if left is not None and not compiling:
                     left = max(left - (time.monotonic() - clock), 0.0)
-                compiling = message.busy
+                compiling = bool(document["busy"])
             late = not ready
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except (OSError, ValueError):
             pass
         if late:
             self.end_process(0)
@@ -222,6 +240,25 @@ def measure_supervised(trials: Sequence[Trial], limits: Limits) -> list[Row]:
         raise
     _idle.append(worker)
     return rows
+
+
+def ask(call: Callable[..., Any], *arguments: Any) -> tuple[Document, Mapping[str, Array]]:
+    """What a module's function returns, a document and arrays, called in a process of its own.
+
+    Raises `ParameterError` where that process is lost.
+    """
+    worker = _idle.pop() if _idle else Worker()
+    try:
+        worker.end_process(0)
+        answer = worker.ask(Question(partial(call, *arguments)), COMPILE_SECONDS)
+    except BaseException as error:
+        worker.close()
+        worker.dispose()
+        if isinstance(error, TimeLimit | WorkerDied):
+            raise ParameterError(f"the code that the config names cannot be used: {error}") from error
+        raise
+    _idle.append(worker)
+    return answer
 
 
 def end_worker_processes() -> None:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from recovery.compiled import compilation
-from recovery.config import Trial
+from recovery.config import Cell, Trial
 from recovery.config.seeds import streams
 from recovery.instances.draw import Instance, draw
 from recovery.methods.columns import checked, checked_record
@@ -29,19 +29,31 @@ Row = dict[str, Any]
 
 def draw_instance(trial: Trial) -> Instance:
     """The instance of a trial: the same for the same trial, wherever and whenever it is drawn."""
-    cell = trial.cell
+    cell = trial.cell.imported
     return draw(cell.setting, streams(cell, trial.replicate), cell.architecture)
+
+
+def imported(cell: Cell) -> Cell:
+    """The cell with the user's code, whose import is no part of a trial's time."""
+    if not cell.own or "imported" in vars(cell):
+        return cell.imported
+    compilation.begin()
+    try:
+        return cell.imported
+    finally:
+        compilation.end()
 
 
 def measure(trial: Trial) -> Row:
     """The outcome of one trial: `trial_id`, circumstances, and measured columns if its status is `ok`."""
     row: Row = {"trial_id": trial.id, "started_at": datetime.now(UTC)}
-    if trial.cell.own:
-        row["own_code"] = _fingerprint(trial.cell.own)
     clock, processor = _clocks()
     try:
-        method = trial.cell.method
-        result = method(draw_instance(trial), trial.cell.architecture)
+        cell = imported(trial.cell)
+        if cell.own:
+            row["own_code"] = _fingerprint(cell.own)
+        method = cell.method
+        result = method(draw_instance(trial), cell.architecture)
         row |= checked(result, method.columns)
         row["status"] = "ok"
         if record := checked_record(getattr(result, TRAJECTORY, None)):
@@ -67,15 +79,25 @@ _fingerprint = cache(fingerprint)
 
 def failure(status: str, error: BaseException) -> Row:
     """The columns that say why a trial has no measurements, and under `TRACEBACK` where it happened."""
-    message = printable(_text(error))
-    if len(message) > LONGEST_MESSAGE:
-        message = message[: LONGEST_MESSAGE - 3] + "..."
     return {
         "status": status,
-        "error_type": printable(type(error).__name__)[:LONGEST_MESSAGE],
-        "error_message": message,
+        "error_type": shown(type(error).__name__),
+        "error_message": shown(_text(error)),
         TRACEBACK: _traceback(error),
     }
+
+
+def shown(text: str) -> str:
+    """One line of printable text, not too long. Raises TypeError for what is none."""
+    if not isinstance(text, str):
+        raise TypeError(f"{type(text).__name__} is no text")
+    line = printable(text)
+    return line if len(line) <= LONGEST_MESSAGE else line[: LONGEST_MESSAGE - 3] + "..."
+
+
+def shown_lines(text: str) -> str:
+    """A few lines of printable text, the last ones."""
+    return "\n".join(printable(line) for line in text.splitlines()[-MOST_FRAMES:])
 
 
 def _text(error: BaseException) -> str:
@@ -88,4 +110,4 @@ def _text(error: BaseException) -> str:
 def _traceback(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f'File "{frame.filename}", line {frame.lineno}, in {frame.name}: {frame.line}' for frame in frames]
-    return "\n".join(printable(line) for line in lines[-MOST_FRAMES:])
+    return shown_lines("\n".join(lines))

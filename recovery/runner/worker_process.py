@@ -5,51 +5,22 @@ import pickle
 import resource
 import signal
 import socket
-import struct
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from recovery.compiled import compilation
 from recovery.config import Trial
 from recovery.errors import RecoverError
+from recovery.runner.messages import Answer, encode, encode_answer, receive, send
 from recovery.runner.trial import Row, failure, measure
-
-_HEAD = struct.Struct(">8sQ")
-_MARK = b"recover\n"
-"""Every message has its length and this mark before it, so that stray bytes are no message."""
-LARGEST = 2**34
-
-
-def send(connection: socket.socket, data: bytes) -> None:
-    """Raises OSError if the other end is gone."""
-    connection.sendall(_HEAD.pack(_MARK, len(data)))
-    connection.sendall(data)
-
-
-def receive(connection: socket.socket) -> bytes:
-    """The next message. Raises OSError if the other end is gone, or what came is no message."""
-    mark, length = _HEAD.unpack(_exactly(connection, _HEAD.size))
-    if mark != _MARK or length > LARGEST:
-        raise ConnectionError("not a message")
-    return _exactly(connection, length)
-
-
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    data = bytearray()
-    while len(data) < count:
-        part = connection.recv(min(count - len(data), 2**20))
-        if not part:
-            raise ConnectionError("the other end is gone")
-        data += part
-    return bytes(data)
-
+from recovery.types import Array
 
 KEPT_SHARE = 1 / 16
 """A worker under a memory limit that keeps more than this share of it after a trial is replaced: what one trial may
@@ -71,31 +42,20 @@ class Task(NamedTuple):
     seconds: float
 
 
-class Answer(NamedTuple):
-    """Rows of the first trials of a task. exhausted: the worker wants to be replaced before the next."""
+class Question(NamedTuple):
+    """What a worker process is asked else: the result of a call, a document and arrays."""
 
-    rows: list[Row]
-    exhausted: bool = False
-    unreadable: Row | None = None
-    """What went wrong where the task could not be read."""
-
-
-class Compiling(NamedTuple):
-    """Said before the answer: the worker begins to compile code or to import the user's (`busy`), or has ended.
-
-    The time is not the trial's.
-    """
-
-    busy: bool
+    call: Callable[[], tuple[Mapping[str, Any], Mapping[str, Array]]]
 
 
 def serve(connection: socket.socket) -> None:
-    """The worker: receive (sys.path, working folder, task), send its rows, until the other end is gone."""
+    """The worker: receive (sys.path, working folder, what is asked), send the answer, until the other end is gone."""
     me, fresh, idle = os.getpid(), True, 0
 
     def tell(busy: bool) -> None:
+        """The worker begins to compile code or to import the user's, or has ended: the time is not the trial's."""
         if os.getpid() == me:
-            send(connection, pickle.dumps(Compiling(busy)))
+            send(connection, encode({"busy": busy}))
 
     compilation.told = tell
     while True:
@@ -103,24 +63,18 @@ def serve(connection: socket.socket) -> None:
             data = receive(connection)
         except OSError:
             return
-        try:
-            path, folder, task_data = pickle.loads(data)
-            sys.path[:] = path
-            with suppress(OSError):
-                os.chdir(folder)
-            compilation.begin()  # the user's modules are imported here, which is no part of a trial's time either
-            try:
-                task: Task = pickle.loads(task_data)
-            finally:
-                compilation.end()
-        except BaseException as error:
-            send(connection, pickle.dumps(Answer([], unreadable=failure("failed", error))))
-            continue
-        if fresh:
-            idle = _private_bytes()
-        answer = _run(task, fresh, idle, me, folder)
+        path, folder, asked = pickle.loads(data)
+        sys.path[:] = path
+        with suppress(OSError):
+            os.chdir(folder)
+        if isinstance(asked, Question):
+            answer = encode(*asked.call())
+        else:
+            if fresh:
+                idle = _private_bytes()
+            answer = encode_answer(_run(asked, fresh, idle, me, folder))
         fresh = False
-        send(connection, pickle.dumps(answer))
+        send(connection, answer)
 
 
 def _run(task: Task, fresh: bool, idle: int, me: int, folder: str) -> Answer:

@@ -21,6 +21,7 @@ from recovery.config.describe import choices
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import Batches, Done, run_batch
 from recovery.runner.fork_server import worker_environment
+from recovery.runner.messages import Answer, decode, decode_answer, encode_answer
 from recovery.runner.supervised import UNLIMITED, Limits, end_worker_processes, measure_supervised, pool
 from recovery.runner.trial import Row, measure
 
@@ -168,6 +169,11 @@ class Engine:
 
 
 def _one_pass(batches: Batches, service: Service, limits: Limits | None) -> Iterator[Done]:
+    for number, data, seconds in _sent_back(batches, service, limits):
+        yield Done(number, decode_answer(*decode(data), batches.trials(number)).rows, seconds)
+
+
+def _sent_back(batches: Batches, service: Service, limits: Limits | None) -> Iterator[tuple[int, bytes, float]]:
     tasks = (delayed(_run)(number, batch, limits) for number, batch in batches)
     if service.streams:
         yield from Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)(tasks)
@@ -183,9 +189,12 @@ def one_blas_thread() -> None:
     threadpool_limits(limits=1)
 
 
-def _run(number: int, batch: Sequence[Trial], limits: Limits | None) -> Done:
-    """A batch, in this process; given limits, even empty ones, in a supervised one."""
+def _run(number: int, batch: Sequence[Trial], limits: Limits | None) -> tuple[int, bytes, float]:
+    """A batch, in this process; given limits, even empty ones, in a supervised one. Its number, rows and seconds."""
     one_blas_thread()
-    if limits is None:
-        return run_batch(number, batch, lambda trials: [measure(trials[0])])
-    return run_batch(number, batch, lambda trials: measure_supervised(trials, limits))
+
+    def some(trials: Sequence[Trial]) -> list[Row]:
+        return [measure(trials[0])] if limits is None else measure_supervised(trials, limits)
+
+    done = run_batch(number, batch, some)
+    return number, encode_answer(Answer(done.rows)), done.seconds

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from recovery.methods.columns import COLUMNS, Column, Columns
+from recovery.methods.columns import COLUMNS, Columns, columns_from
 from recovery.types import Scalar
 
 Status = Literal["ok", "failed", "timeout", "killed"]
@@ -47,14 +47,6 @@ def row_schema(coordinates: Mapping[str, pa.DataType], columns: Columns) -> pa.S
     return pa.schema([*IDENTITY.items(), *coordinates.items(), *CIRCUMSTANCE.items(), *measured.items()])
 
 
-def columns_document(columns: Columns) -> dict[str, dict[str, str]]:
-    """The columns as plain data, for sweep.json."""
-    return {name: {"kind": c.kind.__name__, "meaning": c.meaning, "unit": c.unit} for name, c in columns.items()}
-
-
 def stored_columns(document: Mapping[str, Mapping[str, str]] | None) -> Columns:
     """The columns that sweep.json lists; the shared vocabulary for a folder that was written without them."""
-    if document is None:
-        return COLUMNS
-    kinds = {kind.__name__: kind for kind in _ARROW}
-    return {name: Column(kinds[c["kind"]], c["meaning"], c["unit"]) for name, c in document.items()}
+    return COLUMNS if document is None else columns_from(document)

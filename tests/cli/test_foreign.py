@@ -1,5 +1,7 @@
 """A results folder is data: what it says is checked, and none of the code that it names runs unless it is trusted."""
 
+import csv
+import io
 import json
 import os
 import random
@@ -7,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +18,9 @@ from click.testing import CliRunner, Result
 from recovery.cli.main import main
 from recovery.config import load
 from recovery.errors import ParameterError
+from recovery.extras.rigorous import Checked, Verified, write
 from recovery.extras.submit import quoted
+from recovery.report.texts import csv_text
 from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder
@@ -207,6 +212,28 @@ def test_a_title_is_one_line_of_printable_characters(tmp_path: Path) -> None:
     assert sweep_of.title == "a \\input{{/etc/passwd}}?"
     assert sweep_of.source == "P1 Figure 6"
     assert sweep_of.document["title"] == title
+
+
+FORMULAS = ["=HYPERLINK(1)", "+cmd", "-cmd", "@sum", "plain", "-1", "1e3"]
+
+
+def test_text_of_a_table_is_no_formula(out: Path, tmp_path: Path) -> None:
+    table = pd.DataFrame({"text": FORMULAS, "=number": [-1.5, 2, 3, 4, 5, 6, float("nan")]})
+    read_back = list(csv.reader(io.StringIO(csv_text(table))))
+    assert [row[0] for row in read_back] == ["text", *(f"'{text}" for text in FORMULAS[:4]), *FORMULAS[4:]]
+    assert [row[1] for row in read_back] == ["'=number", "-1.5", "2", "3", "4", "5", "6", ""]
+    assert recover("compare", out, out, "--out", tmp_path / "x.csv").exit_code == 0
+    checked = Checked("a", "recovered", Verified(False, "=1+1"), 1.0)
+    write(tmp_path / "y.csv", [checked])
+    assert "'=1+1" in (tmp_path / "y.csv").read_text()
+
+
+def test_a_title_is_no_markup(out: Path) -> None:
+    edit(out, title="![seen](http://a/b.png) <img src=x> [a](javascript:b) | `c` \u202e\n# d")
+    heading = recover("report", out, "--format", "markdown").stdout.split("\n\n")[0]
+    title = r"!\[seen\](http://a/b.png) \<img src=x> \[a\](javascript:b) \| \`c\` ? # d"
+    assert title in heading
+    assert "\n" not in heading
 
 
 @pytest.mark.parametrize("folder", ["a\n#SBATCH --wrap=id", "a\rb", "a\u2028b", "a\\"])

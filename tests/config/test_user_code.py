@@ -133,7 +133,7 @@ def own(folder: Path, **fields: Any) -> Sweep:
 
 def test_an_ensemble_beside_the_config_is_drawn_with_its_parameters(folder: Path) -> None:
     sweep = own(folder, data={"ensemble": "own_things:spiked"}, axes={"data.scale": [1, 100]})
-    small, large = (cell.setting.ensemble.draw(np.random.default_rng(0), 4, 2) for cell in sweep.cells)
+    small, large = (cell.imported.setting.ensemble.draw(np.random.default_rng(0), 4, 2) for cell in sweep.cells)
     assert np.allclose(large, 100 * small)
     assert [cell.coordinates["ensemble"] for cell in sweep.cells] == ["own_things:spiked"] * 2
 
@@ -156,7 +156,7 @@ def test_a_stored_document_finds_the_module_again(folder: Path) -> None:
 
 
 def test_a_method_beside_the_config_is_validated_like_ours(folder: Path) -> None:
-    method = own(folder, method={"kind": "own_things:Guess", "odds": 2}).cells[0].method
+    method = own(folder, method={"kind": "own_things:Guess", "odds": 2}).cells[0].imported.method
     assert method.odds == 2.0  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match=r"method.odds: found -1; allowed: a number >= 0"):
         own(folder, method={"kind": "own_things:Guess", "odds": -1})
@@ -165,7 +165,7 @@ def test_a_method_beside_the_config_is_validated_like_ours(folder: Path) -> None
 def test_what_a_planted_model_must_have_may_be_a_field(folder: Path) -> None:
     planted = {"kind": "own_things:Several", "neurons": 3}
     sweep = own(folder, planted=planted, method={"kind": "own_things:Guess"})
-    assert sweep.cells[0].setting.planted.neurons == 3
+    assert sweep.cells[0].imported.setting.planted.neurons == 3
 
 
 def test_fields_of_a_method_may_be_lists(folder: Path) -> None:

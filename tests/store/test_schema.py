@@ -11,12 +11,13 @@ from recovery.methods.columns import (
     ColumnError,
     NotFiniteError,
     checked,
+    columns_document,
     columns_of,
     select,
     union,
 )
 from recovery.methods.table import METHODS
-from recovery.store.schema import CIRCUMSTANCE, IDENTITY, columns_document, coordinate_types, row_schema, stored_columns
+from recovery.store.schema import CIRCUMSTANCE, IDENTITY, coordinate_types, row_schema, stored_columns
 
 
 def test_every_kind_of_column_has_a_type() -> None:

@@ -82,8 +82,10 @@ export const compared = (p, q) => {
   return typeof p === "number" && typeof q === "number" ? p - q : String(p).localeCompare(String(q));
 };
 
+/** An entry of a CSV file; an apostrophe stands before text that a spreadsheet would take for a formula. */
 export const quoted = (v) => {
-  const text = String(v ?? "");
+  const formula = typeof v === "string" && /^[=+@\t\r-]/.test(v) && Number.isNaN(Number(v));
+  const text = `${formula ? "'" : ""}${v ?? ""}`;
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 

@@ -17,6 +17,7 @@ from recovery.report.diagram import Diagram
 from recovery.report.statistics import wilson
 from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts.rows import chosen_rows, crossing_rows, mean_rows, mean_title, threshold_rows
+from recovery.text import markdown_text, printable, spreadsheet_text
 
 PIECE = 20_000
 """Entries of a column that are joined to JSON at once; Python's own encoder is several times slower."""
@@ -59,7 +60,10 @@ def _crossings(analysis: Analysis) -> pd.DataFrame:
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """A header and one line a row; nulls and NaN are empty, text is quoted."""
+    """A header and one line a row; nulls and NaN are empty, text is quoted and is no formula."""
+    table = table.rename(columns=spreadsheet_text)
+    for name in table.select_dtypes(exclude="number"):
+        table[name] = [spreadsheet_text(value) if isinstance(value, str) else value for value in table[name]]
     buffer = pa.BufferOutputStream()
     csv.write_csv(pa.Table.from_pandas(table, preserve_index=False), buffer)
     return str(buffer.getvalue().to_pybytes().decode())
@@ -92,18 +96,17 @@ def _tables(analyses: list[Analysis], style: str, before: str) -> str:
         }
         for name, table in named.items():
             if len(table):
-                rows = [[_shown(value) for value in row] for row in table.itertuples(index=False, name=None)]
-                if style == "github":  # a bar ends a cell there
-                    rows = [[text.replace("|", r"\|") for text in row] for row in rows]
-                text = tabulate(rows, headers=list(table.columns), tablefmt=style, disable_numparse=True)
-                parts.append(f"{before}{diagram.heading}: {name}\n\n{text}\n")
+                words = markdown_text if style == "github" else printable
+                rows = [[words(_shown(value)) for value in row] for row in table.itertuples(index=False, name=None)]
+                text = tabulate(rows, headers=list(map(words, table.columns)), tablefmt=style, disable_numparse=True)
+                parts.append(f"{before}{words(f'{diagram.heading}: {name}')}\n\n{text}\n")
     return "\n".join(parts)
 
 
 def _shown(value: Any) -> str:
     if value is None or value is pd.NA or value != value:
         return ""
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value).replace("\n", " ")
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
 
 
 def as_json(analyses: list[Analysis]) -> str:

@@ -34,6 +34,7 @@ test("the table has a row a cell of the panels shown, and files quote what needs
   assert.deepEqual(head.slice(0, 6), ["n", "d", "ensemble", "fraction recovered", "95 % low", "95 % high"]);
   assert.deepEqual(body[1].slice(0, 4), [20, 5, "a", 0.5]);
   assert.equal(asCsv({ head: ["a,b", "c"], body: [['say "hi"', null]] }), '"a,b",c\n"say ""hi""",\n');
+  assert.equal(asCsv({ head: ["@a"], body: [["=1+1"], ["-2"], [-2]] }), "'@a\n'=1+1\n-2\n-2\n");
   assert.equal(JSON.parse(asJson(view())).cells[2]["fraction recovered"], null);
 });
 
