@@ -51,6 +51,7 @@ bench: $(VENV)/installed
 
 soak: $(VENV)/installed
 	$(PYTEST) -m soak
+	$(BIN)/python -m tests.attack.soak
 
 wheel: $(VENV)/installed
 	$(BIN)/python -m build --wheel --outdir dist .

@@ -105,13 +105,6 @@ class Batches:
             rate = max(done.seconds, 1e-6) / sum(cost for cost, _ in batch[:count])
             self._rate = rate if self._rate is None else (self._rate + rate) / 2
 
-    def lost(self) -> None:
-        """Batches that have not come back never will: their trials wait again."""
-        with self._lock:
-            for batch in self._out.values():
-                self._put_back(batch)
-            self._out.clear()
-
     def _put_back(self, batch: list[tuple[float, Trial]]) -> None:
         self._waiting.extendleft(reversed(batch))
         self._left += sum(cost for cost, _ in batch)

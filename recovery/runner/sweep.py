@@ -18,7 +18,7 @@ from recovery.runner.recorder import Recorder
 from recovery.runner.rounds import Looking, plan_round, split
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.trial import TRACEBACK, Row
-from recovery.runner.workers import Engine
+from recovery.runner.workers import Engine, EngineLostError
 from recovery.store.compact import add_columns, take_out
 from recovery.store.grid import answers
 from recovery.store.parts import Damaged
@@ -158,7 +158,7 @@ def _run_trials(
                     summary.gave_up = f"{summary.failures} trials failed"
                 if summary.gave_up:
                     break
-    except (StopRequested, StoreError) as error:
+    except (StopRequested, StoreError, EngineLostError) as error:
         summary.stopped = str(error)
     finally:
         with warnings.catch_warnings():

@@ -6,6 +6,8 @@ A backend of joblib is a context in which `joblib.Parallel` runs trials; process
 
 import logging
 import os
+import secrets
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,29 +24,42 @@ from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import Batches, Done, run_batch
 from recovery.runner.fork_server import worker_environment
 from recovery.runner.messages import Answer, decode, decode_answer, encode_answer
+from recovery.runner.stop import StopRequested
 from recovery.runner.supervised import UNLIMITED, Limits, end_worker_processes, measure_supervised, pool
 from recovery.runner.trial import Row, measure
+from recovery.text import printable
+
+Task = tuple[int, Sequence[Trial], Limits | None]
+"""What `_run` takes: the number of a batch, its trials, and their limits."""
+Sent = tuple[int, bytes, float]
+
+
+class EngineLostError(RecoverError):
+    """A cluster is gone, and with it the trials under way: what is stored stays, and the same command goes on."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """What a backend can do once it stands.
+    """A backend that stands: `run` hands tasks out and what they send back, in any order, as they are done.
 
-    broken: exceptions that mean that workers were lost, not that a trial failed. streams: it hands results over one
-    by one, not all at the end. supervise: always run trials in a child process, where losing a worker is dear.
+    supervise: always run trials in a child process, where losing a worker is dear.
     """
 
     jobs: int
-    broken: tuple[type[BaseException], ...] = ()
-    streams: bool = True
+    run: Callable[[Iterator[Task]], Iterator[Sent]]
     supervise: bool = False
+
+
+def _by_joblib(tasks: Iterator[Task]) -> Iterator[Sent]:
+    parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
+    yield from parallel(delayed(_run)(*task) for task in tasks)
 
 
 @contextmanager
 def threading(jobs: int) -> Iterator[Service]:
     """Threads of this process: no start-up, but the Python code of trials takes turns."""
     with parallel_config("threading", n_jobs=jobs):
-        yield Service(jobs)
+        yield Service(jobs, _by_joblib)
 
 
 @contextmanager
@@ -70,30 +85,44 @@ def dask(jobs: int) -> Iterator[Service]:
             except ImportError as error:
                 raise _missing("dask") from error
             address = stack.enter_context(cluster)
-        client = stack.enter_context(Client(address))
+        try:
+            client = stack.enter_context(Client(address))
+        except (OSError, TimeoutError) as error:
+            raise EngineLostError(f"the dask scheduler at {address} does not answer: {error}") from error
         stack.enter_context(parallel_config("dask", client=client))
-        yield Service(sum(client.ncores().values()) or jobs, supervise=True)
+        yield Service(sum(client.ncores().values()) or jobs, _by_joblib, supervise=True)
 
 
 @contextmanager
 def ray(jobs: int) -> Iterator[Service]:
-    """The ray cluster at RAY_ADDRESS, or one of `jobs` processes on this machine."""
+    """The ray cluster at RAY_ADDRESS, or one of `jobs` processes on this machine.
+
+    ray itself reruns what a lost worker had. It listens on all addresses and cannot be told to use the loopback
+    interface alone, so the cluster of this machine answers only who knows its token.
+    """
+    local: dict[str, Any] = {}
+    if "RAY_ADDRESS" not in os.environ:
+        if "ray" in sys.modules and os.environ.get("RAY_AUTH_MODE") != "token":  # it has read its settings
+            raise ParameterError("ray was imported without a token; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN before")
+        os.environ |= {"RAY_AUTH_MODE": "token"}
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        local = {"num_cpus": jobs, "include_dashboard": False}
     try:
         import ray
-        from ray.util.joblib import register_ray
     except ImportError as error:
         raise _missing("ray") from error
-    local = {} if "RAY_ADDRESS" in os.environ else {"num_cpus": jobs, "include_dashboard": False}
     ray.init(**local, runtime_env={"env_vars": worker_environment()}, log_to_driver=False, logging_level=logging.ERROR)
+    task = ray.remote(num_cpus=1, max_retries=-1)(_run)
+
+    def run(tasks: Iterator[Task]) -> Iterator[Sent]:
+        under_way = [task.remote(*one) for one in islice(tasks, AHEAD * jobs)]
+        while under_way:
+            done, under_way = ray.wait(under_way)
+            under_way += [task.remote(*one) for one in islice(tasks, len(done))]
+            yield from ray.get(done)
+
     try:
-        register_ray()
-        with parallel_config("ray", n_jobs=jobs):
-            yield Service(
-                jobs,
-                broken=(ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError),
-                streams=False,
-                supervise=True,
-            )
+        yield Service(jobs, run, supervise=True)
     finally:
         ray.shutdown()
 
@@ -112,11 +141,8 @@ BACKENDS: dict[str, Callable[[int], AbstractContextManager[Service]]] = {
 PROCESSES = "processes"
 """The backend that is not joblib's: supervised processes of this machine."""
 
-MOST_DEATHS = 3
-"""Passes that end with a dead worker and without a finished batch before the sweep gives up."""
-
-WAVE = 8
-"""Batches a worker that are handed out together where results come back together."""
+AHEAD = 2
+"""Batches a worker that are handed to ray at a time."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +163,7 @@ class Engine:
         """The rows of all trials, in batches, in the order in which they are done.
 
         Trials of the user's own code, and all under limits, run in a process that may be lost, on every backend.
-        Raises `RecoverError` if the workers of a backend keep dying all the same.
+        Raises `EngineLostError` where a cluster is gone.
         """
         chosen = list(trials)
         try:
@@ -152,35 +178,29 @@ class Engine:
             end_worker_processes()
 
     def _on_backend(self, trials: list[Trial]) -> Generator[Done, None, None]:
-        with BACKENDS[self.backend](self.jobs) as service:
-            batches, deaths = Batches(trials, service.jobs), 0
+        with ExitStack() as stack:
+            service = stack.enter_context(BACKENDS[self.backend](self.jobs))
+            batches = Batches(trials, service.jobs)
             supervise = service.supervise or bool(self.limits) or any(trial.cell.own for trial in trials)
-            while batches:
-                try:
-                    for done in _one_pass(batches, service, self.limits if supervise else None):
-                        batches.returned(done)
-                        deaths = 0
-                        yield done
-                except service.broken as error:
-                    deaths += 1
-                    if deaths > MOST_DEATHS:
-                        raise RecoverError(f"workers died {deaths} times before finishing a batch") from error
-                    batches.lost()
+            limits = self.limits if supervise else None
+            while batches:  # the trials that a batch handed back, once all others are done
+                sent = service.run((number, batch, limits) for number, batch in batches)
+                while (answer := self._next(sent, stack)) is not None:
+                    number, data, seconds = answer
+                    done = Done(number, decode_answer(*decode(data), batches.trials(number)).rows, seconds)
+                    batches.returned(done)
+                    yield done
 
-
-def _one_pass(batches: Batches, service: Service, limits: Limits | None) -> Iterator[Done]:
-    for number, data, seconds in _sent_back(batches, service, limits):
-        yield Done(number, decode_answer(*decode(data), batches.trials(number)).rows, seconds)
-
-
-def _sent_back(batches: Batches, service: Service, limits: Limits | None) -> Iterator[tuple[int, bytes, float]]:
-    tasks = (delayed(_run)(number, batch, limits) for number, batch in batches)
-    if service.streams:
-        yield from Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)(tasks)
-        return
-    with Parallel(batch_size=1) as parallel:
-        while wave := parallel(islice(tasks, WAVE * service.jobs)):
-            yield from wave
+    def _next(self, sent: Iterator[Sent], stack: ExitStack) -> Sent | None:
+        """What comes back next. Raises `EngineLostError` for whatever a cluster that is gone raises."""
+        try:
+            return next(sent, None)
+        except (StopRequested, GeneratorExit, RecoverError, MemoryError):
+            raise
+        except BaseException as error:
+            stack.pop_all()  # to end what is gone raises once more, or waits for ever
+            text = printable(f"{type(error).__name__}: {error}")
+            raise EngineLostError(f"the {self.backend} backend is lost ({text:.200})") from error
 
 
 @cache

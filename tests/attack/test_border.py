@@ -155,7 +155,7 @@ def test_rows_of_another_kind_are_refused(tmp_path: Path, change: dict[str, Any]
     row["started_at"] = "2026-01-01T00:00:00+00:00"
     answer = {"rows": [row], "exhausted": False}
     assert decode_answer(*decode(encode(answer)), [trial]).rows[0]["recovered"] is True
-    with pytest.raises(ValueError, match="holds|isoformat"):
+    with pytest.raises(ValueError, match=r"holds|isoformat"):
         decode_answer(*decode(encode({**answer, "rows": [row | change]})), [trial])
     with pytest.raises(ValueError, match="holds"):
         decode_answer(*decode(encode({**answer, "rows": [row, row]})), [trial])

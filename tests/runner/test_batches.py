@@ -41,10 +41,3 @@ def test_what_a_batch_did_not_reach_waits_again(trials: list[Trial]) -> None:
     batches.returned(Done(number, [{}], seconds=1.0))
     again = [trial for _, later in batches for trial in later]
     assert again == batch[1:]
-
-
-def test_what_is_lost_waits_again(trials: list[Trial]) -> None:
-    batches = Batches(trials, jobs=2)
-    out = [trial for _ in range(5) for trial in next(batches)[1]]
-    batches.lost()
-    assert {trial.id for trial in out} <= {trial.id for _, batch in batches for trial in batch}
