@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ from recovery.programs.architecture import Architecture
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Solution
 from recovery.runner.trial import Row, draw_instance
+from recovery.store.parts import write_file
 from recovery.text import spreadsheet_text
 from recovery.types import Array
 
@@ -245,22 +247,13 @@ def summary(checked: Iterable[Checked]) -> list[str]:
 
 def write(path: Path, checked: Iterable[Checked]) -> None:
     """A line a row: trial_id, verdict, outcome, reason, bound, label_error, seconds. Raises `StoreError`."""
+    file = StringIO()
+    out = csv.writer(file)
+    out.writerow(["trial_id", "verdict", "outcome", "reason", "bound", "label_error", "seconds"])
+    for row in checked:
+        result, reason = row.result, spreadsheet_text(row.result.reason)
+        out.writerow([row.trial_id, row.verdict, row.outcome, reason, result.bound, result.label_error, row.seconds])
     try:
-        with path.open("w", newline="") as file:
-            out = csv.writer(file)
-            out.writerow(["trial_id", "verdict", "outcome", "reason", "bound", "label_error", "seconds"])
-            for row in checked:
-                result = row.result
-                out.writerow(
-                    [
-                        row.trial_id,
-                        row.verdict,
-                        row.outcome,
-                        spreadsheet_text(result.reason),
-                        result.bound,
-                        result.label_error,
-                        row.seconds,
-                    ]
-                )
+        write_file(path, file.getvalue().encode())
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from recovery.errors import ReportError
+from recovery.store.parts import write_file
 
 PICTURES = ("png", "svg", "pdf")
 TABLES = ("csv", "json", "latex", "markdown")
@@ -34,10 +35,10 @@ def format_of(out: Path | None, asked: str | None, allowed: Sequence[str]) -> st
 
 
 def write(path: Path, data: bytes) -> Path:
-    """Write a file and the folders above it; a `ReportError` says what stands in the way."""
+    """Write a file, whole or not at all, and the folders above it; a `ReportError` says what stands in the way."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        write_file(path, data)
     except OSError as error:
         message = f"cannot write {path}: {error.strerror or error}; give another place with --out"
         raise ReportError(message) from error

@@ -1,8 +1,8 @@
 """Stored trials run again: does the same row come out, and what was the instance?"""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from recovery.runner.supervised import ask
 from recovery.runner.trial import Row, draw_instance, failure
 from recovery.runner.workers import Engine
 from recovery.store import Grid
+from recovery.store.parts import write_file
 from recovery.store.rounds import counts
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
@@ -217,7 +218,8 @@ def save_instance(trial: Trial, path: Path) -> None:
         raise StoreError(f"{trial.id}: its instance cannot be drawn: {fault['error_type']}: {fault['error_message']}")
     config = canonical_json([dict(trial.cell.canonical), trial.replicate])
     try:
-        with path.open("wb") as file:
-            np.savez_compressed(file, trial_id=np.array(trial.id), config=np.array(config), **drawn)
+        file = BytesIO()
+        np.savez_compressed(file, trial_id=np.array(trial.id), config=np.array(config), **drawn)
+        write_file(path, file.getvalue())
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -71,9 +71,24 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
     parts, damaged = read_parts(folder.trials, columns)
     rounds, more = read_rounds(folder.rounds)
     refuse([*damaged, *more])
+    refuse_other_types(content, parts)
     own, left_out = own_rows(content, rounds, parts)
     made_by = [maker for table in own for maker in makers(table)]
     return Grid(folder.path, content, _shown(merge(own)), rounds, left_out, made_by)
+
+
+def refuse_other_types(content: Mapping[str, Any], parts: Sequence[tuple[Path, pa.Table]]) -> None:
+    """Raise `StoreError` for a part that has a column of another type than its rows were written with."""
+    measured = row_schema({"n": pa.int64(), "d": pa.int64()}, stored_columns(content.get("columns")))
+    scalars = {pa.bool_(), pa.int64(), pa.float64(), pa.string(), pa.large_string(), pa.null()}
+    for path, table in parts:
+        for field in table.schema:
+            kinds = {measured.field(field.name).type, pa.null()} if field.name in measured.names else scalars
+            if field.type not in kinds and not (field.type == pa.large_string() and pa.string() in kinds):
+                raise StoreError(
+                    f"{path}: its column {field.name!r} is {field.type}, which no sweep of this program writes; "
+                    "move the part away, and `recover sweep` runs its trials again"
+                )
 
 
 def _shown(rows: pa.Table) -> pa.Table:

@@ -1,11 +1,14 @@
 """Immutable Parquet part files. A part's name carries a checksum of its bytes, so no two writers can collide
 and damage is seen. A part is written beside under a temporary name, fsynced, and renamed."""
 
+import ctypes
+import errno
 import json
 import os
 import re
 import socket
 import stat
+import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -26,6 +29,10 @@ _TEMPORARY = re.compile(r"\.(?P<host>.+)\.(?P<pid>\d+)\.[0-9a-f]{32}\.tmp")
 ABANDONED_AFTER = 86_400.0
 """Seconds after which a temporary file of another host's is taken for abandoned; writing one takes milliseconds."""
 
+WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""What file systems that have no hard links answer, as FAT, some SMB shares and container mounts."""
+_HERE, _NO_REPLACE = -100, 1
+"""AT_FDCWD and RENAME_NOREPLACE of renameat2, Linux."""
 MAGIC = b"PAR1"
 """The first and last bytes of a Parquet file."""
 MOST_ROWS = 10_000_000
@@ -71,13 +78,37 @@ def write_atomically(path: Path, data: bytes | pa.Buffer, *, replace: bool = Tru
         if replace:
             temporary.replace(path)
         else:
-            path.hardlink_to(temporary)
+            _name_once(temporary, path)
     except FileExistsError:
         return False
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
     return True
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file that is whole or as it was before, whenever this process is killed; a pipe or device as it is."""
+    real = Path(os.path.realpath(path))
+    if real.exists() and not real.is_file():  # /dev/stdout, or a pipe
+        path.write_bytes(data)
+    else:
+        write_atomically(real, data)
+
+
+def _name_once(temporary: Path, path: Path) -> None:
+    """Give a file a name that none has. Raises FileExistsError, and OSError where the file system cannot."""
+    try:
+        path.hardlink_to(temporary)
+    except OSError as error:
+        if error.errno not in WITHOUT_LINKS:
+            raise
+        names = os.fsencode(temporary), os.fsencode(path)
+        if sys.platform != "linux" or ctypes.CDLL(None, use_errno=True).renameat2(
+            _HERE, names[0], _HERE, names[1], _NO_REPLACE
+        ):
+            code = ctypes.get_errno() if sys.platform == "linux" else error.errno
+            raise OSError(code, os.strerror(code), str(path)) from error
 
 
 def sync_folder(folder: Path) -> None:

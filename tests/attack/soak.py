@@ -39,7 +39,7 @@ STATE = Path(".soak")
 FAULTS = ("lost", "run", "traceback", "hang", "wrong")
 KILLS_A_STEP = 10
 ACTS_A_STEP = 4
-TRIAL = Limits(seconds=2, memory=2000)
+TRIAL = Limits(seconds=10, memory=2000)
 HOSTILE = (
     "\x1b[2J",
     "\u202eelif",

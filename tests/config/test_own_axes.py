@@ -122,7 +122,7 @@ def test_a_field_of_integers_is_rounded(folder: Path) -> None:
 def test_own_components_take_axes_by_name(folder: Path) -> None:
     sweep = own(folder, axes={"k": [1, 3], "tempo": [0.5, 2], "width": [1, 4]})
     cell = sweep.cells[-1]
-    assert (cell.setting.planted.k, cell.method.tempo) == (3, 2.0)  # type: ignore[attr-defined]
+    assert (cell.imported.setting.planted.k, cell.imported.method.tempo) == (3, 2.0)  # type: ignore[attr-defined]
     assert cell.canonical["data"]["width"] == 4
     assert "axes" not in cell.canonical
     said = own(folder, axes={"planted.k": [1, 3], "method.tempo": [0.5, 2], "data.width": [1, 4]})

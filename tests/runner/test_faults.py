@@ -1,10 +1,12 @@
 """What each fault does. Kills are in test_kill, limits and dead workers in test_supervised,
 damaged parts in test_sweep and store/test_parts."""
 
+import errno
 import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,7 +25,7 @@ from recovery.runner.workers import Engine
 from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder
-from recovery.store.parts import list_parts
+from recovery.store.parts import list_parts, write_atomically
 from tests.needs import lacking
 
 from .kills import COMMAND, start, stored_ids
@@ -88,6 +90,45 @@ def test_a_folder_that_may_not_be_written_is_a_message_before_any_work(tmp_path:
     assert "cannot be written" in done.stderr
     assert "--out" in done.stderr
     assert len(done.stderr.splitlines()) < 10
+
+
+def test_a_file_system_without_hard_links_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, target: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    sampling = {"kind": "boundary", "rounds": 2, "budget": 60}
+    axes = {"n": [2, 4, 6, 8, 10, 12], "d": [3]}
+    config = write_config(tmp_path, method={"act": "transition"}, sampling=sampling, axes=axes)
+    sweep(config, tmp_path / "plain")
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    sweep(config, tmp_path / "out")
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "plain"))
+    second = tmp_path / "second"
+    assert write_atomically(second, b"first", replace=False)
+    assert not write_atomically(second, b"other", replace=False)
+    assert second.read_bytes() == b"first"
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("words", [["bundle"], ["report", "--format", "csv"], ["compare"], ["replay"]])
+def test_what_a_killed_command_writes_is_whole_or_as_before(tmp_path: Path, words: list[str]) -> None:
+    config = write_config(tmp_path, method={"kind": "isometry"}, architecture="relu_skip")
+    out, file = tmp_path / "out", tmp_path / {"bundle": "x.zip", "replay": "x.npz"}.get(words[0], "x.csv")
+    sweep(config, out)
+    stored = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    more = {"compare": [out], "replay": [rows(out).index[0], "--save", file]}.get(words[0], [])
+    command = [*COMMAND[:-1], words[0], out, *more, *words[1:], *(["--out", file] if words[0] != "replay" else [])]
+    subprocess.run(command, check=True, capture_output=True)
+    size = file.stat().st_size
+    for delay in (0.3, 0.8, 1.2, 1.6, 2.0):
+        file.write_bytes(b"before")
+        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        process.kill()
+        process.wait()
+        assert file.read_bytes() == b"before" or abs(file.stat().st_size - size) < 100
+    assert {path: path.read_bytes() for path in stored} == stored
 
 
 @pytest.mark.parametrize("jump", [timedelta(days=-400), timedelta(days=400)])
