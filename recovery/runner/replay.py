@@ -1,6 +1,7 @@
 """Stored trials run again: does the same row come out, and what was the instance?"""
 
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
