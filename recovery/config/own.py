@@ -47,6 +47,7 @@ class OwnCode:
         self._costs: dict[str, float] = {}
         self._codes: dict[str, str] = {}
         self._parameters: dict[str, dict[str, bool]] = {}
+        self._curves: dict[str, list[Any]] = {}
 
     def description(self, component: str, text: str, make: Callable[[], Description]) -> Description:
         return self._known(self._described, f"{component} {text}", make)
@@ -54,6 +55,10 @@ class OwnCode:
     def parameters(self, component: str, name: str, ask: Callable[[], dict[str, bool]]) -> dict[str, bool]:
         """Parameter -> whether it holds integers."""
         return self._known(self._parameters, f"{component} {name}", ask)
+
+    def curve(self, name: str, ask: Callable[[], list[Any]]) -> list[Any]:
+        """The points of a curve, its axes and its label."""
+        return self._known(self._curves, name, ask)
 
     def cost(self, cell: str, ask: Callable[[], float]) -> float:
         return self._known(self._costs, cell, ask)
@@ -73,7 +78,8 @@ class OwnCode:
         described = {
             key: [told.resolved, told.identity, columns_document(told.columns)] for key, told in self._described.items()
         }
-        return {"described": described, "costs": self._costs, "codes": self._codes, "parameters": self._parameters}
+        more = {"codes": self._codes, "parameters": self._parameters, "curves": self._curves}
+        return {"described": described, "costs": self._costs, **more}
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "OwnCode":
@@ -84,6 +90,7 @@ class OwnCode:
                 own._described[key] = Description(resolved, identity, columns_from(columns))
             own._costs = {key: float(cost) for key, cost in document["costs"].items()}
             own._codes = {key: str(code) for key, code in document["codes"].items()}
+            own._curves = {key: list(curve) for key, curve in document["curves"].items()}
             for name, parameters in document["parameters"].items():
                 own._parameters[name] = {str(key): bool(integer) for key, integer in parameters.items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:

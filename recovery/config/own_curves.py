@@ -4,11 +4,13 @@ import csv
 import inspect
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from recovery.config.build import Fault, Invalid
 from recovery.config.components import Context
 from recovery.config.header import ExpressionCurve, FileCurve, NamedCurve, PointsCurve, ReportSpec, theory_curves
+from recovery.config.own import OwnCode
 from recovery.config.problems import as_shown
 from recovery.config.sweep import Cell
 from recovery.errors import ParameterError
@@ -32,7 +34,7 @@ def kept_curves(report: ReportSpec, cells: Sequence[Cell], context: Context) -> 
             if isinstance(curve, FileCurve):
                 kept.append(_of_file(curve, cells, context))
             elif isinstance(curve, str) and is_user_name(curve):
-                kept.append(_of_function(curve, report, cells))
+                kept.append(_told(curve, report, cells, context.own))
             else:
                 kept.append(curve)
                 _check(NamedCurve(curve) if isinstance(curve, str) else curve, report, cells)
@@ -102,6 +104,11 @@ def _of_file(curve: FileCurve, cells: Sequence[Cell], context: Context) -> Point
             ) from None
         points.append(point)
     return _points(points, named[0][1], named[1][1], curve.label or curve.file)
+
+
+def _told(name: str, report: ReportSpec, cells: Sequence[Cell], own: OwnCode) -> PointsCurve:
+    points, x, y, label = own.curve(name, lambda: list(asdict(_of_function(name, report, cells)).values()))
+    return _points([tuple(map(float, point)) for point in points], str(x), str(y), printable(str(label)))
 
 
 def _of_function(name: str, report: ReportSpec, cells: Sequence[Cell]) -> PointsCurve:

@@ -162,7 +162,13 @@ def test_rows_of_another_kind_are_refused(tmp_path: Path, change: dict[str, Any]
 
 
 def test_answers_about_own_code_are_checked() -> None:
-    whole = {"described": {"method {}": [{}, {}, {}]}, "costs": {"a": 1.0}, "codes": {"b": "c"}, "parameters": {}}
+    whole = {
+        "described": {"method {}": [{}, {}, {}]},
+        "costs": {"a": 1.0},
+        "codes": {"b": "c"},
+        "parameters": {},
+        "curves": {},
+    }
     assert json.loads(json.dumps(OwnCode.of(whole).document())) == whole
     broken: dict[str, Any]
     for broken in ({}, {**whole, "costs": 5}, {**whole, "costs": {"a": "b"}}, {**whole, "described": {"x": [1]}}):
