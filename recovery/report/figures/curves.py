@@ -95,9 +95,7 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
         ax.vlines(x, low, high, color=look["color"], lw=0.6, alpha=0.6)
         if axis.kind != "even" and len(x) > 1:
             _theory(ax, diagram, panel, y, look["color"], exact)
-    bars = diagram.proportion or bool((diagram.table["upper"] > diagram.table["lower"]).any())
-    key = [interval_handle(INTERVAL if diagram.proportion else RANGE)] if bars else []
-    return [*ax.get_legend_handles_labels()[0], *key]
+    return [*ax.get_legend_handles_labels()[0], interval_handle(INTERVAL if diagram.proportion else RANGE)]
 
 
 def _across(diagram: Diagram, panel: Panel) -> list[Any]:
