@@ -30,6 +30,9 @@ HERE = Path(__file__).parent
 {head}
 
 class Text(str):
+    def __str__(self):  # so that it stays one where a column is made plain
+        return self
+
     def __reduce__(self):
         return os.mkdir, (str(HERE / "unpickled"),)
 
