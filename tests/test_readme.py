@@ -23,6 +23,10 @@ INSTEAD = {
     "recover sweep p1-fig06": "recover sweep p1-fig06 --dry-run",
     "recover reproduce all --max-time-each 5m": "recover reproduce p2-fig01 p1-fig03 --max-time-each 5m",
     "recover verify --rigorous": "recover verify results/quickstart --sample 2 --rigorous",
+    "recover verify": "recover verify results/quickstart --sample 2",
+    "recover sweep CONFIG --until 'threshold +-0.05'": (
+        "recover sweep quickstart --until 'threshold +-0.3' --out results/until"
+    ),
 }
 """What stands for commands in a sentence that would take hours, or that leave their folder unsaid."""
 
