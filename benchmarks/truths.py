@@ -184,7 +184,6 @@ NOTE = """
 - `given`: a threshold has an estimate. `bias` and `spread` of the estimate; `half width` of the 95 % interval.
 - True claims: ratio +- 0.02, 0.1, 0.3, and one that is 0.1 off +- 0.15. False ones miss by 0.01 to 0.3.
 - The ratio of `drifting` is the mean over d, weighed by d; a claim that holds of the mean is a true one.
-- Rows of 160 grids: `n50 at each d` is not measured since it is widened by the scatter (nan).
 - Correlated trials share a uniform number over all n: the scatter over d tells, whatever trials of one d share. It
   widens n50 at each d too.
 """
