@@ -19,6 +19,7 @@ COMMANDS = {
     "compact": "Rewrite the part files of a grid as few.",
     "compare": "Compare two grids cell by cell, on the same draws.",
     "configs": "List the configs that ship with the program.",
+    "index": "Write one page over all sweeps in a folder.",
     "inspect": "Check the isometry conditions on your own matrix.",
     "replay": "Run one stored trial again, and save what was drawn.",
     "reproduce": "Run the figures of the papers, and write their gallery.",

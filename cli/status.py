@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--watch", "watched", is_flag=True, help="Show it with the map until every trial is stored, or Ctrl-C.")
 def command(results: Path, as_json: bool, watched: bool) -> None:
-    """Count the stored trials of RESULTS by status, with the rate of late and the time left. Writes nothing."""
+    """Count the stored trials of RESULTS by status, with the rate of late and the time left. Writes nothing.
+
+    Of a folder with several sweeps in it: a line for each.
+    """
+    from recovery.store.sweepfile import SWEEP_FILE
+
+    if results.is_dir() and not watched and not (results / SWEEP_FILE).exists() and any(results.rglob(SWEEP_FILE)):
+        return click.echo(of_all(results, as_json))
     from recovery.runner.status import sweep_status
 
     if watched:
@@ -39,6 +46,22 @@ def command(results: Path, as_json: bool, watched: bool) -> None:
     if status.missing:
         click.echo("what is missing runs with the same `recover sweep` command")
     return None
+
+
+def of_all(folder: Path, as_json: bool) -> str:
+    """A line a sweep below a folder and their sum, or a JSON list."""
+    from recovery.extras.overview import standing_table, standings
+
+    known = list(standings(folder))
+    if as_json:
+        documents = [
+            {"folder": str(folder / one.place), "error": one.remark}
+            if one.status is None
+            else {**asdict(one.status), "missing": one.status.missing}
+            for one in known
+        ]
+        return json.dumps(documents, default=str)
+    return standing_table(known)
 
 
 def in_words(sweep: SweepStatus) -> str:

@@ -113,14 +113,14 @@ def _shown(name: str, place: Path) -> Shown:
         pictures = []
         for suffix, drawing in drawings(analysis).items():
             file = f"{PICTURES}/{'-'.join(filter(None, [name, suffix]))}.png"
-            (place / file).write_bytes(_with_few_colours(render(drawing.draw(), "png", DOTS)))
+            (place / file).write_bytes(with_few_colours(render(drawing.draw(), "png", DOTS)))
             pictures.append((file, drawing.words))
         return Shown(*head, size, seconds, command, tuple(pictures), tuple(analysis.claims))
     except RecoverError as error:
         return Shown(*head, size, remark=str(error))
 
 
-def _with_few_colours(png: bytes) -> bytes:
+def with_few_colours(png: bytes) -> bytes:
     small = BytesIO()
     Image.open(BytesIO(png)).convert("RGB").quantize(COLOURS).save(small, "png", optimize=True)
     return small.getvalue()

@@ -19,6 +19,7 @@ RUNS: dict[str, tuple[list[str], str]] = {
     "compact": (["compact", "grid"], "grid"),
     "compare": (["compare", "grid", "other"], "recovered"),
     "configs": (["configs"], "p1-fig06"),
+    "index": (["index", "grid", "--out", "index.html"], "index.html"),
     "inspect": (["inspect", "matrix.csv"], "[(31)]"),
     "replay": (["replay", "grid", "TRIAL"], "the same"),
     "reproduce": (["reproduce", "p2-fig01", "--dry-run", "--out", "papers"], "p2-fig01"),

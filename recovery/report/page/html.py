@@ -17,16 +17,23 @@ MOST_PICTURES = 1_500_000
 """Bytes of pictures in one page, which is to stay under 3 MB."""
 
 
-def document(title: str, body: Sequence[str], content: dict[str, Any]) -> str:
-    """The whole page: markup that is safe already, and the data of its maps.
+def document(title: str, body: Sequence[str], content: dict[str, Any] | None = None) -> str:
+    """The whole page: markup that is safe already, and the data of its maps; without any, a page without scripts.
 
     Text from configs and errors enters as escaped text or as compressed data, never as markup, and the page's own
     policy admits the two scripts and the style of this file and pictures within it, and no address at all; Vega's
     expressions are interpreted, so that no text is ever run.
     """
-    style, script, library = _asset("page.css"), _script(), _library()
-    scripts = f"'{_digest(script)}' '{_digest(gzip.decompress(library).decode())}'"
-    policy = f"default-src 'none'; img-src data:; script-src {scripts}; style-src '{_digest(style)}'"
+    style, admitted, scripts = _asset("page.css"), "", list[str]()
+    if content is not None:
+        script, library = _script(), _library()
+        admitted = f" script-src '{_digest(script)}' '{_digest(gzip.decompress(library).decode())}';"
+        scripts = [
+            f'<script type="text/plain" id="library">{base64.b64encode(library).decode()}</script>',
+            f'<script type="text/plain" id="data">{_packed({"templates": templates(), **content})}</script>',
+            f"<script>{script}</script>",
+        ]
+    policy = f"default-src 'none'; img-src data:;{admitted} style-src '{_digest(style)}'"
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -34,9 +41,8 @@ def document(title: str, body: Sequence[str], content: dict[str, Any]) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
             *body,
-            f'<script type="text/plain" id="library">{base64.b64encode(library).decode()}</script>',
-            f'<script type="text/plain" id="data">{_packed({"templates": templates(), **content})}</script>',
-            f"<script>{script}</script>\n</body>\n</html>\n",
+            *scripts,
+            "</body>\n</html>\n",
         ]
     )
 

@@ -1,0 +1,115 @@
+"""`recover status` and `recover index` of a folder with several sweeps."""
+
+import json
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from recovery.store.folder import Folder
+from tests.cli.test_odd_input import recover
+
+CONFIG = """\
+name: NAME
+title: "a title <script>alert(1)</script> of NAME"
+replicates: 4
+data: {ensemble: gaussian}
+planted: {kind: linear}
+architecture: relu_skip
+method: {kind: min_norm}
+axes: {n: [2, 4, 6, 9, 12, 16], d: [2, 3]}
+claims: [{kind: threshold, of: recovered, ratio: n/d, value: 2, tolerance: 40}]
+"""
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole sweep, half of one in a folder below with an odd name, one without rows, and one that is damaged."""
+    base = tmp_path_factory.mktemp("many") / "results"
+    base.mkdir()
+    config = base.parent / "c.yaml"
+    config.write_text(CONFIG.replace("NAME", "whole"))
+    assert recover("sweep", config, "--out", base / "whole", "-j", 1, "-q").exit_code == 0
+    half = base / "below" / "<b>&'\" half"
+    assert recover("sweep", config, "--out", half, "-j", 1, "-q", "--shard", "1/2").exit_code == 0
+    shutil.copytree(base / "whole", base / "empty", ignore=shutil.ignore_patterns("*.parquet"))
+    (base / "damaged").mkdir()
+    (base / "damaged" / "sweep.json").write_text("{")
+    (base / "not a sweep").mkdir()
+    (base / "linked").symlink_to(base / "whole")
+    return base
+
+
+def test_status_of_a_folder_has_a_line_a_sweep(many: Path) -> None:
+    done = recover("status", many)
+    assert done.exit_code == 0, done.output
+    whole = next(line for line in done.stdout.splitlines() if line.startswith("whole"))
+    assert whole.split()[1:3] == ["48", "48"]
+    half = next(line for line in done.stdout.splitlines() if line.startswith("below/"))
+    stored = len(Folder(many / "below" / "<b>&'\" half").statuses())
+    assert 0 < stored < 48
+    assert half.split("half")[1].split()[:2] == [str(stored), "48"]
+    assert "damaged: " in done.stdout
+    assert done.stdout.splitlines()[-1] == (
+        f"4 sweeps: 1 complete, 1 cannot be read; {48 + stored} of 144 trials stored"
+    )
+
+
+def test_status_of_a_folder_as_json(many: Path) -> None:
+    found = {
+        Path(one.get("path", one.get("folder"))).name: one
+        for one in json.loads(recover("status", many, "--json").stdout)
+    }
+    assert found["whole"]["missing"] == 0
+    assert found["empty"]["stored"] == 0
+    assert "sweep.json" in found["damaged"]["error"]
+    assert "linked" not in found
+
+
+def test_the_page_shows_each_sweep(many: Path) -> None:
+    (many / "whole" / "report").mkdir(exist_ok=True)
+    (many / "whole" / "report" / "a page.html").write_text("")
+    done = recover("index", many, "-q")
+    assert done.exit_code == 0, done.output
+    page = (many / "index.html").read_text()
+    rows = page.split("<tbody>")[1].split("<tr>")[1:]
+    assert len(rows) == 4
+    by_name = {re.search(r"<strong>(?:<a[^>]*>)?(.*?)(?:</a>)?</strong>", row)[1]: row for row in rows}  # type: ignore[index]
+    assert {unescape(name) for name in by_name} == {"whole", "below/<b>&'\" half", "empty", "damaged"}
+    assert "48 of 48" in by_name["whole"]
+    assert 'href="whole/report/a%20page.html"' in by_name["whole"]
+    assert "n/d = " in by_name["whole"] or "x = " in by_name["whole"]
+    assert "1 hold" in by_name["whole"]
+    assert "data:image/png" in by_name["whole"]
+    assert "<progress" in next(row for name, row in by_name.items() if "half" in name)
+    assert "holds no trials yet" in by_name["empty"]
+    assert "sweep.json" in by_name["damaged"]
+    assert "<script" not in page
+    assert "<b>" not in page
+
+
+def test_a_page_elsewhere_links_from_there(many: Path, tmp_path: Path) -> None:
+    (many / "whole" / "report").mkdir(exist_ok=True)
+    (many / "whole" / "report" / "a page.html").write_text("")
+    recover("index", many, "--out", tmp_path, "-q")
+    link = re.search(r'href="(.*?)"', (tmp_path / "index.html").read_text())
+    assert link is not None
+    assert (tmp_path / link[1].replace("%20", " ")).is_file()
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [("nowhere", "no such folder"), ("not a sweep", "no sweep is stored"), ("damaged/sweep.json", "is a file")],
+)
+def test_a_folder_without_sweeps_is_refused(many: Path, folder: str, message: str) -> None:
+    done = recover("index", many / folder)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_an_ending_that_is_no_page_is_refused(many: Path) -> None:
+    done = recover("index", many, "--out", "page.pdf")
+    assert done.exit_code == 2
+    assert "no format ends in .pdf" in done.output
