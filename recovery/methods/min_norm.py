@@ -16,10 +16,15 @@ from recovery.instances.arrangements import MOST_CELLS, cell_count
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import SOLVED, Columns, select
 from recovery.methods.convex import DEVIATION_TOLERANCE, Confinement, PlantedProgram, ProgramKind
-from recovery.methods.generation import check_all_patterns, over_all_patterns, patterns_proved, proof_cost
+from recovery.methods.generation import (
+    check_all_patterns,
+    optimum_over_all,
+    over_all_patterns,
+    patterns_proved,
+    proof_cost,
+)
 from recovery.methods.ladder import Decision
 from recovery.methods.method import Measurement
-from recovery.methods.optimum import optimum_over_all
 from recovery.methods.representation import check_representable, planted_neurons
 from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
@@ -49,8 +54,31 @@ PROOFS: dict[ProgramKind, int] = {"gated": 8, "exact": 1}
 """Proofs that column generation asks the oracle for, in the mean near the transition."""
 
 
+class _Solved:
+    """What programs of both kinds share: what they refuse, and what a solve takes."""
+
+    program: ProgramKind
+    solver: str
+
+    def __post_init__(self) -> None:
+        find_solver(self.solver, self.program)
+
+    def check(self, setting: Setting, architecture: Architecture) -> None:
+        """Refuse, before anything runs, what no trial of this setting could measure. Raises `ParameterError`."""
+        architecture.require(self.program)
+        check_representable(setting, architecture)
+        check_all_patterns(setting, architecture, self.solver)
+
+    def cost(self, n: int, d: int) -> float:
+        return self.setting_cost(Setting(n, d))
+
+    def setting_cost(self, setting: Setting) -> float:
+        """Seconds of a solve."""
+        return solve_cost(self.program, setting)
+
+
 @dataclass(frozen=True)
-class MinNorm:
+class MinNorm(_Solved):
     """min sum_g ||w_g|| subject to sum_g A_g w_g = y (P1, (12), (15), (17)).
 
     program: `gated`, the interpolation problem of the gated network; `exact`, that of the network itself.
@@ -66,18 +94,6 @@ class MinNorm:
     solver: str = "auto"
     distances: bool = False
     confinement: Confinement = field(default="row_space", metadata={"later": True})
-
-    def __post_init__(self) -> None:
-        find_solver(self.solver, self.program)
-
-    def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse, before anything runs, what no trial of this setting could measure. Raises `ParameterError`."""
-        architecture.require(self.program)
-        check_representable(setting, architecture)
-        check_all_patterns(setting, architecture, self.solver)
-
-    def cost(self, n: int, d: int) -> float:
-        return self.setting_cost(Setting(n, d))
 
     def setting_cost(self, setting: Setting) -> float:
         """Seconds: of a solve, or of a decision; few rows leave one on an exact program to a solve for a centre."""
@@ -154,7 +170,7 @@ def _network(problem: PlantedProgram, V: Array) -> Mapping[str, Array] | None:
 
 
 @dataclass(frozen=True)
-class Regularized:
+class Regularized(_Solved):
     """min 1/2 ||sum_g A_g w_g - y||^2 + beta sum_g ||w_g||; `support_recovered`: only the planted groups are active.
 
     scaling: `half` is the program above, to which training with weight decay beta is equivalent (P1, (9));
@@ -170,22 +186,6 @@ class Regularized:
     solver: str = "auto"
     scaling: Literal["half", "printed"] = "half"
     confinement: Confinement = field(default="row_space", metadata={"later": True})
-
-    def __post_init__(self) -> None:
-        find_solver(self.solver, self.program)
-
-    def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse a planted model that the architecture has no groups for. Raises `ParameterError`."""
-        architecture.require(self.program)
-        check_representable(setting, architecture)
-        check_all_patterns(setting, architecture, self.solver)
-
-    def cost(self, n: int, d: int) -> float:
-        return self.setting_cost(Setting(n, d))
-
-    def setting_cost(self, setting: Setting) -> float:
-        """Seconds of a solve."""
-        return solve_cost(self.program, setting)
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)

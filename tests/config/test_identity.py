@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from recovery.config import Cell, ConfigError, from_document, load
 from recovery.config.components import canonical_json
-from recovery.config.seeds import _seed, streams
 from recovery.instances.draw import draw
+from recovery.runner.trial import _seed, streams
 
 from .sweeps import BASE, ids, load_fields
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recovery.config import ConfigError, Sweep, from_document, load
-from recovery.config.seeds import streams
+from recovery.runner.trial import streams
 
 from .sweeps import BASE, ids, load_fields, points
 

@@ -13,8 +13,8 @@ from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Relu
 from recovery.methods import optimum
 from recovery.methods.convex import PlantedProgram
+from recovery.methods.generation import largest_dual, optimum_over_all
 from recovery.methods.min_norm import MinNorm, Regularized
-from recovery.methods.optimum import largest_dual, optimum_over_all
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.programs.program import Program
 

@@ -5,7 +5,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import recovery
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.command import bundle
 from recovery.report.diagram.diagram import Diagram
 from recovery.store import read

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from recovery.errors import ReportError
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import draw_map
 

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.page import report_page
 from recovery.report.page.html import pictures

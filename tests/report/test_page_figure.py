@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.diagram import PLAIN, Axis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.page import report_page

@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import binomtest, norm
 
 from benchmarks.truths import judged
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.claims.words import caption, in_words
 from recovery.report.diagram.diagram import Diagram, Panel
 from recovery.report.statistics.curve_free import crossing

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import main_figure, render
 from recovery.report.figures.curves import draw_profile, is_profile, is_ragged

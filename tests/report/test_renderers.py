@@ -14,7 +14,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from rich.console import Console
 
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.diagram.curves import lines
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.diagram.scale import scale_of

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.command import bundle
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import draw_map, render

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from recovery.config import load
-from recovery.report.claims.analysis import Analysis
+from recovery.report.claims import Analysis
 from recovery.report.command import report
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import figures_beside, render

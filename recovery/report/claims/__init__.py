@@ -1,6 +1,6 @@
 """What a config claims, tested on its grid."""
 
-from recovery.report.claims.analysis import Analysis, contour
+from recovery.report.claims.claims import Analysis, contour
 from recovery.report.claims.words import caption, in_words
 
 __all__ = ["Analysis", "caption", "contour", "in_words"]
