@@ -4,31 +4,41 @@ Unions are told apart by one key (`kind`, and `ensemble` for data), whose value 
 below: a new ensemble, planted model or method is one class and one line there, and nothing here.
 """
 
-import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 
 from recovery.config.build import Fault, Invalid, build, build_scalar, model_of
 from recovery.config.describe import choices, keys_of
-from recovery.config.own import Description, Own, OwnCode
+from recovery.config.own import (
+    HOLDS,
+    Description,
+    Own,
+    OwnCode,
+    accept_method,
+    accept_planted,
+    of_the_user,
+    own_architecture,
+    own_parameters,
+    own_value,
+)
 from recovery.config.problems import as_shown
-from recovery.errors import ParameterError, RecoverError
+from recovery.config.tree import canonical_json
+from recovery.errors import ParameterError
 from recovery.instances.draw import NoiseScale
-from recovery.instances.ensembles import ENSEMBLES, UserEnsemble
+from recovery.instances.ensembles import ENSEMBLES
 from recovery.instances.patterns import Patterns
-from recovery.instances.planted import PLANTED, Form
+from recovery.instances.planted import PLANTED
 from recovery.methods.columns import columns_of
 from recovery.methods.table import METHODS
 from recovery.programs.architecture import ARCHITECTURES, NONE, Architecture
-from recovery.text import did_you_mean, printable
-from recovery.user import is_user_name, resolve, user_names
+from recovery.text import did_you_mean
+from recovery.user import is_user_name, user_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,16 +114,19 @@ class Named:
 
     def make(self, value: object, context: Context) -> Built:
         """Validate a name. Raises `Invalid`."""
-        return _named(self, value, context)
+        if is_user_name(value):
+            try:
+                return _described(self, value, str(value), lambda value: Description(value, value, {}), context)
+            except ParameterError as error:
+                raise Invalid([Fault((), str(error))]) from error
+        if isinstance(value, str) and value in self.table:
+            return Built(self.table[value], value, value, value, canonical_json(value))
+        allowed = f"{choices(self.table)}, or your own as module:NAME"
+        raise Invalid([Fault((), f"found {as_shown(value)}; allowed: {allowed}{did_you_mean(value, self.table)}")])
 
     def imported(self, name: Any) -> Any:
         """The user's own value of this name. Raises `ParameterError`."""
-        value = resolve(name)
-        if not isinstance(value, Architecture):
-            raise ParameterError(f"{name} is not a value of recovery.programs.architecture.Architecture")
-        with _of_the_user(f"{name}, a value of Architecture, cannot serve"):
-            value.check()
-        return value
+        return own_architecture(name)
 
 
 @dataclass(frozen=True)
@@ -137,20 +150,36 @@ class Choice:
 
     def make(self, value: object, context: Context) -> Built:
         """Validate a mapping. Raises `Invalid`."""
-        return _choose(self, value, context)
+        example = f"{{{self.tag}: {next(iter(self.table))}}}"
+        if not isinstance(value, dict):
+            hint = f"; did you mean {{{self.tag}: {value}}}?" if value in list(self.table) else ""
+            raise Invalid([Fault((), f"found {as_shown(value)}; allowed: a mapping such as {example}{hint}")])
+        allowed = choices(self.table) + (f", or your own as module:{self.user}" if self.user else "")
+        if self.tag not in value:
+            raise Invalid([Fault((), f"`{self.tag}` is missing; add one of {allowed}")])
+        name = value[self.tag]
+        if self.user and is_user_name(name):
+            return _user(self, name, value, context)
+        if not isinstance(name, str) or name not in self.table:
+            text = f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, self.table)}"
+            raise Invalid([Fault((self.tag,), text)])
+        cls, filled = self.table[name], {}
+        if _is_file(cls) and isinstance(value.get("path"), str):
+            path = context.locate(value["path"])
+            if not Path(path).is_file():
+                text = f"no file {path!r}; relative paths start in {context.folder}, then in the current folder"
+                needs = f". It must hold: {context.needs}" if context.needs else ""
+                raise Invalid([Fault(("path",), text + needs, missing=True)])
+            value, filled = {**value, "path": path}, {"digest": context.digests.get(path, "")}
+        try:
+            return _built(build(cls, value, tag=self.tag, name=name, filled=filled), name, {self.tag: name})
+        except Invalid as error:
+            raise Invalid(_whose(self, name, fault) for fault in error.faults) from error
 
     def imported(self, value: Mapping[str, Any]) -> Any:
         """The user's own value that a mapping names. Raises `Invalid`, `ParameterError`, TypeError or ValueError."""
-        name, rest = value[self.tag], {key: item for key, item in value.items() if key != self.tag}
-        target = resolve(name)
-        if self.user == "class":
-            self.accept(name, target)
-            with _of_the_user(f"{name} cannot be made ({_HOLDS})"):  # its annotations and its __post_init__
-                return build(target, rest)
-        if not callable(target):
-            raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")
-        inspect.signature(target).bind(None, 1, 1, **rest)
-        return UserEnsemble(target, tuple(rest.items()))
+        rest = {key: item for key, item in value.items() if key != self.tag}
+        return own_value(value[self.tag], rest, self.user, self.accept)
 
 
 @dataclass(frozen=True)
@@ -169,40 +198,16 @@ class Record:
         return _built(build(self.cls, value), None, {})
 
 
-def _is_frozen(target: Any, *names: str) -> bool:
-    """Whether it is a class of frozen dataclasses with these attributes, of the class or as fields."""
-    if not (isinstance(target, type) and is_dataclass(target)):
-        return False
-    there = {*dir(target), *(field.name for field in fields(target))}
-    return target.__dataclass_params__.frozen and set(names) <= there  # type: ignore[attr-defined]
-
-
-def _accept_method(name: str, target: Any) -> None:
-    if not _is_frozen(target, "__call__", "cost"):
-        raise ParameterError(
-            f"{name} is not a frozen dataclass with `columns`, `__call__(instance, architecture)` and `cost(n, d)`"
-        )
-    columns_of(target)
-
-
-def _accept_planted(name: str, target: Any) -> None:
-    if not _is_frozen(target, "form", "neurons", "slope", "draw"):
-        raise ParameterError(f"{name} is not a frozen dataclass with `form`, `neurons`, `slope` and `draw(rng, X)`")
-    form = getattr(target, "form", None)
-    if form not in get_args(Form):
-        raise ParameterError(f"{name}.form is {form!r}; allowed for the class: {choices(get_args(Form))}")
-
-
 COMPONENTS: dict[str, Single | Named | Choice | Record] = {
     "n": Single(Annotated[int, Ge(1)]),
     "d": Single(Annotated[int, Ge(1)]),
     "data": Choice("data", "ensemble", ENSEMBLES, user="function"),
-    "planted": Choice("planted", "kind", PLANTED, user="class", accept=_accept_planted),
+    "planted": Choice("planted", "kind", PLANTED, user="class", accept=accept_planted),
     "noise": Single(Annotated[float, Ge(0)]),
     "noise_scale": Single(NoiseScale),
     "architecture": Named("architecture", ARCHITECTURES),
     "patterns": Record(Patterns),
-    "method": Choice("method", "kind", METHODS, user="class", accept=_accept_method),
+    "method": Choice("method", "kind", METHODS, user="class", accept=accept_method),
 }
 """The science fields, each of which (or what is in it) may be an axis."""
 
@@ -220,14 +225,6 @@ def is_left_out(name: str, part: Built) -> bool:
     return name in LATER and part.value == DEFAULTS[name]
 
 
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def canonical_json(value: object) -> str:
-    """The JSON of which ids are hashes: keys sorted, no spaces."""
-    return _ENCODER.encode(value)
-
-
 def imported(value: Any) -> Any:
     """A component's value, that of the user's code imported and made.
 
@@ -240,18 +237,6 @@ def imported(value: Any) -> Any:
     return kind.imported(json.loads(value.text))
 
 
-def _named(kind: Named, name: object, context: Context) -> Built:
-    if is_user_name(name):
-        try:
-            return _described(kind, name, str(name), lambda value: Description(name, name, {}), context)
-        except ParameterError as error:
-            raise Invalid([Fault((), str(error))]) from error
-    if isinstance(name, str) and name in kind.table:
-        return Built(kind.table[name], name, name, name, canonical_json(name))
-    allowed = f"{choices(kind.table)}, or your own as module:NAME"
-    raise Invalid([Fault((), f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, kind.table)}")])
-
-
 def _described(
     kind: Named | Choice, value: Any, name: str, describe: Callable[[Any], Description], context: Context
 ) -> Built:
@@ -260,35 +245,6 @@ def _described(
     told = context.own.description(kind.component, text, lambda: describe(kind.imported(value)))
     own = Own(kind.component, text, told.columns)
     return Built(own, name, told.resolved, told.identity, canonical_json(told.identity))
-
-
-def _choose(choice: Choice, value: object, context: Context) -> Built:
-    tag = choice.tag
-    example = f"{{{tag}: {next(iter(choice.table))}}}"
-    if not isinstance(value, dict):
-        hint = f"; did you mean {{{tag}: {value}}}?" if value in list(choice.table) else ""
-        raise Invalid([Fault((), f"found {as_shown(value)}; allowed: a mapping such as {example}{hint}")])
-    allowed = choices(choice.table) + (f", or your own as module:{choice.user}" if choice.user else "")
-    if tag not in value:
-        raise Invalid([Fault((), f"`{tag}` is missing; add one of {allowed}")])
-    name = value[tag]
-    if choice.user and is_user_name(name):
-        return _user(choice, name, value, context)
-    if not isinstance(name, str) or name not in choice.table:
-        raise Invalid([Fault((tag,), f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, choice.table)}")])
-    cls, filled = choice.table[name], {}
-    if _is_file(cls) and isinstance(value.get("path"), str):
-        value = {**value, "path": context.locate(value["path"])}
-        if not Path(value["path"]).is_file():
-            text = f"no file {value['path']!r}; relative paths start in {context.folder}, then in the current folder"
-            if context.needs:
-                text += f". It must hold: {context.needs}"
-            raise Invalid([Fault(("path",), text, missing=True)])
-        filled = {"digest": context.digests.get(value["path"], "")}
-    try:
-        return _built(build(cls, value, tag=tag, name=name, filled=filled), name, {tag: name})
-    except Invalid as error:
-        raise Invalid(_whose(choice, name, fault) for fault in error.faults) from error
 
 
 def _whose(choice: Choice, name: str, fault: Fault) -> Fault:
@@ -304,25 +260,12 @@ def parameters(choice: Choice, name: object) -> dict[str, Any]:
     """The parameters of what a choice names, with their annotations; none where it cannot be told."""
     if isinstance(name, str) and name in choice.table:
         return keys_of(choice.table[name])
-    if not (choice.user and is_user_name(name)):
-        return {}
-    try:
-        target = resolve(str(name))
-        if choice.user == "class":
-            return keys_of(target) if is_dataclass(target) else {}
-        given = list(inspect.signature(target).parameters.values())[3:]
-        hints = get_type_hints(target)
-    except Exception:  # of the user's own code: `make` says what is wrong with it
-        return {}
-    return {one.name: hints.get(one.name, Any) for one in given if one.kind is not one.VAR_KEYWORD}
+    return own_parameters(str(name), choice.user) if choice.user and is_user_name(name) else {}
 
 
 def _is_file(cls: type) -> bool:
     """Whether the program fills in a digest of the class's `path`."""
     return {"path", "digest"} <= {field.name for field in fields(cls)}
-
-
-_HOLDS = "fields hold numbers, text, true or false, lists and mappings of these, and are annotated so"
 
 
 def _user(choice: Choice, name: str, value: dict[str, Any], context: Context) -> Built:
@@ -331,7 +274,7 @@ def _user(choice: Choice, name: str, value: dict[str, Any], context: Context) ->
     def describe(made: Any) -> Description:
         if choice.user == "function":
             return Description(value, value, {})
-        with _of_the_user(f"{name} cannot be made ({_HOLDS})"):
+        with of_the_user(f"{name} cannot be made ({HOLDS})"):
             built = _built(made, name, {choice.tag: name})
         return Description(built.resolved, built.identity, columns_of(made) if choice.table is METHODS else {})
 
@@ -341,17 +284,6 @@ def _user(choice: Choice, name: str, value: dict[str, Any], context: Context) ->
         raise Invalid([Fault((choice.tag,), str(error))]) from error
     except (TypeError, ValueError) as error:  # a function of C may have no signature
         raise Invalid([Fault((), f"{name}(rng, n, d, ...): {error}")]) from error
-
-
-@contextmanager
-def _of_the_user(fault: str) -> Iterator[None]:
-    """Make a `ParameterError` of whatever the user's own code raises."""
-    try:
-        yield
-    except (Invalid, RecoverError):
-        raise
-    except (Exception, SystemExit) as error:
-        raise ParameterError(f"{fault}: {type(error).__name__}: {printable(str(error)):.200}") from error
 
 
 def _built(value: Any, tag: str | None, head: dict[str, Any]) -> Built:

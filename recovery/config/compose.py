@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recovery.config.build import Fault, Invalid
-from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Built, Context, Single, canonical_json, is_left_out
+from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Built, Context, Single, is_left_out
 from recovery.config.labels import Labels, of_one_type
 from recovery.config.own import OwnCode
 from recovery.config.own_axes import CHOICES, offered, own_axes, own_methods_alone, takes
 from recovery.config.points import BROKEN, AxisValue, Block, Point, Unworkable
 from recovery.config.problems import Path, Problem, as_shown
 from recovery.config.sweep import Cell
-from recovery.config.tree import Tree
+from recovery.config.tree import Tree, canonical_json
 from recovery.errors import ParameterError, RecoverError
 from recovery.instances.draw import Setting
 from recovery.instances.files import File

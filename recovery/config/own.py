@@ -1,14 +1,24 @@
 """The user's code as a sweep knows it: by name and parameters, and by what it says of itself when it is imported.
 
 A process that stores rows composes a sweep from what another process was told (`OwnCode.of`): it imports none of it.
+Others import it: `own_value` and `own_architecture` make what a config names, and refuse what cannot serve.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
-from recovery.errors import ParameterError
-from recovery.methods.columns import Columns, columns_document, columns_from
+from recovery.config.build import Invalid, build
+from recovery.config.describe import choices, keys_of
+from recovery.errors import ParameterError, RecoverError
+from recovery.instances.ensembles import UserEnsemble
+from recovery.instances.planted import Form
+from recovery.methods.columns import Columns, columns_document, columns_from, columns_of
+from recovery.programs.architecture import Architecture
+from recovery.text import printable
+from recovery.user import resolve
 
 
 @dataclass(frozen=True)
@@ -96,3 +106,84 @@ class OwnCode:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ParameterError("the config's own code has changed what the program says of it") from error
         return own
+
+
+HOLDS = "fields hold numbers, text, true or false, lists and mappings of these, and are annotated so"
+
+
+@contextmanager
+def of_the_user(fault: str) -> Iterator[None]:
+    """Make a `ParameterError` of whatever the user's own code raises."""
+    try:
+        yield
+    except (Invalid, RecoverError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise ParameterError(f"{fault}: {type(error).__name__}: {printable(str(error)):.200}") from error
+
+
+def _is_frozen(target: Any, *names: str) -> bool:
+    """Whether it is a class of frozen dataclasses with these attributes, of the class or as fields."""
+    if not (isinstance(target, type) and is_dataclass(target)):
+        return False
+    there = {*dir(target), *(field.name for field in fields(target))}
+    return target.__dataclass_params__.frozen and set(names) <= there  # type: ignore[attr-defined]
+
+
+def own_architecture(name: str) -> Architecture:
+    """The user's architecture of this name. Raises `ParameterError` for what is none."""
+    value = resolve(name)
+    if not isinstance(value, Architecture):
+        raise ParameterError(f"{name} is not a value of recovery.programs.architecture.Architecture")
+    with of_the_user(f"{name}, a value of Architecture, cannot serve"):
+        value.check()
+    return value
+
+
+def accept_method(name: str, target: Any) -> None:
+    """Raises `ParameterError` for what is no method."""
+    if not _is_frozen(target, "__call__", "cost"):
+        raise ParameterError(
+            f"{name} is not a frozen dataclass with `columns`, `__call__(instance, architecture)` and `cost(n, d)`"
+        )
+    columns_of(target)
+
+
+def accept_planted(name: str, target: Any) -> None:
+    """Raises `ParameterError` for what is no planted model."""
+    if not _is_frozen(target, "form", "neurons", "slope", "draw"):
+        raise ParameterError(f"{name} is not a frozen dataclass with `form`, `neurons`, `slope` and `draw(rng, X)`")
+    form = getattr(target, "form", None)
+    if form not in get_args(Form):
+        raise ParameterError(f"{name}.form is {form!r}; allowed for the class: {choices(get_args(Form))}")
+
+
+def own_parameters(name: str, kind: Literal["function", "class"]) -> dict[str, Any]:
+    """The parameters of the user's class or function, with their annotations; none where they cannot be told."""
+    try:
+        target = resolve(name)
+        if kind == "class":
+            return keys_of(target) if is_dataclass(target) else {}
+        given = list(inspect.signature(target).parameters.values())[3:]
+        hints = get_type_hints(target)
+    except Exception:  # of the user's own code: `make` says what is wrong with it
+        return {}
+    return {one.name: hints.get(one.name, Any) for one in given if one.kind is not one.VAR_KEYWORD}
+
+
+def own_value(
+    name: str, given: Mapping[str, Any], kind: Literal["function", "class"] | None, accept: Callable[[str, Any], None]
+) -> Any:
+    """What the user's class or function of this name makes of what is given.
+
+    Raises `Invalid`, `ParameterError`, TypeError or ValueError.
+    """
+    target = resolve(name)
+    if kind == "class":
+        accept(name, target)
+        with of_the_user(f"{name} cannot be made ({HOLDS})"):  # its annotations and its __post_init__
+            return build(target, given)
+    if not callable(target):
+        raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")
+    inspect.signature(target).bind(None, 1, 1, **given)
+    return UserEnsemble(target, tuple(given.items()))

@@ -7,9 +7,10 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from recovery.config.claims import Claim
-from recovery.config.components import canonical_json, imported
+from recovery.config.components import imported
 from recovery.config.header import ReportSpec
 from recovery.config.sampling import Boundary, Even, Sampling, Until
+from recovery.config.tree import canonical_json
 from recovery.instances.draw import Setting
 from recovery.methods.columns import Columns, columns_of, union
 from recovery.methods.method import Method

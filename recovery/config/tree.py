@@ -1,5 +1,6 @@
 """A document as plain data, together with the place of every key and value."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,3 +42,11 @@ class Tree:
             for known in [p for p in places if p[: len(path)] == path]:
                 del places[known]
         self.values[path] = self.keys[path] = place
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def canonical_json(value: object) -> str:
+    """The JSON of which ids are hashes: keys sorted, no spaces."""
+    return _ENCODER.encode(value)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.config import Trial
-from recovery.config.components import canonical_json
+from recovery.config.tree import canonical_json
 from recovery.errors import StoreError
 from recovery.instances.planted import Neurons
 from recovery.methods.columns import Columns

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recovery.config import Boundary, Cell, Sweep, Trial, Until
-from recovery.config.components import canonical_json
 from recovery.config.sampling import Sampling
+from recovery.config.tree import canonical_json
 from recovery.errors import StoreError
 from recovery.sampling.placement import Slice, Transition, place, sharpen
 from recovery.store.rounds import Round, counts

@@ -18,7 +18,7 @@ import numpy as np
 
 from recovery.compiled import compilation
 from recovery.config import Cell, Trial
-from recovery.config.components import canonical_json
+from recovery.config.tree import canonical_json
 from recovery.instances.draw import Instance, Streams, draw
 from recovery.methods.columns import checked, checked_record
 from recovery.runner.stop import StopRequested

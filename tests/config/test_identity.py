@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recovery.config import Cell, ConfigError, from_document, load
-from recovery.config.components import canonical_json
+from recovery.config.tree import canonical_json
 from recovery.instances.draw import draw
 from recovery.runner.trial import _seed, streams
 
