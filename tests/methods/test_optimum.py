@@ -11,7 +11,7 @@ from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Relu
-from recovery.methods import optimum
+from recovery.methods import generation
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.generation import largest_dual, optimum_over_all
 from recovery.methods.min_norm import MinNorm, Regularized
@@ -100,7 +100,7 @@ def test_a_dual_norm_that_the_oracle_leaves_open_lowers_the_bound(monkeypatch: p
     def open_bounds(program: Program, lam: np.ndarray, limit: float, nodes: int) -> Bounds:
         return Bounds(0.0, 0.2, np.ones(program.groups.rank), 1)
 
-    monkeypatch.setattr(optimum, "largest_dual", open_bounds)
+    monkeypatch.setattr(generation, "largest_dual", open_bounds)
     found = optimum_over_all(problem, "auto")
     y, lam = problem.instance.y, found.solution.lam
     assert np.allclose(lam, solution.lam, atol=1e-6)
