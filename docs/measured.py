@@ -108,7 +108,9 @@ def _gallery() -> dict[str, list[str]]:
 
 
 def _in_short(claim: ClaimResult) -> str:
-    measured = claim.measured if claim.measured.count(" (z = ") else claim.measured.split("; ")[0]
+    first, *others = claim.measured.split("; ")
+    limits = [other for other in others if other.startswith("it holds for")]
+    measured = claim.measured if claim.measured.count(" (z = ") else "; ".join([first, *limits])
     return f"{claim.verdict} ({measured})"
 
 

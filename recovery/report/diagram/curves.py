@@ -136,8 +136,8 @@ class Along:
 
 
 def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) -> list[Along]:
-    """What the rows of one y predict themselves, smooth between them; the curves that the config asks for; and where
-    its ratios of n and d stand. x: the positions of the cells, rising."""
+    """What the rows of one y predict themselves, a law smooth between them; the curves that the config asks for; and
+    where its ratios of n and d stand. x: the positions of the cells, rising."""
     rows = _rows(diagram, panel, y)
     along = np.geomspace(x[0], x[-1], MESH) if log else np.linspace(x[0], x[-1], MESH)
     return [*_own(diagram, rows, along), *_named(diagram, rows, along), *_ratios(diagram, rows)]
@@ -159,7 +159,7 @@ def _own(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
         if name in rows and rows[name].notna().any():
             means = rows.groupby(diagram.layout.x)[name].mean().dropna()
             at, values = means.index.to_numpy(dtype=float), means.to_numpy(dtype=float)
-            if len(at) > 2:
+            if len(at) > 2 and name != "bound":  # a bound may have steps
                 at, values = along, scipy.interpolate.PchipInterpolator(at, values)(along)
             predictions.append(Along(name, np.stack([at, values], 1), "rows", rank))
     return predictions
