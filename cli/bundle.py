@@ -10,8 +10,9 @@ from . import options
 @click.command()
 @options.results
 @click.option("--out", type=options.FolderPath(), help="Archive to write.  [default: NAME.zip]")
-def command(results: Path, out: Path | None) -> None:
-    """Pack RESULTS to hand on: rows, config, figures, page, provenance and a citation file."""
+@click.option("--trust", is_flag=True, help="Pack own code also from a folder elsewhere that RESULTS names.")
+def command(results: Path, out: Path | None, trust: bool) -> None:
+    """Pack RESULTS to hand on: rows, config, figures, page, provenance, own code and a citation file."""
     from recovery.report.command import bundle_results
 
-    bundle_results(results, out)
+    bundle_results(results, out, trust)

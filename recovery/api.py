@@ -105,7 +105,7 @@ class IncompleteError(RecoverError):
 def run(
     config: Sweep | str | Path | Mapping[str, Any],
     out: str | Path | None = None,
-    overrides: Sequence[str] = (),
+    overrides: Sequence[str] | Mapping[str, Any] = (),
     *,
     jobs: int | None = None,
     backend: str | None = None,
@@ -115,7 +115,8 @@ def run(
     """Run what is missing of a sweep, store a row for each trial, and read the grid: `recover sweep` from Python.
 
     config: what `load` takes, or what it gave. out: the results folder, `results/NAME` by default; the same folder as
-    the command's, with the same guarantees. overrides: `PATH=VALUE` each, of a config that is loaded here. jobs:
+    the command's, with the same guarantees. overrides: `PATH=VALUE` each, or a
+    mapping of paths to values, of a config that is loaded here. jobs:
     processes, all cores by default. trial_timeout: seconds. Call it in the main thread.
     Raises `ConfigError`, `ParameterError`, `StoreError`, and `IncompleteError` where it was stopped early.
     """

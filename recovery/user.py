@@ -43,6 +43,11 @@ def add_folders(folders: Iterable[Path]) -> None:
 def resolve(name: str) -> Any:
     """The object that `module:attribute` names; importing it runs the module. Raises `ParameterError`."""
     module_name, _, attribute = name.partition(":")
+    if module_name == "__main__":
+        raise ParameterError(
+            f"'__main__' is another module in each process; give the function {attribute} itself in a mapping, from "
+            f"Python, or put it into a file beside the config and name it as module:{attribute}"
+        )
     folder = os.open(".", os.O_RDONLY)
     try:
         module = importlib.import_module(module_name)

@@ -75,13 +75,15 @@ class Context:
     """Where the config lies: relative paths start there, then in the current folder.
 
     digests: file path -> the SHA-256 that a stored sweep had, which the file must still have.
-    needs: what a data file must hold, in the config's words. own: what is known of the user's code.
+    needs: what a data file must hold, in the config's words. own: what is known of the user's code. code: the source of
+    modules that come with the config.
     """
 
     folder: Path = Path()
     digests: Mapping[str, str] = field(default_factory=dict)
     needs: str = ""
     own: OwnCode = field(default_factory=OwnCode)
+    code: Mapping[str, str] = field(default_factory=dict)
 
     def locate(self, path: str) -> str:
         """The absolute path of a file that exists; otherwise the path as it was written."""

@@ -17,6 +17,7 @@ from recovery.config.compose import Composer
 from recovery.config.describe import choices, keys_of
 from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec, curve_names, report_faults
 from recovery.config.labels import combinations
+from recovery.config.mapping import as_overrides, as_text
 from recovery.config.overrides import override
 from recovery.config.own import OwnCode
 from recovery.config.own_axes import own_faults, say_rounding
@@ -30,11 +31,13 @@ from recovery.config.tree import Tree
 from recovery.errors import ParameterError
 from recovery.instances.files import File
 from recovery.methods.columns import COLUMNS, Columns, columns_of, union
+from recovery.notebook import provide
 from recovery.text import did_you_mean, printable
 from recovery.user import add_folders, is_user_name, user_names
 
-STORED = ("folder", "files")
-"""Keys of a document that a config does not have: where its relative paths start, and the digests of data files."""
+STORED = ("folder", "files", "code")
+"""Keys of a document that a config does not have: where its relative paths start, the digests of data files, and the
+source of functions that were written in a notebook."""
 
 
 def shipped() -> dict[str, Path]:
@@ -45,21 +48,23 @@ def shipped() -> dict[str, Path]:
 
 def load(
     config: str | Path | Mapping[str, Any],
-    overrides: Sequence[str] = (),
+    overrides: Sequence[str] | Mapping[str, Any] = (),
     until: str | None = None,
     own: OwnCode | None = None,
+    code: Mapping[str, str] | None = None,
 ) -> Sweep:
     """The sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
 
-    overrides: `PATH=VALUE`, one or several. until: the rule of `sampling: {kind: until}`, in place of the config's
-    `sampling`. Every cell is composed and validated. Raises `ConfigError` with every
+    overrides: `PATH=VALUE`, one or several, or a mapping of them. until: the rule of `sampling: {kind: until}`, in
+    place of the config's `sampling`. Every cell is composed and validated. Raises `ConfigError` with every
     problem of the config and the overrides, as `MissingFileError` where only the data file is missing. Relative paths
     start in the config's folder, or in the current one. The user's code that it names is imported, unless `own` has
-    what it says of itself.
+    what it says of itself. code: the source of modules that the text of a config names.
     """
     folder = Path.cwd()
     if isinstance(config, Mapping):
-        tree, problems = read_text(as_text(config), "config")
+        text, code = as_text(config)
+        tree, problems = read_text(text, "config")
     elif isinstance(config, str) and "\n" in config:
         tree, problems = read_text(config, "config")
     else:
@@ -70,9 +75,10 @@ def load(
         there = tree.value.get("sampling")
         kept = there if isinstance(there, dict) and there.get("kind") == "until" else {}
         tree.put(("sampling",), {**kept, "kind": "until", "rule": until}, Place(1, 0, 0, f"--until {until!r}"))
-    for rank, text in enumerate([overrides] if isinstance(overrides, str) else overrides, start=1):
+    for rank, text in enumerate(as_overrides(overrides), start=1):
         problems += override(tree, text, rank)
-    sweep, sweep_problems = _sweep(tree, Context(folder, needs=str(tree.value.get("needs", "")), own=own or OwnCode()))
+    needs = str(tree.value.get("needs", ""))
+    sweep, sweep_problems = _sweep(tree, Context(folder, needs=needs, own=own or OwnCode(), code=code or {}))
     problems += sweep_problems
     if problems and all(problem.missing for problem in problems):
         raise MissingFileError(problems, *(tree.value.get(key, "") for key in ("name", "title", "source")))
@@ -93,23 +99,19 @@ def load_shipped(names: Iterable[str] | None = None) -> tuple[list[Sweep], list[
     return sweeps, missing
 
 
-def as_text(config: Mapping[str, Any]) -> str:
-    """A mapping as JSON, which is YAML. Raises `ConfigError` for what is no plain data."""
-    try:
-        return json.dumps(dict(config), indent=1, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        text = f"cannot be a config: {error}; use plain text, numbers, lists and mappings"
-        raise ConfigError([Problem(Place(0, 0, 0, "config"), "", text)]) from error
-
-
 def from_document(document: dict[str, Any], *, trust: bool = False, own: OwnCode | None = None) -> Sweep:
     """The sweep that a document was stored from; its cells are composed when first asked for. Raises `ConfigError`.
 
     trust: let cells import the user's code that the document names; without it they are refused where there is some,
     while all else about the sweep is known. own: as in `load`.
     """
-    tree = Tree({key: value for key, value in document.items() if key not in STORED}, "document")
-    context = Context(Path(document.get("folder", ".")), document.get("files", {}), own=own or OwnCode())
+    tree = Tree(plain_document(document), "document")
+    context = Context(
+        Path(document.get("folder", ".")),
+        document.get("files", {}),
+        own=own or OwnCode(),
+        code=document.get("code", {}),
+    )
     parts, problems = _parts(tree)
     blocks, more = parse(tree)
     if problems or more or parts is None:
@@ -122,6 +124,11 @@ def from_document(document: dict[str, Any], *, trust: bool = False, own: OwnCode
         return _cells(tree, parts.header.seed, blocks, context, trust)
 
     return _assemble(parts, blocks, document, compose)
+
+
+def plain_document(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The config of a document, as a file that `load` reads; modules of `code` lie beside it."""
+    return {key: value for key, value in document.items() if key not in STORED}
 
 
 def own_code(document: Mapping[str, Any]) -> set[str]:
@@ -153,6 +160,7 @@ def find(path_or_name: str | Path) -> Path:
 
 def _cells(tree: Tree, seed: int, blocks: list[Block], context: Context, trust: bool) -> tuple[Cell, ...]:
     if trust:
+        provide(context.code)
         add_folders([context.folder, Path.cwd()])
     composer = Composer(tree, seed, context)
     cells = composer.cells(blocks)
@@ -172,6 +180,7 @@ class _Parts(NamedTuple):
 
 def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
     parts, problems = _parts(tree)
+    provide(context.code)
     add_folders([context.folder, Path.cwd()])
     say_rounding(tree, context.own)
     blocks, more = parse(tree)
@@ -284,4 +293,6 @@ def _document(
     tags = {cell.coordinates[name] for cell in cells for name in named}
     if files or any(map(is_user_name, tags)):
         document["folder"] = str(composer.context.folder)
+    if composer.context.code:
+        document["code"] = dict(composer.context.code)
     return document

@@ -149,7 +149,7 @@ def thresholds(analysis: Analysis) -> list[str]:
     for row in crossing_rows(analysis):
         *where, half, interval = row.items()
         if half[1]:
-            place = ", ".join(f"{name} {value}" for name, value in where)
+            place = ", ".join(value if name == "panel" else f"{name} = {value}" for name, value in where)
             lines.append(f"{_before(place)}{half[0].removesuffix(' at 50 %')} = {half[1]} ({interval[1]})")
     return lines
 

@@ -46,7 +46,7 @@ def _picture(one: Entry) -> str:
     if not one.picture:
         return ""
     data = base64.b64encode(one.picture).decode()
-    return f'<img loading="lazy" alt="{escape(one.words)}" src="data:image/png;base64,{data}">'
+    return f'<img alt="{escape(one.words)}" src="data:image/png;base64,{data}">'
 
 
 def _trials(one: Entry) -> str:

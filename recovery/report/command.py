@@ -16,8 +16,9 @@ from typing import Any
 from rich.console import Console
 
 from recovery.config import build_style, own_code
-from recovery.config.load import STORED
+from recovery.config.load import plain_document
 from recovery.errors import ReportError
+from recovery.notebook import files
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import drawings, render
@@ -74,12 +75,21 @@ def report(
     return analyses
 
 
-def bundle_results(results: Path, out: Path | None) -> None:
-    """Write the archive of a results folder, and print its path."""
+def bundle_results(results: Path, out: Path | None, trust: bool = False) -> None:
+    """Write the archive of a results folder, and print its path.
+
+    trust: pack own code also from a folder that only sweep.json names. Raises `ReportError` where that is needed.
+    """
     format_of(out, "zip", BUNDLE)
     if out is not None and not out.parent.is_dir():
         raise ReportError(f"{out.parent}: no such folder; make it, or give another --out")
     analysis = Analysis(Diagram.of(read(results)))
+    folder = Path(analysis.diagram.sweep.document.get("folder", ".")).resolve()
+    near = any(folder.is_relative_to(place.resolve()) for place in (Path(), results))
+    if _own(analysis) and not near and not trust:
+        raise ReportError(
+            f"{results}: sweep.json names code in {str(folder)!r}, outside the current folder; --trust packs it"
+        )
     _written(Path(f"{analysis.diagram.name}.zip") if out is None else out, bundle(analysis))
 
 
@@ -132,10 +142,10 @@ def bundle(analysis: Analysis) -> bytes:
         part = write_part(Path(folder), diagram.grid.table)
         rows = part.read_bytes()
     drawn = {name or "figure": drawing.draw() for name, drawing in drawings(analysis).items()}
-    plain = {key: value for key, value in diagram.sweep.document.items() if key not in STORED}
-    document = json.dumps(plain, indent=2, ensure_ascii=False, default=str)
+    document = json.dumps(plain_document(diagram.sweep.document), indent=2, ensure_ascii=False, default=str)
     contents: dict[str, bytes] = {
         **own_sources(own_code(diagram.sweep.document), Path(diagram.sweep.document.get("folder", "."))),
+        **files(diagram.sweep.document.get("code", {})),
         "sweep.json": encode(diagram.grid.sweep),
         f"trials/{part.name}": rows,
         **{f"{ROUNDS}/{name}": data for name, data in map(encode_round, diagram.grid.rounds)},

@@ -8,27 +8,37 @@ from typing import Any, Protocol
 
 from recovery.config import ConfigError, MissingFileError, Sweep, from_document, own_code
 from recovery.config import load as load_here
-from recovery.config.load import as_text
+from recovery.config.mapping import as_overrides, as_text
 from recovery.config.own import OwnCode, UntoldError
 from recovery.config.problems import Place, Problem
 from recovery.errors import ParameterError, RecoverError
+from recovery.notebook import provide
 
 
 class _Compose(Protocol):
     def __call__(self, *, own: OwnCode) -> Sweep: ...
 
 
-def load(config: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), until: str | None = None) -> Sweep:
+def load(
+    config: str | Path | Mapping[str, Any],
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    until: str | None = None,
+) -> Sweep:
     """As `recovery.config.load`. Raises `ConfigError`; `ParameterError` where own code ends the process that imports
     it."""
-    text = f"{as_text(config)}\n" if isinstance(config, Mapping) else config
-    return _composed(partial(load_here, text, overrides, until))
+    code = dict[str, str]()
+    if isinstance(config, Mapping):
+        text, code = as_text(config)
+        provide(code)
+        config = f"{text}\n"
+    return _composed(partial(load_here, config, as_overrides(overrides), until, code=code))
 
 
 def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:
     """As `recovery.config.from_document`, its cells composed now if they run code that is trusted."""
     if not (trust and own_code(document)):
         return from_document(document)
+    provide(document.get("code", {}))
     return _composed(partial(_with_cells, document))
 
 

@@ -17,8 +17,8 @@ WITHOUT_CHECKSUM = 1
 FIELDS = {"name": str, "digest": str, "trials": int, "config": dict, "provenance": dict}
 LATER = {"cells": int, "columns": dict}
 """Fields that files of earlier versions do not have."""
-PLACES = {"folder": str, "files": dict}
-"""Fields of `config` where something of it is a file."""
+PLACES = {"folder": str, "files": dict, "code": dict}
+"""Fields of `config` where something of it is a file, or was written in a notebook."""
 
 Content = dict[str, Any]
 """format, name, digest (of the config), trials, cells, config, columns, provenance."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recovery.config.load import plain_document
 from recovery.report.claims import Analysis, in_words
 from recovery.report.diagram import PLAIN
 from recovery.report.figures import figures_beside, main_figure, main_kind, render
@@ -247,7 +248,11 @@ def _provenance(analysis: Analysis) -> str:
     diagram = analysis.diagram
     sweep = {key: value for key, value in diagram.grid.sweep.items() if key != "config"}
     rows = [[escape(key), escape(value)] for key, value in _flat(sweep)]
-    config = json.dumps(diagram.sweep.document, indent=2, ensure_ascii=False, default=str)
+    config = json.dumps(plain_document(diagram.sweep.document), indent=2, ensure_ascii=False, default=str)
+    code = "".join(
+        f"<details><summary>Save {escape(module)}.py beside it</summary><pre>{escape(str(text))}</pre></details>\n"
+        for module, text in diagram.sweep.document.get("code", {}).items()
+    )
     folder = shlex.quote(diagram.grid.path.as_posix())
     commands = (
         f"recover sweep {shlex.quote(diagram.name + '.json')} --out {folder}\nrecover report {folder} --format html"
@@ -255,7 +260,7 @@ def _provenance(analysis: Analysis) -> str:
     return (
         f"<h3>{escape(diagram.name)}</h3>\n"
         f"<p>Save the config below as <code>{escape(diagram.name)}.json</code>, then:</p>"
-        f"<pre>{escape(commands)}</pre>\n<details><summary>Config</summary><pre>{escape(config)}</pre></details>\n"
+        f"<pre>{escape(commands)}</pre>\n<details><summary>Config</summary><pre>{escape(config)}</pre></details>\n{code}"
         f"<details><summary>Provenance</summary>{table(['what', 'value'], rows)}</details>"
     )
 
