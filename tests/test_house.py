@@ -19,7 +19,7 @@ FLOORS = [
     {"conditions", "instances", "selection", "solvers", "tensors"},
     {"training"},
     {"programs", "sampling", "theory"},
-    {"expressions", "user"},
+    {"expressions", "notebook", "user"},
     {"compiled", "errors", "text", "types"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
