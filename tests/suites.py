@@ -9,5 +9,11 @@ import pytest
 def first(count: int, cases: Iterable[Any]) -> list[Any]:
     """So many cases for `make test`, and the others for `make test-deep`."""
     every = list(cases)
-    deep = [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.deep) for case in every]
-    return [*every[:count], *deep[count:]]
+    return [*every[:count], *map(_deep, every[count:])]
+
+
+def _deep(case: Any) -> Any:
+    """The case, a value, a tuple of values or a `pytest.param` without marks, for the deep suite."""
+    if not isinstance(case, type(pytest.param())):
+        case = pytest.param(*(case if isinstance(case, tuple) else (case,)))
+    return pytest.param(*case.values, marks=pytest.mark.deep, id=case.id)

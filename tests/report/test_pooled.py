@@ -17,6 +17,7 @@ from recovery.report.statistics.estimates import sensitivity
 from recovery.report.statistics.pooled import pooled
 from recovery.report.statistics.slices import Slices, crossed
 from recovery.report.statistics.transition import collapse, monotone
+from tests.suites import first
 
 from .grids import fail, grid, wendel_rows
 
@@ -47,7 +48,7 @@ def test_crossings_of_many_samples_are_those_of_isotonic_fits() -> None:
                 assert half[k, 0] == pytest.approx(crossing(n, yes[k], total - yes[k]).estimate)
 
 
-@pytest.mark.parametrize("truth", ["wendel", "gompertz", "skewed", "correlated", "missing"])
+@pytest.mark.parametrize("truth", first(2, ["wendel", "correlated", "gompertz", "skewed", "missing"]))
 def test_the_interval_covers_off_the_lattice_and_decides(truth: str) -> None:
     """The benchmark's own grids, fewer of them: ratios 1.93 to 2.07, sizes on and off the multiples of 10."""
     table = pd.DataFrame([judged(truth, 5, seed) for seed in range(60)])
@@ -132,7 +133,7 @@ def test_a_grid_beside_the_transition_says_which_side(value: bool, words: str) -
     assert caption(analysis.pooled[0]) == ""
 
 
-@pytest.mark.parametrize("chance", [0.3, 0.5])
+@pytest.mark.parametrize("chance", first(1, [0.5, 0.3]))
 def test_odds_that_do_not_change_with_n_are_no_threshold(chance: float) -> None:
     rows, told = wendel_rows(n=range(10, 201, 10), d=range(10, 51, 10), replicates=10), 0
     for seed in range(40):

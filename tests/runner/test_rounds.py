@@ -146,14 +146,15 @@ def test_without_a_transition_only_the_floor_is_drawn(tmp_path: Path) -> None:
 def test_failed_trials_count_as_drawn(tmp_path: Path) -> None:
     config = boundary(
         tmp_path,
-        axes={**AXES, "method.act": ["transition", "raise"]},
-        sampling={"kind": "boundary", "rounds": 3, "budget": 300},
+        axes={"n": [2, 6, 10, 14], "d": [3, 5], "method.act": ["transition", "raise"]},
+        sampling={"kind": "boundary", "rounds": 3, "budget": 120},
+        replicates=2,
     )
     summary = sweep(config, tmp_path / "out", max_equal_failures=0)
-    assert summary.stored["failed"] == 24 * 3
-    assert sum(summary.stored.values()) == 300
+    assert summary.stored["failed"] == 8 * 2
+    assert sum(summary.stored.values()) == 120
     again = sweep(config, tmp_path / "out", retry_failed=True, max_equal_failures=0)
-    assert again.ran == {"failed": 24 * 3}
+    assert again.ran == {"failed": 8 * 2}
 
 
 def test_rounds_need_answers(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from recovery.runner.sweep import Options, Summary, run
 from recovery.runner.workers import Engine
 from recovery.sampling.placement import Slice, sharpen
 from recovery.store import read
+from tests.suites import first
 
 from .sweeps import interrupt_after, rows, write_config
 
@@ -188,11 +189,13 @@ def test_more_trials_go_where_the_sum_of_n50_gains_most() -> None:
     assert sum(map(sum, ([added for _, added in sharpen(certain, 2.0, 7)]))) == 7
 
 
-def test_the_interval_at_which_it_stops_covers() -> None:
-    """Sixty sweeps of a narrow, steep, skewed truth; `benchmarks/until.md` has more of them."""
+@pytest.mark.parametrize("count", first(1, [15, 60]))
+def test_the_interval_at_which_it_stops_covers(count: int) -> None:
+    """Sweeps of a narrow, steep, skewed truth; `benchmarks/until.md` has more of them."""
     sizes = np.array([10.0, 20.0, 30.0, 40.0, 50.0])
     n = np.arange(10.0, 401.0, 10.0)
     chance = 1 - 2.0 ** -((n / (2.03 * sizes[:, None])) ** 6)
-    ends = [goes_on(np.random.default_rng(seed), sizes, chance, Until("threshold +-0.15"), 2) for seed in range(60)]
-    assert binomtest(sum(end["low"] <= 2.03 <= end["high"] for end in ends), 60, 0.95, alternative="less").pvalue > 1e-3
+    ends = [goes_on(np.random.default_rng(seed), sizes, chance, Until("threshold +-0.15"), 2) for seed in range(count)]
+    inside = sum(end["low"] <= 2.03 <= end["high"] for end in ends)
+    assert binomtest(inside, count, 0.95, alternative="less").pvalue > 1e-3
     assert all(end["met"] and end["high"] - end["low"] <= 0.3 for end in ends)
