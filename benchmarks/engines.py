@@ -1,9 +1,10 @@
-"""What each engine costs on two workers of this machine: start to first row, and a trial that computes nothing.
+"""What each engine costs on two workers of this machine, and what many writers do to one folder.
 
-python -m benchmarks.engines [--trials N] [ENGINE...]        processes, threading, dask, ray
+python -m benchmarks.engines [--trials N] [--writers W] [--parts P]      writes engines.md
 
-Each engine runs one trial, then N more in the same folder; what a trial costs is the difference, over N. Wall time,
-so an idle machine is needed; `processes` is run before and after the others, and its two numbers show the noise.
+Each engine runs one trial of a method that computes nothing, then N more in the same folder; what a trial costs is the
+difference, over N. Wall time: `processes` is run before and after the others, and its two numbers show the noise. Then
+W processes write P parts each into one folder, as the sweeps of as many machines do, and it is read and compacted.
 """
 
 import argparse
@@ -11,36 +12,102 @@ import subprocess
 import sys
 import tempfile
 import time
+from multiprocessing import get_context
 from pathlib import Path
 
+import pyarrow as pa
+
+from benchmarks import machine, written
 from benchmarks.overhead import CONFIG
+from recovery.store.compact import compact
+from recovery.store.folder import Folder
+from recovery.store.parts import list_parts, read_parts, write_part
 
-ENGINES = ("processes", "threading", "dask", "ray")
+ENGINES = ("processes", "threading", "dask", "ray", "processes")
+PLANNED = (1_000, 100_000, 10_000_000)
+ROWS = 20
+"""Of a part."""
 
 
-def seconds(config: Path, out: Path, engine: str, trials: int) -> float:
-    """Wall seconds of `recover sweep` until so many trials are stored."""
-    words = [config, "--out", out, "--jobs", 2, "--backend", engine, "--set", f"replicates={trials}", "--quiet"]
+def command(*words: object) -> float:
+    """Wall seconds of `recover`."""
     clock = time.perf_counter()
-    command = [sys.executable, "-m", "recovery.cli", "sweep", *map(str, words)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    line = [sys.executable, "-m", "recovery.cli", *map(str, words)]
+    subprocess.run(line, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - clock
+
+
+def engine_row(engine: str, folder: Path, trials: int) -> str:
+    config, out = folder / "config.yaml", folder / "out"
+    config.write_text(CONFIG.format(replicates=1, seconds=0.0))
+
+    def seconds(count: int) -> float:
+        words = ["--jobs", 2, "--backend", engine, "--set", f"replicates={count}", "--quiet"]
+        return command("sweep", config, "--out", out, *words)
+
+    first, more = seconds(1), seconds(1 + trials)
+    cost = max(more - first, 0.0) / trials
+    plan = " | ".join(f"{first + cost * count:,.0f}" for count in PLANNED)
+    return f"| {engine} | {first:.1f} | {1e3 * cost:.2f} | {plan} |"
+
+
+def write_some(folder: Path, table: pa.Table, writer: int, parts: int) -> None:
+    """As a sweep of another machine does: its rows, a part at a time."""
+    at = table.schema.get_field_index("trial_id")
+    for part in range(parts):
+        ids = pa.array([f"{writer:04x}{part:06x}{row:06x}" for row in range(len(table))])
+        write_part(folder, table.set_column(at, "trial_id", ids))
+
+
+def folder_rows(folder: Path, writers: int, parts: int) -> list[str]:
+    config, out = folder / "config.yaml", folder / "many"
+    config.write_text(CONFIG.format(replicates=ROWS, seconds=0.0))
+    command("sweep", config, "--out", out, "--quiet")
+    tables = [table for _, table in read_parts(Folder(out).trials)[0]]
+    table = pa.concat_tables(tables)
+    processes = [
+        get_context("fork").Process(target=write_some, args=(Folder(out).trials, table, writer, parts))
+        for writer in range(writers)
+    ]
+    clock = time.perf_counter()
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    wall = time.perf_counter() - clock
+    count = len(list_parts(Folder(out).trials))
+    assert count >= writers * parts
+    before = command("status", out)
+    clock = time.perf_counter()
+    compact(Folder(out))
+    compaction = time.perf_counter() - clock
+    after = command("status", out)
+    left = len(list_parts(Folder(out).trials))
+    return [
+        f"| parts that {writers} processes wrote, of {ROWS} rows | {count} |",
+        f"| parts a minute, each with its fsync | {60 * writers * parts / wall:,.0f} |",
+        f"| `recover status` of {count} parts, s | {before:.1f} |",
+        f"| `recover compact`: {count} parts to {left}, s | {compaction:.1f} |",
+        f"| `recover status` after it, s | {after:.1f} |",
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engines", nargs="*", default=[*ENGINES, "processes"])
-    parser.add_argument("--trials", type=int, default=5000)
+    parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--writers", type=int, default=64)
+    parser.add_argument("--parts", type=int, default=50)
     given = parser.parse_args()
-    print("| engine | start to end of 1 trial, s | further trials | ms a trial |\n|---|---|---|---|")
-    for engine in given.engines:
+    sizes = " | ".join(f"{count:,} trials, planned, s" for count in PLANNED)
+    lines = [f"{machine()} Two workers; {given.trials} trials that compute nothing; wall time.", ""]
+    lines += [f"| engine | start to end of 1 trial, s | ms a trial | {sizes} |", "|---|---|---|---|---|---|"]
+    for engine in ENGINES:
         with tempfile.TemporaryDirectory() as name:
-            config, out = Path(name) / "config.yaml", Path(name) / "out"
-            config.write_text(CONFIG.format(replicates=1, seconds=0.0))
-            first = seconds(config, out, engine, 1)
-            more = seconds(config, out, engine, 1 + given.trials)
-        cost = 1e3 * (more - first) / given.trials
-        print(f"| {engine} | {first:.1f} | {given.trials} | {cost:.2f} |", flush=True)
+            lines.append(engine_row(engine, Path(name), given.trials))
+            print(lines[-1], flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        lines += ["", "| one folder | |", "|---|---|", *folder_rows(Path(name), given.writers, given.parts)]
+    written(__file__, lines)
 
 
 if __name__ == "__main__":

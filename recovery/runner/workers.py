@@ -6,13 +6,11 @@ A backend of joblib is a context in which `joblib.Parallel` runs trials; process
 
 import logging
 import os
-import secrets
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from importlib.util import find_spec
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
@@ -22,8 +20,8 @@ from recovery.config import Trial
 from recovery.config.describe import choices
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import Batches, Done, run_batch
-from recovery.runner.fork_server import worker_environment
 from recovery.runner.messages import Answer, decode, decode_answer, encode_answer
+from recovery.runner.ray_cluster import connected
 from recovery.runner.stop import StopRequested
 from recovery.runner.supervised import UNLIMITED, Limits, end_worker_processes, measure_supervised, pool
 from recovery.runner.trial import Row, measure
@@ -73,6 +71,8 @@ def dask(jobs: int) -> Iterator[Service]:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise _missing("dask") from error
+    for handler in logging.getLogger("distributed").handlers:  # the sweep says in its own words what is lost
+        handler.setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         address: Any = os.environ.get("DASK_SCHEDULER_ADDRESS")
         if address is None:
@@ -95,36 +95,11 @@ def dask(jobs: int) -> Iterator[Service]:
 
 @contextmanager
 def ray(jobs: int) -> Iterator[Service]:
-    """The ray cluster at RAY_ADDRESS, or one of `jobs` processes on this machine.
-
-    ray itself reruns what a lost worker had. It listens on all addresses and cannot be told to use the loopback
-    interface alone, so the cluster of this machine answers only who knows its token.
-    """
-    local: dict[str, Any] = {}
-    if "RAY_ADDRESS" not in os.environ:
-        if "ray" in sys.modules and os.environ.get("RAY_AUTH_MODE") != "token":  # it has read its settings
-            raise ParameterError("ray was imported without a token; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN before")
-        os.environ |= {"RAY_AUTH_MODE": "token"}
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        local = {"num_cpus": jobs, "include_dashboard": False}
-    try:
-        import ray
-    except ImportError as error:
-        raise _missing("ray") from error
-    ray.init(**local, runtime_env={"env_vars": worker_environment()}, log_to_driver=False, logging_level=logging.ERROR)
-    task = ray.remote(num_cpus=1, max_retries=-1)(_run)
-
-    def run(tasks: Iterator[Task]) -> Iterator[Sent]:
-        under_way = [task.remote(*one) for one in islice(tasks, AHEAD * jobs)]
-        while under_way:
-            done, under_way = ray.wait(under_way)
-            under_way += [task.remote(*one) for one in islice(tasks, len(done))]
-            yield from ray.get(done)
-
-    try:
-        yield Service(jobs, run, supervise=True)
-    finally:
-        ray.shutdown()
+    """The ray cluster at RAY_ADDRESS, or one of `jobs` processes on this machine."""
+    if find_spec("ray") is None:
+        raise _missing("ray")
+    with connected(jobs, _run) as (processors, run):
+        yield Service(processors, run, supervise=True)
 
 
 def _missing(extra: str) -> ParameterError:
@@ -140,9 +115,6 @@ BACKENDS: dict[str, Callable[[int], AbstractContextManager[Service]]] = {
 
 PROCESSES = "processes"
 """The backend that is not joblib's: supervised processes of this machine."""
-
-AHEAD = 2
-"""Batches a worker that are handed to ray at a time."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +151,12 @@ class Engine:
 
     def _on_backend(self, trials: list[Trial]) -> Generator[Done, None, None]:
         with ExitStack() as stack:
-            service = stack.enter_context(BACKENDS[self.backend](self.jobs))
+            try:
+                service = stack.enter_context(BACKENDS[self.backend](self.jobs))
+            except ConnectionError as error:
+                raise EngineLostError(
+                    f"the {self.backend} backend does not start ({printable(str(error)):.200})"
+                ) from error
             batches = Batches(trials, service.jobs)
             supervise = service.supervise or bool(self.limits) or any(trial.cell.own for trial in trials)
             limits = self.limits if supervise else None

@@ -240,3 +240,20 @@ def test_a_title_is_no_markup(out: Path) -> None:
 def test_a_folder_begins_no_line_of_a_script(folder: str) -> None:
     with pytest.raises(ParameterError, match="give another --out"):
         quoted(folder)
+
+
+def test_a_text_where_the_rows_have_numbers_is_a_message(out: Path) -> None:
+    edit(out, noise="../../x")
+    done = recover("report", out)
+    assert done.exit_code == 2
+    assert "noise: the config has '../../x', where the rows have numbers" in done.stderr
+
+
+def test_a_part_without_a_column_of_all_parts_is_named(out: Path) -> None:
+    part = list_parts(out / "trials")[0]
+    table = pq.read_table(part).drop_columns(["n"])
+    part.unlink()
+    less = write_part(part.parent, table)
+    done = recover("report", out)
+    assert done.exit_code == 2
+    assert f"{less}: has no column 'n'" in done.stderr.replace("\n", "")

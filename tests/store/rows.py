@@ -14,9 +14,17 @@ CONTENT = {"name": "made-up", "digest": "0", "trials": 4, "config": {"name": "ma
 
 
 def rows(*ids: str, status: str = "ok", started_at: datetime = START, **columns: object) -> pa.Table:
-    """One row an id, with n = 10 and the given columns."""
-    schema = row_schema(coordinate_types([{"n": 10}]), COLUMNS)
-    row = {"sweep": "made-up", "replicate": 0, "n": 10, "status": status, "started_at": started_at, "seconds": 1.0}
+    """One row an id, with n = 10, d = 2 and the given columns."""
+    schema = row_schema(coordinate_types([{"n": 10, "d": 2}]), COLUMNS)
+    row = {
+        "sweep": "made-up",
+        "replicate": 0,
+        "n": 10,
+        "d": 2,
+        "status": status,
+        "started_at": started_at,
+        "seconds": 1.0,
+    }
     return pa.Table.from_pylist([{**row, "trial_id": trial, **columns} for trial in ids], schema=schema)
 
 

@@ -61,7 +61,7 @@ def test_compact_keeps_every_row_once(tmp_path: Path) -> None:
 
 def test_a_grown_plan_gives_old_rows_its_columns(tmp_path: Path) -> None:
     stored = folder(tmp_path, rows("a", gap=0.5))
-    coordinates = {"n": 10, "method.beta": 0.25}
+    coordinates = {"n": 10, "d": 2, "method.beta": 0.25}
     add_columns(stored, coordinate_types([coordinates]), COLUMNS, {"a": coordinates})
     frame = read(tmp_path).frame
     assert frame[["trial_id", "n", "method.beta", "gap"]].to_numpy().tolist() == [["a", 10, 0.25, 0.5]]

@@ -1,0 +1,151 @@
+"""What a sweep does whose cluster loses a worker, its scheduler, or all: Dask and Ray as somebody starts them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+from distributed import Client
+
+from .kills import start, stored_ids
+from .sweeps import rows, sweep, write_config
+
+pytestmark = pytest.mark.deep
+TRIALS = 720
+LOST = "run the same command to go on"
+
+
+def config_of(folder: Path) -> Path:
+    return write_config(folder, method={"seconds": 0.05}, replicates=TRIALS // 6)
+
+
+def killed_while_it_runs(process: subprocess.Popen[str], out: Path, victims: Callable[[], list[int]]) -> str:
+    """Kill them once rows are stored; what the sweep then says, when it has ended."""
+    try:
+        while not list(out.glob("trials/*.parquet")):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        stored = stored_ids(out)
+        pids = victims()
+        assert pids
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        _, stderr = process.communicate(timeout=240)
+    finally:
+        process.kill()
+    assert stored.keys() <= stored_ids(out).keys(), "a stored row was lost"
+    assert "Traceback" not in stderr, stderr
+    return stderr
+
+
+def goes_on(config: Path, out: Path) -> None:
+    """The same command ends with the rows of an undisturbed sweep."""
+    assert sweep(config, out, jobs=2).stored == {"ok": TRIALS}
+    sweep(config, out.parent / "plain", jobs=4, backend="threading")
+    pd.testing.assert_frame_equal(rows(out), rows(out.parent / "plain"))
+
+
+def below(process: subprocess.Popen[str], name: str) -> list[int]:
+    """The processes of this name that a process has started, and those started by them."""
+    pids = []
+    for child in psutil.Process(process.pid).children(recursive=True):
+        with suppress(psutil.Error):  # it has ended since it was listed
+            if name in [child.name(), *child.cmdline()] or any(name in word for word in child.cmdline()[2:3]):
+                pids.append(child.pid)
+    return pids
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("ray::_run", 0), ("raylet", 75), ("gcs_server", 75), ("ray_cluster import serve", 75)]
+)
+def test_a_ray_cluster_that_loses(name: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker: ray runs its tasks again. The raylet, the server of the cluster's state, or the driver: all is lost."""
+    if name == "gcs_server":  # else ray waits a minute for it
+        monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "15")
+    config, out = config_of(tmp_path), tmp_path / "out"
+    process = start(config, "--out", out, "--jobs", 2, "--backend", "ray", "--quiet")
+    stderr = killed_while_it_runs(process, out, lambda: below(process, name)[:1])
+    assert process.returncode == status, stderr
+    assert (LOST in stderr) == (status == 75), stderr
+    if status == 0:
+        assert set(stored_ids(out).values()) == {1}
+    goes_on(config, out)
+
+
+@pytest.fixture
+def dask_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[int]]]:
+    """A scheduler and two workers, as a site runs them: their process ids."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    command = [sys.executable, "-m", "distributed.cli.{}", "--no-dashboard"]
+    others = {"cwd": tmp_path, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    parts = (["dask_scheduler", "--host", address], *2 * [["dask_worker", address, "--nthreads", "1", "--no-nanny"]])
+    started = [
+        subprocess.Popen([*command[:2], command[2].format(part[0]), command[3], *part[1:]], **others) for part in parts
+    ]
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address)
+    yield {"scheduler": [started[0].pid], "worker": [started[1].pid]}
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize(("lost", "status"), [("worker", 0), ("scheduler", 75)])
+def test_a_dask_cluster_that_loses(lost: str, status: int, tmp_path: Path, dask_cluster: dict[str, list[int]]) -> None:
+    """One of its two workers, half of the machine: the other runs its trials. Or the scheduler: all is lost."""
+    config, out = config_of(tmp_path), tmp_path / "out"
+    process = start(config, "--out", out, "--backend", "dask", "--quiet")
+    stderr = killed_while_it_runs(process, out, lambda: dask_cluster[lost])
+    assert process.returncode == status, stderr
+    assert (LOST in stderr) == (status == 75), stderr
+    goes_on(config, out)
+
+
+@pytest.mark.parametrize(("backend", "variable"), [("dask", "DASK_SCHEDULER_ADDRESS"), ("ray", "RAY_ADDRESS")])
+def test_a_cluster_that_is_not_there(
+    backend: str, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "127.0.0.1:1")
+    monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "3s")
+    process = start(config_of(tmp_path), "--out", tmp_path / "out", "--backend", backend, "--quiet")
+    _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 75, stderr
+    assert "Traceback" not in stderr
+    assert backend in stderr
+
+
+def test_dask_keeps_its_key_in_memory_while_it_runs(tmp_path: Path) -> None:
+    """Nobody else who can log in here can read a key or a certificate from a file, or join without one."""
+    config, out = config_of(tmp_path), tmp_path / "out"
+    process = start(config, "--out", out, "--jobs", 2, "--backend", "dask", "--quiet")
+    try:
+        while not list(out.glob("trials/*.parquet")):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        readable = set()
+        for member in family:
+            with suppress(psutil.Error):
+                words = " ".join(member.cmdline())
+                assert "PRIVATE KEY" not in words
+                for file in [Path(file.path) for file in member.open_files()]:
+                    if file.exists() and file.stat().st_mode & 0o077 and b"PRIVATE KEY" in file.read_bytes():
+                        readable.add(file)
+        assert readable == set()
+        ports = [at.laddr.port for at in family[0].net_connections("inet") if at.status == psutil.CONN_LISTEN]
+        assert ports
+        for port in ports:
+            with pytest.raises(OSError, match=r"Timed out|closed"):
+                Client(f"tcp://127.0.0.1:{port}", timeout="5s")
+    finally:
+        process.kill()
+        process.communicate()
