@@ -28,7 +28,7 @@ def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bo
     """
     from recovery.config import find
     from recovery.runner.own_code import load
-    from recovery.runner.progress import duration
+    from recovery.text import duration
 
     sweep = load(config, overrides)
     options.say_memory(sweep)

@@ -46,7 +46,7 @@ def _line(name: str, size: str, title: str, source: str, width: int) -> str:
 def _forecast(sweeps: Iterable["Sweep"], width: int) -> None:
     """A line a config, as each is known."""
     from recovery.runner.forecast import time_sweep
-    from recovery.runner.progress import duration
+    from recovery.text import duration
 
     for sweep in sweeps:
         timing = time_sweep(sweep)

@@ -123,8 +123,8 @@ def forecasts(
     from recovery.config import MissingFileError
     from recovery.errors import RecoverError
     from recovery.runner.forecast import MOST_SECONDS, SECONDS
-    from recovery.runner.progress import duration
     from recovery.runner.sweep import forecast
+    from recovery.text import duration
 
     forecast_of: list[tuple[Figure, Forecast]] = []
     failed = False

@@ -66,8 +66,8 @@ def of_all(folder: Path, as_json: bool) -> str:
 
 def in_words(sweep: SweepStatus) -> str:
     """Counts by status, the most frequent errors, the rate of late and the time left."""
-    from recovery.runner.progress import duration
     from recovery.runner.status import WINDOW, age
+    from recovery.text import duration
 
     lines = [f"{sweep.path}: {sweep.stored} of {sweep.planned} trials stored, {sweep.missing} missing"]
     lines += [f"  {count:>8} {status}" for status, count in sorted(sweep.statuses.items())]

@@ -213,8 +213,8 @@ def _content(planned: Plan, summary: Summary) -> dict[str, object]:
 
 
 def _forecast(planned: Plan, options: Options) -> str:
-    from recovery.runner.progress import duration
     from recovery.runner.sweep import forecast
+    from recovery.text import duration
 
     expected = forecast(planned, options)
     lines = [

@@ -1,15 +1,17 @@
 """Functions compiled by Numba at their first call, their code kept on disk.
 
 On a new machine that takes seconds, up to twenty: no trial is to be blamed for it. `compilation` tells
-what it has taken, and whoever waits for a trial when it begins and ends.
+what it has taken, and whoever waits for a trial when it begins and ends. Numba is imported then too: what compiles
+nothing does not wait for it.
 """
 
 import time
 from collections.abc import Callable
-from functools import cache
-from typing import Any, TypeVar
+from functools import cache, update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 SUMS_IN_ANY_ORDER = {"reassoc", "contract"}
 """What lets a sum use the processor's vectors: its order, and products within it that are not rounded."""
 
@@ -46,8 +48,13 @@ compilation = Compilation()
 
 
 @cache
-def _listen() -> None:
-    from numba.core import event
+def load_numba() -> None:
+    """Import Numba, and let `compilation` hear of what it compiles."""
+    compilation.begin()
+    try:
+        from numba.core import event
+    finally:
+        compilation.end()
 
     class Listener(event.Listener):
         def on_start(self, event: object) -> None:
@@ -59,19 +66,37 @@ def _listen() -> None:
     event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
 
 
-def compiled(**options: Any) -> Callable[[F], F]:
+class Compiled(Generic[P, R]):
+    """A function that is given to Numba when it is first called."""
+
+    def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
+        self._function, self._options = function, options
+        self._made: Callable[P, R] | None = None
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return (self._made or self._make())(*args, **kwargs)
+
+    def _make(self) -> Callable[P, R]:
+        """Numba looks up what a function calls among the names of its module: there it must meet its own."""
+        if self._made is None:
+            names = self._function.__globals__
+            for name in self._function.__code__.co_names:
+                if isinstance(called := names.get(name), Compiled):
+                    names[name] = called._make()
+            load_numba()
+            from numba import njit
+
+            try:
+                self._made = njit(self._function, cache=True, **self._options)
+            except RuntimeError:  # no folder that can be written
+                self._made = njit(self._function, **self._options)
+        return self._made
+
+
+def compiled(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator that compiles a function with these options of `numba.njit`.
 
     The code is kept on disk where some folder can be written.
     """
-    from numba import njit
-
-    _listen()
-
-    def decorate(function: F) -> F:
-        try:
-            return njit(function, cache=True, **options)
-        except RuntimeError:  # no such folder
-            return njit(function, **options)
-
-    return decorate
+    return lambda function: Compiled(function, options)

@@ -1,4 +1,4 @@
-"""Text that others wrote, made fit to be stored and shown."""
+"""Text that others wrote, made fit to be stored and shown; and durations in words."""
 
 import difflib
 import re
@@ -57,3 +57,17 @@ def did_you_mean(word: object, allowed: Iterable[str]) -> str:
 def many(count: int, thing: str) -> str:
     """`1 trial`, `2 trials`."""
     return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+def duration(seconds: float | None) -> str:
+    """As 12 s, 3 min 20 s, 2 h 05 min, 3 d 4 h."""
+    if seconds is None:
+        return "unknown time"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    if whole < 86_400:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 86_400} d {whole % 86_400 // 3600} h"

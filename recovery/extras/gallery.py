@@ -18,8 +18,8 @@ from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.figures import drawings, render
 from recovery.runner.plan import Plan
-from recovery.runner.progress import duration
 from recovery.store import read
+from recovery.text import duration
 
 PICTURES = "pictures"
 DOTS = 220

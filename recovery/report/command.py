@@ -21,9 +21,7 @@ from recovery.errors import ReportError
 from recovery.notebook import files
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.figures import drawings, render
 from recovery.report.formats import BUNDLE, PICTURES, REPORT, format_of, write
-from recovery.report.page import report_page
 from recovery.report.texts import as_csv, as_json, as_latex, as_markdown, print_diagram
 from recovery.store import read
 from recovery.store.parts import write_part
@@ -62,6 +60,8 @@ def report(
     if kind in TEXTS:
         _print_or_write(TEXTS[kind](analyses), out)
     elif kind == "html":
+        from recovery.report.page import report_page  # draws with matplotlib, as figures do: heavy
+
         _written(_place(analyses[0].diagram, "html", out, 1), report_page(analyses).encode())
     elif kind == "terminal" and out is not None:
         write(out, _as_text(analyses).encode())
@@ -104,6 +104,8 @@ def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
 
 def _draw(analysis: Analysis, kind: str, out: Path | None, count: int) -> None:
     """Write the figure of a report and those beside it, and print their paths."""
+    from recovery.report.figures import drawings, render
+
     place = _place(analysis.diagram, kind, out, count)
     for name, drawing in drawings(analysis).items():
         beside = place.with_name(f"{analysis.diagram.name}-{name}{place.suffix}")
@@ -137,6 +139,9 @@ def _written(path: Path, data: bytes) -> None:
 
 def bundle(analysis: Analysis) -> bytes:
     """A zip archive that unpacks to NAME/: trials/, sweep.json and any rounds/ are a results folder again."""
+    from recovery.report.figures import drawings, render
+    from recovery.report.page import report_page
+
     diagram = analysis.diagram
     with TemporaryDirectory() as folder:
         part = write_part(Path(folder), diagram.grid.table)

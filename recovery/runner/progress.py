@@ -11,6 +11,7 @@ from recovery.config import Trial
 from recovery.runner.batches import cost
 from recovery.runner.trial import Row
 from recovery.store.schema import FAILURES
+from recovery.text import duration
 
 FIRST_LINE, RAREST_LINE = 10.0, 300.0
 LINE_SHARE = 0.1
@@ -157,17 +158,3 @@ def display(name: str, *, quiet: bool) -> Display | None:
     if quiet:
         return None
     return Bar(name) if sys.stderr.isatty() else Lines(name)
-
-
-def duration(seconds: float | None) -> str:
-    """As 12 s, 3 min 20 s, 2 h 05 min, 3 d 4 h."""
-    if seconds is None:
-        return "unknown time"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    if whole < 86_400:
-        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-    return f"{whole // 86_400} d {whole % 86_400 // 3600} h"

@@ -20,6 +20,7 @@ from typing import NoReturn
 
 import scipy
 
+from recovery.compiled import load_numba
 from recovery.runner.worker_process import serve
 
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -35,6 +36,7 @@ def serve_forks(descriptor: int) -> None:
     It ends a supervisor that a trial has stopped, and all that one which is gone has left.
     """
     _ = scipy.linalg.lapack  # is loaded when first asked for, here once for all
+    load_numba()  # too
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     _prctl(_ADOPT_ORPHANS, 1)

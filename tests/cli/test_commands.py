@@ -64,3 +64,25 @@ def test_a_command_runs_in_a_process_of_its_own(folder: Path, name: str) -> None
     arguments, said = RUNS[name]
     trial = read(folder / "grid").frame["trial_id"].iloc[0]
     assert said in recover(folder, *(trial if word == "TRIAL" else word for word in arguments))
+
+
+LIGHT = {
+    "check": (["check", "quickstart"], {"pandas", "pyarrow", "matplotlib", "altair", "numba", "cvxpy", "joblib"}),
+    "status": (["status", "grid"], {"pandas", "matplotlib", "altair", "numba", "cvxpy", "joblib", "scipy.optimize"}),
+    "csv": (["report", "grid", "--format", "csv"], {"matplotlib", "altair", "numba", "cvxpy", "scipy.stats"}),
+    "map": (["report", "grid", "--format", "terminal"], {"matplotlib", "altair", "numba", "cvxpy", "scipy.stats"}),
+}
+"""How a command is called, and what takes long to import and must not be."""
+
+
+@pytest.mark.parametrize("case", LIGHT)
+def test_what_only_reads_imports_nothing_that_it_does_not_need(case: str, folder: Path) -> None:
+    arguments, heavy = LIGHT[case]
+    program = (
+        "import sys; from recovery.cli.main import main; main(sys.argv[2:], standalone_mode=False); "
+        "print(sorted(set(sys.argv[1].split()) & set(sys.modules)), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", program, " ".join(heavy), *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout
+    assert done.stderr.splitlines()[-1] == "[]"

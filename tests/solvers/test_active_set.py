@@ -116,13 +116,18 @@ def test_one_row_at_a_time_ends_where_many_at_once_do_not_descend() -> None:
 
 
 def test_without_a_folder_for_compiled_code_it_is_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    def njit(function: object, cache: bool = False, **options: object) -> tuple[object, bool]:
+    kept = []
+
+    def njit(function: object, cache: bool = False, **options: object) -> object:
+        kept.append(cache)
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
-        return function, cache
+        return function
 
     monkeypatch.setattr("numba.njit", njit)
-    assert compiled()(len) == (len, False)
+    twice = compiled()(lambda x: 2 * x)
+    assert [twice(3), twice(4)] == [6, 8]
+    assert kept == [True, False]
 
 
 def test_where_the_limit_of_steps_ends_it_point_and_multipliers_still_agree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +136,7 @@ def test_where_the_limit_of_steps_ends_it_point_and_multipliers_still_agree(monk
     rng = np.random.default_rng(0)
     R, z = rng.standard_normal((12, 4)), rng.standard_normal(4)
     v, mu, tight, L = np.full(4, np.nan), np.full(12, np.nan), np.zeros(4, dtype=np.intp), np.zeros((4, 4))
-    plain = getattr(project, "py_func")  # noqa: B009  (the limit is a constant of the compiled one)
+    plain = getattr(project, "__wrapped__")  # noqa: B009  (the limit is a constant of the compiled one)
     plain(R, np.ones(12), np.linalg.norm(R, axis=1), z, tight, L, 1, False, 0.0, v, mu)
     assert (v == z).all()
     assert not mu.any()

@@ -8,7 +8,7 @@ from math import log
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from recovery.report.diagram import Axis, Diagram, Panel
 from recovery.report.statistics.transition import numbers
@@ -26,8 +26,8 @@ def rise(level: float) -> float:
     The share is 0.591 at 95 % and 0.578 at 99 %; beyond, where it goes on falling, it is held, which errs to be wide.
     """
     known = np.array([0.95, 0.99])
-    shares = np.array([RISE_OF_RISING, SURE]) / chi2.ppf(known, 1)
-    return float(np.interp(-log(1 - level), -np.log(1 - known), shares) * chi2.ppf(level, 1))
+    shares = np.array([RISE_OF_RISING, SURE]) / chdtri(1, 1 - known)
+    return float(np.interp(-log(1 - level), -np.log(1 - known), shares) * chdtri(1, 1 - level))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from itertools import compress
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 from recovery.report.diagram import Panel
 from recovery.report.statistics.curve_free import Crossing, crossing, rise
@@ -157,7 +156,7 @@ def _estimate(
         if freedom < FEWEST:  # the sizes' own intervals end at cells, so that what a step hides is in them already
             reach = max(_normal(each) * error, hidden)
         else:
-            reach = max(_normal(each) * error, student.ppf((1 + each) / 2, freedom) * scatter) + hidden
+            reach = max(_normal(each) * error, float(stdtrit(freedom, (1 + each) / 2)) * scatter) + hidden
         ends.append((max(estimate - reach, 0.0), estimate + reach))
     drift, left = _drift(d, ratio, estimate, variance, level)
     # The same for each size alone: its trials cannot tell that they hang together, its distance from the line can.
@@ -183,7 +182,8 @@ def _drift(d: Array, ratio: Array, estimate: float, variance: Array, level: floa
     left = ratio - estimate - slope * along
     freedom = max(1 / float(weight @ weight) - 2, 1.0)
     scatter = float(np.sqrt(lever**2 @ left**2 * len(d) / max(len(d) - 2, 1)))  # of two sizes none
-    far = max(_normal(level) * float(np.sqrt(lever**2 @ variance)), student.ppf((1 + level) / 2, freedom) * scatter)
+    reach = float(stdtrit(freedom, (1 + level) / 2)) * scatter
+    far = max(_normal(level) * float(np.sqrt(lever**2 @ variance)), reach)
     ends = tuple((float(d[k]), estimate + slope * float(along[k])) for k in (0, -1))
     span = float(along[-1] - along[0]) / max(ends[0][1], 1e-9)
     return Drift((ends[0], ends[1]), slope * span, (slope - far) * span, (slope + far) * span), left

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from recovery.report.diagram import as_numbers, finished
 from recovery.types import Array
@@ -97,7 +97,7 @@ class Sample:
             return yes / count if count else np.nan, low, high
         if count < 2:
             return float(values.mean()) if count else np.nan, -np.inf, np.inf
-        far = float(scipy.stats.t.ppf(1 - level / 2, count - 1)) * float(values.std(ddof=1)) / np.sqrt(count)
+        far = float(stdtrit(count - 1, 1 - level / 2)) * float(values.std(ddof=1)) / np.sqrt(count)
         return float(values.mean()), float(values.mean()) - far, float(values.mean()) + far
 
     def _median(self, values: Array, level: float) -> tuple[float, float, float]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Any
 
-import matplotlib
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -143,6 +142,8 @@ def _cell(unit: float, mark: float, present: bool, wide: int, console: Console, 
         return Text("x" + " " * (wide - 1))
     if console.color_system is None or console.no_color:
         return Text((RAMP[int(unit * 10 + 1e-9)] + ("!" if mark else " "))[:wide].ljust(wide))
+    import matplotlib  # heavy, and plain characters do not need it
+
     red, green, blue, _ = matplotlib.colormaps[colours](unit, bytes=True)
     ink = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 130 else "white"
     return Text(("!" if mark else " ").center(wide), style=f"{ink} on rgb({red},{green},{blue})")
