@@ -15,11 +15,10 @@ from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure, render
 from recovery.report.texts.rows import crossing_rows, threshold_rows
-from recovery.runner.progress import duration
 from recovery.runner.status import WINDOW, SweepStatus, age, sweep_status
 from recovery.store import read
 from recovery.store.sweepfile import SWEEP_FILE
-from recovery.text import many, printable
+from recovery.text import duration, many, printable
 
 WIDTH = 440
 """Pixels of a thumbnail: twice what the page gives it, for screens with small pixels."""
