@@ -95,6 +95,7 @@ LATE = {
     "recovery/programs/groups.py": {"recovery.programs.transforms"},
     "recovery/programs/orthonormal.py": {"recovery.programs.transforms"},
     "recovery/api.py": {"recovery.report.page.chart"},
+    "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page"},
     "recovery/runner/own_code.py": {"recovery.runner.supervised"},
     "recovery/solvers/dual_search.py": {"recovery.solvers.cone_projections"},
     "recovery/solvers/table.py": {"recovery.solvers.cones"},
@@ -102,7 +103,7 @@ LATE = {
     "recovery/training/optimizers.py": {"recovery.training.passes"},
 }
 """What is imported inside functions: the curves of theory, by a config that names one; Altair, for a chart;
-worker processes, for own code; Numba, for exact programs, sums of projections and training."""
+matplotlib, for pictures and pages; worker processes, for own code; exact programs, sums of projections and training."""
 
 
 def test_imports_inside_functions_are_those_that_save_start_up_time():
