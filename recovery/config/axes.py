@@ -38,7 +38,6 @@ from recovery.config.values import Times, listed, same_as
 from recovery.expressions import Expression, ExpressionError
 from recovery.expressions import parse as parse_expression
 from recovery.text import did_you_mean
-from recovery.user import user_names
 
 
 @lru_cache
@@ -56,24 +55,23 @@ def all_paths() -> list[str]:
 def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
     """Why `path` cannot be an axis, or None if it can. used: the names in expressions."""
     root, _, rest = path.partition(".")
-    known = known_paths()
-    if is_own(path) and (path in used or has_own_code(tree)):
+    known, open_ = known_paths(), has_own_code(tree)
+    if is_own(path) and (path in used or open_):
         if path in TAKEN:
             return f"is a name of the program's own; choose another{did_you_mean(path, all_paths())}"
         return None
     if root not in known:
         allowed = f"{', '.join(known)} and what is in them"
         return f"is no field that can be an axis; allowed: {allowed}{did_you_mean(path, all_paths())}"
-    if rest and rest.split(".")[0] not in known[root] and not _is_open(root, tree):
+    if rest and rest.split(".")[0] not in known[root] and not (open_ and _may_be_own(root)):
         allowed = ", ".join(f"{root}.{key}" for key in known[root]) or f"{root} alone, which is one value"
         return f"is no field of {root}; allowed: {allowed}{did_you_mean(path, all_paths())}"
     return None
 
 
-def _is_open(root: str, tree: Tree) -> bool:
-    """Whether the component may be a user's own, whose parameters only its cells can tell."""
+def _may_be_own(root: str) -> bool:
     kind = COMPONENTS[root]
-    return isinstance(kind, Choice) and kind.user is not None and any(user_names(tree.value))
+    return isinstance(kind, Choice) and kind.user is not None
 
 
 RESERVED = ("zip", "include", "exclude")

@@ -25,7 +25,7 @@ from recovery.config.own_curves import kept_curves
 from recovery.config.points import Block, axes_of, computed_axes
 from recovery.config.problems import ConfigError, MissingFileError, Place, Problem, as_shown
 from recovery.config.reader import read, read_text
-from recovery.config.sampling import SAMPLINGS, Even, Sampling, sampling_faults, size_faults
+from recovery.config.sampling import SAMPLINGS, Even, Sampling, sampling_faults
 from recovery.config.sweep import Cell, Sweep
 from recovery.config.tree import Tree
 from recovery.errors import ParameterError
@@ -201,7 +201,6 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
         faults = [*claim_faults(claims, axes, columns, curve_names), *report_faults(report, axes, columns)]
         if not problems and not faults:
             sizes = [(cell.setting.n, cell.setting.d) for cell in cells]
-            faults += size_faults(sampling, head.replicates, len(cells))
             kept, more_faults = kept_curves(report, cells, context)
             faults += more_faults
             faults += sampling_faults(sampling, head, claims, report, axes, computed_axes(blocks), sizes, columns)
@@ -216,7 +215,7 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
 def _assemble(
     parts: _Parts, blocks: list[Block], document: dict[str, Any], compose: Callable[[], tuple[Cell, ...]]
 ) -> Sweep:
-    head = parts.header
+    head, axes, computed = parts.header, axes_of(blocks), computed_axes(blocks)
     return Sweep(
         name=head.name,
         title=printable(head.title),
@@ -227,8 +226,8 @@ def _assemble(
         sampling=parts.sampling,
         claims=parts.claims,
         report=parts.report,
-        axes=axes_of(blocks),
-        computed=computed_axes(blocks),
+        axes=axes,
+        computed=computed,
         document=document,
         combinations=partial(combinations, tuple(blocks), document),
         compose=compose,

@@ -68,7 +68,7 @@ MOST_TRIALS = 10_000_000
 SAMPLINGS: dict[str, type[Any]] = {"uniform": Even, "boundary": Boundary, "until": Until}
 
 
-def size_faults(sampling: Sampling, replicates: int, cells: int) -> Iterator[Fault]:
+def _size_faults(sampling: Sampling, replicates: int, cells: int) -> Iterator[Fault]:
     """More trials than a sweep can have."""
     at: Path = ("replicates",)
     trials = cells * replicates
@@ -90,11 +90,12 @@ def sampling_faults(
     sizes: Sequence[tuple[int, int]],
     columns: Columns,
 ) -> Iterator[Fault]:
-    """Why a boundary cannot be followed: a value that is not true or false, a single n, a budget that is used up; or
-    why a rule can never be met: no threshold n/d, no claim of one.
+    """More trials than a sweep can have. Why a boundary cannot be followed: a value that is not true or false, a single
+    n, a budget that is used up; or why a rule can never be met: no threshold n/d, no claim of one.
 
     computed: the axes that expressions give. sizes: n and d of each cell.
     """
+    yield from _size_faults(sampling, head.replicates, len(sizes))
     if isinstance(sampling, Even):
         return
     kind = next(name for name, made in SAMPLINGS.items() if isinstance(sampling, made))
