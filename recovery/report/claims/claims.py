@@ -149,24 +149,24 @@ class Analysis(Estimates):
     def thresholds(self) -> list[dict[str, Any]]:
         """One plain record a panel, for tables; numbers that do not exist are NaN."""
         records = []
-        for found in self.pooled:
-            given, drift = found.given, found.drift
+        for pooled in self.pooled:
+            given, drift = pooled.given, pooled.drift
             change = (drift.change, drift.low, drift.high) if drift else (np.nan,) * 3
-            record = {"panel": found.panel.title, "n/d": given.estimate, "low": given.low, "high": given.high}
+            record = {"panel": pooled.panel.title, "n/d": given.estimate, "low": given.low, "high": given.high}
             record |= dict(zip(("change", "change_low", "change_high"), change, strict=True))
-            if found.jump is not None:
-                record |= {"before": found.jump.before, "after": found.jump.after}
-            records.append(record | {"words": in_words(found)})
+            if pooled.jump is not None:
+                record |= {"before": pooled.jump.before, "after": pooled.jump.after}
+            records.append(record | {"words": in_words(pooled)})
         return records
 
     def models(self) -> list[dict[str, Any]]:
         """The second opinion of the probit model: one plain record a panel."""
         records = []
-        for found, model in zip(self.pooled, self.second_opinions, strict=True):
+        for pooled, model in zip(self.pooled, self.second_opinions, strict=True):
             scaling = model.scaling
             records.append(
                 {
-                    "panel": found.panel.title,
+                    "panel": pooled.panel.title,
                     "n/d": model.fit.estimate,
                     "low": model.fit.low,
                     "high": model.fit.high,
@@ -191,16 +191,16 @@ class Analysis(Estimates):
         return [
             {"panel": panel.title, layout.y or "y": row.y, layout.x: row.half.estimate}
             | {"low": row.half.low, "high": row.half.high}
-            for panel, found in zip(self.diagram.panels, self.rows, strict=False)
-            for row in found
+            for panel, rows in zip(self.diagram.panels, self.rows, strict=False)
+            for row in rows
         ]
 
     def sizes(self) -> list[dict[str, Any]]:
         """One plain record a panel and a size d: the n at 50 % there; numbers that do not exist are NaN."""
         return [
             {"panel": panel.title, "d": size.d, "n": size.n50.estimate, "low": size.n50.low, "high": size.n50.high}
-            for panel, found in zip(self.diagram.panels, self.pooled, strict=False)
-            for size in found.sizes
+            for panel, pooled in zip(self.diagram.panels, self.pooled, strict=False)
+            for size in pooled.sizes
         ]
 
 

@@ -48,14 +48,14 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
     n, d, yes, no = (cells[name].to_numpy(dtype=float) for name in ("n", "d", "yes", "no"))
     function = CURVES[claim.curve].function
     level = claim.level / (TESTS * tests)
-    found = tail(yes, yes + no, np.clip(function(n, d), 0.0, 1.0))
-    text = f"G = {found.ratio:.1f} over {len(cells)} cells, p = {found.p:.2g}"
-    if found.most < level:
+    fit = tail(yes, yes + no, np.clip(function(n, d), 0.0, 1.0))
+    text = f"G = {fit.ratio:.1f} over {len(cells)} cells, p = {fit.p:.2g}"
+    if fit.most < level:
         return text, "contradicted"
-    if found.steep < level:
-        way = "steeper" if found.steeper else "flatter"
-        return f"{text}; {way} than the curve, p < {found.steep:.2g}", "contradicted"
-    if found.least >= level:
+    if fit.steep < level:
+        way = "steeper" if fit.steeper else "flatter"
+        return f"{text}; {way} than the curve, p < {fit.steep:.2g}", "contradicted"
+    if fit.least >= level:
         return f"{text}; no outcome of so few trials has p < {level:.1g}; more replicates would tell", "cannot tell"
 
     def deviance(shift: float) -> float:

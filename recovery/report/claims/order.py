@@ -28,20 +28,20 @@ def judge_order(estimates: Estimates, panels: list[int], claim: OrderClaim) -> t
     diagram = estimates.diagram
     if not diagram.proportion:
         raise ReportError(f"{diagram.quantity} is no proportion")
-    found: dict[Any, int] = {}
+    panel_of: dict[Any, int] = {}
     for value in (value for group in _groups(claim) for value in group):
         matching = [i for i in diagram.panels_where({claim.axis: value}) if i in panels]
         if len(matching) != 1:
             number = "no panel" if not matching else f"{len(matching)} panels"
             raise ReportError(f"{number} with {claim.axis} = {value}; `where` names other coordinates")
-        found[value] = matching[0]
-    names = _short([str(value) for value in found])
-    named = dict(zip(found, names, strict=True))
+        panel_of[value] = matching[0]
+    names = _short([str(value) for value in panel_of])
+    named = dict(zip(panel_of, names, strict=True))
     pairs = [pair for a, b in pairwise(_groups(claim)) for pair in product(a, b)]
     level = claim.level / len(pairs)
-    texts, verdicts = [_thresholds(estimates, [found[value] for value in found], names)], list[Judgement]()
+    texts, verdicts = [_thresholds(estimates, [panel_of[value] for value in panel_of], names)], list[Judgement]()
     for first, second in pairs:
-        text, verdict = _judge_pair(_outcomes(estimates, found[first], found[second]), level)
+        text, verdict = _judge_pair(_outcomes(estimates, panel_of[first], panel_of[second]), level)
         texts.append(f"{named[first]} before {named[second]}: {text}")
         verdicts.append(verdict)
     return "; ".join(filter(None, texts)), worst(verdicts)

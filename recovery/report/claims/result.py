@@ -17,10 +17,10 @@ class ClaimResult:
     source: str
 
 
-def of_all(titles: Sequence[str], found: Sequence[tuple[str, Judgement]]) -> tuple[str, Judgement]:
+def of_all(titles: Sequence[str], judged: Sequence[tuple[str, Judgement]]) -> tuple[str, Judgement]:
     """A claim about all of these panels: what each says, and the worst verdict."""
-    texts = [f"{title}: {text}" if len(found) > 1 else text for title, (text, _) in zip(titles, found, strict=True)]
-    return "; ".join(texts), worst([verdict for _, verdict in found])
+    texts = [f"{title}: {text}" if len(judged) > 1 else text for title, (text, _) in zip(titles, judged, strict=True)]
+    return "; ".join(texts), worst([verdict for _, verdict in judged])
 
 
 def worst(verdicts: list[Judgement]) -> Judgement:

@@ -33,7 +33,7 @@ def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdCla
     if not estimates.diagram.layout.over_n_and_d:
         raise ReportError(f"{estimates.diagram.quantity} is not shown over n and d")
     about = [estimates.pooled[i] for i in panels]
-    return of_all([found.panel.title for found in about], [judge_panel(found, *claim.limits) for found in about])
+    return of_all([pooled.panel.title for pooled in about], [judge_panel(pooled, *claim.limits) for pooled in about])
 
 
 @dataclass(frozen=True)
@@ -59,50 +59,50 @@ def measured_beside_stated(estimates: Estimates) -> list[Measured]:
             values = estimates.showing(of)
         except ReportError:
             continue  # the claim itself says that nothing measured it
-        for i, found in enumerate(values.pooled):
-            if found.panel.undefined or not len(found.panel.cells):
+        for i, pooled in enumerate(values.pooled):
+            if pooled.panel.undefined or not len(pooled.panel.cells):
                 continue
             about = [claim for claim in claims if claim.of == of and i in values.diagram.panels_where(claim.where)]
-            rows += [_beside(of, found, claim) for claim in about] or [_beside(of, found, None)]
+            rows += [_beside(of, pooled, claim) for claim in about] or [_beside(of, pooled, None)]
     return rows
 
 
-def _beside(of: str, found: Pooled, claim: ThresholdClaim | None) -> Measured:
-    shown = (of, found.panel.title, *measured(found))
+def _beside(of: str, pooled: Pooled, claim: ThresholdClaim | None) -> Measured:
+    shown = (of, pooled.panel.title, *measured(pooled))
     if claim is None:
         return Measured(*shown, "", "", "")
-    return Measured(*shown, stated_limits(claim), judge_panel(found, *claim.limits)[1], claim.source)
+    return Measured(*shown, stated_limits(claim), judge_panel(pooled, *claim.limits)[1], claim.source)
 
 
-def judge_panel(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
+def judge_panel(pooled: Pooled, least: float, most: float) -> tuple[str, Judgement]:
     """A frequency by its threshold; a jump by three: where a trial is beyond a quarter, half and three quarters of the
     way. The claim holds if it does of all of them, and is contradicted if it is of all."""
-    text, verdict = _judge(found, least, most)
-    if found.jump is None:
+    text, verdict = _judge(pooled, least, most)
+    if pooled.jump is None:
         return text, verdict
-    text = jump_words(found) if np.isnan(found.given.estimate) else f"{jump_words(found)}; half way {text}"
-    verdicts = {verdict, *(_judge(part, least, most)[1] for part in found.jump.quarters)}
+    text = jump_words(pooled) if np.isnan(pooled.given.estimate) else f"{jump_words(pooled)}; half way {text}"
+    verdicts = {verdict, *(_judge(part, least, most)[1] for part in pooled.jump.quarters)}
     if len(verdicts) > 1 and verdict != "cannot tell":
         text += "; but not so for a quarter and three quarters of the way"
     return text, verdict if len(verdicts) == 1 else "cannot tell"
 
 
-def _judge(found: Pooled, least: float, most: float) -> tuple[str, Judgement]:
+def _judge(pooled: Pooled, least: float, most: float) -> tuple[str, Judgement]:
     """Holds if the 95 % interval lies within the limits, contradicted if the 99 % interval lies outside; both moved by
     what failed and undecided trials could make of the estimate. Where n/d drifts with d, both ends of the trend must
     agree too."""
-    given = found.given
+    given = pooled.given
     if np.isnan(given.estimate):
-        return unknown_words(found, "50 %"), "cannot tell"
+        return unknown_words(pooled, "50 %"), "cannot tell"
     text = f"n/d = {given.estimate:.3f}, 95 % interval {interval(given)}"
-    less, more = found.moved
+    less, more = pooled.moved
     if less or more:
         text += f"; {given.estimate + less:.3f} to {given.estimate + more:.3f} by what unfinished trials may have been"
-    usual, sure = (given.low + less, given.high + more), (found.sure[0] + less, found.sure[1] + more)
+    usual, sure = (given.low + less, given.high + more), (pooled.sure[0] + less, pooled.sure[1] + more)
     verdict = against(usual, sure, least, most)
-    text += f"; {drift_words(found)}" if drift_words(found) else ""
-    if found.drift is not None and found.drift.shown and verdict != "cannot tell":
-        inside = [least <= ratio <= most for _, ratio in found.drift.ends]
+    text += f"; {drift_words(pooled)}" if drift_words(pooled) else ""
+    if pooled.drift is not None and pooled.drift.shown and verdict != "cannot tell":
+        inside = [least <= ratio <= most for _, ratio in pooled.drift.ends]
         if (verdict == "holds" and not all(inside)) or (verdict == "contradicted" and any(inside)):
             return text, "cannot tell"
     return text + (_advice(given.estimate, usual, least, most) if verdict == "cannot tell" else ""), verdict

@@ -8,18 +8,20 @@ from recovery.report.diagram import PLAIN
 from recovery.report.statistics import CrossedRow, Crossing, Pooled
 
 
-def in_words(found: Pooled) -> str:
+def in_words(pooled: Pooled) -> str:
     """`50 % at n/d = 1.993 (1.955 to 2.030)`, or what the data leave open; of a number, also between what it jumps."""
-    if found.jump is None:
-        return _threshold(found, "50 %")
+    if pooled.jump is None:
+        return _threshold(pooled, "50 %")
     return (
-        jump_words(found) if np.isnan(found.given.estimate) else f"{jump_words(found)}; {_threshold(found, 'half way')}"
+        jump_words(pooled)
+        if np.isnan(pooled.given.estimate)
+        else f"{jump_words(pooled)}; {_threshold(pooled, 'half way')}"
     )
 
 
-def jump_words(found: Pooled) -> str:
+def jump_words(pooled: Pooled) -> str:
     """`falls from 1 to 0.47 with n, a quarter and three quarters of the way at n/d = 2.61 and 3.10`."""
-    jump = found.jump
+    jump = pooled.jump
     if jump is None or np.isnan(jump.before):
         return "does not jump along n"
     verb = "rises" if jump.after > jump.before else "falls"
@@ -30,31 +32,31 @@ def jump_words(found: Pooled) -> str:
     return f"{words}, a quarter and three quarters of the way at n/d = {ends[0]:.3f} and {ends[1]:.3f}"
 
 
-def _threshold(found: Pooled, what: str) -> str:
-    given = found.given
+def _threshold(pooled: Pooled, what: str) -> str:
+    given = pooled.given
     if np.isnan(given.estimate):
-        return unknown_words(found, what)
-    words = f"{what} at n/d = {given.estimate:.3f} ({interval(given)})" + (", falling with n" if found.falling else "")
-    return f"{words}; {drift_words(found)}" if drift_words(found) else words
+        return unknown_words(pooled, what)
+    words = f"{what} at n/d = {given.estimate:.3f} ({interval(given)})" + (", falling with n" if pooled.falling else "")
+    return f"{words}; {drift_words(pooled)}" if drift_words(pooled) else words
 
 
-def unknown_words(found: Pooled, what: str) -> str:
+def unknown_words(pooled: Pooled, what: str) -> str:
     """Why there is no threshold."""
-    low, high = found.given.low, found.given.high
+    low, high = pooled.given.low, pooled.given.high
     if np.isfinite(high):
         return f"the grid begins beyond the transition: {what} lies below n/d = {high:.3g}"
     if np.isfinite(low):
         return f"the grid ends before the transition: {what} lies above n/d = {low:.3g}"
-    if found.panel.undefined:
+    if pooled.panel.undefined:
         return "not measured"
-    answered = (found.panel.cells["yes"] + found.panel.cells["no"] > 0).any()
+    answered = (pooled.panel.cells["yes"] + pooled.panel.cells["no"] > 0).any()
     return f"the grid does not tell where {what} lies" if answered else "no finished trials"
 
 
-def drift_words(found: Pooled) -> str:
+def drift_words(pooled: Pooled) -> str:
     """How n/d changes with d, as far as the cells show that it does: the threshold is then one number for several."""
-    drift = found.drift
-    if drift is None or not drift.shown or np.isnan(found.given.estimate):
+    drift = pooled.drift
+    if drift is None or not drift.shown or np.isnan(pooled.given.estimate):
         return ""
     (first, _), (last, _) = drift.ends
     verb = "rises" if drift.change > 0 else "falls"
@@ -62,16 +64,16 @@ def drift_words(found: Pooled) -> str:
     return f"n/d {verb} by {abs(drift.change):.0%} ({low:.0%} to {high:.0%}) from d = {first:g} to d = {last:g}"
 
 
-def measured(found: Pooled) -> tuple[str, str]:
+def measured(pooled: Pooled) -> tuple[str, str]:
     """The ratio and its interval, `1.993` and `1.955 to 2.030`; or why there is none, and nothing."""
-    if np.isnan(found.given.estimate):
-        return "outside the grid" if np.isfinite([found.given.low, found.given.high]).any() else "cannot tell", ""
-    return f"{found.given.estimate:.3f}", interval(found.given)
+    if np.isnan(pooled.given.estimate):
+        return "outside the grid" if np.isfinite([pooled.given.low, pooled.given.high]).any() else "cannot tell", ""
+    return f"{pooled.given.estimate:.3f}", interval(pooled.given)
 
 
-def interval(found: Crossing, form: str = ".3f") -> str:
+def interval(crossing: Crossing, form: str = ".3f") -> str:
     """`1.955 to 2.030`, or the end that an open interval has."""
-    low, high = found.low, found.high
+    low, high = crossing.low, crossing.high
     if np.isinf(low) and np.isinf(high):
         return "open at both ends"
     if np.isinf(low):
@@ -79,9 +81,9 @@ def interval(found: Crossing, form: str = ".3f") -> str:
     return f"above {low:{form}}" if np.isinf(high) else f"{low:{form}} to {high:{form}}"
 
 
-def rows_in_words(found: Sequence[CrossedRow], x: str, y: str | None) -> str:
+def rows_in_words(rows: Sequence[CrossedRow], x: str, y: str | None) -> str:
     """`50 % without a curve, at tau = 0.5: n = 2000 (1000 to 3000), ...` for each row that shows something."""
-    parts = [f"{f'{y} = {PLAIN.value(row.y)}: ' if y else ''}{words}" for row in found if (words := _crossed(row, x))]
+    parts = [f"{f'{y} = {PLAIN.value(row.y)}: ' if y else ''}{words}" for row in rows if (words := _crossed(row, x))]
     return f"50 % without a curve{', at ' if y else ': '}{'; '.join(parts)}" if parts else ""
 
 
@@ -92,14 +94,14 @@ def _crossed(row: CrossedRow, x: str) -> str:
     return f"{x} above {low:g}" if np.isfinite(low) else f"{x} below {high:g}" if np.isfinite(high) else ""
 
 
-def caption(found: Pooled) -> str:
+def caption(pooled: Pooled) -> str:
     """`50 %: n/d = 1.99 [1.96, 2.03]` for a panel's corner; empty without an estimate."""
-    given, what = found.given, "50 %" if found.jump is None else "jump"
+    given, what = pooled.given, "50 %" if pooled.jump is None else "jump"
     if np.isnan(given.estimate):
         return ""
     bounded = np.isfinite([given.low, given.high]).all()
     ends = f"[{given.low:.2f}, {given.high:.2f}]" if bounded else "(interval open)"
-    return f"{what}: n/d = {given.estimate:.2f} {ends}" + (", changes with d" if drift_words(found) else "")
+    return f"{what}: n/d = {given.estimate:.2f} {ends}" + (", changes with d" if drift_words(pooled) else "")
 
 
 def p_value(p: float) -> str:
