@@ -12,11 +12,9 @@ def in_words(pooled: Pooled) -> str:
     """`50 % at n/d = 1.993 (1.955 to 2.030)`, or what the data leave open; of a number, also between what it jumps."""
     if pooled.jump is None:
         return _threshold(pooled, "50 %")
-    return (
-        jump_words(pooled)
-        if np.isnan(pooled.given.estimate)
-        else f"{jump_words(pooled)}; {_threshold(pooled, 'half way')}"
-    )
+    if np.isnan(pooled.given.estimate):
+        return jump_words(pooled)
+    return f"{jump_words(pooled)}; {_threshold(pooled, 'half way')}"
 
 
 def jump_words(pooled: Pooled) -> str:
