@@ -10,7 +10,7 @@ from . import options
 @click.command()
 @options.results
 @click.option("--where", metavar="CONDITION", help="As in: n=200 and verdict == 'not_optimal'.")
-@click.option("--out", type=options.FolderPath(), help="File to write: .csv or .parquet.  [default: a table on stdout]")
+@click.option("--out", type=options.FolderPath(), help="File: .csv, .parquet or .xlsx.  [default: a table on stdout]")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows of the table on stdout.")
 def command(results: Path, where: str | None, out: Path | None, limit: int) -> None:
     """List the trials of RESULTS: id, coordinates, status and what was decided.

@@ -1,7 +1,9 @@
 """The Python API: what the commands do, from a script or a notebook, which shows `recovery.read("results/x")`."""
 
 import os
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +17,13 @@ from recovery.errors import ParameterError, RecoverError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_into, main_figure, main_kind, render
+from recovery.report.statistics.proportions import wilson
+from recovery.report.texts.rows import crossing_rows, threshold_rows
 from recovery.report.until import look
 from recovery.runner.batches import slurm_shard
 from recovery.runner.own_code import load as load
 from recovery.runner.plan import plan
-from recovery.runner.progress import Progress, display
+from recovery.runner.progress import Progress, display, notebook_shell
 from recovery.runner.stop import Stop
 from recovery.runner.supervised import Limits
 from recovery.runner.sweep import Options
@@ -30,10 +34,11 @@ from recovery.store import read as read_grid
 
 if TYPE_CHECKING:
     from altair import ConcatChart
+    from xarray import Dataset
 
 
 class Results:
-    """A stored grid with its report: `frame`, `sweep`, `cells()`, `thresholds()`, `crossings()`,
+    """A stored grid with its report: `frame`, `sweep`, `cells()`, `to_xarray()`, `thresholds()`, `crossings()`,
     `claims()`, `plot()`, `chart()`."""
 
     def __init__(self, grid: Grid) -> None:
@@ -55,8 +60,25 @@ class Results:
         return Analysis(Diagram.of(self.grid, value))
 
     def cells(self, value: str | None = None) -> pd.DataFrame:
-        """One row a cell, with its counts."""
-        return self.analysis(value).diagram.table
+        """One row a cell, with its counts; of a proportion also its 95 % Wilson interval, `low` to `high`."""
+        table = self.analysis(value).diagram.table
+        if "yes" not in table:
+            return table
+        low, high = wilson(table["yes"], table["no"])
+        return table.assign(low=low, high=high)
+
+    def to_xarray(self, value: str | None = None) -> "Dataset":
+        """The columns of `cells` as arrays over the coordinates that vary, as n and d; NaN where the grid has no cell.
+
+        Raises `ParameterError` where xarray is not installed.
+        """
+        try:
+            import xarray  # noqa: F401  (pandas imports it)
+        except ImportError as error:
+            raise ParameterError("to_xarray needs the package xarray: pip install xarray") from error
+        diagram = self.analysis(value).diagram
+        data: Dataset = self.cells(value).set_index(diagram.layout.keys).to_xarray()
+        return data.assign_attrs(name=diagram.name, title=diagram.title, value=diagram.quantity.label)
 
     def thresholds(self, value: str | None = None) -> pd.DataFrame:
         """One row a panel: n/d at 50 %, its interval, how it changes with d, and all of it in words. Over other axes
@@ -75,6 +97,7 @@ class Results:
 
     def plot(self, value: str | Sequence[str] | None = None, ax: Axes | None = None, panel: int = 0) -> Figure:
         """The diagram as a matplotlib figure, which a notebook shows; with `ax`, one panel of it drawn there."""
+        show_figures()
         analysis = self.analysis(value)
         if ax is None:
             return main_figure(analysis)[1].draw()
@@ -93,9 +116,30 @@ class Results:
     def _repr_png_(self) -> bytes:
         return render(self.plot(), "png")
 
+    def _repr_html_(self) -> str:
+        if not len(self.grid.table):
+            return f"<p>{escape(repr(self))}</p>"
+        analysis = self.analysis()
+        picture = b64encode(render(main_figure(analysis)[1].draw(), "png")).decode()
+        parts = [f"<p><b>{escape(analysis.diagram.heading)}</b><br>{escape(repr(self))}</p>"]
+        parts.append(f'<img style="max-width: 100%" src="data:image/png;base64,{picture}">')
+        if rows := threshold_rows(analysis) if analysis.pooled else crossing_rows(analysis):
+            parts.append(pd.DataFrame(rows).to_html(index=False, border=0))
+        parts += [f"<p>{claim.verdict}: {escape(claim.stated)}</p>" for claim in analysis.claims]
+        return "".join(parts)
+
     def __repr__(self) -> str:
         summary = self.analysis().diagram.summary() if len(self.grid.table) else "empty"
         return f"{self.grid.path}: {summary}"
+
+
+def show_figures() -> None:
+    """Let a notebook show matplotlib's figures, where nothing else does: a new kernel shows them as text."""
+    shell = notebook_shell()
+    if shell is not None:
+        formatters = shell.display_formatter.formatters
+        if not any(Figure in formatter.type_printers for formatter in formatters.values()):
+            formatters["image/png"].for_type(Figure, lambda figure: render(figure, "png"))
 
 
 class IncompleteError(RecoverError):

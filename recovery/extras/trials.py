@@ -12,6 +12,7 @@ from recovery.errors import ReportError
 from recovery.expressions import ExpressionError, parse
 from recovery.report.diagram import as_numbers, is_number
 from recovery.store import read
+from recovery.text import spreadsheet_text
 
 SHOWN = ("status", "verdict", "recovered", "reason", "error_message")
 
@@ -48,11 +49,26 @@ def written(rows: pd.DataFrame, out: Path) -> Path:
     """Write all columns. Raises `ReportError` for another ending, or where it cannot be written."""
     try:
         if out.suffix == ".csv":
-            rows.to_csv(out, index=False)
+            _as_text(rows).to_csv(out, index=False)
         elif out.suffix == ".parquet":
             rows.to_parquet(out, index=False)
+        elif out.suffix == ".xlsx":
+            _as_text(rows).to_excel(out, index=False)
         else:
-            raise ReportError(f"{out}: no format ends in {out.suffix or 'nothing'}; allowed: .csv, .parquet")
+            raise ReportError(f"{out}: no format ends in {out.suffix or 'nothing'}; allowed: .csv, .parquet, .xlsx")
+    except ImportError as error:
+        raise ReportError(f"{out}: .xlsx needs the package openpyxl: pip install openpyxl") from error
     except OSError as error:
         raise ReportError(f"cannot write {out}: {error.strerror or error}") from error
     return out
+
+
+def _as_text(rows: pd.DataFrame) -> pd.DataFrame:
+    """Times as text, which have a zone that a spreadsheet has not, and text that begins no formula."""
+    plain = rows.copy()
+    for name, column in rows.items():
+        if isinstance(column.dtype, pd.DatetimeTZDtype):
+            plain[name] = column.map(lambda time: time.isoformat(), na_action="ignore")
+        elif not is_number(column) and not pd.api.types.is_bool_dtype(column.dtype):
+            plain[name] = column.map(lambda text: spreadsheet_text(str(text)), na_action="ignore")
+    return plain

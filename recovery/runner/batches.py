@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from recovery.config import Trial
+from recovery.config import Cell, Trial
 from recovery.errors import ParameterError
 from recovery.runner.trial import Row
 
@@ -45,15 +45,44 @@ def cost(trial: Trial) -> float:
     return max(trial.cell.cost, 1e-9)
 
 
+STRIDE = 4
+"""The picture that comes first has every so many-th value of each coordinate."""
+
+
 def in_turn(trials: Iterable[Trial]) -> list[Trial]:
-    """The cheapest trial of each choice of the user's code, so that its faults show soon; then the dearest first, the
-    trials of a cell together."""
+    """The cheapest trial of each choice of the user's code, so that its faults show soon; then a trial of each cell of
+    a coarse grid over everything; then the dearest first, the trials of a cell together."""
     dearest_first = sorted(trials, key=cost, reverse=True)
+    early = one_of_each(coarse({id(trial.cell): trial.cell for trial in dearest_first}), dearest_first)
+    dearest_first = [*early.values(), *(trial for trial in dearest_first if early.get(id(trial.cell)) is not trial)]
     cheapest = {trial.cell.own: trial for trial in dearest_first if trial.cell.own}
     if not cheapest:
         return dearest_first
     first = {trial.id for trial in cheapest.values()}
     return [*cheapest.values(), *(trial for trial in dearest_first if trial.id not in first)]
+
+
+def coarse(cells: Mapping[int, Cell]) -> set[int]:
+    """Of some cells, those at every `STRIDE`-th value of each coordinate with more numbers than that; none where no
+    coordinate has so many."""
+    values: dict[str, set[float]] = {}
+    for cell in cells.values():
+        for name, value in cell.coordinates.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                values.setdefault(name, set()).add(value)
+    kept = {name: set(sorted(those)[::STRIDE]) for name, those in values.items() if len(those) > STRIDE}
+    if not kept:
+        return set()
+    return {key for key, cell in cells.items() if all(cell.coordinates[name] in some for name, some in kept.items())}
+
+
+def one_of_each(cells: set[int], trials: Sequence[Trial]) -> dict[int, Trial]:
+    """The first of the trials of each of these cells, in the order of the trials."""
+    first: dict[int, Trial] = {}
+    for trial in trials:
+        if id(trial.cell) in cells:
+            first.setdefault(id(trial.cell), trial)
+    return first
 
 
 class Batches:

@@ -4,8 +4,9 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from html import escape
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 from recovery.config import Trial
 from recovery.runner.batches import cost
@@ -15,6 +16,10 @@ from recovery.text import duration
 
 FIRST_LINE, RAREST_LINE = 10.0, 300.0
 LINE_SHARE = 0.1
+
+
+NOTEBOOK_SECONDS = 0.5
+"""Between two looks of a bar in a notebook."""
 
 
 class Display(Protocol):
@@ -153,8 +158,46 @@ class Bar:
         self._progress.stop()
 
 
+class NotebookBar:
+    """A bar below the cell of a notebook."""
+
+    def __init__(self, name: str) -> None:
+        from IPython import display
+
+        html: Any = display.HTML
+        self._name, self._html, self._next = name, html, 0.0
+        shown: Any = display.display
+        self._place = shown(html(escape(f"{name}: starting workers")), display_id=True)
+
+    def show(self, state: State) -> None:
+        now = time.monotonic()
+        if not state.done or (now < self._next and state.done < state.trials):
+            return
+        self._next = now + NOTEBOOK_SECONDS
+        failed = f", {state.failed} failed" if state.failed else ""
+        left = "" if state.done == state.trials else f", {duration(state.seconds_left)} left"
+        words = escape(f"{self._name}: {state.done} of {state.trials} trials{failed}{left}")
+        bar = f'<progress max="1" value="{state.share:.4f}"></progress>'
+        self._place.update(self._html(f"{bar} {words}"))
+
+    def tell(self, text: str) -> None:
+        print(text)
+
+    def close(self) -> None:
+        pass
+
+
+def notebook_shell() -> Any:
+    """The shell of a notebook's kernel; None elsewhere."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell if getattr(shell, "kernel", None) is not None else None
+
+
 def display(name: str, *, quiet: bool) -> Display | None:
-    """The display that suits stderr."""
+    """The display that suits where it is seen: a notebook, a terminal, or a file."""
     if quiet:
         return None
+    if notebook_shell() is not None:
+        return NotebookBar(name)
     return Bar(name) if sys.stderr.isatty() else Lines(name)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from recovery.extras.trials import _as_text
 from recovery.store import read
 from tests.cli.test_odd_input import recover
 
@@ -57,3 +58,19 @@ def test_what_is_no_condition_is_refused(results: Path, where: str, words: str) 
 def test_a_format_that_is_none(results: Path, tmp_path: Path) -> None:
     done = recover("trials", results, "--out", tmp_path / "rows.docx")
     assert (done.exit_code, "allowed: .csv, .parquet" in done.stderr) == (2, True)
+
+
+def test_rows_as_a_spreadsheet(results: Path, tmp_path: Path) -> None:
+    frame = read(results).frame.set_index("trial_id")
+    assert recover("trials", results, "--out", tmp_path / "rows.xlsx").exit_code == 0
+    sheet = pd.read_excel(tmp_path / "rows.xlsx", dtype={"trial_id": str}).set_index("trial_id")
+    assert set(sheet.index) == set(frame.index)
+    assert (sheet["n"] == frame["n"].loc[sheet.index]).all()
+    assert (sheet["verdict"] == frame["verdict"].loc[sheet.index]).all()
+    assert list(map(pd.Timestamp, sheet["started_at"])) == list(frame["started_at"].loc[sheet.index])
+
+
+def test_text_of_a_row_begins_no_formula() -> None:
+    rows = pd.DataFrame({"error_message": ["=1+1", "plain", None], "n": [1, 2, 3]})
+    assert list(_as_text(rows)["error_message"][:2]) == ["'=1+1", "plain"]
+    assert list(_as_text(rows)["n"]) == [1, 2, 3]

@@ -1,3 +1,4 @@
+import sys
 import zipfile
 from pathlib import Path
 
@@ -52,6 +53,26 @@ def test_notebook_reads_plots_and_tabulates(results: Path) -> None:
     grid = recovery.read(results)
     assert grid._repr_png_().startswith(b"\x89PNG")
     assert len(grid.cells()) == len(grid.frame.groupby(["n", "d"]))
+    cells = grid.cells()
+    assert (cells["low"] <= cells["value"]).all()
+    assert (cells["value"] <= cells["high"]).all()
+    assert '<img style="max-width: 100%" src="data:image/png' in grid._repr_html_()
     assert list(grid.thresholds()["n/d"]) == pytest.approx([2.0], abs=0.3)
     assert grid.plot("absolute_distance").axes
     assert "failed" in repr(grid)
+
+
+def test_cells_as_labelled_arrays(results: Path) -> None:
+    grid = recovery.read(results)
+    arrays, cells = grid.to_xarray(), grid.cells().set_index(["n", "d"])
+    assert set(arrays["value"].dims) == {"n", "d"}
+    assert arrays.attrs["name"] == grid.sweep["name"]
+    for (n, d), cell in cells.iterrows():
+        found = arrays.sel(n=n, d=d)
+        assert (float(found["yes"]), float(found["low"])) == (cell["yes"], cell["low"])
+
+
+def test_xarray_that_is_not_there_is_named(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(recovery.RecoverError, match="pip install xarray"):
+        recovery.read(results).to_xarray()

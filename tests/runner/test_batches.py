@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from recovery.config import Trial, load
-from recovery.runner.batches import BATCH_SECONDS, Batches, Done, cost
+from recovery.runner.batches import BATCH_SECONDS, Batches, Done, cost, in_turn
 
 from .sweeps import write_config
 
@@ -41,3 +41,16 @@ def test_what_a_batch_did_not_reach_waits_again(trials: list[Trial]) -> None:
     batches.returned(Done(number, [{}], seconds=1.0))
     again = [trial for _, later in batches for trial in later]
     assert again == batch[1:]
+
+
+def test_a_coarse_grid_over_everything_comes_first(tmp_path: Path) -> None:
+    text = "name: order\ndata: {ensemble: gaussian}\nplanted: {kind: linear}\narchitecture: relu_skip\n"
+    text += "method: {kind: min_norm}\nreplicates: 3\n"
+    text += "axes: {n: {start: 10, stop: 120, step: 10}, d: {start: 1, stop: 9, step: 1}}\n"
+    everything = list(load(text).trials())
+    order = in_turn(everything)
+    assert sorted(trial.id for trial in order) == sorted(trial.id for trial in everything)
+    first = [(trial.cell.setting.n, trial.cell.setting.d) for trial in order[:9]]
+    assert sorted(first) == [(n, d) for n in (10, 50, 90) for d in (1, 5, 9)]
+    costs = [cost(trial) for trial in order[9:]]
+    assert costs == sorted(costs, reverse=True)
