@@ -179,8 +179,10 @@ CELLS = (
     "    def cost(self, n, d):\n        return 1e-4",
     "r = recovery.run({'name': 'mine', 'replicates': REPLICATES, 'data': {'ensemble': ens},"
     " 'planted': {'kind': 'linear'}, 'method': {'kind': Rank}, 'axes': {'n': [3, 6], 'd': [4]}},\n"
-    "                 'out', jobs=1, quiet=True)\n"
+    "                 'out', jobs=1)\n"
     "print(len(r.frame), set(r.frame.status))",
+    "r.plot()",
+    "r",
 )
 
 
@@ -194,7 +196,11 @@ def test_a_notebook_goes_on_after_its_kernel_was_started_anew(tmp_path: Path) ->
         cells = [nbformat.v4.new_code_cell(text.replace("REPLICATES", str(replicates))) for text in CELLS]
         book = nbformat.v4.new_notebook(cells=cells)
         NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
-        said.append(book.cells[-1].outputs[0].text.strip())
+        ran, plotted, shown = (cell.outputs for cell in book.cells[-3:])
+        said.append(ran[-1].text.strip())
+        assert f"{2 if replicates == 1 else 4} of" in str(ran[0].data["text/html"])
+        assert "image/png" in plotted[-1].data
+        assert {"image/png", "text/html"} <= set(shown[-1].data)
         begun.append(read(tmp_path / "out").frame.set_index("trial_id")["started_at"])
     assert said == ["2 {'ok'}", "6 {'ok'}"]
     assert begun[1].loc[begun[0].index].equals(begun[0])
