@@ -2,9 +2,10 @@
 
 python -m benchmarks.engines [--trials N] [--writers W] [--parts P]      writes engines.md
 
-Each engine runs one trial of a method that computes nothing, then N more in the same folder; what a trial costs is the
-difference, over N. Wall time: `processes` is run before and after the others, and its two numbers show the noise. Then
-W processes write P parts each into one folder, as the sweeps of as many machines do, and it is read and compacted.
+Each engine runs N trials of a method that computes nothing. What a trial costs is the time between the first and the
+last, over N; the rest is start and end. Wall time: `processes` runs before and after the others, and its two rows show
+the noise. Columns "planned" are start and end plus so many trials at that cost, and were not run. Then W processes
+write P parts each into one folder, as the sweeps of as many machines do, and it is read and compacted.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from benchmarks import machine, written
 from benchmarks.overhead import CONFIG
+from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, read_parts, write_part
@@ -38,17 +40,16 @@ def command(*words: object) -> float:
 
 
 def engine_row(engine: str, folder: Path, trials: int) -> str:
+    """A sweep's start and end without its trials, and what a trial costs between the first and the last."""
     config, out = folder / "config.yaml", folder / "out"
-    config.write_text(CONFIG.format(replicates=1, seconds=0.0))
-
-    def seconds(count: int) -> float:
-        words = ["--jobs", 2, "--backend", engine, "--set", f"replicates={count}", "--quiet"]
-        return command("sweep", config, "--out", out, *words)
-
-    first, more = seconds(1), seconds(1 + trials)
-    cost = max(more - first, 0.0) / trials
-    plan = " | ".join(f"{first + cost * count:,.0f}" for count in PLANNED)
-    return f"| {engine} | {first:.1f} | {1e3 * cost:.2f} | {plan} |"
+    config.write_text(CONFIG.format(replicates=trials, seconds=0.0))
+    wall = command("sweep", config, "--out", out, "--jobs", 2, "--backend", engine, "--quiet")
+    began = read(out).frame["started_at"]
+    assert len(began) == trials
+    span = (began.max() - began.min()).total_seconds()
+    cost = span / (trials - 1)
+    plan = " | ".join(f"{wall - span + cost * count:,.0f}" for count in PLANNED)
+    return f"| {engine} | {wall - span:.1f} | {1e3 * cost:.2f} | {plan} |"
 
 
 def write_some(folder: Path, table: pa.Table, writer: int, parts: int) -> None:
@@ -100,7 +101,7 @@ def main() -> None:
     given = parser.parse_args()
     sizes = " | ".join(f"{count:,} trials, planned, s" for count in PLANNED)
     lines = [f"{machine()} Two workers; {given.trials} trials that compute nothing; wall time.", ""]
-    lines += [f"| engine | start to end of 1 trial, s | ms a trial | {sizes} |", "|---|---|---|---|---|---|"]
+    lines += [f"| engine | start and end, s | ms a trial | {sizes} |", "|---|---|---|---|---|---|"]
     for engine in ENGINES:
         with tempfile.TemporaryDirectory() as name:
             lines.append(engine_row(engine, Path(name), given.trials))

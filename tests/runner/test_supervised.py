@@ -1,7 +1,9 @@
+import gc
 import os
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +127,20 @@ def test_workers_start_and_go_on_though_their_fork_server_was_killed(
             worker.close()
             worker.dispose()
         server.end()
+
+
+@pytest.mark.parametrize("program", ["/bin/false", "/no/such/program"])
+def test_a_worker_that_cannot_start_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    monkeypatch.setattr(sys, "executable", program)
+    gc.collect()  # what others have left
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with pytest.raises(RecoverError, match="cannot start"):
+            ForkServer().supervisor()
+        gc.collect()
+    assert [str(warning.message) for warning in warned] == []
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_a_worker_that_cannot_start_says_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
