@@ -43,7 +43,10 @@ def engine_row(engine: str, folder: Path, trials: int) -> str:
     """A sweep's start and end without its trials, and what a trial costs between the first and the last."""
     config, out = folder / "config.yaml", folder / "out"
     config.write_text(CONFIG.format(replicates=trials, seconds=0.0))
-    wall = command("sweep", config, "--out", out, "--jobs", 2, "--backend", engine, "--quiet")
+    try:
+        wall = command("sweep", config, "--out", out, "--jobs", 2, "--backend", engine, "--quiet")
+    except subprocess.CalledProcessError as error:
+        return f"| {engine} | ended with status {error.returncode} | | | | |"
     began = read(out).frame["started_at"]
     assert len(began) == trials
     span = (began.max() - began.min()).total_seconds()

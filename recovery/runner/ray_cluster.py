@@ -25,6 +25,8 @@ from recovery.text import printable
 
 AHEAD = 2
 """Calls a processor that the cluster is given at a time."""
+START_SECONDS = 120.0
+"""A driver that has found no cluster by then never will: ray itself tries for many minutes."""
 END_SECONDS = 10.0
 """A driver that has not ended its cluster by then is ended itself; ray's processes notice that."""
 
@@ -65,6 +67,8 @@ def connected(jobs: int, call: Callable[..., Returned]) -> Iterator[tuple[int, R
         def returned() -> Returned:
             try:
                 data = receive(ours)
+            except TimeoutError as error:
+                raise ConnectionError(f"no cluster answers within {START_SECONDS:g} s") from error
             except OSError as error:
                 raise ConnectionError(f"its driver ended with status {driver.wait()}") from error
             number, seconds = _HEAD.unpack_from(data)
@@ -86,7 +90,9 @@ def connected(jobs: int, call: Callable[..., Returned]) -> Iterator[tuple[int, R
                 yield result
 
         try:
+            ours.settimeout(START_SECONDS)
             processors = max(returned()[0], 1)
+            ours.settimeout(None)
             yield processors, run
         finally:
             with suppress(OSError):
