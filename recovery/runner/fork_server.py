@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from threading import Lock, Thread
 
 from recovery.errors import RecoverError
@@ -67,7 +67,8 @@ class ForkServer:
     def _start(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
         ours, theirs = socket.socketpair()
         code = f"from recovery.runner.supervisor import serve_forks; serve_forks({theirs.fileno()})"
-        with theirs:
+        with theirs, ExitStack() as unstarted:
+            unstarted.enter_context(ours)
             process = subprocess.Popen(
                 [sys.executable, "-c", code],
                 pass_fds=[theirs.fileno()],
@@ -76,5 +77,6 @@ class ForkServer:
                 cwd="/",
                 start_new_session=True,  # a signal from the terminal is for the process that stores the rows
             )
+            unstarted.pop_all()
         Thread(target=process.wait, daemon=True).start()  # so that it leaves no zombie
         return ours, process
