@@ -259,6 +259,9 @@ def check_continuation(
     shown = [f"  {line}" for line in lines[:MOST_DIFFERENCES]]
     if len(lines) > MOST_DIFFERENCES:
         shown.append(f"  and {len(lines) - MOST_DIFFERENCES} more")
+    sampling = stored["config"].get("sampling", {})
+    if sampling.get("kind") == "until" and "sampling" not in new["config"]:
+        shown.append(f"It was run with a rule: the same command with --until {sampling.get('rule')!r} goes on.")
     raise StoreError(
         "\n".join(
             [
