@@ -27,6 +27,8 @@ MOST_NOTES = 12
 """The most notes on the table that the text lists; its warnings are all there."""
 STABLE = 0.9
 """A column that is chosen in this share of the splits is called stable."""
+CLEAR = 1.1
+"""Below this ratio of the importances on both sides of the cut, the text says by how little they differ."""
 TRAINING_SHARE = 0.8
 """Each split fits on this share of the rows and predicts the others, unless told how many rows."""
 
@@ -187,7 +189,10 @@ def _division(choice: SelectorChoice) -> list[str]:
     if not (len(chosen) and len(others) and others.max() > 0):
         return []
     ratio = chosen.min() / others.max()
-    return [f"the least important of them has {ratio:.2g} times the importance of the next column"]
+    if ratio >= CLEAR:
+        return [f"the least important of them has {ratio:.2g} times the importance of the next column"]
+    more = f"{ratio - 1.0:.0%}" if ratio >= 1.01 else "less than 1%"
+    return [f"the least important of them is only {more} above the next column: the cut could as well lie elsewhere"]
 
 
 def select_variables(

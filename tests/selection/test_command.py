@@ -92,3 +92,13 @@ def test_errors_are_messages(data, tmp_path):
     found = run(data, "--target", "price", "--splits", 2, "--no-baselines", "--rows", 199)
     assert found.exit_code == 2
     assert "199 of 200 rows leave fewer than two to predict" in found.output
+
+
+@pytest.mark.parametrize(
+    ("next_one", "text"),
+    [(0.5, "has 2 times the importance of the next"), (0.96, "only 4% above"), (0.999, "only less than 1% above")],
+)
+def test_a_cut_between_equals_is_not_called_one_times_as_important(next_one, text):
+    importances, chosen = np.array([1.0, next_one]), np.array([True, False])
+    choice = selected.SelectorChoice("network", importances, chosen, np.ones(2), np.ones(1), np.ones(1))
+    assert text in selected._division(choice)[0]
