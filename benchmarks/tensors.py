@@ -34,6 +34,8 @@ from recovery.types import Array, Rng
 SPREAD = {"outer": "spread"}
 CHUNK = 8192
 """Rows that the stream draws at once."""
+NETWORKS = 50
+"""Of each case and N that are asked whether `identified` is right: 1 000 in all."""
 
 
 def network(seed: int, d: int, m: int, **law: object) -> ReluNetwork:
@@ -328,6 +330,48 @@ def outcomes() -> list[str]:
     return [*lines, "", f"d = {d}, m = {m}, l = 1; the weights that stand above the noise."]
 
 
+def identified() -> list[str]:
+    """Must show 4: whether networks that are called identified from samples are the planted ones."""
+    lines = [
+        "| case | N | networks | identified | others | largest error | above 0.3 | false: above 0.4 |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    cases: list[tuple[str, int, int, dict[str, object], float]] = [
+        ("d = 6, m = 3", 6, 3, {}, 0.0),
+        ("d = 6, m = 3, equal biases", 6, 3, {"biases": "equal", "bias": 0.5}, 0.0),
+        ("d = 6, m = 3, noise of variance 1", 6, 3, {}, 1.0),
+        ("d = 6, m = 3, biases up to 2", 6, 3, {"bias": 2.0}, 0.0),
+        ("d = 10, m = 5", 10, 5, {}, 0.0),
+    ]
+    total, false = 0, 0
+    for name, d, m, law, noise in cases:
+        for n in (3000, 10**4, 3 * 10**4, 10**5):
+            said, errors = Counter[str](), []
+            for seed in range(NETWORKS):
+                planted, rng = network(seed, d, m, **law), np.random.default_rng([seed, n, d])
+                X = rng.standard_normal((n, d))
+                y = planted(X) + noise * rng.standard_normal(n)
+                learned = learn(from_samples(X, y, 1, np.eye(d)), m, rng, data=(X, y))
+                said[learned.status.label] += 1
+                if learned.status.label == "identified":
+                    error = parameter_error(learned.units, planted)
+                    errors.append(np.inf if error is None else error)
+            count, off = said.pop("identified", 0), np.array(errors)
+            total, false = total + count, false + int(np.sum(off > 0.4))
+            others = ", ".join(f"{label} {number}" for label, number in said.most_common())
+            lines.append(
+                f"| {name} | {n:.0e} | {NETWORKS} | {count} | {others} | {max(errors, default=np.nan):.2f} | "
+                f"{np.sum(off > 0.3)} | {np.sum(off > 0.4)} |"
+            )
+    most = stats.beta.ppf(0.95, false + 1, total - false)
+    return [
+        *lines,
+        "",
+        f"{false} of {total} identified networks are false; with 95 % confidence at most {most:.1%}. The error is the "
+        "largest ||(w, b, a) - (w*, b*, a*)|| of a unit, where ||w|| = 1, signs included.",
+    ]
+
+
 def tables() -> list[str]:
     """Whether a table of one's own is learned: squared test errors relative to those of least squares."""
     rng = np.random.default_rng(0)
@@ -387,6 +431,7 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "diagrams": ("Phase diagrams of the polished tensor start", diagrams),
     "starts": ("Tensor starts against random ones in equal time", starts),
     "outcomes": ("What the learner says", outcomes),
+    "identified": ("Whether what is called identified is right", identified),
     "tables": ("Tables of one's own", tables),
 }
 

@@ -3,14 +3,14 @@
 Orders: l = 1 needs linearly independent weights, m <= d; l = 2 independent w_i (x) w_i, m <= d (d + 1) / 2.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import factorial
 
 import numpy as np
 import scipy
 
-from recovery.programs.relu_network import ReluNetwork, affine
+from recovery.programs.relu_network import ReluNetwork, affine, parameter_error
 from recovery.tensors.hermite import Estimate, Moments, coefficients, exact, powers
 from recovery.tensors.jennrich import Terms, decompose, fit, rank_above, singular_values
 from recovery.tensors.printed import fix_signs
@@ -33,6 +33,11 @@ MISFIT = 1e-6
 SEEN = 20.0
 """A unit with |b| <= 1 has a singular value of a phi(1) / sqrt(2!) = a / 6 or more: where a linear part of 20 eta_1 is
 left, a unit of its size would have been seen three times over, if it were not linear."""
+STEADY = 0.15
+"""Units that half of the samples moves by more are not known. A move has the law of their own error, but is one draw of
+it: of 466 networks that pass, four are off by twice this or more, one by four times (benchmarks/tensors.md)."""
+PER_COEFFICIENT = 100
+"""Rows a coefficient that tell the outer weights of a half: more would move them by a tenth of their error."""
 MOST_ENUMERATED = 24
 """Signs of so many units are decided over all 2^m choices, as pairs of 2^{m/2} sums: some 0.1 s at 24."""
 DECISIVE = 3.0
@@ -57,6 +62,7 @@ class Identification(Enum):
         "the units do not explain the moments: weights are equal, or dependent: then a larger order may help",
     )
     MORE_UNITS = "more_units", "more units than asked for stand above the noise"
+    UNSTEADY = "unsteady", "the two halves of the samples give different units: too few samples"
     TOO_FEW_SAMPLES = (
         "too_few_samples",
         "fewer units than asked for stand above the noise: too few samples, dependent weights, or no more units",
@@ -132,7 +138,50 @@ def learn(
         dependent = dependent or float(np.linalg.norm(gap)) > MISFIT * size
     rank = min(rank, len(W))
     status = judge(rank, neurons, dependent, above > neurons, sure, rest > SEEN * eta1, known)
+    if (
+        status is Identification.IDENTIFIED
+        and not known
+        and spread(estimate, units, joint, rng.spawn(1)[0], data) > STEADY
+    ):
+        status = Identification.UNSTEADY
     return Learned(units, units + affine(v, c) if rest > ROUNDING * labels else units, rank, left, level, status)
+
+
+def spread(
+    estimate: Estimate, units: ReluNetwork, joint: bool, rng: Rng, data: tuple[Array, Array] | None = None
+) -> float:
+    """How far the units of either half of the samples are from these at most, up to sign; infinite if some are missing.
+
+    The moments of the halves are T +- E for the mean T and half their difference E, which has the law of the error of
+    T. So each half moves the units by a draw of their own error, large ones too, where no derivative would tell.
+    """
+    farthest, most = 0.0, len(units.a)
+    if data is not None:
+        # on the same rows for all, so that what noise on the labels does to outer weights is no move
+        rows = slice(PER_COEFFICIENT * (most + units.W.shape[1] + 1))
+        labelled = data[0][rows], data[1][rows]
+        units = ReluNetwork(units.W, units.b, regress(*labelled, units.W, units.b)[0])
+    for sign in (1.0, -1.0):
+        moments = _shifted(estimate.moments, estimate.error, sign)
+        if joint:
+            W = joint_weights(weighted(moments), most, moments, rng)
+        else:
+            W = paired_weights(moments, estimate.error, most, True, rng)
+        b, a = scalars(moments, W)
+        if data is not None:
+            a = regress(*labelled, W, b)[0]
+        error = parameter_error(ReluNetwork(W, b, a), units, up_to_sign=True)
+        farthest = max(farthest, np.inf if error is None else error)
+    return farthest
+
+
+def _shifted(moments: Moments, error: Moments, sign: float) -> Moments:
+    return replace(
+        moments,
+        whole=tuple(T + sign * E for T, E in zip(moments.whole, error.whole, strict=True)),
+        odd=moments.odd + sign * error.odd,
+        even=moments.even + sign * error.even,
+    )
 
 
 def unexplained(matrices: Array, noise: Array, V: Array) -> bool:
