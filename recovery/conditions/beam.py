@@ -24,22 +24,29 @@ def beam_search(
 
     None where all sums are zero, or where no cell was met that is not known.
     """
+    met = beam_patterns(rows, weights, linear, width=width, known=known)
+    return met[0] if met else None
+
+
+def beam_patterns(
+    rows: Array, weights: Array, linear: Array | None = None, *, width: int, known: Mask | None = None
+) -> list[BestPattern]:
+    """All patterns that `beam_search` ends with, the best first."""
     planes = planes_of(rows, weights, linear, known)
     if planes is None:
-        return None
-    point = _beam(planes.normals, planes.halves, planes.start, planes.vectors, planes.values, planes.left_out, width)
-    if not point.any():
-        return None
-    pattern: Mask = rows @ point > 0
-    total = (np.zeros(rows.shape[1]) if linear is None else linear) + rows.T @ (weights * pattern)
-    return BestPattern(pattern, float(np.linalg.norm(total)), point)
+        return []
+    points = _beam(planes.normals, planes.halves, planes.start, planes.vectors, planes.values, planes.left_out, width)
+    c = np.zeros(rows.shape[1]) if linear is None else linear
+    patterns: Mask = rows @ points.T > 0
+    sizes = np.linalg.norm(c[:, None] + rows.T @ (weights[:, None] * patterns), axis=0)
+    return [BestPattern(patterns[:, k], float(sizes[k]), points[k]) for k in range(len(points))]
 
 
 @_compiled
 def _beam(
     normals: Array, halves: Array, start: Array, vectors: Array, values: Array, known: Array, width: int
 ) -> Array:
-    """A point of the best cell met, or 0."""
+    """A point (c, d) of each cell met, that of the best first."""
     m, d = normals.shape
     sides, sums, points = np.zeros((1, m), np.int8), start.reshape(1, d).copy(), normals[:1].copy()
     turned, point = np.empty(d), np.empty(d)
@@ -70,13 +77,16 @@ def _beam(
             if kept == most:
                 break
         sides, sums, points = next_sides[:kept], next_sums[:kept], next_points[:kept]
-    value, best = -1.0, np.zeros(d)
+    lengths = np.empty(len(sides))
     for cell in range(len(sides)):
+        lengths[cell] = -np.sum(sums[cell] * sums[cell])
+    met, kept = np.empty((len(sides), d)), 0
+    # merge sort keeps the order of equal cells, and with it the one that is the best
+    for cell in np.argsort(lengths, kind="mergesort"):
         seen = False
         for t in range(len(known)):
             seen |= bool(np.all(known[t] == sides[cell]))
-        length = np.sum(sums[cell] * sums[cell])
-        if not seen and length > value:
-            value = length
-            best[:] = points[cell]
-    return best
+        if not seen:
+            met[kept] = points[cell]
+            kept += 1
+    return met[:kept]

@@ -72,12 +72,12 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
         return Verified(False, "noisy labels: there is no verdict")
     if verdict is None or verdict not in ATTEMPTS:
         return Verified(False, "undecided: there is no verdict")
-    instance = with_searched_patterns(instance, architecture, method.program, None)
+    instance = with_searched_patterns(instance, architecture, method.program, None, method.beam)
     problem = PlantedProgram.of(instance, architecture, method.program, confinement=method.confinement)
     if instance.setting.patterns.kind == "all":
         if verdict == "recovered" and not problem.program.has_cones:
             return Verified(False, GATED_OVER_ALL)
-        problem, found = grown_program(problem)
+        problem, found = grown_program(problem, method.beam)
         case = _Case(problem.instance, problem)
         return _attempt(case, verdict, partial(_proofs_over_all_patterns, found) if verdict == "recovered" else None)
     case = _Case(instance, problem)

@@ -69,12 +69,14 @@ def patterns_proved(row: Measurement, kind: str) -> str | None:
 
 
 def over_all_patterns(
-    problem: PlantedProgram, measure: Callable[[PlantedProgram], tuple[Measurement, Array]]
+    problem: PlantedProgram,
+    measure: Callable[[PlantedProgram], tuple[Measurement, Array]],
+    beam: int | None = None,
 ) -> tuple[Measurement, Array]:
     """What `measure` finds with the patterns that the search added; recovered only where it proved a dual."""
     if problem.blank or not problem.sure:
         return measure(problem)
-    grown, found = grown_program(problem)
+    grown, found = grown_program(problem, beam)
     proof = None if found.lam is None else grown.ladder.proof_from(found.lam / grown.program.groups.scales)
     known = grown.drawn().having(pattern_count=None)
     if proof is not None:
@@ -86,12 +88,12 @@ def over_all_patterns(
     return known.having(**{name: row.get(name) for name in ("recovered", "verdict", "certificate")}), weights
 
 
-def grown_program(problem: PlantedProgram) -> tuple[PlantedProgram, Generation]:
+def grown_program(problem: PlantedProgram, beam: int | None = None) -> tuple[PlantedProgram, Generation]:
     """The program over the patterns there are and those that the search finds, and what it ended with."""
-    instance = problem.instance
-    search = NeuronSearch if problem.program.has_cones else CellSearch
-    found = search(problem, instance.setting.patterns.nodes, instance.streams.training).run()
-    patterns = unique_patterns(problem.architecture.features(instance.X), [instance.patterns, found.patterns])
+    nodes, rng = problem.instance.setting.patterns.nodes, problem.instance.streams.training
+    cones = problem.program.has_cones
+    found = (NeuronSearch(problem, nodes, rng) if cones else CellSearch(problem, nodes, rng, beam)).run()
+    patterns = unique_patterns(problem.features, [problem.instance.patterns, found.patterns])
     return problem.over(patterns), found
 
 

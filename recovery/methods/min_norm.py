@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from annotated_types import Gt
+from annotated_types import Ge, Gt
 
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import MOST_CELLS, cell_count
@@ -86,6 +86,8 @@ class MinNorm(_Solved):
     distances: solve, although the verdict is proved, for the distances of a trial that does not recover.
     confinement: of neurons normalised after the ReLU, in exact programs over sampled patterns: `row_space` keeps those
     of pattern D_j in the row space of D_j X, as (16) does; `none` lets them be any that have the pattern.
+    beam: the width of a beam search for cells that violate a gated program's dual. Searched patterns add its cells to
+    those of the climbs; over all patterns it goes before each proof, which then is asked less often.
     """
 
     columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "patterns_proved", "isometry_value")
@@ -94,6 +96,15 @@ class MinNorm(_Solved):
     solver: str = "auto"
     distances: bool = False
     confinement: Confinement = field(default="row_space", metadata={"later": True})
+    beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
+
+    def check(self, setting: Setting, architecture: Architecture) -> None:
+        """Refuse, before anything runs, what no trial of this setting could measure. Raises `ParameterError`."""
+        super().check(setting, architecture)
+        if self.beam is not None and (self.program != "gated" or architecture.normalizes_after):
+            raise ParameterError(
+                "beam is known to the gated program of networks without normalised ReLU neurons only; leave it out"
+            )
 
     def setting_cost(self, setting: Setting) -> float:
         """Seconds: of a solve, or of a decision; few rows leave one on an exact program to a solve for a centre."""
@@ -108,12 +119,12 @@ class MinNorm(_Solved):
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
-        instance = with_searched_patterns(instance, architecture, self.program, None)
+        instance = with_searched_patterns(instance, architecture, self.program, None, self.beam)
         problem = PlantedProgram.of(instance, architecture, self.program, confinement=self.confinement)
         if instance.setting.patterns.kind == "all" and not problem.noiseless:
             return optimum_over_all(problem, self.solver).measured()
         if instance.setting.patterns.kind == "all":
-            row, weights = over_all_patterns(problem, self._measure)
+            row, weights = over_all_patterns(problem, self._measure, self.beam)
         else:
             row, weights = self._measure(problem)
         row = row.having(patterns_proved=patterns_proved(row, instance.setting.patterns.kind))

@@ -6,6 +6,8 @@ What is left when nothing more is found is, as far as the search can see, the op
 import numpy as np
 
 from recovery.conditions.ascent import violated_neurons
+from recovery.conditions.beam import beam_patterns
+from recovery.conditions.oracle import dual_terms
 from recovery.conditions.search import search_pattern
 from recovery.instances.draw import Instance
 from recovery.instances.patterns import unique_patterns
@@ -24,8 +26,13 @@ MOST_ADDED = 0.5
 EXCESS = 1e-6
 
 
-def with_searched_patterns(instance: Instance, architecture: Architecture, kind: str, beta: float | None) -> Instance:
-    """The instance with its patterns grown until a search finds none that violates the optimum's dual."""
+def with_searched_patterns(
+    instance: Instance, architecture: Architecture, kind: str, beta: float | None, beam: int | None = None
+) -> Instance:
+    """The instance with its patterns grown until a search finds none that violates the optimum's dual.
+
+    beam: the width of a beam search of cells that is made beside the climbs.
+    """
     if instance.setting.patterns.kind != "searched" or not instance.y.any():
         return instance
     rng, F = instance.streams.training, architecture.features(instance.X)
@@ -39,6 +46,8 @@ def with_searched_patterns(instance: Instance, architecture: Architecture, kind:
             if program.has_cones
             else violating_cells(groups, F, solution.lam, limit, rng)
         )
+        if beam is not None:
+            searched = np.hstack([violating_beam(groups, solution.lam, limit, beam), searched])
         most = max(20, int(MOST_ADDED * groups.count))
         patterns = unique_patterns(F, [instance.patterns, searched])[:, : instance.patterns.shape[1] + most]
         if patterns.shape[1] == instance.patterns.shape[1]:
@@ -71,3 +80,14 @@ def violating_cells(groups: Groups, F: Array, lam: Array, limit: float, rng: Rng
     climbs.sort(key=lambda f: -f.value)
     kept = [f.pattern for f in climbs if f.value > limit]
     return np.array(kept, dtype=np.bool_).reshape(len(kept), len(F)).T
+
+
+def violating_beam(groups: Groups, lam: Array, limit: float, width: int) -> Mask:
+    """Patterns (n, m) with ||A_j^T lam|| above `limit`, the largest first, that a beam search over the cells ends with.
+
+    Not for normalised neurons. Raises `ParameterError`.
+    """
+    weights, linear = dual_terms(groups, lam)
+    met = beam_patterns(groups.base, weights, linear, width=width)
+    kept = [f.pattern for f in met if f.value > limit][: 2 * CLIMBS]
+    return np.array(kept, dtype=np.bool_).reshape(len(kept), groups.n).T

@@ -200,3 +200,38 @@ def test_balls_say_that_they_do_not_yet_prove_gated_recoveries_over_all_patterns
     again = verify_rigorously(instance, architecture, GATED, "recovered")
     assert not again.proved
     assert "not yet in balls" in again.reason
+
+
+def test_a_beam_before_each_proof_changes_no_verdict() -> None:
+    seen = set()
+    for seed in range(24):
+        rng = np.random.default_rng([11, seed])
+        d = int(rng.integers(2, 5))
+        n = int(rng.integers(d, 4 * d + 1))
+        name, planted = MODELS[seed % len(MODELS)]
+        how = SPOILED[seed % len(SPOILED)] if seed % 2 else None
+        ensemble = Gaussian() if how is None else Spoiled(how)
+        plain, beamed = (
+            measured("all", n, d, name, planted, seed, ensemble, MinNorm(beam=beam)) for beam in (None, 16)
+        )
+        assert plain.verdict == beamed.verdict or "undecided" in (plain.verdict, beamed.verdict)
+        assert plain.verdict != "undecided" or how is not None
+        seen.add(beamed.verdict)
+    assert {"recovered", "not_optimal"} <= seen
+
+
+def test_a_beam_finds_what_climbs_miss() -> None:
+    """At (20, 8), seed 0, climbs find no violator, and a proof finds one."""
+    climbs, beam, proof = (
+        measured(kind, 20, 8, "relu_skip", Linear(), 0, method=MinNorm(beam=width)).verdict
+        for kind, width in (("searched", None), ("searched", 64), ("all", None))
+    )
+    assert climbs == "recovered"
+    assert beam == proof == "not_optimal"
+
+
+@pytest.mark.parametrize(("name", "program"), [("relu_skip", "exact"), ("relu_norm", "gated")])
+def test_a_beam_is_refused_where_it_looks_at_nothing(name: str, program: str) -> None:
+    setting = Setting(10, 2, planted=Relu(), patterns=Patterns(kind="searched"))
+    with pytest.raises(ParameterError, match="beam is known to the gated program"):
+        MinNorm(program=program, beam=4).check(setting, ARCHITECTURES[name])  # type: ignore[arg-type]
