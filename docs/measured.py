@@ -5,6 +5,10 @@
 - `{{mean GRID COLUMN | QUERY}}`, `median`, `largest`, `smallest`; `square mean` is the square of it.
 - `{{claim GRID K}}`: the verdict on the config's claim number K, and what was measured.
 - `{{half GRID K}}`: where the threshold of claim K was found, with its interval, for each panel.
+- `{{growth GRID K}}`: how the threshold n/d of claim K, one panel, changes with d: p of d^p, and what that means.
+- `{{fails GRID COLUMN | QUERY}}`: how many trials fail, and the least share that they can be of all, at 97.5 %.
+- `{{missed GRID COLUMN | QUERY | TRUTH}}`: of the draws that fail among TRUTH, how many succeed among QUERY.
+- `{{missed share ...}}`: the same, as the interval of that share (Clopper and Pearson, 95 %).
 - `{{verdict GRID K}}`: the verdict on claim number K as the gallery has it.
 - `{{paper TEXT}}`: a quotation. `{{test FILE TEXT}}`: what a test shows; the file must have the text.
 """
@@ -15,7 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binomtest
 
+from recovery.config import ThresholdClaim
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
@@ -71,6 +77,11 @@ def _value(asked: str) -> str:
         grid, number = rest.split()
         claim = _claims(grid)[int(number) - 1]
         return _in_short(claim) if verb == "claim" else _half_way(asked, claim)
+    if verb == "growth":
+        grid, number = rest.split()
+        return _growth(grid, int(number) - 1)
+    if verb == "missed":
+        return _missed(rest)
     if verb == "square":
         return f"{float(_value(rest)) ** 2:.3g}"
     what, _, query = rest.partition(" | ")
@@ -78,6 +89,11 @@ def _value(asked: str) -> str:
     values = _column(grid, column, query)
     if not len(values):
         raise ValueError(f"no trials: {asked}")
+    if verb == "fails":
+        # what is undecided or failed to run may have succeeded: it counts among all
+        failures, everyone = int((values == 0).sum()), len(_rows(grid).query(query))
+        least = binomtest(failures, everyone).proportion_ci(method="exact").low
+        return f"{failures} of {everyone}, at least {least:.0%}"
     if verb == "share":
         return f"{int(values.sum())} of {len(values)}"
     return f"{STATISTICS[verb](values):.3g}"
@@ -90,6 +106,36 @@ def _column(grid: str, column: str, query: str) -> np.ndarray:
     return values if bound is None else (values <= bound).astype(float)
 
 
+def _missed(asked: str) -> str:
+    """Draws are the same where n, d and the replicate are; both queries are to leave one row of each."""
+    share = asked.startswith("share ")
+    what, looked, truth = asked.removeprefix("share ").split(" | ")
+    grid, column = what.split()
+    parts = [_rows(grid).query(query).set_index(["n", "d", "replicate"])[column].dropna() for query in (truth, looked)]
+    true, seen = (part.astype(float) for part in parts)
+    both = true[true == 0].index.intersection(seen.index)
+    if not (true.index.is_unique and seen.index.is_unique and len(both)):
+        raise ValueError(f"no pairs of draws: {asked}")
+    missed = int(seen[both].sum())
+    if not share:
+        return f"{missed} of {len(both)}"
+    ends = binomtest(missed, len(both)).proportion_ci(method="exact")
+    return f"{ends.low:.1%} to {ends.high:.1%}"
+
+
+def _growth(grid: str, k: int) -> str:
+    claim = _analysis(grid).diagram.sweep.claims[k]
+    if not isinstance(claim, ThresholdClaim):
+        raise ValueError(f"claim {k + 1} of {grid} is about no threshold")
+    shown = _analysis(grid).showing(claim.of)
+    (panel,) = shown.diagram.panels_where(claim.where)
+    found = shown.pooled[panel].growth
+    if found is None:
+        raise ValueError(f"one size tells no growth: claim {k + 1} of {grid}")
+    means = "grows" if found.low > 0 else "falls" if found.high < 0 else "a constant is not ruled out"
+    return f"{found.estimate:+.2f} ({found.low:+.2f} to {found.high:+.2f}): {means}"
+
+
 @cache
 def _rows(grid: str) -> pd.DataFrame:
     return read(GRIDS / grid).frame
@@ -97,7 +143,12 @@ def _rows(grid: str) -> pd.DataFrame:
 
 @cache
 def _claims(grid: str) -> list[ClaimResult]:
-    return Analysis(Diagram.of(read(GRIDS / grid))).claims
+    return _analysis(grid).claims
+
+
+@cache
+def _analysis(grid: str) -> Analysis:
+    return Analysis(Diagram.of(read(GRIDS / grid)))
 
 
 @cache

@@ -1,10 +1,12 @@
 """What docs/findings.md says is read from stored grids when it is made."""
 
 import pytest
+from scipy.stats import beta
 
 from docs.generate import DOCS, measured
-from docs.measured import filled, typed
+from docs.measured import GRIDS, filled, typed
 from recovery.errors import StoreError
+from recovery.store import read
 
 TEMPLATE = (DOCS / "findings.template").read_text()
 
@@ -33,6 +35,25 @@ def test_a_number_follows_its_grid() -> None:
     assert filled("{{share p1-theorem7 all_ones | " + query + "}}") == "40 of 40"
     assert filled("{{share p1-theorem7 recovered | " + query + "}}") == "0 of 40"
     assert filled("{{largest p1-theorem7 n | n < 150}}") == "120"
+
+
+def test_growth_misses_and_failures_follow_their_grids() -> None:
+    grows, control = filled("{{growth all-gated 2}}"), filled("{{growth all-gated 1}}")
+    assert grows.endswith(": grows")
+    assert control.endswith(": a constant is not ruled out")
+    rows = read(GRIDS / "all-samples").frame
+    true = rows[(rows["patterns.kind"] == "all") & (rows["d"] == 4) & (rows["n"] == 8)].sort_values("replicate")
+    few = rows[(rows["patterns.count"].astype(str) == "100") & (rows["d"] == 4) & (rows["n"] == 8)]
+    few = few.sort_values("replicate")
+    missed = int((few["holds"].to_numpy(bool) & ~true["holds"].to_numpy(bool)).sum())
+    queries = "`patterns.count` == '100' and d == 4 and n == 8 | `patterns.kind` == 'all' and d == 4 and n == 8"
+    assert filled("{{missed all-samples holds | " + queries + "}}") == f"{missed} of {int((~true['holds']).sum())}"
+    failures = int((~true["holds"]).sum())
+    assert filled("{{fails all-samples holds | `patterns.kind` == 'all' and d == 4 and n == 8}}") == (
+        f"{failures} of 40, at least {beta.ppf(0.025, failures, 41 - failures):.0%}"
+    )
+    with pytest.raises(ValueError, match="no pairs"):
+        filled("{{missed all-samples holds | d == 4 | d == 4}}")
 
 
 @pytest.mark.parametrize(

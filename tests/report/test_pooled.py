@@ -1,5 +1,6 @@
 """One threshold of a panel with one interval: what it covers, what moves it, and what it says."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from benchmarks.truths import judged
 from recovery.report.claims import Analysis
 from recovery.report.claims.words import caption, in_words
 from recovery.report.diagram.diagram import Diagram, Panel
-from recovery.report.statistics.curve_free import crossing
+from recovery.report.statistics.curve_free import Crossing, crossing
 from recovery.report.statistics.estimates import sensitivity
 from recovery.report.statistics.pooled import pooled
 from recovery.report.statistics.slices import Slices, crossed
@@ -178,3 +179,33 @@ def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> 
     assert all(by_tolerance[k] == pytest.approx(expected) for k in (-6.0, -4.0, -2.0))
     assert np.isnan(by_tolerance[-8.0])  # nothing counts as recovered
     assert np.isnan(by_tolerance[1.0])  # everything does
+
+
+@pytest.mark.parametrize("power", [0.0, 0.25])
+def test_the_growth_of_a_threshold_is_the_power_that_it_was_drawn_with(power: float) -> None:
+    """n50 = 2 d (d / 8)^p, probit in n: at least 88 of 100 intervals of 95 % have p (a binomial bound at 0.4 %)."""
+    d = np.array([4, 6, 8, 10, 12, 16])
+    cells = pd.MultiIndex.from_product([d, np.arange(1, 16) / 4, range(20)], names=["d", "ratio", "replicate"])
+    plain = cells.to_frame(index=False)
+    plain["n"] = (plain["ratio"] * plain["d"]).round().astype(int)
+    plain = plain[plain["n"] > 0]
+    half = 2 * plain["d"] * (plain["d"] / 8) ** power
+    covered, centres = 0, []
+    for seed in range(100):
+        rng = np.random.default_rng([17, seed])
+        yes = rng.random(len(plain)) < norm.cdf((plain["n"] - half) / (0.5 * np.sqrt(plain["n"])))
+        counts = plain.assign(yes=yes.astype(float), no=1.0 - yes).groupby(["d", "n"], as_index=False)[["yes", "no"]].sum()
+        found = growth_of(counts)
+        covered += found.low <= power <= found.high
+        centres.append(found.estimate)
+    assert covered >= 88
+    assert np.mean(centres) == pytest.approx(power, abs=0.02)
+
+
+def growth_of(counts: pd.DataFrame) -> Crossing:
+    """That of a panel with these cells."""
+    panel = Diagram.of(grid(wendel_rows(n=[4], d=[4], replicates=1))).panels[0]
+    counts = counts.assign(ok=counts["yes"] + counts["no"], failed=0, missing=0, undecided=0)
+    found = pooled(replace(panel, cells=counts)).growth
+    assert found is not None
+    return found

@@ -62,6 +62,7 @@ class Pooled:
 
     `given`: the ratio with its interval; without an estimate, what the cells say of it. `sure`: a surer interval, of a
     fifth of the error. `level`: of `given`, 95 % unless a sweep that looked several times needs more.
+    `growth`: p of n50/d ~ d^p, with its interval; none with one size. Zero where n/d goes to a constant.
     `moved`: by how much failed and undecided trials could lower it and raise it, had they all ended one way.
     `falling`: yes becomes rarer with n. `drift`: how it changes with d; None with one size.
     `jump`: of a number rather than a frequency, what it jumps between; yes is then a trial beyond half way.
@@ -76,6 +77,7 @@ class Pooled:
     drift: Drift | None
     jump: "Jump | None" = None
     level: float = LEVEL
+    growth: Crossing | None = None
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,9 @@ def pooled(panel: Panel, level: float = LEVEL) -> Pooled:
         return unknown
     slices, at, step, samples = slices.at(kept), at[kept], step[kept], drawn[0][:, kept]
     given, sure, drift, excess = _estimate(slices, at, step, samples, list(compress(sizes, kept)), level)
+    growth = None if drift is None else _growth(slices.d, at / slices.d, samples.var(axis=0, ddof=1), step, level)
     moved, sizes = _moved(parts, kept, falling, given.estimate), tuple(_widened(size, excess) for size in sizes)
-    return replace(unknown, given=given, sure=sure, moved=moved, sizes=sizes, drift=drift)
+    return replace(unknown, given=given, sure=sure, moved=moved, sizes=sizes, drift=drift, growth=growth)
 
 
 def _widened(size: Size, excess: float) -> Size:
@@ -172,21 +175,35 @@ def _normal(level: float) -> float:
 
 
 def _drift(d: Array, ratio: Array, estimate: float, variance: Array, level: float) -> tuple[Drift, Array]:
-    """Least squares of n50/d on log d, each d weighing as d; and what the line leaves of each size."""
+    """The line of n50/d in log d; and what it leaves of each size."""
+    slope, far, along, left = _line(d, ratio, estimate, variance, level)
+    ends = tuple((float(d[k]), estimate + slope * float(along[k])) for k in (0, -1))
+    span = float(along[-1] - along[0]) / max(ends[0][1], 1e-9)
+    return Drift((ends[0], ends[1]), slope * span, (slope - far) * span, (slope + far) * span), left
+
+
+def _growth(d: Array, ratio: Array, variance: Array, step: Array, level: float) -> Crossing:
+    """The slope of log(n50/d) in log d, (d,) sizes; variance (d,) of n50, and how far apart the n beside it are."""
+    # what a step hides is uniform over it, and its own at each d: the grid's n do not meet the same n/d
+    each = (variance + step**2 / 12) / (ratio * d) ** 2
+    values = np.log(ratio)
+    slope, far, _, _ = _line(d, values, float(d @ values / d.sum()), each, level)
+    return Crossing(slope, slope - far, slope + far)
+
+
+def _line(d: Array, values: Array, mean: float, variance: Array, level: float) -> tuple[float, float, Array, Array]:
+    """Least squares on log d, each d weighing as d: slope, half its interval, log d from its mean, what is left."""
     weight = d / d.sum()
     # in log d a slope is a change a doubling of d, whatever the sizes
     along = np.log(d) - weight @ np.log(d)
-    square = float(weight @ along**2)
-    lever = weight * along / square
-    slope = float(lever @ ratio)
-    left = ratio - estimate - slope * along
+    lever = weight * along / float(weight @ along**2)
+    slope = float(lever @ values)
+    left = values - mean - slope * along
     freedom = max(1 / float(weight @ weight) - 2, 1.0)
     scatter = float(np.sqrt(lever**2 @ left**2 * len(d) / max(len(d) - 2, 1)))  # of two sizes none
     reach = float(stdtrit(freedom, (1 + level) / 2)) * scatter
     far = max(_normal(level) * float(np.sqrt(lever**2 @ variance)), reach)
-    ends = tuple((float(d[k]), estimate + slope * float(along[k])) for k in (0, -1))
-    span = float(along[-1] - along[0]) / max(ends[0][1], 1e-9)
-    return Drift((ends[0], ends[1]), slope * span, (slope - far) * span, (slope + far) * span), left
+    return slope, far, along, left
 
 
 def _moved(parts: list[tuple[float, pd.DataFrame]], kept: Mask, falling: bool, estimate: float) -> tuple[float, float]:
