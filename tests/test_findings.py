@@ -38,7 +38,7 @@ def test_a_number_follows_its_grid() -> None:
 
 
 def test_growth_misses_and_failures_follow_their_grids() -> None:
-    grows, control = filled("{{growth all-gated 2}}"), filled("{{growth all-gated 1}}")
+    grows, control = filled("{{growth all-isometry 3}}"), filled("{{growth all-isometry 1}}")
     assert grows.endswith(": grows")
     assert control.endswith(": a constant is not ruled out")
     rows = read(GRIDS / "all-samples").frame

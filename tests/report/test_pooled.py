@@ -183,7 +183,7 @@ def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> 
 
 @pytest.mark.parametrize("power", [0.0, 0.25])
 def test_the_growth_of_a_threshold_is_the_power_that_it_was_drawn_with(power: float) -> None:
-    """n50 = 2 d (d / 8)^p, probit in n: at least 88 of 100 intervals of 95 % have p (a binomial bound at 0.4 %)."""
+    """n50 = 2 d (d / 8)^p, probit in n: at least 9 of 12 intervals of 95 % have p (a binomial bound at 0.3 %)."""
     d = np.array([4, 6, 8, 10, 12, 16])
     cells = pd.MultiIndex.from_product([d, np.arange(1, 16) / 4, range(20)], names=["d", "ratio", "replicate"])
     plain = cells.to_frame(index=False)
@@ -191,15 +191,15 @@ def test_the_growth_of_a_threshold_is_the_power_that_it_was_drawn_with(power: fl
     plain = plain[plain["n"] > 0]
     half = 2 * plain["d"] * (plain["d"] / 8) ** power
     covered, centres = 0, []
-    for seed in range(100):
+    for seed in range(12):
         rng = np.random.default_rng([17, seed])
         yes = rng.random(len(plain)) < norm.cdf((plain["n"] - half) / (0.5 * np.sqrt(plain["n"])))
         counts = plain.assign(yes=yes.astype(float), no=1.0 - yes).groupby(["d", "n"], as_index=False)[["yes", "no"]].sum()
         found = growth_of(counts)
         covered += found.low <= power <= found.high
         centres.append(found.estimate)
-    assert covered >= 88
-    assert np.mean(centres) == pytest.approx(power, abs=0.02)
+    assert covered >= 9
+    assert np.mean(centres) == pytest.approx(power, abs=0.04)
 
 
 def growth_of(counts: pd.DataFrame) -> Crossing:
