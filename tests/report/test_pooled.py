@@ -194,7 +194,8 @@ def test_the_growth_of_a_threshold_is_the_power_that_it_was_drawn_with(power: fl
     for seed in range(12):
         rng = np.random.default_rng([17, seed])
         yes = rng.random(len(plain)) < norm.cdf((plain["n"] - half) / (0.5 * np.sqrt(plain["n"])))
-        counts = plain.assign(yes=yes.astype(float), no=1.0 - yes).groupby(["d", "n"], as_index=False)[["yes", "no"]].sum()
+        counts = plain.assign(yes=yes.astype(float), no=1.0 - yes)
+        counts = counts.groupby(["d", "n"], as_index=False)[["yes", "no"]].sum()
         found = growth_of(counts)
         covered += found.low <= power <= found.high
         centres.append(found.estimate)
