@@ -136,7 +136,8 @@ def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> lis
         tuple(str(value) if text and value is not None else value for value, text in zip(values, texts, strict=True))
         for values in _planned(sweep, names)
     ]
-    for name, column, text in zip(names, zip(*planned, strict=True), texts, strict=True):
+    for k, (name, text) in enumerate(zip(names, texts, strict=True)):
+        column = [values[k] for values in planned]
         if words := [value for value in column if isinstance(value, str) and not text]:
             raise ReportError(f"{name}: the config has {words[0]!r}, where the rows have numbers; was it edited?")
     stored = frame[list(names)].drop_duplicates().sort_values(list(names), key=_sortable)
