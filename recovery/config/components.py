@@ -118,7 +118,7 @@ class Named:
         """Validate a name. Raises `Invalid`."""
         if is_user_name(value):
             try:
-                return _described(self, value, str(value), lambda value: Description(value, value, {}), context)
+                return _described(self, value, str(value), lambda _: Description(value, value, {}), context)
             except ParameterError as error:
                 raise Invalid([Fault((), str(error))]) from error
         if isinstance(value, str) and value in self.table:

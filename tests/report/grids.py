@@ -44,6 +44,7 @@ def wendel_rows(
     )
     rows["absolute_distance"] = rows["max_deviation"] * 3
     rows["seconds"] = rng.gamma(2, 0.1, len(rows))
+    rows["started_at"] = pd.Timestamp("2026-01-01", tz="UTC")
     rows["error_type"] = pd.array([None] * len(rows), dtype="str")
     rows["error_message"] = pd.array([None] * len(rows), dtype="str")
     return rows
