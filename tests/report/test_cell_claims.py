@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from scipy.stats import binom
 
 from recovery.config import ConfigError, load
@@ -174,6 +175,28 @@ def test_a_trend_of_numbers_that_turns_at_one_place_is_contradicted() -> None:
     assert found.verdict == "contradicted"
     assert " and 80 (d = 20)" in found.measured
     assert judge(rows.assign(test_distance=1.0), claim).verdict == "cannot tell"  # nothing falls
+
+
+def test_the_opposite_trend_contradicts_where_no_pair_of_cells_can() -> None:
+    """Two replicates a cell: Mann and Whitney's smallest p is 1/6, so that no pair says anything."""
+    rows = wendel_rows(N, D, replicates=2)
+    rows["test_distance"] = np.random.default_rng(4).normal(0, 1, len(rows)) - rows["n"] / 20
+    claim = {"kind": "monotone", "of": "test_distance", "along": "n", "direction": "rises"}
+    found = judge(rows, claim)
+    assert found.verdict == "contradicted"
+    assert "the other way in all lines together" in found.measured
+
+
+def test_without_a_trend_no_direction_is_contradicted_more_often_than_the_level() -> None:
+    """40 grids, two directions, level 0.05: of 80 verdicts more than 11 have a probability below 1e-3."""
+    rows, rng, level = wendel_rows(range(10, 61, 10), [5, 10], replicates=3), np.random.default_rng(5), 0.05
+    wrong = 0
+    for _ in range(40):
+        drawn = rows.assign(test_distance=rng.normal(0, 1, len(rows)))
+        for direction in ("rises", "falls"):
+            claim = {"kind": "monotone", "of": "test_distance", "along": "n", "direction": direction, "level": level}
+            wrong += judge(drawn, claim).verdict == "contradicted"
+    assert wrong <= scipy.stats.binom.isf(1e-3, 80, level) == 11
 
 
 def test_what_samples_show_is_no_verdict_on_all_patterns() -> None:

@@ -132,8 +132,9 @@ def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tu
 def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tuple[str, Judgement]:
     """Along each line of cells in which all else stays the same.
 
-    Contradicted if two cells of a line lie the other way round (Fisher's exact test, or Mann and Whitney's), at the
-    level shared among all pairs. Holds if Kendall's rank correlation of trials shows in every line at 5 %, and
+    Contradicted if two cells of a line lie the other way round (Fisher's exact test, or Mann and Whitney's), at half of
+    the level shared among all pairs, or if the lines together show the opposite trend at the other half: few replicates
+    can never show it in a pair. Holds if Kendall's rank correlation of trials shows in every line at 5 %, and
     the lines together (Fisher's sum of logarithms) show it at the level.
     """
     diagram, sign = estimates.diagram, 1.0 if claim.direction == "rises" else -1.0
@@ -145,15 +146,15 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     at, used = as_numbers(frame[claim.along]), rows & ~np.isnan(values)
     others = [name for name in diagram.layout.keys if name != claim.along]
     groups = frame.loc[used, others].groupby(others, dropna=False).indices if others else {(): np.arange(used.sum())}
-    pairs, trends = list[tuple[float, str]](), list[float]()
+    pairs, trends, against = list[tuple[float, str]](), list[float](), list[float]()
     for inside in groups.values():
         there = np.flatnonzero(used)[inside]
         x, y = at[there], values[there]
         steps = np.unique(x)
         if len(steps) < 2:
             continue
-        trend = scipy.stats.kendalltau(x, y, alternative="greater").pvalue if np.ptp(y) > 0 else 1.0
-        trends.append(float(trend))
+        for ends, side in ((trends, "greater"), (against, "less")):
+            ends.append(float(scipy.stats.kendalltau(x, y, alternative=side).pvalue) if np.ptp(y) > 0 else 1.0)
         where = PLAIN.where({name: frame[name].iloc[there[0]] for name in others})
         for a, b in combinations(steps, 2):
             words = f"{claim.along.split('.')[-1]} = {a:g} and {b:g}{f' ({where})' if where else ''}"
@@ -161,10 +162,14 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     if not trends:
         return f"no line of cells along {claim.along}", "cannot tell"
     p, words = min(pairs)
-    together = float(scipy.stats.combine_pvalues(np.maximum(trends, 1e-300)).pvalue)
+    together, opposite = (
+        float(scipy.stats.combine_pvalues(np.maximum(ends, 1e-300)).pvalue) for ends in (trends, against)
+    )
     text = f"{len(trends)} lines, trend p = {together:.1g}"
-    if p < claim.level / len(pairs):
+    if p < claim.level / 2 / len(pairs):
         return f"{text}; the other way between {words}, p = {p:.1g}", "contradicted"
+    if opposite < claim.level / 2:
+        return f"{text}; the other way in all lines together, p = {opposite:.1g}", "contradicted"
     shown = sum(trend < OFTEN for trend in trends)
     if together < claim.level and shown == len(trends):
         return text, "holds"
