@@ -153,8 +153,9 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
         steps = np.unique(x)
         if len(steps) < 2:
             continue
-        for ends, side in ((trends, "greater"), (against, "less")):
-            ends.append(float(scipy.stats.kendalltau(x, y, alternative=side).pvalue) if np.ptp(y) > 0 else 1.0)
+        varies = np.ptp(y) > 0
+        trends.append(float(scipy.stats.kendalltau(x, y, alternative="greater").pvalue) if varies else 1.0)
+        against.append(float(scipy.stats.kendalltau(x, y, alternative="less").pvalue) if varies else 1.0)
         where = PLAIN.where({name: frame[name].iloc[there[0]] for name in others})
         for a, b in combinations(steps, 2):
             words = f"{claim.along.split('.')[-1]} = {a:g} and {b:g}{f' ({where})' if where else ''}"
