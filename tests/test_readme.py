@@ -59,7 +59,11 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(command: list[str], clone: Path) -> str:
     """What a command says in the clone's environment; it must succeed."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "VENV", "MAKE", "MFLAGS"))}
+    ours = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "VIRTUAL_ENV", "VENV", "MAKE", "MFLAGS"))
+    }
     ours["PATH"] = f"{clone / '.venv' / 'bin'}{os.pathsep}{ours['PATH']}"
     done = subprocess.run(command, cwd=clone, env=ours, stdin=-3, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}\n{done.stderr}"
