@@ -10,6 +10,7 @@ from scipy.special import xlog1py
 from recovery.config import BinomialClaim, BoundClaim, MonotoneClaim, TableClaim, ValueClaim
 from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, against
+from recovery.report.claims.words import p_value
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
 from recovery.report.statistics import Estimates, Sample
 from recovery.report.statistics.means import FAR, claimed_table
@@ -166,11 +167,11 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     together, opposite = (
         float(scipy.stats.combine_pvalues(np.maximum(ends, 1e-300)).pvalue) for ends in (trends, against)
     )
-    text = f"{len(trends)} lines, trend p = {together:.1g}"
+    text = f"{len(trends)} lines, trend p {p_value(together)}"
     if p < claim.level / 2 / len(pairs):
-        return f"{text}; the other way between {words}, p = {p:.1g}", "contradicted"
+        return f"{text}; the other way between {words}, p {p_value(p)}", "contradicted"
     if opposite < claim.level / 2:
-        return f"{text}; the other way in all lines together, p = {opposite:.1g}", "contradicted"
+        return f"{text}; the other way in all lines together, p {p_value(opposite)}", "contradicted"
     shown = sum(trend < OFTEN for trend in trends)
     if together < claim.level and shown == len(trends):
         return text, "holds"
