@@ -45,8 +45,8 @@ def command(
     """Run every shipped figure of P1, P2, P3, P4 or all (the default), or the named configs, and write a gallery.
 
     Each figure has its own results folder in --out, and calling it again goes on where it stopped; the cheapest run
-    first. README.md there is the gallery: every figure with what was claimed, what was measured, and what it took; it
-    has all figures that are stored in --out.
+    first. The gallery there has one page a paper, README.md leads to them: every figure with what was claimed, what was
+    measured, and what it took. It has all figures that are stored in --out.
     Exit status: 0 all that was asked for is stored, 1 a trial or a figure failed, 75 stopped early: call again.
 
     \b
@@ -78,7 +78,7 @@ def command(
             sys.exit(RESUMABLE)
     from tabulate import tabulate
 
-    from recovery.extras.gallery import gallery_table, in_short, write_gallery
+    from recovery.extras.gallery_pages import gallery_table, in_short, write_gallery
 
     click.echo(f"drawing the gallery in {out}", err=True)
     asked = {one.name for one in figures}

@@ -153,8 +153,8 @@ def _analysis(grid: str) -> Analysis:
 
 @cache
 def _gallery() -> dict[str, list[str]]:
-    """Figure -> the verdicts on its claims, in order, from the page that `recover reproduce` writes."""
-    parts = (GRIDS / "README.md").read_text().split("\n## ")[1:]
+    """Figure -> the verdicts on its claims, in order, from the pages that `recover reproduce` writes."""
+    parts = [part for page in sorted(GRIDS.glob("*.md")) for part in page.read_text().split("\n## ")[1:]]
     return {part.split("\n")[0].strip(): re.findall(r"^- \*\*(.+?)\*\*:", part, flags=re.MULTILINE) for part in parts}
 
 

@@ -1,14 +1,11 @@
-"""A gallery of stored figures as one Markdown page: each with its claims, how it was made, and what it took."""
+"""Stored figures as a gallery shows them: their pictures, their claims, how much of each is stored, what it took."""
 
-import os
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
-from tabulate import tabulate
 
 from recovery.config import Even, MissingFileError, load
 from recovery.errors import RecoverError
@@ -19,10 +16,11 @@ from recovery.report.diagram import Diagram
 from recovery.report.figures import drawings, render
 from recovery.runner.plan import Plan
 from recovery.store import read
-from recovery.text import duration
 
 PICTURES = "pictures"
 DOTS = 220
+SMALL = (400, 280)
+"""Pixels of a thumbnail: twice what the site gives it, for screens with small pixels."""
 COLOURS = 128
 """Of a picture, which is a third as large as with all."""
 VERDICTS = {"holds": "hold", "contradicted": "contradicted", "cannot tell": "open", "not tested": "not tested"}
@@ -82,18 +80,11 @@ class Shown:
         return Counter(claim.verdict for claim in self.claims)
 
 
-def write_gallery(names: Sequence[str], place: Path) -> list[Shown]:
-    """Draw what is stored of these shipped configs in `place`/NAME, and write README.md and its pictures into `place`.
+def show(name: str, place: Path) -> Shown:
+    """What is stored in `place`/NAME of a shipped config, its pictures drawn into `place`.
 
     A grid that cannot be read or drawn is an entry that says why.
     """
-    (place / PICTURES).mkdir(parents=True, exist_ok=True)
-    shown = [_shown(name, place) for name in names]
-    (place / "README.md").write_text(gallery_page(shown, place), encoding="utf-8")
-    return shown
-
-
-def _shown(name: str, place: Path) -> Shown:
     folder = place / name
     try:
         sweep = load(name)
@@ -113,79 +104,32 @@ def _shown(name: str, place: Path) -> Shown:
         pictures = []
         for suffix, drawing in drawings(analysis).items():
             file = f"{PICTURES}/{'-'.join(filter(None, [name, suffix]))}.png"
-            (place / file).write_bytes(with_few_colours(render(drawing.draw(), "png", DOTS)))
+            png = with_few_colours(render(drawing.draw(), "png", DOTS))
+            (place / file).write_bytes(png)
+            (place / thumbnail(file)).write_bytes(made_small(png))
             pictures.append((file, drawing.words))
         return Shown(*head, size, seconds, command, tuple(pictures), tuple(analysis.claims))
     except RecoverError as error:
         return Shown(*head, size, remark=str(error))
 
 
+def thumbnail(picture: str) -> str:
+    """Where the small copy of a picture lies."""
+    return f"{PICTURES}/small/{Path(picture).name}"
+
+
+def made_small(png: bytes) -> bytes:
+    """A picture on white, all of it, in `SMALL` pixels."""
+    picture = Image.open(BytesIO(png)).convert("RGB")
+    picture.thumbnail(SMALL, Image.Resampling.LANCZOS)
+    sheet = Image.new("RGB", SMALL, "white")
+    sheet.paste(picture, ((SMALL[0] - picture.width) // 2, (SMALL[1] - picture.height) // 2))
+    small = BytesIO()
+    sheet.quantize(COLOURS).save(small, "png", optimize=True)
+    return small.getvalue()
+
+
 def with_few_colours(png: bytes) -> bytes:
     small = BytesIO()
     Image.open(BytesIO(png)).convert("RGB").quantize(COLOURS).save(small, "png", optimize=True)
     return small.getvalue()
-
-
-def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
-    """The heads, and a row for each figure: its size, its time, and how many of its claims hold."""
-    heads = ["figure", "source", "size", "trials", "one core", *VERDICTS.values(), "remarks"]
-    rows = [
-        [
-            one.name,
-            one.source,
-            one.size.words,
-            f"{one.size.stored} of {one.size.full}" if one.size.full else "",
-            duration(one.seconds) if one.size.stored else "",
-            *(str(one.verdicts[verdict] or "") for verdict in VERDICTS),
-            one.remark or (f"failed trials: {failed}" if (failed := one.size.stored - one.size.ok) else ""),
-        ]
-        for one in shown
-    ]
-    return heads, rows
-
-
-def in_short(shown: Sequence[Shown]) -> str:
-    """How many figures there are at which size, how their claims fare, and what all took."""
-    sizes = Counter(one.size.words.split(":")[0] for one in shown)
-    verdicts = sum((one.verdicts for one in shown), Counter[str]())
-    return (
-        f"{len(shown)} figures: {', '.join(f'{count} {size}' for size, count in sizes.most_common())}. "
-        f"Claims: {', '.join(f'{verdicts[verdict]} {head}' for verdict, head in VERDICTS.items())}. "
-        f"Time: {duration(sum(one.seconds for one in shown))} of one core."
-    )
-
-
-def gallery_page(shown: Sequence[Shown], place: Path) -> str:
-    """The table of all figures, and an entry for each that has a picture."""
-    heads, rows = gallery_table(shown)
-    linked = [
-        [f"[{one.name}](#{one.name})" if one.pictures else one.name, *rest]
-        for one, (_, *rest) in zip(shown, rows, strict=True)
-    ]
-    cells = [[" ".join(cell.split()).replace("|", r"\|") for cell in row] for row in linked]
-    parts = [
-        "# Figures of the papers\n",
-        "Made by `recover reproduce` from the grids beside this page; nothing here is typed in.\n",
-        in_short(shown) + "\n",
-        "`full` is the config that ships, which has the paper's numbers where it gives them; `reduced` has fewer "
-        "replicates of every cell, `unfinished` has cells with fewer than others. Claims are those that the configs "
-        "state, judged on what is stored: `open` is what a grid cannot tell, `not tested` is left to the eye.\n",
-        tabulate(cells, headers=heads, tablefmt="github", disable_numparse=True) + "\n",
-        *(_entry(one, place) for one in shown if one.pictures),
-    ]
-    return "\n".join(parts)
-
-
-def _entry(one: Shown, place: Path) -> str:
-    folder = os.path.relpath(one.folder, place)
-    lines = [f"## {one.name}\n", f"{one.title}. {one.source}. Size: {one.size.words}.\n"]
-    lines += [f"![{words}]({file})\n" for file, words in one.pictures]
-    lines += [
-        f"- **{claim.verdict}**: {claim.stated.removesuffix('.')}{f' ({claim.source})' if claim.source else ''}."
-        + (f" Measured: {claim.measured}." if claim.verdict != "not tested" else "")
-        for claim in one.claims
-    ]
-    lines += [] if one.claims else ["The config states nothing that could be tested."]
-    took = f"{one.size.stored} trials, {duration(one.seconds)} of one core"
-    lines.append(f"\n`{one.command}`: {took}; the grid is in `{folder}`.\n")
-    return "\n".join(lines)

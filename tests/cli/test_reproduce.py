@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from PIL import Image
 
 from recovery.cli.main import main
 from recovery.cli.reproduce import chosen
 from recovery.config import load
-from recovery.extras.gallery import Extent, Shown, gallery_page
+from recovery.extras.gallery import SMALL as THUMBNAIL
+from recovery.extras.gallery import Extent, Shown
+from recovery.extras.gallery_pages import OURS, PAPERS, gallery_pages
 from recovery.extras.reproduction import Figure
 from recovery.report.claims.result import ClaimResult
 from recovery.store import read
@@ -34,7 +37,7 @@ def test_a_figure_is_run_and_shown_with_what_was_stored(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "8 trials to run" not in result.stderr
     assert "2 trials to run, about" in result.stderr
-    page = (tmp_path / "README.md").read_text()
+    page = (tmp_path / "P1.md").read_text()
     assert "1 figures: 1 reduced." in page
     assert "Size: reduced: 1 of 4 replicates." in page
     assert f"`recover sweep {SMALL} --set replicates=1`: 2 trials" in page
@@ -43,14 +46,18 @@ def test_a_figure_is_run_and_shown_with_what_was_stored(tmp_path: Path) -> None:
     assert again.exit_code == 0, again.output
     stored = read(tmp_path / SMALL).frame.set_index("trial_id")["seconds"]
     assert stored.loc[first.index].equals(first)
-    page = (tmp_path / "README.md").read_text()
+    page = (tmp_path / "P1.md").read_text()
     assert "1 figures: 1 full." in page
+    assert "](P1.md)" in (tmp_path / "README.md").read_text()
     assert f"| [{SMALL}](#{SMALL})" in page
     assert f"`recover sweep {SMALL}`: 8 trials" in page
     assert "full" in again.stdout
-    pictures = [picture.name for picture in (tmp_path / "pictures").iterdir()]
+    pictures = [picture.name for picture in (tmp_path / "pictures").glob("*.png")]
     assert f"{SMALL}.png" in pictures
     assert all(f"](pictures/{picture})" in page for picture in pictures)
+    assert f"[![{page.split('![')[1].split(']')[0]}](pictures/small/{SMALL}.png)](#{SMALL})" in page
+    for picture in pictures:
+        assert Image.open(tmp_path / "pictures" / "small" / picture).size == THUMBNAIL
     assert len(list((tmp_path / SMALL / "trials").iterdir())) == 1
     verified = CliRunner().invoke(main, ["verify", str(tmp_path / SMALL), "--sample", "50"])
     assert verified.exit_code == 0, verified.output
@@ -59,9 +66,10 @@ def test_a_figure_is_run_and_shown_with_what_was_stored(tmp_path: Path) -> None:
 
 def test_bars_of_a_claim_do_not_end_a_cell(tmp_path: Path) -> None:
     claim = ClaimResult("||w|| falls", "it does", "holds", "P2")
-    one = Shown("x", "X", "|P2|", tmp_path / "x", Extent(2, 2, 2, "full"), 1.0, "", (("x.png", "x"),), (claim,))
-    page = gallery_page([one], tmp_path)
+    one = Shown("x", "X", "|P2|", tmp_path / "x", Extent(2, 2, 2, "full"), 1.0, "", (("x.png", "|x|"),), (claim,))
+    page = gallery_pages([one], tmp_path)["ours.md"]
     assert r"| [x](#x) | \|P2\| " in " ".join(page.split())
+    assert r"| [![\|x\|](pictures/small/x.png)](#x)<br>[x](#x)<br>1 hold |" in " ".join(page.split())
     assert "- **holds**: ||w|| falls (P2). Measured: it does." in page
 
 
@@ -89,15 +97,15 @@ def test_a_figure_that_cannot_run_stops_no_other_and_is_an_entry_that_says_why(t
     assert "holds another sweep" in result.stderr
     page = (tmp_path / "README.md").read_text()
     assert "3 figures: 2 not run, 1 full." in page
-    assert "holds another sweep" in page
-    assert f"## {OTHER}" in page
+    assert "holds another sweep" in (tmp_path / "P1.md").read_text()
+    assert f"## {OTHER}" in (tmp_path / "P2.md").read_text()
 
 
 @pytest.mark.deep
 def test_the_gallery_in_the_repository_says_what_is_stored() -> None:
     """Of every grid; its size by the trials' ids."""
     papers = ROOT / "results" / "papers"
-    page = (papers / "README.md").read_text()
+    page = "".join((papers / f"{paper}.md").read_text() for paper in (*PAPERS, OURS))
     stored = sorted(folder.parent.name for folder in papers.glob("*/sweep.json"))
     assert stored
     for name in stored:
@@ -146,5 +154,6 @@ def test_a_figure_without_its_data_is_left_out_and_said(tmp_path: Path, monkeypa
     page = (tmp_path / "papers" / "README.md").read_text()
     assert "2 figures: " in page
     assert "1 needs a file" in page
+    page = (tmp_path / "papers" / "P3.md").read_text()
     assert "its data file is not there; `recover check p3-table7` says what it must hold" in page
     assert reproduce("p3-table8", "--dry-run").exit_code == 0
