@@ -20,9 +20,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benchmarks import machine, written
-from tests.test_docs import DOCS, NAMED, ROOT, blocks
-from tests.test_readme import INSTEAD, PLACEHOLDERS, README, TABLE, in_blocks, in_sentences
+from docs.steps import NAMED, TABLE, blocks, readme_code, readme_steps
 
+ROOT = Path(__file__).parents[1]
 KEPT = re.compile(r"PATH|LANG|LC_.*|TMPDIR|(PIP|UV|SSL|REQUESTS)_.*|.*_PROXY", flags=re.IGNORECASE)
 """What the newcomer's shell has of this one's."""
 LIMIT = 1800
@@ -30,11 +30,9 @@ LIMIT = 1800
 
 
 def readme() -> Iterator[list[str]]:
-    """The README's commands, those that take hours in their short form, and its Python."""
-    for line in dict.fromkeys([*in_blocks(), *in_sentences()]):
-        yield [PLACEHOLDERS.get(word, word) for word in shlex.split(INSTEAD.get(line, line), comments=True)]
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    yield ["python", "-c", code]
+    """The README's commands and its Python."""
+    yield from readme_steps()
+    yield ["python", "-c", readme_code()]
 
 
 def tutorial(page: Path, folder: Path) -> Iterator[list[str]]:
@@ -76,7 +74,7 @@ def main() -> None:
         shell["PATH"] = os.pathsep.join([str(clone / ".venv" / "bin"), *there])
         (clone / "table.csv").write_text(TABLE)
         rows.append(("README.md", *follow(readme(), clone, shell)))
-        for page in sorted((DOCS / "tutorials").glob("*.md")):
+        for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")):
             folder = home / page.stem
             folder.mkdir()
             rows.append((f"docs/tutorials/{page.name}", *follow(tutorial(page, folder), folder, shell)))

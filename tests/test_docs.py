@@ -16,6 +16,7 @@ import click
 import pytest
 
 from docs.generate import PAGES
+from docs.steps import NAMED, blocks
 from recovery.cli.main import main
 from recovery.config import load
 
@@ -23,8 +24,6 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PARTS = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PARTS]
-FENCE = re.compile(r"```(\w+)\n(.*?)```", flags=re.DOTALL)
-NAMED = re.compile(r"# (\w[\w-]*\.(?:py|yaml))\n")
 OUTSIDE = re.compile(r"<(?:script|link|img|iframe)[^>]*?(?:src|href)=\"(?:https?:)?//[^\"]*\"")
 MOST_LINES = 120
 """A README that is longer is read by nobody."""
@@ -32,10 +31,6 @@ MOST_LINES = 120
 
 def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
-
-
-def blocks(page: Path) -> list[tuple[str, str]]:
-    return [(match[1], match[2]) for match in FENCE.finditer(page.read_text())]
 
 
 def commands(page: Path, language: str) -> Iterator[list[str]]:

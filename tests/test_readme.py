@@ -1,7 +1,6 @@
 """After `make demo` alone, in an environment without the tests' packages, the README's commands and Python run."""
 
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -10,37 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from docs.steps import INSTEAD, TABLE, in_blocks, in_sentences, readme_code, readme_steps
+
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
 MADE_OF = ("pyproject.toml", "Makefile", "README.md", "LICENSE", "recovery", "cli", "configs")
 """What `make demo` reads of a clone."""
-TABLE = "rooms,age,distance,price\n" + "".join(
-    f"{i % 5},{i % 7},{i % 11},{3 * (i % 5) - max(i % 7 - 3, 0) + (i % 3) / 10}\n" for i in range(60)
-)
-"""table.csv, a reader's own."""
-PLACEHOLDERS = {"CONFIG": "quickstart", "COMMAND": "sweep"}
-INSTEAD = {
-    "recover sweep p1-fig06": "recover sweep p1-fig06 --dry-run",
-    "recover reproduce all --max-time-each 5m": "recover reproduce p2-fig01 p1-fig03 --max-time-each 5m",
-    "recover verify --rigorous": "recover verify results/quickstart --sample 2 --rigorous",
-    "recover verify": "recover verify results/quickstart --sample 2",
-    "recover sweep CONFIG --until 'threshold +-0.05'": (
-        "recover sweep quickstart --until 'threshold +-0.3' --out results/until"
-    ),
-}
-"""What stands for commands in a sentence that would take hours, or that leave their folder unsaid."""
-
-
-def in_blocks() -> list[str]:
-    """The lines of the README's `sh` blocks, without the two that make things."""
-    blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
-    return [line for block in blocks for line in block.splitlines() if not line.startswith("make ")]
-
-
-def in_sentences() -> list[str]:
-    """The commands that its sentences name with their arguments."""
-    prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
-    return [" ".join(text.split()) for text in re.findall(r"`(recover\s[^`]+)`", prose)]
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +54,7 @@ def test_after_make_demo_alone_every_command_of_the_readme_runs(demo: Path) -> N
     modules = "import importlib.util as u; print([m for m in ('pytest', 'sphinx', 'selenium') if u.find_spec(m)])"
     assert run(["python", "-c", modules], demo) == "[]\n"
     failed = []
-    for line in dict.fromkeys([*in_blocks(), *in_sentences()]):
-        words = [PLACEHOLDERS.get(word, word) for word in shlex.split(INSTEAD.get(line, line), comments=True)]
+    for words in readme_steps():
         try:
             run(words, demo)
         except AssertionError as error:
@@ -92,5 +64,4 @@ def test_after_make_demo_alone_every_command_of_the_readme_runs(demo: Path) -> N
 
 @pytest.mark.deep
 def test_after_make_demo_alone_the_python_of_the_readme_runs(demo: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    run(["python", "-c", code], demo)
+    run(["python", "-c", readme_code()], demo)

@@ -1,0 +1,54 @@
+"""What a reader types: the blocks of a page, and the README's commands."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+FENCE = re.compile(r"```(\w+)\n(.*?)```", flags=re.DOTALL)
+NAMED = re.compile(r"# (\w[\w-]*\.(?:py|yaml))\n")
+TABLE = "rooms,age,distance,price\n" + "".join(
+    f"{i % 5},{i % 7},{i % 11},{3 * (i % 5) - max(i % 7 - 3, 0) + (i % 3) / 10}\n" for i in range(60)
+)
+"""table.csv, a reader's own."""
+PLACEHOLDERS = {"CONFIG": "quickstart", "COMMAND": "sweep"}
+INSTEAD = {
+    "recover sweep p1-fig06": "recover sweep p1-fig06 --dry-run",
+    "recover reproduce all --max-time-each 5m": "recover reproduce p2-fig01 p1-fig03 --max-time-each 5m",
+    "recover verify --rigorous": "recover verify results/quickstart --sample 2 --rigorous",
+    "recover verify": "recover verify results/quickstart --sample 2",
+    "recover sweep CONFIG --until 'threshold +-0.05'": (
+        "recover sweep quickstart --until 'threshold +-0.3' --out results/until"
+    ),
+}
+"""What stands for commands in a sentence that would take hours, or that leave their folder unsaid."""
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Its fenced blocks, in order: language and text."""
+    return [(match[1], match[2]) for match in FENCE.finditer(page.read_text())]
+
+
+def in_blocks() -> list[str]:
+    """The lines of the README's `sh` blocks, without the two that make things."""
+    blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if not line.startswith("make ")]
+
+
+def in_sentences() -> list[str]:
+    """The commands that its sentences name with their arguments."""
+    prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
+    return [" ".join(text.split()) for text in re.findall(r"`(recover\s[^`]+)`", prose)]
+
+
+def readme_steps() -> Iterator[list[str]]:
+    """Each command of the README as it is run: those that take hours in a short form."""
+    for line in dict.fromkeys([*in_blocks(), *in_sentences()]):
+        yield [PLACEHOLDERS.get(word, word) for word in shlex.split(INSTEAD.get(line, line), comments=True)]
+
+
+def readme_code() -> str:
+    """The README's Python."""
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    return str(code)
