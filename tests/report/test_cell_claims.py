@@ -9,6 +9,7 @@ import scipy.stats
 from scipy.stats import binom
 
 from recovery.config import ConfigError, load
+from recovery.report.claims.cells import _falls
 from recovery.report.claims.claims import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
@@ -264,3 +265,20 @@ def test_faults_of_claims_have_a_place(claim: str, words: str, tmp_path: Any) ->
     line = text.count("\n") + 3
     assert f"one.yaml:{line}:" in str(caught.value)
     assert words.replace("'", "") in str(caught.value).replace("'", "")
+
+
+def test_pairs_are_tested_together_as_they_are_one_by_one() -> None:
+    """Ties, constant samples, unequal sizes and ranks with exact p-values in one call."""
+    draw = np.random.default_rng(5)
+    sizes = draw.integers(1, 12, (200, 2))
+    pairs = [
+        tuple(draw.standard_normal(size).round(digits) for size in two)
+        for two, digits in zip(sizes, [0, 1, 9] * 67, strict=False)
+    ]
+    pairs += [(np.ones(4), np.ones(4)), (np.ones(4), np.zeros(4)), (np.zeros(2), np.array([-np.inf, np.inf]))]
+    expected = [
+        1.0 if np.ptp(np.concatenate(pair)) == 0 else scipy.stats.mannwhitneyu(*pair, alternative="greater").pvalue
+        for pair in pairs
+    ]
+    assert _falls(pairs, None) == pytest.approx(expected, rel=1e-12)
+    assert min(expected) < 0.01 < 0.99 < max(expected)

@@ -147,7 +147,8 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     at, used = as_numbers(frame[claim.along]), rows & ~np.isnan(values)
     others = [name for name in diagram.layout.keys if name != claim.along]
     groups = frame.loc[used, others].groupby(others, dropna=False).indices if others else {(): np.arange(used.sum())}
-    pairs, trends, against = list[tuple[float, str]](), list[float](), list[float]()
+    pairs, places = list[tuple[Array, Array]](), list[tuple[float, float, str]]()
+    trends, against = list[float](), list[float]()
     for inside in groups.values():
         there = np.flatnonzero(used)[inside]
         x, y = at[there], values[there]
@@ -159,11 +160,14 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
         against.append(float(scipy.stats.kendalltau(x, y, alternative="less").pvalue) if varies else 1.0)
         where = PLAIN.where({name: frame[name].iloc[there[0]] for name in others})
         for a, b in combinations(steps, 2):
-            words = f"{claim.along.split('.')[-1]} = {a:g} and {b:g}{f' ({where})' if where else ''}"
-            pairs.append((_falls(y[x == a], y[x == b], yes), words))
+            pairs.append((y[x == a], y[x == b]))
+            places.append((a, b, f" ({where})" if where else ""))
     if not trends:
         return f"no line of cells along {claim.along}", "cannot tell"
-    p, words = min(pairs)
+    each = _falls(pairs, yes)
+    p = float(each.min())
+    name = claim.along.split(".")[-1]
+    words = min(f"{name} = {a:g} and {b:g}{where}" for one, (a, b, where) in zip(each, places, strict=True) if one == p)
     together, opposite = (
         float(scipy.stats.combine_pvalues(np.maximum(ends, 1e-300)).pvalue) for ends in (trends, against)
     )
@@ -263,14 +267,27 @@ def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, fl
     return bounded(float(wrong)), bounded(float(total.sum()))
 
 
-def _falls(first: Array, second: Array, yes: float | None) -> float:
-    """One-sided p-value of the second sample being no lower than the first; yes: a proportion's larger value."""
-    if np.ptp(np.concatenate([first, second])) == 0:
-        return 1.0
-    if yes is None:
-        return float(scipy.stats.mannwhitneyu(first, second, alternative="greater").pvalue)
-    counts = np.array([[(part == yes).sum(), (part != yes).sum()] for part in (first, second)])
-    return float(scipy.stats.fisher_exact(counts, alternative="greater").pvalue)
+def _falls(pairs: list[tuple[Array, Array]], yes: float | None) -> Array:
+    """For each pair of samples the one-sided p-value of the second being no lower; yes: a proportion's larger value.
+
+    Pairs of equal sizes are ranked in one call. It takes exact p-values only if no sample of the call has ties, so
+    those with ties are ranked apart.
+    """
+    if yes is not None:
+        tables = [np.array([[(part == yes).sum(), (part != yes).sum()] for part in pair]) for pair in pairs]
+        return np.array([scipy.stats.fisher_exact(table, alternative="greater").pvalue for table in tables])
+    p = np.ones(len(pairs))
+    sizes = np.array([(len(first), len(second)) for first, second in pairs])
+    for size in np.unique(sizes, axis=0):
+        at = np.flatnonzero((sizes == size).all(axis=1))
+        first, second = (np.array([pairs[i][side] for i in at]) for side in (0, 1))
+        ordered = np.sort(np.concatenate([first, second], axis=1), axis=1)
+        tied = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        for part in (tied & (ordered[:, 0] < ordered[:, -1]), ~tied):
+            if part.any():
+                tested = scipy.stats.mannwhitneyu(first[part], second[part], alternative="greater", axis=1)
+                p[at[part]] = tested.pvalue
+    return p
 
 
 def _place(diagram: Diagram, code: int) -> str:
