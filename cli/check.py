@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import options
+from . import completion, options
 
 if TYPE_CHECKING:
     from recovery.config import Sweep
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 @click.command()
 @options.config
 @click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field of the config; repeatable."
+    "--set",
+    "overrides",
+    metavar="PATH=VALUE",
+    multiple=True,
+    shell_complete=completion.overrides,
+    help="Override a field of the config; repeatable.",
 )
 @click.option("--forecast", is_flag=True, help="Time a few trials, and say how long all will take.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

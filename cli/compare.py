@@ -4,13 +4,18 @@ from pathlib import Path
 
 import click
 
-from . import options
+from . import completion, options
 
 
 @click.command()
 @click.argument("first", type=click.Path(path_type=Path))
 @click.argument("second", type=click.Path(path_type=Path))
-@click.option("--value", metavar="COLUMN", help="What to compare: a measured column, or COLUMN<=NUMBER.")
+@click.option(
+    "--value",
+    metavar="COLUMN",
+    shell_complete=completion.measured,
+    help="What to compare: a measured column, or COLUMN<=NUMBER.",
+)
 @click.option("--most", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Cells to list.")
 @click.option(
     "--out",

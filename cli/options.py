@@ -10,6 +10,8 @@ import click
 
 from recovery.text import is_plain
 
+from . import completion
+
 if TYPE_CHECKING:
     from recovery.config import Sweep
     from recovery.store import Grid
@@ -72,15 +74,7 @@ class Seconds(click.ParamType[float]):
         return seconds
 
 
-def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Shell completion of CONFIG: the shipped names, and YAML files."""
-    from recovery.config import shipped
-
-    files = [str(path) for path in Path().glob(f"{incomplete}*") if path.is_dir() or path.suffix in (".yaml", ".yml")]
-    return [name for name in [*shipped(), *files] if name.startswith(incomplete)]
-
-
-config = click.argument("config", shell_complete=complete_configs)
+config = click.argument("config", shell_complete=completion.configs)
 results = click.argument("results", type=FolderPath())
 out = click.option("--out", type=FolderPath(), help="Results folder.  [default: results/NAME]")
 trust = click.option(

@@ -6,7 +6,7 @@ import click
 
 from recovery.report.formats import REPORT
 
-from . import options
+from . import completion, options
 
 
 @click.command()
@@ -18,10 +18,21 @@ from . import options
     help="Default: by the ending of --out, or the terminal's map and a PNG.",
 )
 @click.option(
-    "--value", "values", multiple=True, metavar="COLUMN", help="A measured column, or COLUMN<=NUMBER; repeatable."
+    "--value",
+    "values",
+    multiple=True,
+    metavar="COLUMN",
+    shell_complete=completion.measured,
+    help="A measured column, or COLUMN<=NUMBER; repeatable.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="File to write; a folder where there are several.")
-@click.option("--style", multiple=True, metavar="KEY=VALUE", help="Over the config's report.style, as in width=slide.")
+@click.option(
+    "--style",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=completion.styles,
+    help="Over the config's report.style, as in width=slide.",
+)
 @click.option(
     "--statistics",
     type=click.Choice(["plain", "full"]),

@@ -4,12 +4,28 @@ from pathlib import Path
 
 import click
 
+from . import completion
+
 
 @click.command()
 @click.argument("data", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--target", required=True, metavar="COLUMN", help="The column to explain, a number.")
-@click.option("--keep", multiple=True, metavar="COLUMN", help="Keep a column that looks like an identifier.")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out.")
+@click.option(
+    "--target",
+    required=True,
+    metavar="COLUMN",
+    shell_complete=completion.table_columns,
+    help="The column to explain, a number.",
+)
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="COLUMN",
+    shell_complete=completion.table_columns,
+    help="Keep a column that looks like an identifier.",
+)
+@click.option(
+    "--drop", multiple=True, metavar="COLUMN", shell_complete=completion.table_columns, help="Leave a column out."
+)
 @click.option(
     "--cutoff",
     type=click.Choice(["shadow", "gap", "kmeans", "mixture"]),

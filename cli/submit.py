@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from . import options
+from . import completion, options
 
 
 @click.command()
@@ -12,7 +12,14 @@ from . import options
 @click.option("--array", metavar="N[%M]", help="An array of N tasks, M at a time, each one shard on one core.")
 @click.option("--dask", type=click.IntRange(1), metavar="N", help="One job: a dask cluster of N one-core workers.")
 @options.out
-@click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="As for `recover sweep`; repeatable.")
+@click.option(
+    "--set",
+    "overrides",
+    metavar="PATH=VALUE",
+    multiple=True,
+    shell_complete=completion.overrides,
+    help="As for `recover sweep`; repeatable.",
+)
 @click.option("--time", metavar="TIME", help="Time limit, as 2h or 02:00:00. A task that meets it is queued again.")
 @click.option("--mem", metavar="SIZE", help="Memory of a task, as 4G.")
 @click.option("--sbatch", "further", metavar="OPTION", multiple=True, help="A further #SBATCH option; repeatable.")

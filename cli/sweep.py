@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from . import options
+from . import completion, options
 from .options import say_memory
 
 if TYPE_CHECKING:
@@ -50,7 +50,14 @@ class Shard(click.ParamType[tuple[int, int]]):
 @click.command()
 @options.config
 @options.out
-@click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a field; repeatable.")
+@click.option(
+    "--set",
+    "overrides",
+    metavar="PATH=VALUE",
+    multiple=True,
+    shell_complete=completion.overrides,
+    help="Override a field; repeatable.",
+)
 @click.option(
     "--until",
     metavar="RULE",
