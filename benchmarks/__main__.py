@@ -1,13 +1,13 @@
 """python -m benchmarks: one benchmark after another (some hours), but for those that need more than this machine.
 
-`contact` makes pictures, `opening` needs a browser, and `tensors` the stored sweeps of P4.
+`contact` makes pictures, `opening` needs a browser, `peers` the extra of that name, `tensors` the stored sweeps of P4.
 """
 
 import subprocess
 import sys
 from pathlib import Path
 
-APART = ("contact", "opening", "tensors")
+APART = ("contact", "opening", "peers", "tensors")
 
 for script in sorted(Path(__file__).parent.glob("[a-z]*.py")):
     if script.stem not in APART:
