@@ -9,23 +9,30 @@
 - `{{fails GRID COLUMN | QUERY}}`: how many trials fail, and the least share that they can be of all, at 97.5 %.
 - `{{missed GRID COLUMN | QUERY | TRUTH}}`: of the draws that fail among TRUTH, how many succeed among QUERY.
 - `{{missed share ...}}`: the same, as the interval of that share (Clopper and Pearson, 95 %).
+- `{{powers GRID COLUMN | QUERY | SIZES}}`: how the rows n from which half of the trials succeed grow with each size,
+  as a product of powers: least squares over all curves, with 95 % t intervals, which count the misfit of powers too.
+- `{{rows GRID COLUMN | QUERY}}`: that n of one curve, with its 95 % profile interval. `{{widest GRID COLUMN | QUERY |
+  SIZES}}`: the largest ratio of the ends of such an interval, and of how many curves.
+- `{{within GRIDS}}`: how many numbers of all tables that the configs claim are within three errors.
 - `{{verdict GRID K}}`: the verdict on claim number K as the gallery has it.
 - `{{paper TEXT}}`: a quotation. `{{test FILE TEXT}}`: what a test shows; the file must have the text.
 """
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
 from recovery.config import ThresholdClaim
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
+from recovery.report.statistics.model import Counts, fit
 from recovery.store import read
 
 ROOT = Path(__file__).parents[1]
@@ -35,6 +42,7 @@ FOUND = re.compile(
     r"(?:(?P<label>[a-z]+(?: = [\d.]+)?): )?[^:]*?"
     r"n/d = (?P<at>[\d.]+), 95 % interval (?P<low>[\d.]+) to (?P<high>[\d.]+)"
 )
+TABLED = re.compile(r"(\d+) of (\d+) numbers within")
 STATISTICS = {"mean": np.mean, "median": np.median, "largest": np.max, "smallest": np.min}
 QUOTED = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", flags=re.DOTALL)
 """Code, which runs or names something, and the targets of links."""
@@ -82,6 +90,13 @@ def _value(asked: str) -> str:
         return _growth(grid, int(number) - 1)
     if verb == "missed":
         return _missed(rest)
+    if verb == "within":
+        return _within(rest.split())
+    if verb in ("powers", "widest"):
+        return (_powers if verb == "powers" else _widest)(*_curves(asked, rest))
+    if verb == "rows":
+        _, (curve,) = _curves(asked, f"{rest} | ")
+        return "{} ({} to {})".format(*(f"{float(f'{n:.3g}'):.0f}" for n in (curve.estimate, curve.low, curve.high)))
     if verb == "square":
         return f"{float(_value(rest)) ** 2:.3g}"
     what, _, query = rest.partition(" | ")
@@ -134,6 +149,54 @@ def _growth(grid: str, k: int) -> str:
         raise ValueError(f"one size tells no growth: claim {k + 1} of {grid}")
     means = "grows" if found.low > 0 else "falls" if found.high < 0 else "a constant is not ruled out"
     return f"{found.estimate:+.2f} ({found.low:+.2f} to {found.high:+.2f}): {means}"
+
+
+def _within(grids: list[str]) -> str:
+    texts = [claim.measured for grid in grids for claim in _claims(grid)]
+    found = [tuple(map(int, match)) for text in texts for match in TABLED.findall(text)]
+    return f"{sum(inside for inside, _ in found)} of {sum(count for _, count in found)}"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The sizes of a curve, and n from which half of its trials succeed, with a 95 % interval."""
+
+    sizes: tuple[float, ...]
+    estimate: float
+    low: float
+    high: float
+
+
+def _curves(asked: str, rest: str) -> tuple[list[str], list[Curve]]:
+    what, query, names = rest.split(" | ") if rest.count(" | ") == 2 else (*rest.split(" | "), "")
+    (grid, column), sizes = what.split(), [name.strip("`") for name in names.split()]
+    rows = _rows(grid).query(query)
+    curves = []
+    for key, part in rows.groupby(sizes) if sizes else [((), rows)]:
+        cells = part.dropna(subset=column).groupby("n")[column].agg(["sum", "count"])
+        # a line of the probit against log n, whose root is the logarithm of the rows
+        counts = Counts.of(np.log(cells.index), np.ones(len(cells)), cells["sum"], cells["count"] - cells["sum"])
+        found = fit(counts)
+        curves.append(Curve(key, *np.exp([found.estimate, found.low, found.high])))
+        if not np.isfinite(curves[-1].estimate):
+            raise ValueError(f"no half at {key}: {asked}")
+    return sizes, curves
+
+
+def _powers(sizes: list[str], curves: list[Curve]) -> str:
+    design = np.column_stack([np.ones(len(curves)), np.log([curve.sizes for curve in curves])])
+    values = np.log([curve.estimate for curve in curves])
+    beta = np.linalg.lstsq(design, values, rcond=None)[0]
+    freedom = len(values) - len(beta)
+    variance = float(np.sum((values - design @ beta) ** 2)) / freedom * np.linalg.inv(design.T @ design)
+    half = t.isf(0.025, freedom) * np.sqrt(np.diag(variance))
+    named = [{"planted.neurons": "m"}.get(size, size) for size in sizes]
+    parts = [f"${n}$: {b:.2f} ({b - h:.2f} to {b + h:.2f})" for n, b, h in zip(named, beta[1:], half[1:], strict=True)]
+    return ", ".join(parts)
+
+
+def _widest(sizes: list[str], curves: list[Curve]) -> str:
+    return f"{max(curve.high / curve.low for curve in curves):.3g} over {len(curves)} curves"
 
 
 @cache

@@ -9,9 +9,9 @@ sums of w(x) x^alpha, |alpha| <= 2l, for the weights w = y, y (g.x), y (g.x)(h.x
 samples, of (1 + K + K(K+1)/2) x C(d + 2l, 2l) sums for K directions g. No tensor of order above 2l is formed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement, permutations
+from itertools import combinations_with_replacement, pairwise, permutations
 from math import comb, factorial, sqrt
 
 import numpy as np
@@ -25,6 +25,8 @@ from recovery.types import Array, Index
 
 BLOCK = 1024
 """Samples a block: the monomials of a block (C(d + 2l, 2l) x 1024 numbers) stay in the cache for small d."""
+PARTS = 16
+"""Parts that the samples are summed in, eight in either half: a power of two, for Hadamard's matrix."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,28 @@ class Estimate:
     """Moments from samples, with half the difference of two halves of them: a draw of what sampling adds.
 
     `samples` is None, and `error` zero, for exact moments. terms: a bound on what these have added up: units that
-    cancel leave its rounding.
+    cancel leave its rounding. deviations (16, ., .): of the sums over each part from their share of all, over N.
     """
 
     moments: Moments
     error: Moments
     samples: int | None = None
     terms: float = 0.0
+    deviations: Array | None = None
+
+    def draws(self) -> Iterator[Moments]:
+        """Fifteen draws of what sampling adds, uncorrelated, the first `error`; none for exact moments.
+
+        sum_p h_p (S_p - n_p S / N) / N for the sums S_p over part p of n_p samples, and rows h of Hadamard's matrix.
+        Each takes eight parts against eight; their squares add up to all that 16 parts say of the covariance.
+        """
+        if self.deviations is not None:
+            monomials = Monomials(self.moments.directions.shape[1], 2 * self.moments.order)
+            # the row that divides the halves is the first of those with a half's sign in its first bit
+            for signs in np.roll(scipy.linalg.hadamard(PARTS)[1:], -PARTS // 2 + 1, axis=0):
+                yield _from_sums(
+                    monomials, np.tensordot(signs, self.deviations, 1), self.moments.order, self.moments.directions
+                )
 
 
 class Monomials:
@@ -124,8 +141,9 @@ def estimate(
     d = directions.shape[1]
     known = nothing(d) if explained is None else explained
     monomials, K = Monomials(d, 2 * order), len(directions)
-    sums, counts = np.zeros((2, 1 + K + K * (K + 1) // 2, len(monomials))), [0, 0]
+    sums, counts = np.zeros((PARTS, 1 + K + K * (K + 1) // 2, len(monomials))), np.zeros(PARTS, np.intp)
     scratch, buffer = np.empty((len(monomials), BLOCK)), np.empty((sums.shape[1], BLOCK))
+    half = PARTS // 2
     for X, y in blocks:
         if X.ndim != 2 or X.shape[1] != d or y.shape != X.shape[:1]:
             raise ParameterError(f"a block needs X (n, {d}) and y (n,), found shapes {X.shape} and {y.shape}")
@@ -133,28 +151,32 @@ def estimate(
             rows = X[start : start + BLOCK]
             labels = y[start : start + BLOCK] - known(rows)
             Z, along = monomials.evaluate(rows, scratch), directions @ rows.T
-            # labels times 1, g.x and (g.x)(h.x): all contracted moments come out of this one product, summed by halves
+            # labels times 1, g.x and (g.x)(h.x): all contracted moments come out of this one product, summed by parts
             weights = _weights(labels, along, buffer)
-            # alternate which half an odd row goes to, so that halves of equal size come out
-            cut = (len(rows) + (counts[0] <= counts[1])) // 2
-            for half, part in enumerate((slice(None, cut), slice(cut, None))):
-                sums[half] += weights[:, part] @ Z[:, part].T
-            counts[0] += cut
-            counts[1] += len(rows) - cut
-    if min(counts) == 0:
-        raise ParameterError(f"moments need at least 2 samples, found {sum(counts)}")
+            # alternate which half an odd row goes to, so that halves of equal size come out; parts of a half alike
+            cut = (len(rows) + (counts[:half].sum() <= counts[half:].sum())) // 2
+            for first, (begin, end) in ((0, (0, cut)), (half, (cut, len(rows)))):
+                order_of_parts = first + np.argsort(counts[first : first + half], kind="stable")
+                edges = begin + -(-np.arange(half + 1) * (end - begin) // half)
+                for p, (low, high) in zip(order_of_parts, pairwise(edges), strict=True):
+                    sums[p] += weights[:, low:high] @ Z[:, low:high].T
+                    counts[p] += high - low
+    samples, total = int(counts.sum()), sums.sum(axis=0)
+    if samples < 2:
+        raise ParameterError(f"moments need at least 2 samples, found {samples}")
     if not np.isfinite(sums).all():
         raise ParameterError("moments need finite numbers, found NaN, infinity, or numbers whose products overflow")
-    mean = (sums[0] + sums[1]) / sum(counts)
+    mean = total / samples
     # both halves have the same mean, so that half their difference has the law of the mean's own error
-    difference = 0.5 * (sums[0] / counts[0] - sums[1] / counts[1])
+    difference = 0.5 * (sums[:half].sum(axis=0) / counts[:half].sum() - sums[half:].sum(axis=0) / counts[half:].sum())
     rest = _from_sums(monomials, mean, order, directions)
     # what was taken off the labels has moments up to order 2 alone
     low = zip(rest.whole, known.moments(), strict=False)
     return Estimate(
         replace(rest, whole=(*(T + own for T, own in low), *rest.whole[3:])),
         _from_sums(monomials, difference, order, directions),
-        sum(counts),
+        samples,
+        deviations=(sums - counts[:, None, None] * mean) / samples,
     )
 
 

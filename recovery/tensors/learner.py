@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from recovery.programs.relu_network import ReluNetwork, affine, parameter_error
-from recovery.tensors.hermite import Estimate, Moments, coefficients, exact, powers
+from recovery.tensors.hermite import PARTS, Estimate, Moments, coefficients, exact, powers
 from recovery.tensors.jennrich import Terms, decompose, fit, rank_above, singular_values
 from recovery.tensors.printed import fix_signs
 from recovery.types import Array, Mask, Rng
@@ -33,9 +33,9 @@ MISFIT = 1e-6
 SEEN = 20.0
 """A unit with |b| <= 1 has a singular value of a phi(1) / sqrt(2!) = a / 6 or more: where a linear part of 20 eta_1 is
 left, a unit of its size would have been seen three times over, if it were not linear."""
-STEADY = 0.15
-"""Units that half of the samples moves by more are not known. A move has the law of their own error, but is one draw of
-it: of 466 networks that pass, four are off by twice this or more, one by four times (benchmarks/tensors.md)."""
+STEADY = 0.1
+"""Units with a larger standard error are not known. It comes from 15 draws, so that an error of four times this has
+probability 0.0012 by Student's law at most (benchmarks/tensors.md has what came of it)."""
 PER_COEFFICIENT = 100
 """Rows a coefficient that tell the outer weights of a half: more would move them by a tenth of their error."""
 MOST_ENUMERATED = 24
@@ -62,7 +62,7 @@ class Identification(Enum):
         "the units do not explain the moments: weights are equal, or dependent: then a larger order may help",
     )
     MORE_UNITS = "more_units", "more units than asked for stand above the noise"
-    UNSTEADY = "unsteady", "the two halves of the samples give different units: too few samples"
+    UNSTEADY = "unsteady", "parts of the samples give units that differ too much: too few samples"
     TOO_FEW_SAMPLES = (
         "too_few_samples",
         "fewer units than asked for stand above the noise: too few samples, dependent weights, or no more units",
@@ -141,46 +141,53 @@ def learn(
     if (
         status is Identification.IDENTIFIED
         and not known
-        and spread(estimate, units, joint, rng.spawn(1)[0], data) > STEADY
+        and standard_error(estimate, units, joint, rng.spawn(1)[0], data, STEADY) > STEADY
     ):
         status = Identification.UNSTEADY
     return Learned(units, units + affine(v, c) if rest > ROUNDING * labels else units, rank, left, level, status)
 
 
-def spread(
-    estimate: Estimate, units: ReluNetwork, joint: bool, rng: Rng, data: tuple[Array, Array] | None = None
+def standard_error(
+    estimate: Estimate,
+    units: ReluNetwork,
+    joint: bool,
+    rng: Rng,
+    data: tuple[Array, Array] | None = None,
+    most: float = np.inf,
 ) -> float:
-    """How far the units of either half of the samples are from these at most, up to sign; infinite if some are missing.
+    """The root mean square of the moves of these units, up to sign, by what sampling adds; above `most`, infinite.
 
-    The moments of the halves are T +- E for the mean T and half their difference E, which has the law of the error of
-    T. So each half moves the units by a draw of their own error, large ones too, where no derivative would tell.
+    Draws E of the error of the moments T (`Estimate.draws`) move the units learned from T + E as the error of T moves
+    these, far too, where no derivative would tell. Infinite if units are missing in one.
     """
-    farthest, most = 0.0, len(units.a)
+    total, count = 0.0, len(units.a)
     if data is not None:
         # on the same rows for all, so that what noise on the labels does to outer weights is no move
-        rows = slice(PER_COEFFICIENT * (most + units.W.shape[1] + 1))
+        rows = slice(PER_COEFFICIENT * (count + units.W.shape[1] + 1))
         labelled = data[0][rows], data[1][rows]
         units = ReluNetwork(units.W, units.b, regress(*labelled, units.W, units.b)[0])
-    for sign in (1.0, -1.0):
-        moments = _shifted(estimate.moments, estimate.error, sign)
+    for draw in estimate.draws():
+        moments = _sum(estimate.moments, draw)
         if joint:
-            W = joint_weights(weighted(moments), most, moments, rng)
+            W = joint_weights(weighted(moments), count, moments, rng)
         else:
-            W = paired_weights(moments, estimate.error, most, True, rng)
+            W = paired_weights(moments, estimate.error, count, True, rng)
         b, a = scalars(moments, W)
         if data is not None:
             a = regress(*labelled, W, b)[0]
         error = parameter_error(ReluNetwork(W, b, a), units, up_to_sign=True)
-        farthest = max(farthest, np.inf if error is None else error)
-    return farthest
+        total += np.inf if error is None else error**2
+        if total > (PARTS - 1) * most**2:
+            return np.inf
+    return float(np.sqrt(total / (PARTS - 1)))
 
 
-def _shifted(moments: Moments, error: Moments, sign: float) -> Moments:
+def _sum(moments: Moments, error: Moments) -> Moments:
     return replace(
         moments,
-        whole=tuple(T + sign * E for T, E in zip(moments.whole, error.whole, strict=True)),
-        odd=moments.odd + sign * error.odd,
-        even=moments.even + sign * error.even,
+        whole=tuple(T + E for T, E in zip(moments.whole, error.whole, strict=True)),
+        odd=moments.odd + error.odd,
+        even=moments.even + error.even,
     )
 
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from recovery.instances.network import BiasedNetwork
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
-from recovery.tensors.learner import Identification, Learned, learn, scalars, signs
+from recovery.tensors.learner import Identification, Learned, learn, scalars, signs, standard_error
 from tests.tensors.networks import draw_network
 
 
@@ -85,16 +86,39 @@ def test_units_found_are_units_there_are():
             assert len(found.units.a) == 3
 
 
-@pytest.mark.parametrize("seed", [7, 33])
-def test_units_that_half_of_the_samples_moves_are_not_identified(seed):
-    """Three units stand above the noise and explain the moments, and one of them is off by 0.27 and 0.37."""
-    network = BiasedNetwork(3, outer="spread").draw(np.random.default_rng(seed), np.empty((1, 6))).network.unit()
-    rng = np.random.default_rng([seed, 6000, 6, 3])
-    X = rng.standard_normal((6000, 6))
-    y, G = network(X), np.linalg.qr(rng.standard_normal((6, 6)))[0]
-    found = learn(from_samples(X, y, 1, G), 3, np.random.default_rng(0), data=(X, y))
+@pytest.mark.parametrize(
+    ("seed", "n", "law", "off"),
+    [(33, 3000, {}, 0.45), (1002, 10_000, {}, 0.35), (1002, 3000, {"biases": "equal", "bias": 0.5}, 0.65)],
+)
+def test_units_that_parts_of_the_samples_move_are_not_identified(seed, n, law, off):
+    """Three units stand above the noise and explain the moments, and one of them is off by so much."""
+    network = BiasedNetwork(3, outer="spread", **law).draw(np.random.default_rng(seed), np.empty((1, 6))).network.unit()
+    rng = np.random.default_rng([seed, n, 6])
+    X = rng.standard_normal((n, 6))
+    y = network(X)
+    found = learn(from_samples(X, y, 1, np.eye(6)), 3, rng, data=(X, y))
     assert (found.rank, found.status) == (3, Identification.UNSTEADY)
-    assert parameter_error(found.units, network) > 0.25
+    assert parameter_error(found.units, network) > off
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_the_standard_error_is_that_of_the_units(joint):
+    """Of 30 draws of 20 000 rows: the squares of the errors add up to those of the standard errors.
+
+    An error is at worst as random as a single normal number, so their sum is at worst chi-squared on 30 degrees of
+    freedom. Level 1e-6.
+    """
+    network, errors, said = draw_network(0, 3, 1), [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((20_000, 3))
+        y, estimate = network(X), from_samples(X, network(X), 1, np.eye(3))
+        units = learn(estimate, 1, rng, joint, (X, y)).units
+        errors.append(parameter_error(units, network, up_to_sign=True))
+        said.append(standard_error(estimate, units, joint, rng, (X, y)))
+        assert standard_error(estimate, units, joint, rng, (X, y), most=said[-1] / 2) == np.inf
+    low, high = stats.chi2.interval(1 - 1e-6, 30)
+    assert low < 30 * np.sum(np.square(errors)) / np.sum(np.square(said)) < high
 
 
 @pytest.mark.parametrize("label", [3.0, 1e9])
