@@ -361,8 +361,8 @@ def identified() -> list[str]:
             total, false = total + count, false + int(np.sum(off > 0.4))
             others = ", ".join(f"{label} {number}" for label, number in said.most_common())
             lines.append(
-                f"| {name} | {n:.0e} | {NETWORKS * len(SERIES)} | {count} | {others} | {max(errors, default=np.nan):.2f} | "
-                f"{np.sum(off > 0.3)} | {np.sum(off > 0.4)} |"
+                f"| {name} | {n:.0e} | {NETWORKS * len(SERIES)} | {count} | {others} | "
+                f"{max(errors, default=np.nan):.2f} | {np.sum(off > 0.3)} | {np.sum(off > 0.4)} |"
             )
     most = stats.beta.ppf(0.95, false + 1, total - false)
     return [
