@@ -9,16 +9,19 @@ from importlib.metadata import version
 from pathlib import Path
 
 
-def machine() -> str:
+HERE = Path(__file__).parent
+
+
+def machine(clone: Path = HERE) -> str:
     """`x86_64, 2 cores, Python 3.11.7, NumPy 2.4.6; commit 5bcd951.`"""
     python = f"Python {platform.python_version()}, NumPy {version('numpy')}"
-    return f"{platform.machine()}, {os.cpu_count()} cores, {python}; commit {commit()}."
+    return f"{platform.machine()}, {os.cpu_count()} cores, {python}; commit {commit(clone)}."
 
 
-def commit() -> str:
-    """The commit that is checked out; with `-dirty` where a file that it has is another one here."""
+def commit(clone: Path = HERE) -> str:
+    """The commit that is checked out there; with `-dirty` where a file that it has is another one here."""
     asked = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    return subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(asked, cwd=clone, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def written(script: str, lines: Sequence[str], kept: bool = True) -> None:

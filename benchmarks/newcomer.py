@@ -70,6 +70,7 @@ def main() -> None:
         there = [part for part in shell["PATH"].split(os.pathsep) if Path(part) != own]
         shell["PATH"] = os.pathsep.join(there)
         rows = [("git clone", *follow(iter([["git", "clone", "--quiet", str(ROOT), str(clone)]]), home, shell))]
+        measured_on = machine(clone)
         rows.append(("make demo", *follow(iter([["make", "demo", f"PYTHON={options.python}"]]), clone, shell)))
         shell["PATH"] = os.pathsep.join([str(clone / ".venv" / "bin"), *there])
         (clone / "table.csv").write_text(TABLE)
@@ -86,7 +87,7 @@ def main() -> None:
         *(f"| {name} | {steps} | {seconds:.0f} | {failed or 'ok'} |" for name, steps, seconds, failed in rows if steps),
         f"| **all** | {sum(row[1] for row in rows)} | {sum(row[2] for row in rows):.0f} | |",
         "",
-        machine(),
+        measured_on,
     ]
     written(__file__, lines)
     sys.exit(int(any(row[3] for row in rows)))

@@ -1,10 +1,13 @@
 """The site: `make docs` builds it into docs/_build/html, with warnings as errors and no outside address."""
 
+from pathlib import Path
 from typing import Any, NoReturn
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
+
+from docs.house import drawing
 
 project = "recover"
 author = "the authors of recover"
@@ -38,6 +41,11 @@ def _display(writer: Any, node: Any) -> NoReturn:
     raise SkipNode
 
 
+def _house(app: Sphinx) -> None:
+    (Path(app.srcdir) / "_static" / "house.svg").write_text(drawing(), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
-    """Formulas as MathML: browsers set it themselves, without a script from another address."""
+    """Formulas as MathML: browsers set it themselves, without a script from another address. The house, drawn."""
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
+    app.connect("builder-inited", _house)

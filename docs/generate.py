@@ -4,8 +4,11 @@ import inspect
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any
+
+from ruamel.yaml import YAML
 
 from docs.measured import filled
 from recovery.config import load_shipped
@@ -28,6 +31,11 @@ WORDS = {
 }
 DOCS = Path(__file__).parent
 HERE = DOCS / "reference"
+CONFIGS = DOCS.parent / "configs"
+MEANINGS: dict[str, str] = YAML(typ="safe").load(DOCS / "parameters.yaml")
+PARAMETER = re.compile(r"(?:^|(?<=[.;]\s))(\w+(?:, \w+)*): ")
+FIRST: dict[str, str] = YAML(typ="safe").load(DOCS / "components.yaml")
+"""What stands first on a component's page: what it is for, and an example in Python."""
 MADE_OF_GRIDS = "<!-- made by docs/generate.py of its template and of what is in results/papers -->\n"
 MADE = "<!-- made by docs/generate.py from the program's tables; a test keeps it true -->\n"
 
@@ -60,41 +68,91 @@ def allowed(schema: Mapping[str, Any]) -> str:
     return f"{text} {limits}".strip()
 
 
-def parameters(cls: type, tag: str) -> Iterator[tuple[str, ...]]:
-    """Each field of a component's class: what it may be, its default."""
-    for name, schema in DEFINITIONS[cls.__name__]["properties"].items():
-        if name != tag:
+def described(cls: type) -> tuple[str, dict[str, str]]:
+    """What its docstring says, without the sentences `name: text` about its parameters, and these, by name."""
+    names = [field.name for field in fields_of(cls)]
+    paragraphs, meanings = [], dict[str, str]()
+    for paragraph in inspect.cleandoc(cls.__doc__ or "").split("\n\n"):
+        text = re.sub(r"\n(?![A-Z])|(?<![.])\n", " ", paragraph)  # a new sentence on a new line is of no parameter
+        starts = [m for m in PARAMETER.finditer(text) if all(one in names for one in m[1].split(", "))]
+        rest = text[: starts[0].start()] if starts else text
+        for start, following in zip(starts, [*starts, None][1:], strict=True):
+            meaning, *others = text[start.end() : following.start() if following else None].strip().split("\n")
+            meanings |= dict.fromkeys(start[1].split(", "), meaning.strip().rstrip(".;"))
+            rest += " ".join([" ", *others])
+        paragraphs.append(plain(" ".join(rest.split())))
+    return "\n\n".join(filter(None, paragraphs)), meanings
+
+
+def parameters(section: str, name: str, cls: type, tag: str) -> Iterator[tuple[str, ...]]:
+    """Each field of a component's class: what it is, in which unit, what it may be, its default."""
+    said = described(cls)[1]
+    for field, schema in DEFINITIONS[cls.__name__]["properties"].items():
+        if field != tag:
+            keys = (f"{name}.{field}", f"{section}.{field}", field)
+            meaning = said.get(field) or next((MEANINGS[key] for key in keys if key in MEANINGS), "")
+            if not meaning:
+                raise ValueError(f"docs/parameters.yaml says nothing of {keys[0]}")
             default = f"`{json.dumps(schema['default'])}`" if "default" in schema else "none: must be given"
-            yield f"`{name}`", allowed(schema), default
+            yield f"`{field}`", plain(meaning), allowed(schema), default
 
 
-def described(cls: type) -> str:
-    """What its docstring says."""
-    return plain(inspect.cleandoc(cls.__doc__ or ""))
+def example(tag: str, name: str, section: str) -> str:
+    """The first config that ships with the component, and how it names it there; '' where none has it."""
+    for path in sorted(CONFIGS.glob("*.yaml")):
+        for part in parts_of(YAML(typ="safe").load(path).get(section), tag):
+            if part.get(tag) == name and not any(isinstance(value, dict) for value in part.values()):
+                text = json.dumps(part, ensure_ascii=False).replace('"', "")
+                text = f"[{text}]" if section == "claims" else text
+                return f"`{section}: {text}`, in `recover sweep {path.stem}`"
+    return ""
 
 
-def component(title: str, tag: str, classes: Mapping[str, type]) -> str:
-    text = f"## `{title}`\n\n"
+def parts_of(value: Any, tag: str) -> Iterator[dict[str, Any]]:
+    """The mappings in a part of a config that name a component, on axes too."""
+    if isinstance(value, dict):
+        kinds = value.get(tag)
+        for kind in kinds if isinstance(kinds, list) else [kinds]:
+            if isinstance(kind, str):
+                yield value | {tag: kind}
+    for one in value if isinstance(value, list) else []:
+        yield from parts_of(one, tag)
+
+
+def component(section: str, tag: str, classes: Mapping[str, type], title: str, first: str) -> str:
+    text = f"# {title}\n\n{MADE}\n{first}\n\n"
     for name, cls in classes.items():
-        rows = list(parameters(cls, tag))
-        text += f"### `{name}`\n\n{described(cls)}\n\n"
-        text += table(("parameter", "allowed", "default"), iter(rows)) + "\n" if rows else ""
-    return text
-
-
-def fields() -> str:
-    text = f"# Fields of a config\n\n{MADE}\n`recover schema` prints the same as a JSON schema, for editors.\n\n"
-    text += "## `architecture`\n\n" + table(
-        ("name", "skip connection", "normalisation", "can be used for"),
-        (
-            (f"`{name}`", "yes" if a.skip else "no", a.normalization, ", ".join(sorted(a.uses)))
-            for name, a in ARCHITECTURES.items()
-        ),
-    )
-    text += "\n" + component("data.ensemble", "ensemble", ENSEMBLES)
-    text += component("planted.kind", "kind", PLANTED) + component("method.kind", "kind", METHODS)
-    text += component("claims", "kind", CLAIMS)
+        rows = list(parameters(section, name, cls, tag))
+        text += f"## `{name}`\n\n{described(cls)[0]}\n\n"
+        text += table(("parameter", "what it is", "allowed", "default"), iter(rows)) + "\n" if rows else ""
+        if shown := example(tag, name, section):
+            text += f"Example: {shown}.\n\n"
     return text.rstrip() + "\n"
+
+
+def architectures() -> str:
+    head = ("name", "skip connection", "normalisation", "can be used for")
+    rows = (
+        (f"`{name}`", "yes" if a.skip else "no", a.normalization, ", ".join(sorted(a.uses)))
+        for name, a in ARCHITECTURES.items()
+    )
+    return f"# Architectures\n\n{MADE}\n{FIRST['architectures']}\n\n" + table(head, rows)
+
+
+def ensembles() -> str:
+    return component("data", "ensemble", ENSEMBLES, "Data ensembles", FIRST["ensembles"])
+
+
+def planted() -> str:
+    return component("planted", "kind", PLANTED, "Planted models", FIRST["planted"])
+
+
+def methods() -> str:
+    return component("method", "kind", METHODS, "Methods", FIRST["methods"])
+
+
+def claims() -> str:
+    return component("claims", "kind", CLAIMS, "Kinds of claims", FIRST["claims"])
 
 
 def columns() -> str:
@@ -129,7 +187,29 @@ def figures() -> str:
 
 
 DEFINITIONS = json_schema()["$defs"]
-PAGES = {"fields.md": fields, "columns.md": columns, "figures.md": figures}
+
+
+def notebook() -> str:
+    """The tutorial's notebook as a page; the tests run the notebook itself."""
+    cells = json.loads((DOCS / "tutorials" / "notebook.ipynb").read_text())["cells"]
+    texts = ["".join(cell["source"]) for cell in cells]
+    parts = [
+        f"```py\n{text}\n```" if cell["cell_type"] == "code" else text for cell, text in zip(cells, texts, strict=True)
+    ]
+    last = "[The notebook itself](notebook.ipynb) runs in Jupyter, where the charts answer the mouse."
+    return "\n\n".join([parts[0], MADE.strip(), *parts[1:], last]) + "\n"
+
+
+PAGES = {
+    "../tutorials/notebook.md": notebook,
+    "architectures.md": architectures,
+    "ensembles.md": ensembles,
+    "planted.md": planted,
+    "methods.md": methods,
+    "claims.md": claims,
+    "columns.md": columns,
+    "figures.md": figures,
+}
 
 
 def measured(page: str) -> str:
