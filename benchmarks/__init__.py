@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-
 HERE = Path(__file__).parent
 
 

@@ -20,6 +20,7 @@ extensions = [
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
+highlight_language = "text"
 html_theme = "pydata_sphinx_theme"
 html_title = "recover"
 html_static_path = ["_static"]
