@@ -1,39 +1,47 @@
 """The oracles over all patterns: their bounds against enumeration, what they settle, and what a search misses.
 
-    python -m benchmarks.oracle [--instances 500] [--draws 100] [--out FILE.md]
+    python -m benchmarks.oracle [--instances 500] [--draws 100] [--part K] [--out FILE.md]
 
 Against the exact value of every cell, d = 2 to 4, degenerate rows among them: instances whose bounds differ from it by
-more than 1e-6, relative to sum_i |t_i| ||x_i||, and proofs that are wrong. By (d, n), Gaussian data: draws settled
-(violated, or proved to be at most 1 - 1e-7), seconds of processor time, cones; of the exact oracle both signs of the
-dual X (X^T X)^{-1} w*, and those that column generation ends with where that dual is violated but the neuron recovered;
-of the gated oracle its largest value, to rounding. Missed by search: none of the climbs from 4 n random starts found a
-violator where there is one. The table of what search and samples
-miss is counted in the stored grids all-isometry and all-exact.
+more than 1e-6, relative to sum_i |t_i| ||x_i||, and proofs that are wrong. Verdicts over all patterns beside those over
+every pattern, listed, d = 2 to 4: an undecided one is counted apart. By (d, n), Gaussian data: draws settled (violated,
+or proved to be at most 1 - 1e-7), seconds of processor time, cones; of the exact oracle both signs of the dual
+X (X^T X)^{-1} w*, and those that column generation ends with where that dual is violated but the neuron recovered; of
+the gated oracle its largest value, to rounding. Missed by search: none of the climbs from 4 n random starts found a
+violator where there is one. The tables of what search and samples miss are counted in stored grids; where a beam looks
+for cells, a miss is a draw that it calls recovered and the proof does not. The interval of a share is Clopper and
+Pearson's, at 95 %.
 """
 
 import argparse
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
+from scipy.stats import binomtest
 
 from recovery.conditions.ascent import climb
 from recovery.conditions.isometry import ROUNDING, search_isometry
 from recovery.conditions.oracle import Bounds, exact_dual, largest_cell, largest_neuron
-from recovery.errors import ParameterError
+from recovery.errors import ParameterError, RecoverError
 from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Setting, Streams
 from recovery.instances.draw import draw as drawn
 from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Linear, Planted, Relu
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.feasible_dual import BELOW
 from recovery.methods.generation import grown_program
+from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.store.grid import read
-from recovery.types import Array
+from recovery.types import Array, Mask
 
 SIZES = [
     *((6, 8), (8, 10), (10, 13), (12, 16)),
@@ -68,8 +76,24 @@ def spoiled(kind: str, rng: np.random.Generator) -> Array:
     return X
 
 
-def against_enumeration(instances: int) -> list[str]:
-    lines = ["| rows | compared | farther than 1e-6 | wrong | largest distance |", "|---|---|---|---|---|"]
+def exact_against_enumeration(instances: int) -> list[str]:
+    def true(X: Array, lam: Array, cells: Mask) -> float:
+        return max(nnls((np.where(on, 1.0, -1.0)[:, None] * X).T, -(X.T @ (lam * on)))[1] for on in cells.T)
+
+    return _against_enumeration(instances, largest_neuron, true)
+
+
+def gated_against_enumeration(instances: int) -> list[str]:
+    def true(X: Array, lam: Array, cells: Mask) -> float:
+        return float(np.linalg.norm((X * lam[:, None]).T @ cells, axis=0).max())
+
+    return _against_enumeration(instances, largest_cell, true)
+
+
+def _against_enumeration(
+    instances: int, oracle: Callable[..., Bounds], largest_of: Callable[[Array, Array, Mask], float]
+) -> list[str]:
+    lines = ["| rows | compared | farther than 1e-6 | wrong | largest distance |", "|---" * 5 + "|"]
     for number, kind in enumerate(KINDS):
         compared = far = wrong = 0
         largest = 0.0
@@ -82,8 +106,7 @@ def against_enumeration(instances: int) -> list[str]:
                 cells, _ = enumerate_cells(X)
             except ParameterError:
                 continue
-            true = max(nnls((np.where(on, 1.0, -1.0)[:, None] * X).T, -(X.T @ (lam * on)))[1] for on in cells.T)
-            found = largest_neuron(X, lam)
+            true, found = largest_of(X, lam, cells), oracle(X, lam)
             compared += 1
             distance = max(found.upper - true, true - found.lower, 0.0) / size if size else 0.0
             largest = max(largest, distance)
@@ -91,6 +114,64 @@ def against_enumeration(instances: int) -> list[str]:
             wrong += int(found.upper < true - 1e-12 * size or found.lower > true + 1e-12 * size)
         lines.append(f"| {kind} | {compared} | {far} | {wrong} | {largest:.1e} |")
     return lines
+
+
+@dataclass(frozen=True)
+class Spoiled:
+    """Gaussian rows, or such of which some are zero, or repeated, opposite, or rounded to whole numbers."""
+
+    how: str
+
+    def draw(self, rng: np.random.Generator, n: int, d: int) -> Array:
+        X: Array = rng.standard_normal((n, d))
+        if self.how == "zero rows":
+            X[::3] = 0.0
+        elif self.how in ("repeated", "opposite"):
+            X[1::2] = X[: n // 2] * (1.0 if self.how == "repeated" else -1.0)
+        elif self.how == "integers":
+            X = np.round(1.5 * X)
+        return X
+
+
+def verdicts_against_every_pattern(instances: int) -> list[str]:
+    models: list[tuple[str, Planted]] = [
+        *(("relu_skip", Linear()), ("relu", Relu()), ("relu", Relu(k=2))),
+        *(("relu_skip", Relu()), ("relu_norm_skip", Linear())),
+    ]
+    hows = ("gaussian", "zero rows", "repeated", "opposite", "integers")
+    lines = ["| program | rows | compared | the same | undecided | different | recovered |", "|---" * 7 + "|"]
+    each = -(-instances // (2 * len(hows) * len(models)))
+    for program, how in product(("exact", "gated"), hows):
+        method, count = MinNorm(program=program), Counter[str]()  # type: ignore[arg-type]
+        for number, (name, planted) in enumerate(models):
+            for seed in range(each):
+                rng = np.random.default_rng([7, number, seed])
+                d = int(rng.integers(2, 5))
+                n = int(rng.integers(d, 4 * d + 1))
+                found, every = (
+                    _measured(method, name, Setting(n, d, Spoiled(how), planted, patterns=Patterns(kind=kind)), seed)
+                    for kind in ("all", "exhaustive")
+                )
+                if "refused" in (found, every):
+                    continue
+                undecided = found != every and "undecided" in (found, every)
+                count["undecided" if undecided else "same" if found == every else "different"] += 1
+                count["recovered"] += found == every == "recovered"
+        total = count.total() - count["recovered"]
+        lines.append(
+            f"| {program} | {how} | {total} | {count['same']} | {count['undecided']} | {count['different']} "
+            f"| {count['recovered']} |"
+        )
+    return lines
+
+
+def _measured(method: MinNorm, name: str, setting: Setting, seed: int) -> str:
+    architecture = ARCHITECTURES[name]
+    try:
+        instance = drawn(setting, Streams.spawn(np.random.default_rng([setting.n, setting.d, seed])), architecture)
+        return str(method(instance, architecture).verdict)
+    except RecoverError:
+        return "refused"
 
 
 def least_norm_dual(rng: np.random.Generator, n: int, d: int) -> tuple[Array, Array]:
@@ -189,6 +270,31 @@ def missed_in_grids() -> list[str]:
     return lines
 
 
+def missed_by_dimension() -> list[str]:
+    """Over all n, the share of draws with a violator in which a search finds none, and an upper bound on it."""
+    lines = ["| grid | search | d | violated, proved | missed | share, 95 % |", "|---" * 6 + "|"]
+    for name, value, search in (
+        *(("all-isometry", "holds", kind) for kind in ("searched", "sampled")),
+        *(("all-exact", "recovered", kind) for kind in ("searched", "sampled")),
+        *(("all-growth", "recovered", "searched"), ("all-gated", "recovered", "searched")),
+    ):
+        if not (RESULTS / name).exists():
+            continue
+        rows = read(RESULTS / name).frame
+        rows = rows[(rows["data.ensemble"] == "gaussian") & (rows["architecture"] == "relu_skip")]
+        table = rows.pivot_table(value, ["d", "n", "replicate"], "patterns.kind", "first")
+        table = table[["all", search]].dropna().astype(bool)
+        for d, cell in table.groupby("d"):
+            violated = cell[~cell["all"]]
+            missed, of = int(violated[search].sum()), len(violated)
+            if of:
+                between = binomtest(missed, of).proportion_ci(0.95, "exact")
+                share = f"{missed / of:.3f} ({between.low:.3f} to {between.high:.3f})"
+                how = f"{search}, beam 64" if name == "all-growth" else search
+                lines.append(f"| {name} | {how} | {d} | {of} | {missed} | {share} |")
+    return lines
+
+
 def searches_of_cells(draws: int) -> list[str]:
     """Violators of the least-norm dual that climbs and beams find, of those that are proved to exist up to d = 12."""
     names = ["climbs", "beam 16", "beam 64"]
@@ -256,26 +362,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--instances", type=int, default=500)
     parser.add_argument("--draws", type=int, default=100, help="A fifth of them at d = 20 and of the gated ones.")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--part", type=int, action="append", help="Of the tables, 1 first; repeatable. Default: all.")
+    parser.add_argument("--out", type=Path, help="Tables of other parts that it holds stay.")
     options = parser.parse_args()
     few = -(-options.draws // 5)
     largest_neuron(np.eye(3), np.array([1.0, -1.0, 1.0]))  # compiled before anything is timed
     largest_cell(np.eye(3), np.array([1.0, -1.0, 1.0]))
-    parts = {
-        "Exact: against every cell": against_enumeration(options.instances),
-        "Exact: the least-norm dual": exact_by_size(options.draws),
-        "Exact: duals of column generation": exact_near_the_transition(options.draws),
-        "Gated: the least-norm dual": gated_by_size(few),
-        "What search and samples miss": missed_in_grids(),
-        "Gated: climbs and beams that look for violators": searches_of_cells(few),
-        "Gated: how many sampled patterns have a violator": enough_samples(few),
+    parts: dict[str, Callable[[], list[str]]] = {
+        "Exact: against every cell": lambda: exact_against_enumeration(options.instances),
+        "Gated: against every cell": lambda: gated_against_enumeration(options.instances),
+        "Verdicts over all patterns: against every pattern": lambda: verdicts_against_every_pattern(options.instances),
+        "Exact: the least-norm dual": lambda: exact_by_size(options.draws),
+        "Exact: duals of column generation": lambda: exact_near_the_transition(options.draws),
+        "Gated: the least-norm dual": lambda: gated_by_size(few),
+        "What search and samples miss": missed_in_grids,
+        "What search and samples miss, by d": missed_by_dimension,
+        "Gated: climbs and beams that look for violators": lambda: searches_of_cells(few),
+        "Gated: how many sampled patterns have a violator": lambda: enough_samples(few),
     }
-    text = "# The oracle over all patterns\n" + "".join(
-        f"\n## {title}\n\n" + "\n".join(lines) + "\n" for title, lines in parts.items()
-    )
-    print(text)
-    if options.out:
-        options.out.write_text(text)
+    tables = {}
+    if options.out and options.out.exists():
+        tables = dict(section.split("\n\n", 1) for section in options.out.read_text().split("\n## ")[1:])
+    for number, (title, table) in enumerate(parts.items(), 1):
+        if options.part and number not in options.part:
+            continue
+        tables[title] = "\n".join(table()) + "\n"
+        text = "# The oracle over all patterns\n" + "".join(
+            f"\n## {title}\n\n" + tables[title].rstrip("\n") + "\n" for title in parts if title in tables
+        )
+        print(f"\n## {title}\n\n{tables[title]}", flush=True)
+        if options.out:
+            options.out.write_text(text)
 
 
 if __name__ == "__main__":

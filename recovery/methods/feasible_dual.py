@@ -30,8 +30,8 @@ MOST_ROUNDS = 60
 """Some 30 are enough for cells up to d = 12."""
 MARGINS = (0.9, 0.97, 0.99, 0.999, 0.9999, 1.0 - 1e-5)
 """What the dual is to stay below at what was found: the first of these that it can."""
-CELL_MARGINS = (*MARGINS, 1.0 - 1e-6)
-"""The same of cells, whose norms near a planted neuron's can be within 1e-5 of 1."""
+CELL_MARGINS = (*MARGINS, 1.0 - 1e-6, 1.0 - 3e-7, 1.0 - 2.1e-7)
+"""The same of cells, whose norms near a planted neuron's can be within 1e-6 of 1; the last is just below `BELOW`."""
 PATIENCE = 8
 """Rounds until the next margin is tried: one that cannot be kept is often not seen to be so."""
 MET = 1e-9
@@ -65,6 +65,8 @@ class Generation:
         """Why there is no proof."""
         if self.lower is None or self.upper is None:
             return "no dual was found that stays below 1 at all neurons found"
+        if self.upper == np.inf:
+            return f"the largest dual norm over all patterns is {self.lower:.9g} or more, of the last dual found"
         return f"the largest dual norm over all patterns lies between {self.lower:.9g} and {self.upper:.9g}"
 
 
