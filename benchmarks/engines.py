@@ -3,12 +3,14 @@
 python -m benchmarks.engines [--trials N] [--writers W] [--parts P]      writes engines.md
 
 Each engine runs N trials of a method that computes nothing. What a trial costs is the time between the first and the
-last, over N; the rest is start and end. Wall time: `processes` runs before and after the others, and its two rows show
-the noise. Columns "planned" are start and end plus so many trials at that cost, and were not run. Then W processes
-write P parts each into one folder, as the sweeps of as many machines do, and it is read and compacted.
+last, over N; the rest is start and end. The load of the machine before it is in its row. Wall time: `processes` runs
+before and after the others, and its two rows show the noise. Columns "planned" are start and end plus so many trials at
+that cost, and were not run. Then W processes write P parts each into one folder, as the sweeps of as many machines do,
+and it is read and compacted.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -29,13 +31,15 @@ ENGINES = ("processes", "threading", "dask", "ray", "processes")
 PLANNED = (1_000, 100_000, 10_000_000)
 ROWS = 20
 """Of a part."""
+MOST_WORDS = 400
+"""Characters of what a sweep says at its end."""
 
 
 def command(*words: object) -> float:
     """Wall seconds of `recover`."""
     clock = time.perf_counter()
     line = [sys.executable, "-m", "recovery.cli", *map(str, words)]
-    subprocess.run(line, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(line, check=True, capture_output=True, text=True)
     return time.perf_counter() - clock
 
 
@@ -43,16 +47,18 @@ def engine_row(engine: str, folder: Path, trials: int) -> str:
     """A sweep's start and end without its trials, and what a trial costs between the first and the last."""
     config, out = folder / "config.yaml", folder / "out"
     config.write_text(CONFIG.format(replicates=trials, seconds=0.0))
+    load = f"{os.getloadavg()[0]:.1f}"
     try:
         wall = command("sweep", config, "--out", out, "--jobs", 2, "--backend", engine, "--quiet")
     except subprocess.CalledProcessError as error:
-        return f"| {engine} | ended with status {error.returncode} | | | | |"
+        said = " ".join(error.stderr.split()).replace("|", "/")
+        return f"| {engine} | {load} | ended with status {error.returncode}: {said[-MOST_WORDS:]} | | | | |"
     began = read(out).frame["started_at"]
     assert len(began) == trials
     span = (began.max() - began.min()).total_seconds()
     cost = span / (trials - 1)
     plan = " | ".join(f"{wall - span + cost * count:,.0f}" for count in PLANNED)
-    return f"| {engine} | {wall - span:.1f} | {1e3 * cost:.2f} | {plan} |"
+    return f"| {engine} | {load} | {wall - span:.1f} | {1e3 * cost:.2f} | {plan} |"
 
 
 def write_some(folder: Path, table: pa.Table, writer: int, parts: int) -> None:
@@ -104,7 +110,7 @@ def main() -> None:
     given = parser.parse_args()
     sizes = " | ".join(f"{count:,} trials, planned, s" for count in PLANNED)
     lines = [f"{machine()} Two workers; {given.trials} trials that compute nothing; wall time.", ""]
-    lines += [f"| engine | start and end, s | ms a trial | {sizes} |", "|---|---|---|---|---|---|"]
+    lines += [f"| engine | load before | start and end, s | ms a trial | {sizes} |", "|---" * 7 + "|"]
     for engine in ENGINES:
         with tempfile.TemporaryDirectory() as name:
             lines.append(engine_row(engine, Path(name), given.trials))

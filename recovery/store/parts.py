@@ -12,6 +12,7 @@ import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,10 @@ ABANDONED_AFTER = 86_400.0
 
 WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """What file systems that have no hard links answer, as FAT, some SMB shares and container mounts."""
+WITHOUT_FLAGS = (errno.EINVAL, errno.ENOSYS)
+"""What file systems answer that rename but cannot refuse to replace, as exFAT through FUSE."""
+ALONE_SECONDS = 10.0
+"""Who has been alone for so long was killed meanwhile; looking and renaming take milliseconds."""
 _HERE, _NO_REPLACE = -100, 1
 """AT_FDCWD and RENAME_NOREPLACE of renameat2, Linux."""
 MAGIC = b"PAR1"
@@ -103,12 +108,37 @@ def _name_once(temporary: Path, path: Path) -> None:
     except OSError as error:
         if error.errno not in WITHOUT_LINKS:
             raise
-        names = os.fsencode(temporary), os.fsencode(path)
-        if sys.platform != "linux" or ctypes.CDLL(None, use_errno=True).renameat2(
-            _HERE, names[0], _HERE, names[1], _NO_REPLACE
-        ):
-            code = ctypes.get_errno() if sys.platform == "linux" else error.errno
-            raise OSError(code, os.strerror(code), str(path)) from error
+        if code := _rename_once(temporary, path):
+            if code not in WITHOUT_FLAGS:
+                raise OSError(code, os.strerror(code), str(path)) from error
+            _rename_alone(temporary, path)
+
+
+def _rename_once(temporary: Path, path: Path) -> int:
+    """0, or the number of the error."""
+    if sys.platform != "linux":
+        return errno.ENOSYS
+    names = os.fsencode(temporary), os.fsencode(path)
+    failed = ctypes.CDLL(None, use_errno=True).renameat2(_HERE, names[0], _HERE, names[1], _NO_REPLACE)
+    return ctypes.get_errno() if failed else 0
+
+
+def _rename_alone(temporary: Path, path: Path) -> None:
+    """Look, then rename, while no other process does: only one can make the same folder."""
+    alone = path.with_name(f".{path.name}.alone")
+    for _ in range(100):
+        try:
+            alone.mkdir()
+            break
+        except FileExistsError:
+            time.sleep(ALONE_SECONDS / 100)
+    try:
+        if path.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        temporary.rename(path)
+    finally:
+        with suppress(FileNotFoundError):
+            alone.rmdir()
 
 
 def sync_folder(folder: Path) -> None:
