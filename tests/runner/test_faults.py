@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,32 @@ def test_a_full_disk_stops_with_75_keeps_what_is_stored_and_goes_on_elsewhere(tm
     subprocess.run(["mount", "-o", "remount,size=8m", small_disk], check=True)
     assert sweep(config, out).stored == {"ok": 240}
     pd.testing.assert_frame_equal(rows(out).loc[stored.index], stored)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("words", [["bundle"], ["report", "--format", "csv"], ["compare"], ["replay"], ["compact"]])
+def test_what_a_full_disk_has_no_room_for_is_a_message(tmp_path: Path, small_disk: Path, words: list[str]) -> None:
+    """Neither half a file nor a lost row."""
+    config = write_config(tmp_path, method={"kind": "isometry"}, architecture="relu_skip")
+    out = small_disk / "out" if words == ["compact"] else tmp_path / "out"
+    subprocess.run(["mount", "-o", "remount,size=8m", small_disk], check=True)
+    for shard in ((1, 2), (2, 2)):
+        sweep(config, out, shard=shard)
+    suffix = {"bundle": "zip", "replay": "npz"}.get(words[0], "csv")
+    expected, file = rows(out), small_disk / f"file.{suffix}"
+    with suppress(OSError), (small_disk / "filler").open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(4096))
+    before = {path: path.read_bytes() for path in small_disk.rglob("*") if path.is_file()}
+    more = {"compare": [out], "replay": [expected.index[0], "--save", file]}.get(words[0], [])
+    into = [] if words[0] in ("replay", "compact") else ["--out", file]
+    command = list(map(str, [*COMMAND[:-1], words[0], out, *more, *words[1:], *into]))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode not in (0, -9), done.stdout
+    assert "No space left on device" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+    assert {path: path.read_bytes() for path in small_disk.rglob("*") if path.is_file()} == before
+    pd.testing.assert_frame_equal(rows(out), expected)
 
 
 def test_a_folder_that_may_not_be_written_is_a_message_before_any_work(tmp_path: Path) -> None:
@@ -163,6 +190,11 @@ def test_a_clock_that_jumps_changes_times_only(
     assert sum(sweep(config, tmp_path / "out").ran.values()) == 0
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "plain"))
     assert read(tmp_path / "out").frame["seconds"].between(0, 60).all()
+    said = subprocess.run(
+        [*COMMAND[:-1], "status", tmp_path / "out"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "24 of 24 trials stored, 0 missing" in said
+    assert " -" not in said
 
 
 @pytest.mark.deep

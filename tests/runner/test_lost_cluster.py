@@ -149,3 +149,41 @@ def test_dask_keeps_its_key_in_memory_while_it_runs(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_ray_answers_nobody_without_its_token_while_it_runs(tmp_path: Path) -> None:
+    """It listens on all addresses, so the token is all that keeps others out."""
+    config, out = config_of(tmp_path), tmp_path / "out"
+    process = start(config, "--out", out, "--jobs", 2, "--backend", "ray", "--quiet")
+    try:
+        while not list(out.glob("trials/*.parquet")):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        words = [word for pid in below(process, "gcs_server") for word in psutil.Process(pid).cmdline()]
+        assert not [word for word in words if "token" in word.lower()]
+        servers = [psutil.Process(pid) for pid in below(process, "gcs_server")]
+        open_ = [
+            one for server in servers for one in server.net_connections("inet") if one.status == psutil.CONN_LISTEN
+        ]
+        ports = {one.laddr.port for one in open_} & {
+            int(port) for word in words for port in word.split("=")[1:] if port.isdecimal()
+        }
+        assert ports
+        for number in ports:
+            code = f"""
+from ray._raylet import GcsClient
+print("in", GcsClient(address="127.0.0.1:{number}").internal_kv_keys(b"", b"", timeout=20))
+"""
+            for others in ({"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}):
+                done = subprocess.run(
+                    [sys.executable, "-c", code],
+                    env={**os.environ, **others},
+                    capture_output=True,
+                    text=True,
+                    timeout=90,
+                )
+                assert not done.stdout, done.stdout
+                assert "Unauthenticated" in done.stderr or "UNAUTHENTICATED" in done.stderr, done.stderr
+    finally:
+        process.kill()
+        process.communicate()

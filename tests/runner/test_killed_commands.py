@@ -1,0 +1,135 @@
+"""SIGKILL of what runs trials besides `recover sweep`: no stored row is lost, and the same command goes on to the rows
+of an undisturbed sweep."""
+
+import os
+import pty
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+from recovery.store import read
+
+from .kills import started, stored_ids
+from .sweeps import TIMES, rows, sweep, write_config
+
+pytestmark = pytest.mark.deep
+RECOVER = [sys.executable, "-m", "recovery.cli"]
+KILLS = 4
+TRIALS = 120
+WAIT_SECONDS = 90.0
+
+Begun = tuple[Callable[[], None], Callable[[], bool]]
+"""What kills it, and whether it has ended."""
+
+
+def killed(begin: Callable[[], Begun], out: Path, rng: random.Random, longest: float = 2.0) -> None:
+    """Half of the kills come while it starts, half after a row of its own is stored."""
+    for kill in range(KILLS):
+        before = stored_ids(out)
+        kill_it, ended = begin()
+        end = time.monotonic() + WAIT_SECONDS
+        while kill % 2 and stored_ids(out) == before and not ended() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert kill % 2 == 0 or ended() or stored_ids(out) != before, "nothing was stored"
+        time.sleep(rng.uniform(0.0, longest))
+        kill_it()
+        after = stored_ids(out)
+        assert before.keys() <= after.keys(), "a stored row was lost"
+    assert stored_ids(out)
+
+
+def group(*words: object, cwd: Path) -> Begun:
+    """In a process group of its own, with a terminal that somebody reads."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        list(map(str, words)), stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd, start_new_session=True
+    )
+    os.close(theirs)
+
+    def drain() -> None:
+        with suppress(OSError):  # the terminal is gone with its last process
+            while os.read(ours, 4096):
+                pass
+        os.close(ours)
+
+    threading.Thread(target=drain, daemon=True).start()
+
+    def kill() -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    return kill, lambda: process.poll() is not None
+
+
+def kernel(code: str, pid: Path, cwd: Path) -> Begun:
+    manager, client = start_new_kernel(cwd=str(cwd))
+    client.execute(f"import os; open({str(pid)!r}, 'w').write(str(os.getpid()))\n{code}")
+    end = time.monotonic() + WAIT_SECONDS
+    while not (pid.exists() and pid.read_text()) and time.monotonic() < end:
+        time.sleep(0.05)
+    number = int(pid.read_text())
+
+    def kill() -> None:
+        os.kill(number, signal.SIGKILL)
+        manager.shutdown_kernel(now=True)
+        client.stop_channels()
+        pid.unlink()
+
+    return kill, lambda: False
+
+
+@pytest.mark.parametrize("way", ["run", "watch", "notebook"])
+def test_a_kill_loses_nothing_and_the_rest_is_run(tmp_path: Path, way: str) -> None:
+    slow, out = tmp_path / "slow", tmp_path / "out"
+    method = {"act": "linger", "seconds": 0.1, "path": str(slow)}
+    config = write_config(tmp_path, method=method, replicates=TRIALS // 6)
+    slow.touch()
+    code = f"import recovery; recovery.run({str(config)!r}, {str(out)!r}, jobs=1)"
+
+    def begin() -> Begun:
+        if way == "notebook":
+            return kernel(code, tmp_path / "pid", tmp_path)
+        if way == "run":
+            return group(sys.executable, "-c", code, cwd=tmp_path)
+        ends = [group(*RECOVER, "sweep", config, "--out", out, "--jobs", 1, "--watch", cwd=tmp_path)]
+        if out.exists():
+            ends.append(group(*RECOVER, "status", out, "--watch", cwd=tmp_path))
+        return lambda: [kill() for kill, _ in ends] and None, ends[0][1]
+
+    killed(begin, out, random.Random(way), 0.8)
+    assert len(stored_ids(out)) < TRIALS, "it was killed at its end only"
+    slow.unlink()
+    assert sweep(config, out).stored == {"ok": TRIALS}
+    sweep(config, tmp_path / "plain")
+    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
+
+
+def test_killed_reproductions_end_in_the_same_figures(tmp_path: Path) -> None:
+    """Kills while a figure is run and while the gallery is drawn."""
+    figures = ("p1-fig03", "p2-fig01")
+    words = [*RECOVER, "reproduce", *figures, "--jobs", "1", "--out"]
+    out, plain = tmp_path / "out", tmp_path / "plain"
+    for name in figures:
+        out.joinpath(name).mkdir(parents=True)
+    killed(lambda: group(*words, out, cwd=tmp_path), out / figures[1], random.Random(42), 6.0)
+    for folder in (out, plain):
+        process = started([*words, str(folder), "--quiet"])
+        _, stderr = process.communicate()
+        assert process.returncode == 0, stderr
+    for name in figures:
+        ours, undisturbed = (read(folder / name).frame.set_index("trial_id").sort_index() for folder in (out, plain))
+        different = [column for column in undisturbed if column not in (*TIMES, "processor")]
+        pd.testing.assert_frame_equal(ours[different], undisturbed[different])
+    assert {path.name for path in out.glob("pictures/*")} == {path.name for path in plain.glob("pictures/*")}
+    assert not list(out.rglob("*.tmp"))
