@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recovery.methods.method import Method
     from recovery.methods.table import METHODS
     from recovery.programs.architecture import ARCHITECTURES, Architecture
+    from recovery.solvers.table import Solver
 
 __all__ = [
     "ARCHITECTURES",
@@ -38,6 +39,7 @@ __all__ = [
     "Planted",
     "RecoverError",
     "Setting",
+    "Solver",
     "Sweep",
     "Target",
     "draw",
@@ -58,6 +60,7 @@ _PLACES = {
     "methods.method": ("Method",),
     "methods.table": ("METHODS",),
     "programs.architecture": ("ARCHITECTURES", "Architecture"),
+    "solvers.table": ("Solver",),
 }
 _PLACE = {name: f"recovery.{module}" for module, names in _PLACES.items() for name in names}
 

@@ -5,6 +5,7 @@ In a page, a block whose first line is `# NAME.py` or `# NAME.yaml` is that file
 """
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -83,6 +84,45 @@ def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
         read = [sys.executable, "-c", READER]
         done = subprocess.run(read, cwd=tmp_path, input=json.dumps(steps), capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+TYPED = """
+import recovery
+from coarse import COARSE
+from pair import Pair
+
+planted: recovery.Planted = Pair(0.5)
+solver: recovery.Solver = COARSE
+"""
+WRONG = """
+
+class Nothing:
+    form = "relu"
+
+
+other: recovery.Planted = Nothing()
+method: recovery.Method = Pair()
+ensemble: recovery.Ensemble = Pair()
+another: recovery.Solver = Pair()
+"""
+
+
+@pytest.mark.deep
+def test_a_type_checker_knows_what_ones_own_classes_need(tmp_path: Path) -> None:
+    """The classes of the pages satisfy their protocols; what lacks a part is named at each of its lines."""
+    for page in ("own-planted", "own-solver"):
+        for _, text in blocks(DOCS / "tutorials" / f"{page}.md"):
+            if (file := NAMED.match(text)) and file[1].endswith(".py"):
+                (tmp_path / file[1]).write_text(text)
+
+    (tmp_path / "use.py").write_text(TYPED + WRONG)
+    asked = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "use.py"]
+    environment = {**os.environ, "MYPYPATH": str(ROOT)}
+    done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    errors = re.findall(r"^(\S+):(\d+): error: Incompatible types in assignment", done.stdout, re.M)
+    first = (TYPED + WRONG).splitlines().index("other: recovery.Planted = Nothing()") + 1
+    assert errors == [("use.py", str(line)) for line in range(first, first + 4)], done.stdout
+    assert done.stdout.count(" error: ") == len(errors)
 
 
 def test_a_diagram_of_ones_own_is_short() -> None:

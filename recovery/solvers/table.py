@@ -71,7 +71,7 @@ def find_solver(name: str, kind: str) -> Solver:
     if is_user_name(name):
         solver = resolve(name)
         if not isinstance(solver, Solver):
-            raise SolverError(f"{name} is not a value of recovery.solvers.table.Solver")
+            raise SolverError(f"{name} is not a value of recovery.Solver")
     elif name in SOLVERS:
         solver = SOLVERS[name]
     else:
