@@ -57,7 +57,8 @@ def test_a_figure_is_run_and_shown_with_what_was_stored(tmp_path: Path) -> None:
     assert all(f"](pictures/{picture})" in page for picture in pictures)
     assert f"[![{page.split('![')[1].split(']')[0]}](pictures/small/{SMALL}.png)](#{SMALL})" in page
     for picture in pictures:
-        assert Image.open(tmp_path / "pictures" / "small" / picture).size == THUMBNAIL
+        with Image.open(tmp_path / "pictures" / "small" / picture) as small:
+            assert small.size == THUMBNAIL
     assert len(list((tmp_path / SMALL / "trials").iterdir())) == 1
     verified = CliRunner().invoke(main, ["verify", str(tmp_path / SMALL), "--sample", "50"])
     assert verified.exit_code == 0, verified.output
