@@ -141,9 +141,9 @@ def estimate(
     d = directions.shape[1]
     known = nothing(d) if explained is None else explained
     monomials, K = Monomials(d, 2 * order), len(directions)
-    sums, counts = np.zeros((PARTS, 1 + K + K * (K + 1) // 2, len(monomials))), np.zeros(PARTS, np.intp)
+    sums, counts = np.zeros((2, 1 + K + K * (K + 1) // 2, len(monomials))), [0, 0]
+    parts, sizes = np.zeros((PARTS, *sums.shape[1:])), np.zeros(PARTS, np.intp)
     scratch, buffer = np.empty((len(monomials), BLOCK)), np.empty((sums.shape[1], BLOCK))
-    half = PARTS // 2
     for X, y in blocks:
         if X.ndim != 2 or X.shape[1] != d or y.shape != X.shape[:1]:
             raise ParameterError(f"a block needs X (n, {d}) and y (n,), found shapes {X.shape} and {y.shape}")
@@ -151,32 +151,35 @@ def estimate(
             rows = X[start : start + BLOCK]
             labels = y[start : start + BLOCK] - known(rows)
             Z, along = monomials.evaluate(rows, scratch), directions @ rows.T
-            # labels times 1, g.x and (g.x)(h.x): all contracted moments come out of this one product, summed by parts
+            # labels times 1, g.x and (g.x)(h.x): all contracted moments come out of this one product, summed by halves
             weights = _weights(labels, along, buffer)
             # alternate which half an odd row goes to, so that halves of equal size come out; parts of a half alike
-            cut = (len(rows) + (counts[:half].sum() <= counts[half:].sum())) // 2
-            for first, (begin, end) in ((0, (0, cut)), (half, (cut, len(rows)))):
-                order_of_parts = first + np.argsort(counts[first : first + half], kind="stable")
-                edges = begin + -(-np.arange(half + 1) * (end - begin) // half)
-                for p, (low, high) in zip(order_of_parts, pairwise(edges), strict=True):
-                    sums[p] += weights[:, low:high] @ Z[:, low:high].T
-                    counts[p] += high - low
-    samples, total = int(counts.sum()), sums.sum(axis=0)
-    if samples < 2:
-        raise ParameterError(f"moments need at least 2 samples, found {samples}")
+            cut = (len(rows) + (counts[0] <= counts[1])) // 2
+            for half, (begin, end) in enumerate(((0, cut), (cut, len(rows)))):
+                sums[half] += weights[:, begin:end] @ Z[:, begin:end].T
+                counts[half] += end - begin
+                # not the halves as sums of their parts: these have another rounding, which a polish can magnify
+                first, many = half * PARTS // 2, PARTS // 2
+                smallest_first = first + np.argsort(sizes[first : first + many], kind="stable")
+                edges = [begin - (-k * (end - begin) // many) for k in range(many + 1)]
+                for p, (start_of, end_of) in zip(smallest_first, pairwise(edges), strict=True):
+                    parts[p] += weights[:, start_of:end_of] @ Z[:, start_of:end_of].T
+                    sizes[p] += end_of - start_of
+    if min(counts) == 0:
+        raise ParameterError(f"moments need at least 2 samples, found {sum(counts)}")
     if not np.isfinite(sums).all():
         raise ParameterError("moments need finite numbers, found NaN, infinity, or numbers whose products overflow")
-    mean = total / samples
+    mean = (sums[0] + sums[1]) / sum(counts)
     # both halves have the same mean, so that half their difference has the law of the mean's own error
-    difference = 0.5 * (sums[:half].sum(axis=0) / counts[:half].sum() - sums[half:].sum(axis=0) / counts[half:].sum())
+    difference = 0.5 * (sums[0] / counts[0] - sums[1] / counts[1])
     rest = _from_sums(monomials, mean, order, directions)
     # what was taken off the labels has moments up to order 2 alone
     low = zip(rest.whole, known.moments(), strict=False)
     return Estimate(
         replace(rest, whole=(*(T + own for T, own in low), *rest.whole[3:])),
         _from_sums(monomials, difference, order, directions),
-        samples,
-        deviations=(sums - counts[:, None, None] * mean) / samples,
+        sum(counts),
+        deviations=(parts - sizes[:, None, None] * mean) / sum(counts),
     )
 
 
