@@ -107,7 +107,7 @@ def test_an_own_column_is_stored_shown_and_documented(folder):
         ({"architecture": "own_things:LEAKY", "planted": {"kind": "relu"}}, "it has no group for them"),
         ({"architecture": "own_things:BIASED"}, "has no skip connection"),
         ({"planted": {"kind": "own_things:LEAKY"}}, "is not a frozen dataclass with `form`"),
-        ({"method": {"kind": "min_norm", "solver": "own_things:LEAKY"}}, "is not a value of recovery.solvers"),
+        ({"method": {"kind": "min_norm", "solver": "own_things:LEAKY"}}, "is not a value of recovery.Solver"),
         (
             {"method": {"kind": "min_norm", "solver": "own_things:MINE", "program": "exact"}},
             "does not take exact programs",
