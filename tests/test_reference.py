@@ -20,7 +20,7 @@ OF_OTHERS = {"draw", "Instance", "select", "RecoverError"}
 """Their parameters stand in the docstring alone: they are few, or made by `draw`."""
 ELSEWHERE = {
     *("ARCHITECTURES", "ENSEMBLES", "METHODS", "PLANTED"),
-    *("Ensemble", "Method", "Neurons", "Planted", "Target", "Sweep"),
+    *("Ensemble", "Method", "Neurons", "Planted", "Solver", "Target", "Sweep"),
 }
 """Tables, which have pages of their own, and types, which the tutorials show."""
 
