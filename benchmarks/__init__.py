@@ -18,14 +18,22 @@ def machine(clone: Path = HERE) -> str:
 
 
 def commit(clone: Path = HERE) -> str:
-    """The commit that is checked out there; with `-dirty` where a file that it has is another one here."""
-    asked = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    return subprocess.run(asked, cwd=clone, capture_output=True, text=True, check=True).stdout.strip()
+    """The commit that is checked out there; with `-dirty` where any of its files but a table is another here."""
+
+    def said(*asked: str) -> str:
+        return subprocess.run(["git", *asked], cwd=clone, capture_output=True, text=True, check=True).stdout.strip()
+
+    edited = said("status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)benchmarks/*.md")
+    return said("rev-parse", "--short", "HEAD") + ("-dirty" if edited else "")
 
 
-def written(script: str, lines: Sequence[str], kept: bool = True) -> None:
-    """Print Markdown, and where it is to be kept, write it beside its script."""
-    text = "\n".join(lines)
+def written(table: str | Path, lines: Sequence[str], kept: bool = True) -> None:
+    """Print Markdown, with the machine and the commit; where it is to be kept, write it to this file or beside this
+    script.
+    """
+    text = "\n".join(lines).rstrip("\n")
+    if machine() not in text:
+        text += f"\n\n{machine()}"
     print(text)
     if kept:
-        Path(script).with_suffix(".md").write_text(text + "\n")
+        Path(table).with_suffix(".md").write_text(text + "\n", encoding="utf-8")

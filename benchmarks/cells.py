@@ -8,11 +8,11 @@ by deletion and restriction in whole numbers. Writes the counts to benchmarks/ce
 import argparse
 import itertools
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linprog
 
+from benchmarks import written
 from benchmarks.verdicts import KINDS
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import count_cells, enumerate_cells
@@ -67,7 +67,7 @@ def main() -> None:
             counts[compared(make(rng, int(rng.integers(d, 8)), d))] += 1
         lines.append(f"| {kind} | {' | '.join(str(counts[fate]) for fate in FATES)} |")
         print(lines[-1], flush=True)
-    Path(__file__).with_suffix(".md").write_text("\n".join(lines) + "\n")
+    written(__file__, lines)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import written
 from recovery.report.claims.curve import TESTS
 from recovery.report.statistics.tail import exceeding, outcomes, steepness
 from recovery.theory import CURVES
@@ -85,7 +86,7 @@ def main() -> None:
     for text in curve_tests(arguments.tables, 0):
         lines.append(text)
         print(text, flush=True)
-    arguments.out.write_text("\n".join([*lines, NOTE]))
+    written(arguments.out, [*lines, NOTE])
 
 
 if __name__ == "__main__":

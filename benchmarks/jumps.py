@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 from scipy.special import ndtr
 
+from benchmarks import written
 from benchmarks.truths import GRIDS, SIZES
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates
@@ -143,7 +144,7 @@ def main() -> None:
         for grid, replicates in (("fine", 5), ("fine", 20), ("coarse", 20)):
             lines.append(line(truth, grid, replicates, arguments.panels))
             print(lines[-1], flush=True)
-    arguments.out.write_text(f"{arguments.panels} panels a row.\n\n" + "\n".join(lines) + f"\n\n{STEPS}\n")
+    written(arguments.out, [f"{arguments.panels} panels a row.", "", *lines, "", STEPS])
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import numpy as np
 from scipy.optimize import nnls
 from scipy.stats import binomtest
 
+from benchmarks import machine, written
 from recovery.conditions.ascent import climb
 from recovery.conditions.isometry import ROUNDING, search_isometry
 from recovery.conditions.oracle import Bounds, exact_dual, largest_cell, largest_neuron
@@ -386,13 +387,13 @@ def main() -> None:
     for number, (title, table) in enumerate(parts.items(), 1):
         if options.part and number not in options.part:
             continue
-        tables[title] = "\n".join(table()) + "\n"
+        tables[title] = "\n".join([*table(), "", machine()]) + "\n"
         text = "# The oracle over all patterns\n" + "".join(
             f"\n## {title}\n\n" + tables[title].rstrip("\n") + "\n" for title in parts if title in tables
         )
         print(f"\n## {title}\n\n{tables[title]}", flush=True)
         if options.out:
-            options.out.write_text(text)
+            written(options.out, text.splitlines())
 
 
 if __name__ == "__main__":

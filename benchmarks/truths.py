@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, ndtr
 
+from benchmarks import commit, written
 from recovery.report.claims.threshold import judge_panel
 from recovery.report.diagram import Panel
 from recovery.report.statistics import pooled
@@ -164,19 +165,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     arguments = parser.parse_args()
     known = pd.read_csv(arguments.out) if arguments.out.exists() else pd.DataFrame(columns=list(COLUMNS))
-    known = known[known["grids"] == arguments.grids]
+    known = known[(known["grids"] == arguments.grids) & (known.get("commit") == commit())]
     lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + "---|" * len(COLUMNS)]
     print("\n".join(lines))
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for replicates, truth in product(arguments.replicates, arguments.truth):
             there = known[(known["truth"] == truth) & (known["replicates"] == replicates)]
             if not len(there):
-                there = pd.DataFrame([measure(truth, replicates, arguments.grids, pool)])
+                there = pd.DataFrame([measure(truth, replicates, arguments.grids, pool) | {"commit": commit()}])
                 known = pd.concat([known, there], ignore_index=True) if len(known) else there
                 known.to_csv(arguments.out, index=False, float_format="%.6g")
             lines.append(line({str(name): value for name, value in there.iloc[0].to_dict().items()}))
             print(lines[-1], flush=True)
-    arguments.out.with_suffix(".md").write_text("\n".join([HEAD, "", *lines, NOTE]))
+    written(arguments.out, [HEAD, "", *lines, NOTE])
 
 
 HEAD = """Thresholds and claims on n = 10, 20, ..., 400 and ten sizes d, with the ratios 1.93, 2.00, 2.03 and 2.07."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks import commit, written
 from benchmarks.truths import CURVES, OFF, RATIOS, SIZES, N, _ratios
 from recovery.config.sampling import Until
 from recovery.report.diagram import Panel
@@ -122,16 +123,13 @@ def main() -> None:
     arguments = parser.parse_args()
     until = Until(f"threshold +-{arguments.half:g}")
     rows: list[Any] = pd.read_csv(arguments.out).to_dict("records") if arguments.out.exists() else []
+    rows = [row for row in rows if row.get("commit") == commit()]
     for seed in range(len(rows), arguments.grids):
-        rows.append(measured(seed, until, arguments.replicates))
+        rows.append(measured(seed, until, arguments.replicates) | {"commit": commit()})
         if seed % 10 == 9 or seed == arguments.grids - 1:
             pd.DataFrame(rows).to_csv(arguments.out, index=False, float_format="%.6g")
-    told = "\n".join(lines(pd.DataFrame(rows)))
-    print(told)
-    arguments.out.with_suffix(".md").write_text(
-        f"`--until '{until.rule}'` from {arguments.replicates} replicates of 400 cells, and a fixed design.\n\n"
-        f"{told}\n{NOTE}"
-    )
+    head = f"`--until '{until.rule}'` from {arguments.replicates} replicates of 400 cells, and a fixed design."
+    written(arguments.out, [head, "", *lines(pd.DataFrame(rows)), NOTE])
 
 
 NOTE = """

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from click.testing import CliRunner
 
+from benchmarks import machine
 from recovery.cli.main import main as program
 from recovery.config import ConfigError, load
 from recovery.errors import StoreError
@@ -274,7 +275,7 @@ def main() -> None:
     print("\n".join(table))
     if {part: count for part, (_, count) in PARTS.items()}.items() <= dict(asked).items():
         ran = "All steps ran." if whole else "Not all steps ran; the table says how many of how many did."
-        REPORT.write_text("\n".join(["# The long attacks", "", ran, "", *table, ""]))
+        REPORT.write_text("\n".join(["# The long attacks", "", ran, "", *table, "", machine(), ""]))
     sys.exit(int(any(set(FAULTS) & set(line["found"]) for line in lines)))
 
 
