@@ -21,6 +21,7 @@ COMMANDS = {
     "configs": "List the configs that ship with the program.",
     "index": "Write one page over all sweeps in a folder.",
     "inspect": "Check the isometry conditions on your own matrix.",
+    "merge": "Copy folders of one sweep into one folder.",
     "replay": "Run one stored trial again, and save what was drawn.",
     "reproduce": "Run the figures of the papers, and write their gallery.",
     "report": "Draw and tabulate stored grids.",

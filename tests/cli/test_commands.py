@@ -21,6 +21,7 @@ RUNS: dict[str, tuple[list[str], str]] = {
     "configs": (["configs"], "p1-fig06"),
     "index": (["index", "grid", "--out", "index.html"], "index.html"),
     "inspect": (["inspect", "matrix.csv"], "[(31)]"),
+    "merge": (["merge", "grid", "other", "--out", "merged"], "8 trials, 8 of them there already"),
     "replay": (["replay", "grid", "TRIAL"], "the same"),
     "reproduce": (["reproduce", "p2-fig01", "--dry-run", "--out", "papers"], "p2-fig01"),
     "report": (["report", "grid", "--format", "terminal"], "fraction recovered: 0"),

@@ -1,0 +1,154 @@
+"""`recover merge`: shards become the sweep that one run gives; another sweep is refused; a kill loses nothing."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner, Result
+
+from recovery.cli.main import main
+from recovery.errors import StoreError
+from recovery.extras.merging import merge_folders
+from recovery.store import read
+from recovery.store.folder import Folder
+from recovery.store.parts import list_parts
+from recovery.store.trajectories import read_trajectories
+from tests.runner.sweeps import TIMES, sweep, write_config
+
+
+def recover(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def measured(out: Path) -> list[dict[str, object]]:
+    frame = read(out).frame.drop(columns=list(TIMES)).sort_values("trial_id")
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> list[Path]:
+    """The whole sweep in one run, its two shards, and the config."""
+    config = write_config(tmp_path, method={"act": "transition", "record": True})
+    whole, *shares = (tmp_path / name for name in ("whole", "first", "second"))
+    sweep(config, whole)
+    for i, share in enumerate(shares, start=1):
+        sweep(config, share, shard=(i, 2))
+    return [whole, *shares]
+
+
+def test_two_shards_are_the_sweep_that_one_run_gives(tmp_path: Path, shards: list[Path]) -> None:
+    whole, *shares = shards
+    before = [bytes_of(share) for share in shares]
+    result = recover("merge", *shares, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "24 of 24 trials stored, 0 missing" in result.stdout
+    assert measured(tmp_path / "out") == measured(whole)
+    records, expected = read_trajectories(tmp_path / "out"), read_trajectories(whole)
+    assert len(expected) == 24
+    assert records.keys() == expected.keys()
+    assert all(
+        records[trial][name].tolist() == kept.tolist() for trial in expected for name, kept in expected[trial].items()
+    )
+    assert [bytes_of(share) for share in shares] == before
+    assert recover("verify", tmp_path / "out", "--sample", 2, "--trust").exit_code == 0
+
+
+def test_a_merge_into_one_of_its_folders_and_one_that_is_repeated_add_nothing_twice(shards: list[Path]) -> None:
+    whole, first, second = shards
+    merge_folders([first, second, second], first)
+    assert measured(first) == measured(whole)
+    stored = bytes_of(first)
+    again = merge_folders([second], first)
+    assert (again[0].repeated, again[0].other) == (again[0].trials, 0)
+    assert bytes_of(first) == stored
+
+
+def test_another_sweep_is_refused_by_name_before_anything_is_written(tmp_path: Path, shards: list[Path]) -> None:
+    (tmp_path / "b").mkdir()
+    sweep(write_config(tmp_path / "b", method={"act": "transition", "record": True}, seed=8), tmp_path / "other")
+    result = recover("merge", shards[1], tmp_path / "other", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert f"{tmp_path / 'other'} holds another sweep than {shards[1]}" in result.stderr
+    assert "seed: 7 -> 8" in result.stderr
+    assert not (tmp_path / "out").exists()
+    for part in list_parts(tmp_path / "other" / "trials"):
+        shutil.copy(part, shards[2] / "trials")
+    with pytest.raises(StoreError, match=r"second is not merged[\s\S]*24 rows of another sweep") as refused:
+        merge_folders(shards[1:], tmp_path / "out")
+    assert list_parts(tmp_path / "other" / "trials")[0].name in str(refused.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_damage_and_what_is_no_sweep_are_refused_by_name(tmp_path: Path, shards: list[Path]) -> None:
+    with pytest.raises(StoreError, match="nowhere: no such results folder"):
+        merge_folders([shards[1], tmp_path / "nowhere"], tmp_path / "out")
+    part = list_parts(shards[2] / "trials")[0]
+    part.write_bytes(part.read_bytes()[:-1])
+    with pytest.raises(StoreError, match=part.name):
+        merge_folders(shards[1:], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("writes", range(1, 6))
+def test_a_merge_that_ends_after_any_write_goes_on(
+    tmp_path: Path, shards: list[Path], writes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, *shares = shards
+    left = [writes]
+
+    def write(folder: Folder, *arguments: object) -> Path:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return kept(folder, *arguments)  # type: ignore[arg-type]
+
+    kept = Folder.write
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "write", write)
+        try:
+            merge_folders(shares, tmp_path / "out")
+        except KeyboardInterrupt:
+            assert left == [0]
+    rows, records = Folder(tmp_path / "out").statuses(), read_trajectories(tmp_path / "out")
+    assert rows.keys() <= records.keys()
+    merge_folders(shares, tmp_path / "out")
+    assert measured(tmp_path / "out") == measured(whole)
+    assert read_trajectories(tmp_path / "out").keys() == read_trajectories(whole).keys()
+
+
+def copied(source: Path, out: Path, **columns: pa.Array) -> Path:
+    """The folder with other columns in its rows."""
+    table = read(source).table
+    for name, values in columns.items():
+        table = table.set_column(table.column_names.index(name), name, values)
+    folder = Folder(out)
+    folder.create(Folder(source).load())
+    folder.write(table)
+    shutil.copytree(source / "trajectories", folder.trajectories)
+    return out
+
+
+def test_an_ok_row_replaces_a_failed_one_and_is_not_replaced(tmp_path: Path, shards: list[Path]) -> None:
+    failed = copied(shards[0], tmp_path / "failed", status=pa.array(["failed"] * 20 + ["ok"] * 4))
+    for order in ((failed, shards[0]), (shards[0], failed)):
+        out = tmp_path / order[0].name / "out"
+        merge_folders(order, out)
+        assert set(Folder(out).statuses().values()) == {"ok"}
+        assert measured(out) == measured(shards[0])
+
+
+def test_trials_that_measured_something_else_are_counted(tmp_path: Path, shards: list[Path]) -> None:
+    recovered = [not value for value in read(shards[0]).table["recovered"].to_pylist()]
+    other = copied(shards[0], tmp_path / "copied", recovered=pa.array(recovered))
+    result = recover("merge", shards[1], other, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    there = measured(shards[1])
+    assert f"{len(there)} of them measured something else; the row that was there stays" in result.stderr
+    kept = {row["trial_id"]: row for row in measured(tmp_path / "out")}
+    assert len(kept) == 24
+    assert [kept[row["trial_id"]] for row in there] == there
