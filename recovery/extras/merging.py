@@ -88,7 +88,7 @@ def merge_folders(paths: Sequence[Path], out: Path) -> list[Merged]:
 
 def _refuse_another(first: Source, other: Source) -> None:
     configs = [{key: item for key, item in one.content["config"].items() if key != "folder"} for one in (first, other)]
-    if lines := differences(*configs):
+    if lines := differences(configs[0], configs[1]):
         shown = [f"  {line}" for line in lines[:MOST_DIFFERENCES]]
         if len(lines) > MOST_DIFFERENCES:
             shown.append(f"  and {len(lines) - MOST_DIFFERENCES} more")
