@@ -33,6 +33,14 @@ def say_left_out(grid: "Grid") -> None:
         click.echo(grid.left_out, err=True)
 
 
+def say_edited(grid: "Grid") -> None:
+    """Say on stderr how many rows ran other code of the user's than there is now."""
+    from recovery.runner.edited import edited
+
+    if words := edited(grid):
+        click.echo(words, err=True)
+
+
 def say_memory(sweep: "Sweep") -> None:
     """Warn on stderr where X of the largest cell does not fit into this machine's memory."""
     from recovery.config.compose import in_bytes

@@ -64,5 +64,6 @@ def command(
     analyses = report(results, kind, values, out, style, statistics == "full")
     for analysis in analyses:
         options.say_left_out(analysis.diagram.grid)
+        options.say_edited(analysis.diagram.grid)
     if check_claims and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):
         raise SystemExit(1)

@@ -82,4 +82,6 @@ def in_words(sweep: SweepStatus) -> str:
             lines.append(f"{sweep.rate:.1f} trials/s of late; at that pace {duration(sweep.seconds_left)} are left")
     if sweep.round is not None and sweep.missing:
         lines.append(f"round {sweep.round} is under way: {sweep.round_missing} trials to its end")
+    if sweep.edited:
+        lines.append(sweep.edited)
     return "\n".join([*lines, sweep.left_out] if sweep.left_out else lines)

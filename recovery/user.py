@@ -5,8 +5,10 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from importlib.machinery import PathFinder
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +74,34 @@ def resolve(name: str) -> Any:
 def fingerprint(names: Iterable[str]) -> str:
     """A hash of the source of the imported modules that these `module:NAME` name, and of those that they import from
     the same folder or below it. Nothing is imported for it."""
+    modules = {name.partition(":")[0] for name in names}
+    return _hash({module: getattr(sys.modules.get(module), "__file__", None) for module in modules})
+
+
+def fingerprints(names: Iterable[str], folders: Iterable[Path]) -> set[str]:
+    """The hash of every choice of the modules that these `module:NAME` name, as `fingerprint` gives it, of the files
+    that an import would read now: on the path, or in these folders. Nothing is imported. Raises `ParameterError`."""
+    places = [*sys.path, *map(str, folders)]
+    files = {module: _file(module, places) for module in {name.partition(":")[0] for name in names}}
+    some = chain.from_iterable(combinations(sorted(files), count) for count in range(1, len(files) + 1))
+    return {_hash({module: files[module] for module in chosen}) for chosen in some}
+
+
+def _file(module: str, places: Sequence[str] | None) -> str:
+    """Raises `ParameterError` where no file of that module is found."""
+    name, found = "", None
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        found = None if places is None else PathFinder.find_spec(name, places)
+        places = found.submodule_search_locations if found else None
+    if found is None or found.origin is None:
+        raise ParameterError(f"no file of the module {module!r}")
+    return found.origin
+
+
+def _hash(files: Mapping[str, str | None]) -> str:
     sources: dict[str, bytes] = {}
-    for module_name in {name.partition(":")[0] for name in names}:
-        file = getattr(sys.modules.get(module_name), "__file__", None)
+    for module_name, file in files.items():
         if file is not None:
             path = Path(file)
             _collect(path, path.parents[module_name.count(".") + (path.name == "__init__.py")], sources)

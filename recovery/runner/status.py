@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.config import Until, from_document, own_code
+from recovery.runner.edited import edited
 from recovery.runner.rounds import next_round
 from recovery.store import Grid, read
 from recovery.store.folder import Folder
@@ -47,6 +48,8 @@ class SweepStatus:
     """Whether trials run code of the user's."""
     left_out: str
     """Where rows are that are not the sweep's and do not count, and how many; '' where there are none."""
+    edited: str
+    """How many rows ran other code of the user's than there is now; '' where none did."""
 
     @property
     def missing(self) -> int:
@@ -82,6 +85,7 @@ def sweep_status(path: Path) -> SweepStatus:
         round_missing=planned - stored,
         own=bool(own_code(grid.sweep["config"])),
         left_out=str(grid.left_out or ""),
+        edited=edited(grid),
     )
 
 

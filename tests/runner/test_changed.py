@@ -57,6 +57,17 @@ def test_an_edited_helper_is_said_and_its_trials_run_again(tmp_path: Path, confi
     dry = recover("sweep", config, "--out", out, "--rerun-changed", "--dry-run")
     assert "8 to run" in dry.stdout
     assert "other code" in recover("sweep", config, "--out", out, "--dry-run").stderr
+    (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=20) + "raise SystemExit('imported')\n")
+    said = "8 stored trials ran other code of yours than there is now"
+    for command in (["status", out], ["report", out, "--format", "terminal"]):
+        result = recover(*command)
+        assert (result.exit_code, said in result.output) == (0, True), result.output
+    (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=1))
+    assert "other code" not in recover("status", out).output
+    (tmp_path / "own_ridge.py").rename(tmp_path / "away.py")
+    assert "whether its own code was edited is not known here: no file of" in recover("status", out).output
+    (tmp_path / "away.py").rename(tmp_path / "own_ridge.py")
+    (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=20))
     again = recover("sweep", config, "--out", out, "-j", 1, "--rerun-changed")
     assert (again.exit_code, "(8 run now)" in again.stdout, "other code" in again.stderr) == (0, True, False)
     after = rows(out)
