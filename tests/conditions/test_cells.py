@@ -36,9 +36,27 @@ def test_the_bounds_meet_at_the_largest_norm_over_all_cells(kind: str) -> None:
         size = float(np.abs(lam) @ np.linalg.norm(X, axis=1)) + (0.0 if linear is None else np.linalg.norm(linear))
         assert found.lower <= values.max() + 1e-11 * size
         assert values.max() <= found.upper + 1e-11 * size
-        if kind != "nearly equal rows":
-            assert found.upper - found.lower <= 1e-6 * size
+        assert found.upper - found.lower <= 1e-6 * size
     assert looked_at >= 10
+
+
+@pytest.mark.parametrize("apart", [1e-4, 1e-7, 1e-9])
+def test_cells_as_thin_as_rows_are_apart_are_settled(apart: float) -> None:
+    """The gap of the two rows has opposite weights: only the cells between them have the largest sum."""
+    for seed in range(20):
+        rng = np.random.default_rng([5, seed])
+        X = rng.standard_normal((8, 3))
+        X[4:] = X[:4] + apart * rng.standard_normal((4, 3))
+        weights = rng.standard_normal(4)
+        lam = np.concatenate([weights, -weights])
+        cells, _ = enumerate_cells(X)
+        largest, found = norms(X, lam, None, cells).max(), largest_cell(X, lam)
+        size = float(np.abs(lam) @ np.linalg.norm(X, axis=1))
+        assert largest > 0.1 * np.abs(weights).max()
+        assert found.lower <= largest + 1e-11 * size
+        assert largest <= found.upper + 1e-11 * size
+        assert found.upper - found.lower <= 1e-11 * size
+        assert found.cones < 100_000
 
 
 def test_the_point_lies_in_the_worst_cell() -> None:
