@@ -23,7 +23,8 @@ def commit(clone: Path = HERE) -> str:
     def said(*asked: str) -> str:
         return subprocess.run(["git", *asked], cwd=clone, capture_output=True, text=True, check=True).stdout.strip()
 
-    edited = said("status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)benchmarks/*.md")
+    tables = (":(top,exclude)benchmarks/*.md", ":(top,exclude)benchmarks/*.csv")
+    edited = said("status", "--porcelain", "--untracked-files=no", "--", ":/", *tables)
     return said("rev-parse", "--short", "HEAD") + ("-dirty" if edited else "")
 
 

@@ -1,8 +1,9 @@
 """What boundary sampling saves, and whether its intervals are honest.
 
-    python -m benchmarks.sampling [RESULTS ...] [--repetitions 500] [--seed 0]
+    python -m benchmarks.sampling [RESULTS ...] [--repetitions 500] [--seed 0]      writes sampling.md
 
-1. For each results folder: n50 at every d of the reports' fit, its standard error in per cent and its 95 % interval.
+1. For each results folder (the stored grid of `p1-fig06-boundary`): n50 at every d of the reports' fit, its standard
+   error in per cent and its 95 % interval.
 2. What a uniform sweep on the grid of Figure 6 needs for 0.5 % on every slice, by the information of Wendel's law.
 3. Simulated on Wendel's law, whose n50 is 2d exactly: coverage, bias, spread and mean standard error of n50 where
    trials are placed in rounds. Once with n50 on the grid of n, once between two of its values; the bias with infinitely
@@ -19,6 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
+from benchmarks import HERE, written
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Counts, Threshold, fit
 from recovery.sampling.placement import Slice, covariance, place
@@ -26,6 +28,7 @@ from recovery.store import read
 from recovery.theory import CURVES
 from recovery.types import Array
 
+GRID = HERE.parent / "results" / "papers" / "p1-fig06-boundary"
 TARGET = 0.005
 SIZES = tuple(range(10, 101, 10))
 N = np.arange(10.0, 401.0, 10.0)
@@ -119,22 +122,29 @@ def simulate(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", nargs="*", type=Path)
+    parser.add_argument("results", nargs="*", type=Path, default=[GRID])
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    for path in arguments.results:
-        print("| d | n50 | s.e. % | 95 % interval | slope | trials |\n|---|---|---|---|---|---|")
-        print("\n".join(measured(path)) + "\n", flush=True)
+    given = parser.parse_args()
+    lines = list[str]()
+    for path in given.results:
+        lines += [
+            "| d | n50 | s.e. % | 95 % interval | slope | trials |",
+            "|---|---|---|---|---|---|",
+            *measured(path),
+            "",
+        ]
     wanted = {d: needed(d) for d in SIZES}
     most = max(wanted.values())
-    print(f"A uniform sweep needs {most:.0f} replicates of each of {len(N) * len(SIZES)} cells for 0.5 % at d = 10,")
-    print(f"{most * len(N) * len(SIZES):.3g} trials; at the other d " + ", ".join(f"{r:.0f}" for r in wanted.values()))
+    lines += [
+        f"A uniform sweep needs {most:.0f} replicates of each of {len(N) * len(SIZES)} cells for 0.5 % at d = 10,",
+        f"{most * len(N) * len(SIZES):.3g} trials; at the other d " + ", ".join(f"{r:.0f}" for r in wanted.values()),
+    ]
     for name, n in (("n = 10, 20, ..., 400", N), ("n = 15, 25, ..., 405", N + 5)):
-        print(f"\n{name}\n\n| d | coverage | bias % | of the model | spread % | mean s.e. % | trials |")
-        print("|---|---|---|---|---|---|---|")
-        for line in simulate(n, (10, 20, 50, 100), 4, 6, 9000, arguments.repetitions, arguments.seed):
-            print(line, flush=True)
+        lines += ["", name, "", "| d | coverage | bias % | of the model | spread % | mean s.e. % | trials |"]
+        lines += ["|---|---|---|---|---|---|---|"]
+        lines += simulate(n, (10, 20, 50, 100), 4, 6, 9000, given.repetitions, given.seed)
+    written(__file__, lines, kept=given.results == [GRID])
 
 
 if __name__ == "__main__":
