@@ -77,16 +77,15 @@ def _trials(sweep: "Sweep") -> str:
 
 
 def _memory(sweep: "Sweep") -> str:
-    from recovery.config.compose import in_bytes
+    from recovery.config.checks import in_bytes
 
-    largest = max((cell.setting for cell in sweep.cells), key=lambda setting: setting.n * setting.d)
-    return f"X of the largest cell, n = {largest.n} and d = {largest.d}, takes {in_bytes(8 * largest.n * largest.d)}"
+    n, d = sweep.cells.largest
+    return f"X of the largest cell, n = {n} and d = {d}, takes {in_bytes(8 * n * d)}"
 
 
 def _axes(sweep: "Sweep") -> Iterator[str]:
     """`n: 10 .. 400 (40 values)` for each axis; a value that a cell does not have is left out."""
     for axis in sweep.axes:
-        values = list(dict.fromkeys(cell.coordinates[axis] for cell in sweep.cells))
-        shown = [str(value) for value in values if value is not None]
+        shown = [str(value) for value in sweep.cells.coordinates[axis].distinct if value is not None]
         text = ", ".join(shown) if len(shown) <= 6 else f"{shown[0]} .. {shown[-1]} ({len(shown)} values)"
         yield f"{axis}: {text}"

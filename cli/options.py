@@ -43,12 +43,12 @@ def say_edited(grid: "Grid") -> None:
 
 def say_memory(sweep: "Sweep") -> None:
     """Warn on stderr where X of the largest cell does not fit into this machine's memory."""
-    from recovery.config.compose import in_bytes
+    from recovery.config.checks import in_bytes
 
-    largest = max((cell.setting for cell in sweep.cells), key=lambda setting: setting.n * setting.d)
-    needed, there = 8 * largest.n * largest.d, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    n, d = sweep.cells.largest
+    needed, there = 8 * n * d, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > there:
-        words = f"X of the largest cell, n = {largest.n} and d = {largest.d}, takes {in_bytes(needed)}"
+        words = f"X of the largest cell, n = {n} and d = {d}, takes {in_bytes(needed)}"
         click.echo(f"warning: {words}; this machine has {in_bytes(there)} of memory", err=True)
 
 

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
+Codes = NDArray[np.integer[Any]]
+"""Numbers of values in a list, in as few bytes as they need."""
 Rng = np.random.Generator
 Scalar = bool | int | float | str | None
 """A plain value: of a coordinate, or of a measured column."""

@@ -1,5 +1,6 @@
 """From YAML to a validated sweep to trials."""
 
+from recovery.config.cells import Cell, Cells, Trial, Trials, trials_of
 from recovery.config.claims import (
     BinomialClaim,
     BoundClaim,
@@ -17,13 +18,14 @@ from recovery.config.load import find, from_document, load, load_shipped, own_co
 from recovery.config.own_axes import own_axes
 from recovery.config.problems import ConfigError, MissingFileError
 from recovery.config.sampling import Boundary, Even, Until
-from recovery.config.sweep import Cell, Sweep, Trial
+from recovery.config.sweep import Sweep
 
 __all__ = [
     "BinomialClaim",
     "BoundClaim",
     "Boundary",
     "Cell",
+    "Cells",
     "Claim",
     "ConfigError",
     "CurveClaim",
@@ -41,6 +43,7 @@ __all__ = [
     "TableClaim",
     "ThresholdClaim",
     "Trial",
+    "Trials",
     "Until",
     "ValueClaim",
     "build_style",
@@ -51,4 +54,5 @@ __all__ = [
     "own_axes",
     "own_code",
     "shipped",
+    "trials_of",
 ]

@@ -31,7 +31,7 @@ from typing import Any
 from recovery.config.build import Invalid, build
 from recovery.config.components import COMPONENTS, Choice
 from recovery.config.own_axes import TAKEN, has_own_code, is_own
-from recovery.config.points import BROKEN, SIZES, Agreement, AxisValue, Block, Computed, Inputs, Point, Unworkable
+from recovery.config.points import BROKEN, SIZES, Agreement, AxisValue, Block, Computed, Inputs, Point
 from recovery.config.problems import Path, Problem, as_shown
 from recovery.config.tree import Tree
 from recovery.config.values import Times, listed, same_as
@@ -120,12 +120,9 @@ class _Reader:
             self._problem(self.path, f"more than {MOST_POINTS} points; coarsen an axis or split the sweep")
             self.dimensions = [rows[:1] for rows in self.dimensions]
         block = Block(tuple(self.paths), tuple(self.dimensions), computed, include, exclude)
-        try:
-            if not self.problems and next(block.points(), None) is None:
-                at = (*self.path, "include" if include else "exclude")
-                self._problem(at, "leaves no point of this block; loosen it")
-        except Unworkable as error:
-            self._problem(error.source, error.text)
+        if not self.problems and not block.count:
+            at = (*self.path, "include" if include else "exclude")
+            self._problem(at, "leaves no point of this block; loosen it")
         return block
 
     def _expression(self, name: str) -> None:

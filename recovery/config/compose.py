@@ -1,29 +1,30 @@
 """From a tree to cells: each point of the axes laid over the config's own fields, validated, and given its text."""
 
-import math
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any
 
+import numpy as np
+
 from recovery.config.build import Fault, Invalid
+from recovery.config.cells import LEAST_COST, Cell, Cells
+from recovery.config.checks import Checks
+from recovery.config.coded import Coded, constant, distinct, joined
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Built, Context, Single, is_left_out
-from recovery.config.labels import Labels, of_one_type
-from recovery.config.own import OwnCode
+from recovery.config.labels import Labels, Points, of_one_type
 from recovery.config.own_axes import CHOICES, offered, own_axes, own_methods_alone, takes
-from recovery.config.points import BROKEN, AxisValue, Block, Point, Unworkable
+from recovery.config.points import BROKEN, AxisValue, Block
 from recovery.config.problems import Path, Problem, as_shown
-from recovery.config.sweep import Cell
 from recovery.config.tree import Tree, canonical_json
-from recovery.errors import ParameterError, RecoverError
 from recovery.instances.draw import Setting
-from recovery.instances.files import File
-from recovery.instances.recorded import FileColumn
+from recovery.types import Array, Index, Scalar
 from recovery.user import fingerprint
 
-_TEXT_ORDER = sorted([*COMPONENTS, "seed", "axes"])
-_CHECKED = ("architecture", "planted", "method")
-MOST_BYTES = 2**40
-"""Of X: the memory of the largest machines."""
+AXES = "axes"
+"""Beside the components: the axes of one's own that no field of the cell says."""
+_TEXT_ORDER = sorted([*COMPONENTS, AXES, "seed"])
 _EXAMPLES = {
     "n": "n: 100",
     "d": "d: 20",
@@ -44,48 +45,167 @@ class Composer:
     problems: list[Problem] = field(default_factory=list)
     built: dict[tuple[Any, ...], Built | None] = field(default_factory=dict)
 
-    def cells(self, blocks: Sequence[Block]) -> tuple[Cell, ...]:
-        labels = Labels(blocks)
-        cells: dict[str, Cell] = {}
-        for block in blocks:
-            for point, parts in self._parts(block):
-                free = _free(block, point, parts, self.context.own)
-                text = self._text(parts, free)
-                if text not in cells:
-                    cell = self._cell(parts, labels.coordinates(block, point, parts), text, free)
-                    cells[text] = self._asked(block, point, cell)
-        coordinates = of_one_type([cell.coordinates for cell in cells.values()])
-        return tuple(
-            cell if own is cell.coordinates else replace(cell, coordinates=own)
-            for cell, own in zip(cells.values(), coordinates, strict=True)
+    def cells(self, blocks: Sequence[Block]) -> Cells:
+        """As columns. Two points with the same text are one cell, which has the coordinates of the first."""
+        labels, tables = Labels(blocks), [self._points(block) for block in blocks]
+        every = {name: joined(table.parts[name] for table in tables) for name in (*COMPONENTS, AXES)}
+        kept, _ = distinct([column.map(lambda part: part.text).merged() for column in every.values()])
+        block = np.repeat(np.arange(len(tables)), [len(table.row) for table in tables])[kept]
+        row = np.concatenate([table.row for table in tables])[kept]
+
+        def at(cell: int) -> dict[str, AxisValue]:
+            return {path: column[row[cell]] for path, column in blocks[block[cell]].columns.items()}
+
+        checks = Checks(self.tree, {name: column.take(kept) for name, column in every.items()}, at)
+        fits = np.flatnonzero(checks.fits())
+        parts = {name: column.take(fits) for name, column in checks.parts.items()}
+        own = self._own(parts)
+        costs = self._costs(checks, fits, own)
+        self.problems += checks.problems
+        coordinates = {
+            name: of_one_type(joined(labels.column(name, table) for table in tables).take(kept[fits]))
+            for name in labels.names
+        }
+        codes = {names: self.context.own.code(names, fingerprint) if names else "" for names in own.distinct}
+        return Cells(
+            coordinates=coordinates,
+            costs=np.maximum(costs, LEAST_COST),
+            own=own,
+            methods=[part.value for part in parts["method"].distinct],
+            codes=frozenset(filter(None, codes.values())),
+            pieces=[
+                *(_piece(name, parts[name]) for name in _TEXT_ORDER if name != "seed"),
+                constant(f',"seed":{self.seed}}}', len(fits)),
+            ],
+            make=lambda number: self._cell(number, parts, coordinates, costs, own, codes),
         )
 
-    def _parts(self, block: Block) -> Iterator[tuple[Point, dict[str, Built]]]:
-        """The validated components of every point that has no problem."""
-        overlays = {name: _overlay(block, name) for name in COMPONENTS}
-        free = own_axes(block.paths)
-        own = {
-            name: [(block.paths.index(one), one) for one in offered(self.tree, name, free, self.context.own)]
-            for name in COMPONENTS
-        }
-        for point in self._points(block):
-            parts = {}
-            for name, positions in overlays.items():
-                key = (name, *[point[i] for i, _ in [*positions, *own[name]]], *[path for _, path in positions])
-                if key not in self.built:
-                    offers = [(point[i], axis) for i, axis in own[name]]
-                    self.built[key] = self._build(name, [(point[i], path) for i, path in positions], offers)
-                parts[name] = self.built[key]
-            if None not in parts.values():
-                whole = {name: part for name, part in parts.items() if part is not None}
-                if self._has_room(block, point, whole):
-                    yield point, whole
+    def made(self, name: str) -> list[Built]:
+        """Every component of this name that could be built."""
+        return [part for (of, *_), part in self.built.items() if of == name and part is not None]
 
-    def _points(self, block: Block) -> Iterator[Point]:
-        try:
-            yield from block.points()
-        except Unworkable as error:
-            self.problems.append(self.tree.problem(error.source, error.text))
+    def _points(self, block: Block) -> Points:
+        """The points of a block that have no problem, with their validated components."""
+        own, columns = own_axes(block.paths), block.columns
+        self.problems += {
+            fault.source: self.tree.problem(fault.source, fault.text) for fault in reversed(block.faults)
+        }.values()
+        parts = {}
+        for name in COMPONENTS:
+            inside = _overlay(block, name)
+            offers = offered(self.tree, name, own, self.context.own)
+            parts[name] = self._component(
+                name,
+                [(columns[path], at) for path, at in inside],
+                {axis: columns[axis] for axis in offers},
+                block.count,
+            )
+        whole = np.logical_and.reduce(
+            [
+                np.array([part is not None for part in column.values], np.bool_)[column.codes]
+                for column in parts.values()
+            ]
+        )
+        row = np.flatnonzero(whole)
+        sound: dict[str, Any] = {name: column.take(row).map(lambda part: part) for name, column in parts.items()}
+        sound[AXES] = self._free(block, row, sound)
+        return Points(block, row, sound)
+
+    def _component(
+        self, name: str, inside: list[tuple[Coded[AxisValue], Path]], offers: dict[str, Coded[AxisValue]], count: int
+    ) -> Coded[Built | None]:
+        """A component at every point: each combination of what axes say of it is built once."""
+        columns = [*(column for column, _ in inside), *offers.values()]
+        if not columns:
+            return constant(self._known(name, [], []), count)
+        first, number = distinct(columns)
+        made = [
+            self._known(
+                name,
+                [(column[row], path) for column, path in inside],
+                [(column[row], axis) for axis, column in offers.items()],
+            )
+            for row in first
+        ]
+        return Coded(made, number)
+
+    def _known(
+        self, name: str, overlays: list[tuple[AxisValue, Path]], offers: list[tuple[AxisValue, str]]
+    ) -> Built | None:
+        key = (name, *overlays, *offers)
+        if key not in self.built:
+            self.built[key] = self._build(name, overlays, offers)
+        return self.built[key]
+
+    def _free(self, block: Block, row: Index, parts: Mapping[str, Coded[Built]]) -> Coded[Built]:
+        """The axes of one's own that no field of a cell says: two of their values that come to the same fields, as the
+        same n after rounding, are two cells with draws of their own."""
+        computed = {block.paths[one.position] for one in block.computed}
+        axes = {axis: block.columns[axis].take(row) for axis in own_axes(block.paths) if axis not in computed}
+        if not axes:
+            return constant(_AS_SAID, len(row))
+        choices = {name: parts[name] for name in CHOICES}
+        first, number = distinct([*axes.values(), *choices.values()])
+        made = []
+        for at in first:
+            free = {
+                axis: column[at].value
+                for axis, column in axes.items()
+                if not any(takes(name, one[at].resolved, axis, self.context.own) for name, one in choices.items())
+            }
+            made.append(Built(free, None, free, free, canonical_json(free)) if free else _AS_SAID)
+        return Coded(made, number).merged()
+
+    def _own(self, parts: Mapping[str, Coded[Built]]) -> Coded[frozenset[str]]:
+        """The user's code that each cell runs."""
+        named = [parts[name].map(lambda part: part.own).merged() for name in COMPONENTS]
+        first, number = distinct(named)
+        return Coded([frozenset[str]().union(*(column[row] for column in named)) for row in first], number).merged()
+
+    def _costs(self, checks: Checks, cells: Index, own: Coded[frozenset[str]]) -> Array:
+        """What a trial of each costs. Of the user's code, another process may have told it."""
+        costs = np.zeros(len(cells))
+        runs_own = np.array([bool(names) for names in own.values], np.bool_)[own.codes]
+        costs[~runs_own] = checks.costs(cells[~runs_own])
+        if runs_own.any():
+            asked = cells[runs_own]
+            costs[runs_own] = self.context.own.costs(_digest(checks.parts, asked), lambda: checks.costs(asked))
+        return costs
+
+    def _cell(
+        self,
+        number: int,
+        parts: Mapping[str, Coded[Built]],
+        coordinates: Mapping[str, Coded[Scalar]],
+        costs: Array,
+        own: Coded[frozenset[str]],
+        codes: Mapping[frozenset[str], str],
+    ) -> Cell:
+        part = {name: column[number] for name, column in parts.items()}
+        value = {name: one.value for name, one in part.items()}
+        canonical: dict[str, Any] = {"seed": self.seed}
+        canonical |= {name: one.identity for name, one in part.items() if not _is_unsaid(name, one)}
+        texts = {name: one.text for name, one in part.items() if not _is_unsaid(name, one)} | {"seed": str(self.seed)}
+        return Cell(
+            setting=Setting(
+                value["n"],
+                value["d"],
+                ensemble=value["data"],
+                planted=value["planted"],
+                noise=value["noise"],
+                patterns=value["patterns"],
+                noise_scale=value["noise_scale"],
+            ),
+            architecture=value["architecture"],
+            method=value["method"],
+            seed=self.seed,
+            coordinates={name: column[number] for name, column in coordinates.items()},
+            canonical=canonical,
+            text="{" + ",".join(f'"{name}":{texts[name]}' for name in _TEXT_ORDER if name in texts) + "}",
+            cost=float(costs[number]),
+            own=own[number],
+            code=codes[own[number]],
+        )
 
     def _build(
         self, name: str, overlays: list[tuple[AxisValue, Path]], offers: list[tuple[AxisValue, str]]
@@ -130,131 +250,37 @@ class Composer:
                 return self.tree.problem(value.source, fault.text)
         return self.tree.problem((name, *fault.path), fault.text, key=fault.key, missing=fault.missing)
 
-    def _has_room(self, block: Block, point: Point, parts: dict[str, Built]) -> bool:
-        """Whether memory can hold X, and a file has as many rows and columns as the cell asks for."""
-        bytes_ = 8 * parts["n"].value * parts["d"].value
-        if bytes_ > MOST_BYTES:
-            at = next((value.source for path, value in zip(block.paths, point, strict=True) if path == "n"), ("n",))
-            text = f"found n = {parts['n'].value} and d = {parts['d'].value}: X alone takes {in_bytes(bytes_)}"
-            self.problems.append(self.tree.problem(at, f"{text}; at most {in_bytes(MOST_BYTES)} are allowed"))
-            return False
-        ensemble, law = parts["data"].value, parts["planted"].value
-        if isinstance(law, FileColumn):
-            try:
-                law.inputs(ensemble, parts["d"].value)
-            except ParameterError as error:
-                self.problems.append(self.tree.problem(("planted",), str(error)))
-                return False
-        if not isinstance(ensemble, File):
-            return True
-        fits = True
-        for name, most, what in zip(("n", "d"), ensemble.shape, ("rows", "columns"), strict=True):
-            size = parts[name].value
-            if size > most:
-                at = point[block.paths.index(name)].source if name in block.paths else (name,)
-                text = f"found {name} = {size}, and {ensemble.path} has {most} {what}"
-                self.problems.append(self.tree.problem(at, text))
-                fits = False
-        return fits
 
-    def _asked(self, block: Block, point: Point, cell: Cell) -> Cell:
-        """The cell with its cost, and with the hash of the user's code if it runs any."""
-        if not cell.own:
-            return replace(cell, cost=self._cost(block, point, cell))
-        cost = self.context.own.cost(cell.text, lambda: self._cost(block, point, cell))
-        return replace(cell, cost=cost, code=self.context.own.code(cell.own, fingerprint))
-
-    def _cost(self, block: Block, point: Point, cell: Cell) -> float:
-        """Ask the method whether it can measure anything of the cell, and for its cost; its fault is placed at an axis
-        value if any."""
-        try:
-            return checked_cost(cell)
-        except (Exception, SystemExit) as caught:
-            error: Exception = RecoverError(f"its cost or check raises {type(caught).__name__}: {caught}")
-            if isinstance(caught, RecoverError):
-                error = caught
-            involved = [value.source for path, value in zip(block.paths, point, strict=True) if _root(path) in _CHECKED]
-            self.problems.append(self.tree.problem(involved[-1] if involved else ("method",), str(error)))
-            return 0.0
-
-    def _text(self, parts: dict[str, Built], free: dict[str, Any]) -> str:
-        """The canonical JSON of the cell, put together from that of its components."""
-        texts = {name: part.text for name, part in parts.items() if not is_left_out(name, part)}
-        texts["seed"] = str(self.seed)
-        if free:
-            texts["axes"] = canonical_json(free)
-        return "{" + ",".join(f'"{name}":{texts[name]}' for name in _TEXT_ORDER if name in texts) + "}"
-
-    def _cell(self, parts: dict[str, Built], coordinates: dict[str, Any], text: str, free: dict[str, Any]) -> Cell:
-        value = {name: part.value for name, part in parts.items()}
-        setting = Setting(
-            n=value["n"],
-            d=value["d"],
-            ensemble=value["data"],
-            planted=value["planted"],
-            noise=value["noise"],
-            patterns=value["patterns"],
-            noise_scale=value["noise_scale"],
-        )
-        canonical: dict[str, Any] = {"seed": self.seed}
-        canonical |= {name: part.identity for name, part in parts.items() if not is_left_out(name, part)}
-        canonical |= {"axes": free} if free else {}
-        own = frozenset[str]().union(*(part.own for part in parts.values()))
-        return Cell(
-            setting=setting,
-            architecture=value["architecture"],
-            method=value["method"],
-            seed=self.seed,
-            coordinates=coordinates,
-            canonical=canonical,
-            text=text,
-            cost=0.0,
-            own=own,
-        )
+_AS_SAID = Built({}, None, {}, {}, "")
+"""Where the fields of a cell say all of its axes."""
 
 
-def checked_cost(cell: Cell) -> float:
-    """Seconds, as the method guesses them. Raises what the method or the user's code raises, and `ParameterError`."""
-    cell = cell.imported
-    method, setting = cell.method, cell.setting
-    if check := getattr(method, "check", None):
-        check(setting, cell.architecture)
-    of_setting = getattr(method, "setting_cost", None)
-    cost = float(of_setting(setting) if of_setting else method.cost(setting.n, setting.d))
-    if not 0 <= cost < math.inf:
-        raise ParameterError(f"its cost is {cost}; a cost is a number of seconds, at least 0")
-    return cost
+def _is_unsaid(name: str, part: Built) -> bool:
+    """Whether it is no part of the canonical JSON."""
+    return part is _AS_SAID or (name != AXES and is_left_out(name, part))
 
 
-def _overlay(block: Block, name: str) -> list[tuple[int, Path]]:
-    """Positions of the paths that lie in a component, and where in it; whole components come first."""
-    inside = [
-        (position, tuple(path.split(".")[1:])) for position, path in enumerate(block.paths) if _root(path) == name
-    ]
+def _piece(name: str, column: Coded[Built]) -> Coded[str]:
+    """What the canonical JSON of each cell has of a component; the seed ends it."""
+    before = "{" if name == _TEXT_ORDER[0] else ","
+    return column.map(lambda part: "" if _is_unsaid(name, part) else f'{before}"{name}":{part.text}').merged()
+
+
+def _digest(parts: Mapping[str, Coded[Built]], cells: Index) -> str:
+    """By which a process knows that another asked about these very cells."""
+    digest = blake2b(str(len(cells)).encode(), digest_size=16)
+    for name in COMPONENTS:
+        texts = parts[name].take(cells).map(lambda part: part.text).merged()
+        digest.update(json.dumps(texts.values).encode())
+        if len(texts.values) > 1:
+            digest.update(texts.codes.tobytes())
+    return digest.hexdigest()
+
+
+def _overlay(block: Block, name: str) -> list[tuple[str, Path]]:
+    """The paths that lie in a component, and where in it; whole components come first."""
+    inside = [(path, tuple(path.split(".")[1:])) for path in block.paths if path.partition(".")[0] == name]
     return sorted(inside, key=lambda item: (len(item[1]), item[1]))
-
-
-def _free(block: Block, point: Point, parts: dict[str, Built], own: OwnCode) -> dict[str, Any]:
-    """The axes of one's own that no field of the cell says: two of their values that come to the same fields, as the
-    same n after rounding, are two cells with draws of their own."""
-    computed = {one.position for one in block.computed}
-    return {
-        axis: point[at].value
-        for axis in own_axes(block.paths)
-        if (at := block.paths.index(axis)) not in computed
-        and not any(takes(name, parts[name].resolved, axis, own) for name in CHOICES)
-    }
-
-
-def in_bytes(count: float) -> str:
-    """As 320 B, 1.5 MiB, 36.4 TiB."""
-    units = ("B", "KiB", "MiB", "GiB", "TiB")
-    power = min(int(math.log2(max(count, 1)) // 10), len(units) - 1)
-    return f"{count / 1024**power:.3g} {units[power]}"
-
-
-def _root(path: str) -> str:
-    return path.partition(".")[0]
 
 
 def overlaid(base: Any, path: Sequence[str | int], value: Any) -> Any:

@@ -1,17 +1,35 @@
 """Coordinates: the flat, short values by which rows name their cell."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
+from recovery.config.coded import Coded, constant, distinct, joined
 from recovery.config.components import COMPONENTS, Built, Choice
-from recovery.config.points import Block, Point, axes_of
+from recovery.config.points import AxisValue, Block, axes_of
 from recovery.config.values import same_as
-from recovery.types import Scalar
+from recovery.methods.columns import FIXED
+from recovery.types import Index, Scalar
 
+TAGGED = {"ensemble": "data", "planted": "planted", "method": "method"}
+"""Fixed columns that hold the tag of a component."""
 NUMBERS = {int, float, type(None)}
 """Types that one column of numbers holds."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points of a block that have no fault: the rows of its columns where they stand, and their components."""
+
+    block: Block
+    row: Index
+    parts: Mapping[str, Coded[Built]]
+
+    def axis(self, path: str) -> Coded[AxisValue]:
+        return self.block.columns[path].take(self.row)
 
 
 class Labels:
@@ -23,46 +41,34 @@ class Labels:
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.axes = axes_of(blocks)
+        self.names = tuple(dict.fromkeys([*FIXED, *self.axes]))
         self.text = {path: _mapping_labels(path, blocks) for path in self.axes}
 
-    def coordinates(self, block: Block, point: Point, parts: dict[str, Built]) -> dict[str, Scalar]:
-        columns: dict[str, Scalar] = {
-            "n": parts["n"].value,
-            "d": parts["d"].value,
-            "noise": parts["noise"].value,
-            "ensemble": parts["data"].tag,
-            "planted": parts["planted"].tag,
-            "architecture": parts["architecture"].tag,
-            "method": parts["method"].tag,
-        }
-        for path in self.axes:
-            labels, part = self.text[path], parts.get(path)
-            label = None
-            if path.partition(".")[0] not in parts:  # an axis of one's own
-                columns[path] = point[block.paths.index(path)].value if path in block.paths else None
-                continue
-            if labels and path in block.paths:
-                label = labels.get(same_as(point[block.paths.index(path)].value))
-            elif part is not None:
-                label = part.tag
-            columns[path] = _flat(_inside(parts, path)) if label is None else label
-        return columns
+    def column(self, name: str, points: Points) -> Coded[Scalar]:
+        """A coordinate of each of these points."""
+        root, inside = name.partition(".")[0], name in points.block.paths
+        if name in self.axes and root not in COMPONENTS:  # an axis of one's own
+            axis = points.axis(name) if inside else None
+            return constant(None, len(points.row)) if axis is None else axis.map(lambda value: value.value)
+        if name not in self.axes:
+            part = points.parts[TAGGED.get(name, name)]
+            return part.map(lambda part: part.value if part.tag is None else part.tag)
+        part, labels = points.parts[root], self.text[name]
+        if not (labels and inside):
+            return part.map(lambda part: part.tag if name == root and part.tag is not None else _inside(part, name))
+        axis = points.axis(name)
+        first, number = distinct([axis, part])
+        told = (labels.get(same_as(axis[row].value)) for row in first)
+        return Coded(
+            [_inside(part[row], name) if one is None else one for row, one in zip(first, told, strict=True)], number
+        )
 
 
-TAGGED = {"ensemble": "data", "planted": "planted", "method": "method"}
-"""Fixed columns that hold the tag of a component."""
-
-
-def of_one_type(rows: Sequence[Mapping[str, Scalar]]) -> list[Mapping[str, Scalar]]:
-    """The coordinates, those of several types as text (`auto` beside 30, `inputs` beside true): a column has one."""
-    seen: dict[str, set[type]] = {}
-    for row in rows:
-        for name, value in row.items():
-            seen.setdefault(name, set()).add(type(value))
-    mixed = {name for name, types in seen.items() if len(types - {type(None)}) > 1 and not types <= NUMBERS}
-    if not mixed:
-        return list(rows)
-    return [{name: as_text(value) if name in mixed else value for name, value in row.items()} for row in rows]
+def of_one_type(column: Coded[Scalar]) -> Coded[Scalar]:
+    """A coordinate, as text where it is of several types (`auto` beside 30, `inputs` beside true)."""
+    types = {type(value) for value in column.distinct}
+    mixed = len(types - {type(None)}) > 1 and not types <= NUMBERS
+    return (column.map(as_text) if mixed else column).merged()
 
 
 def as_text(value: Scalar) -> Scalar:
@@ -80,16 +86,15 @@ def combinations(
     A block in which one of them is neither an axis nor given by the document says nothing.
     """
     text = {path: _mapping_labels(path, blocks) for block in blocks for path in block.paths}
-    values: dict[tuple[Scalar, ...], None] = {}
+    tables = []
     for block in blocks:
         part = _without_others(block, [path for name in names for path in (name, _tag_path(name), TAGGED.get(name))])
-        try:
-            readers = [_reader(part, document, name, text) for name in names]
-        except KeyError:
-            continue
-        values |= dict.fromkeys(tuple(read(point) for read in readers) for point in part.points())
-    rows = of_one_type([dict(zip(names, row, strict=True)) for row in values])
-    return list(dict.fromkeys(tuple(row[name] for name in names) for row in rows))
+        with suppress(KeyError):
+            tables.append([_coordinate(part, document, name, text) for name in names])
+    if not (tables and names):
+        return [()] if tables else []
+    columns = [of_one_type(joined(column)) for column in zip(*tables, strict=True)]
+    return [tuple(column[row] for column in columns) for row in distinct(columns)[0]]
 
 
 def _tag_path(name: str) -> str | None:
@@ -112,33 +117,34 @@ def _without_others(block: Block, paths: Sequence[str | None]) -> Block:
     )
 
 
-def _reader(
+def _coordinate(
     block: Block, document: Mapping[str, Any], name: str, text: Mapping[str, Mapping[object, str]]
-) -> Callable[[Point], Scalar]:
-    """What reads a coordinate off the points of a block. Raises `KeyError` if only the composed cell has it."""
+) -> Coded[Scalar]:
+    """A coordinate of each point of a block. Raises `KeyError` if only the composed cell has it."""
     for path in (name, _tag_path(name)):
         if path in block.paths:
-            labels, at = text[path], block.paths.index(path)
-            return lambda point: labels.get(same_as(point[at].value)) or _flat(point[at].value)
+            return block.columns[path].map(partial(_labelled, text[path]))
     root, tag = TAGGED.get(name), (_tag_path(name) or ".").split(".")[1]
     if root in block.paths:
-        whole = block.paths.index(root)
-        return lambda point: _flat(point[whole].value[tag])
+        return block.columns[root].map(lambda one: _flat(one.value[tag]))
     value: Any = document
     for key in (_tag_path(name) or name).split("."):
         if not isinstance(value, Mapping):
             raise KeyError(name)
         value = value[key]
-    fixed = _flat(value)
-    return lambda point: fixed
+    return constant(_flat(value), block.count)
 
 
-def _inside(parts: dict[str, Built], path: str) -> Any:
-    root, *rest = path.split(".")
-    value = parts[root].resolved
-    for key in rest:
+def _labelled(labels: Mapping[object, str], axis: AxisValue) -> Scalar:
+    return labels.get(same_as(axis.value)) or _flat(axis.value)
+
+
+def _inside(part: Built, path: str) -> Scalar:
+    """What a component has at a path."""
+    value = part.resolved
+    for key in path.split(".")[1:]:
         value = value.get(key) if isinstance(value, dict) else None
-    return value
+    return _flat(value)
 
 
 def _flat(value: Any) -> Scalar:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from recovery.config.axes import parse
 from recovery.config.build import Fault, Invalid, build, build_kind
+from recovery.config.cells import Cells
 from recovery.config.claims import Claim, build_claims, claim_faults
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is_left_out
 from recovery.config.compose import Composer
@@ -26,7 +27,7 @@ from recovery.config.points import Block, axes_of, computed_axes
 from recovery.config.problems import ConfigError, MissingFileError, Place, Problem, as_shown
 from recovery.config.reader import read, read_text
 from recovery.config.sampling import SAMPLINGS, Even, Sampling, sampling_faults
-from recovery.config.sweep import Cell, Sweep
+from recovery.config.sweep import Sweep
 from recovery.config.tree import Tree
 from recovery.errors import ParameterError
 from recovery.instances.files import File
@@ -117,7 +118,7 @@ def from_document(document: dict[str, Any], *, trust: bool = False, own: OwnCode
     if problems or more or parts is None:
         raise ConfigError([*problems, *more])
 
-    def compose() -> tuple[Cell, ...]:
+    def compose() -> Cells:
         if not trust and (own := own_code(document)):
             text = f"runs code of {document.get('folder', 'its author')}: {', '.join(sorted(own))}; --trust allows it"
             raise ConfigError([Problem(Place(0, 0, 0, "the stored sweep"), "", text)])
@@ -158,7 +159,7 @@ def find(path_or_name: str | Path) -> Path:
     raise ConfigError([Problem(Place(0, 0, 0, str(path_or_name)), "", text + hint)])
 
 
-def _cells(tree: Tree, seed: int, blocks: list[Block], context: Context, trust: bool) -> tuple[Cell, ...]:
+def _cells(tree: Tree, seed: int, blocks: list[Block], context: Context, trust: bool) -> Cells:
     if trust:
         provide(context.code)
         add_folders([context.folder, Path.cwd()])
@@ -190,8 +191,7 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
     problems += more + composer.problems
     columns: Columns = COLUMNS
     try:
-        methods = [part.value for (name, *_), part in composer.built.items() if name == "method" and part is not None]
-        columns = union(map(columns_of, methods)) or COLUMNS
+        columns = union(columns_of(built.value) for built in composer.made("method")) or COLUMNS
     except ParameterError as error:
         problems.append(tree.problem(("method",), str(error)))
     problems += own_faults(tree, blocks, columns, context.own)
@@ -200,21 +200,21 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
         head, claims, report, sampling = parts
         faults = [*claim_faults(claims, axes, columns, curve_names), *report_faults(report, axes, columns)]
         if not problems and not faults:
-            sizes = [(cell.setting.n, cell.setting.d) for cell in cells]
+            sizes = {name: len(cells.coordinates[name].distinct) for name in ("n", "d")}
             kept, more_faults = kept_curves(report, cells, context)
             faults += more_faults
-            faults += sampling_faults(sampling, head, claims, report, axes, computed_axes(blocks), sizes, columns)
+            faults += sampling_faults(
+                sampling, head, claims, report, axes, computed_axes(blocks), len(cells), sizes, columns
+            )
         problems += [_placed(tree, (), fault) for fault in faults]
     if problems or parts is None:
         return None, problems
     parts = parts._replace(report=replace(parts.report, curves=tuple(kept)))
-    document = _document(tree, parts, composer, cells, axes)
+    document = _document(tree, parts, composer, axes)
     return _assemble(parts, blocks, document, lambda: cells), []
 
 
-def _assemble(
-    parts: _Parts, blocks: list[Block], document: dict[str, Any], compose: Callable[[], tuple[Cell, ...]]
-) -> Sweep:
+def _assemble(parts: _Parts, blocks: list[Block], document: dict[str, Any], compose: Callable[[], Cells]) -> Sweep:
     head, axes, computed = parts.header, axes_of(blocks), computed_axes(blocks)
     return Sweep(
         name=head.name,
@@ -261,9 +261,7 @@ def _placed(tree: Tree, at: tuple[str, ...], fault: Fault) -> Problem:
     return tree.problem((*at, *fault.path), fault.text, key=fault.key)
 
 
-def _document(
-    tree: Tree, parts: _Parts, composer: Composer, cells: tuple[Cell, ...], axes: tuple[str, ...]
-) -> dict[str, Any]:
+def _document(tree: Tree, parts: _Parts, composer: Composer, axes: tuple[str, ...]) -> dict[str, Any]:
     """The config as plain data, with defaults filled in wherever no axis reaches; without where its trials run."""
     document = {name: value for name, value in asdict(parts.header).items() if name not in ("backend", "needs")}
     if not isinstance(parts.sampling, Even):
@@ -284,12 +282,11 @@ def _document(
     for i, curve in enumerate(parts.report.curves):
         if isinstance(curve, PointsCurve):
             document["report"]["curves"][i] = json.loads(json.dumps(asdict(curve)))
-    ensembles = {id(cell.setting.ensemble): cell.setting.ensemble for cell in cells}.values()
+    ensembles = [built.value for built in composer.made("data")]
     files = {ensemble.path: ensemble.digest for ensemble in ensembles if isinstance(ensemble, File)}
     if files:
         document["files"] = files
-    named = ("ensemble", "planted", "architecture", "method")
-    tags = {cell.coordinates[name] for cell in cells for name in named}
+    tags = [built.tag for name in ("data", "planted", "architecture", "method") for built in composer.made(name)]
     if files or any(map(is_user_name, tags)):
         document["folder"] = str(composer.context.folder)
     if composer.context.code:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
+import numpy as np
+
 from recovery.config.build import Invalid, build
 from recovery.config.describe import choices, keys_of
 from recovery.errors import ParameterError, RecoverError
@@ -18,6 +20,7 @@ from recovery.instances.planted import Form
 from recovery.methods.columns import Columns, columns_document, columns_from, columns_of
 from recovery.programs.architecture import Architecture
 from recovery.text import printable
+from recovery.types import Array
 from recovery.user import resolve
 
 
@@ -54,7 +57,7 @@ class OwnCode:
     def __init__(self, imports: bool = True) -> None:
         self._imports = imports
         self._described: dict[str, Description] = {}
-        self._costs: dict[str, float] = {}
+        self._costs: dict[str, Array] = {}
         self._codes: dict[str, str] = {}
         self._parameters: dict[str, dict[str, bool]] = {}
         self._curves: dict[str, list[Any]] = {}
@@ -70,8 +73,9 @@ class OwnCode:
         """The points of a curve, its axes and its label."""
         return self._known(self._curves, name, ask)
 
-    def cost(self, cell: str, ask: Callable[[], float]) -> float:
-        return self._known(self._costs, cell, ask)
+    def costs(self, cells: str, ask: Callable[[], Array]) -> Array:
+        """Of a trial of each cell that runs the user's code; `cells` is a digest of them."""
+        return self._known(self._costs, cells, ask)
 
     def code(self, names: frozenset[str], ask: Callable[[frozenset[str]], str]) -> str:
         return self._known(self._codes, " ".join(sorted(names)), lambda: ask(names))
@@ -83,22 +87,24 @@ class OwnCode:
             told[key] = ask()
         return told[key]
 
-    def document(self) -> dict[str, Any]:
-        """All that was told, as plain data."""
+    def document(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """All that was told, as plain data and arrays."""
         described = {
             key: [told.resolved, told.identity, columns_document(told.columns)] for key, told in self._described.items()
         }
         more = {"codes": self._codes, "parameters": self._parameters, "curves": self._curves}
-        return {"described": described, "costs": self._costs, **more}
+        return {"described": described, **more}, self._costs
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> "OwnCode":
+    def of(cls, document: Mapping[str, Any], costs: Mapping[str, Array]) -> "OwnCode":
         """What another process was told. Raises `ParameterError` for what it cannot have been."""
         own = cls(imports=False)
         try:
             for key, (resolved, identity, columns) in document["described"].items():
                 own._described[key] = Description(resolved, identity, columns_from(columns))
-            own._costs = {key: float(cost) for key, cost in document["costs"].items()}
+            own._costs = {cells: np.array(each, np.float64) for cells, each in costs.items()}
+            if not all(each.ndim == 1 and (each >= 0).all() for each in own._costs.values()):
+                raise ValueError
             own._codes = {key: str(code) for key, code in document["codes"].items()}
             own._curves = {key: list(curve) for key, curve in document["curves"].items()}
             for name, parameters in document["parameters"].items():

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from recovery.config.build import Fault, Invalid
+from recovery.config.cells import Cells
 from recovery.config.components import Context
 from recovery.config.header import ExpressionCurve, FileCurve, NamedCurve, PointsCurve, ReportSpec, theory_curves
 from recovery.config.own import OwnCode
 from recovery.config.problems import as_shown
-from recovery.config.sweep import Cell
 from recovery.errors import ParameterError
 from recovery.expressions import parse
 from recovery.text import did_you_mean, printable
@@ -23,7 +23,7 @@ POINTS = 200
 MOST = 10_000
 
 
-def kept_curves(report: ReportSpec, cells: Sequence[Cell], context: Context) -> tuple[list[Any], list[Fault]]:
+def kept_curves(report: ReportSpec, cells: Cells, context: Context) -> tuple[list[Any], list[Fault]]:
     """The curves as a stored sweep has them, files and functions as points, and what is wrong with them.
 
     A report then runs no code and needs no file.
@@ -43,12 +43,12 @@ def kept_curves(report: ReportSpec, cells: Sequence[Cell], context: Context) -> 
     return kept, faults
 
 
-def _check(curve: Any, report: ReportSpec, cells: Sequence[Cell]) -> None:
+def _check(curve: Any, report: ReportSpec, cells: Cells) -> None:
     """Raises `ParameterError` for a curve that this report cannot draw."""
     plane = _plane(report)
     if isinstance(curve, ExpressionCurve):
-        names = parse(curve.expression, cells[0].coordinates).names
-        several = [name for name in names if name not in plane and len({cell.coordinates[name] for cell in cells}) > 1]
+        names = parse(curve.expression, cells.coordinates).names
+        several = [name for name in names if name not in plane and len(cells.coordinates[name].distinct) > 1]
         if several:
             text = f"{curve.expression!r} uses {several[0]}, which takes several values"
             raise ParameterError(f"{text}; a curve is of {' and '.join(plane)}, the axes of the diagram")
@@ -75,14 +75,14 @@ def _plane(report: ReportSpec) -> set[str]:
     return {report.x or "n", report.y or "d"}
 
 
-def _of_file(curve: FileCurve, cells: Sequence[Cell], context: Context) -> PointsCurve:
+def _of_file(curve: FileCurve, cells: Cells, context: Context) -> PointsCurve:
     path = context.locate(curve.file)
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123  (csv asks for newline="")
             rows = list(csv.reader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ParameterError(f"cannot read {curve.file!r}: {getattr(error, 'strerror', None) or error}") from error
-    coordinates = list(cells[0].coordinates)
+    coordinates = list(cells.coordinates)
     head = [name.strip() for name in rows[0]] if rows else []
     named = [(k, name) for k, name in enumerate(head) if name in coordinates]
     if len(named) != 2:
@@ -106,12 +106,12 @@ def _of_file(curve: FileCurve, cells: Sequence[Cell], context: Context) -> Point
     return _points(points, named[0][1], named[1][1], curve.label or curve.file)
 
 
-def _told(name: str, report: ReportSpec, cells: Sequence[Cell], own: OwnCode) -> PointsCurve:
+def _told(name: str, report: ReportSpec, cells: Cells, own: OwnCode) -> PointsCurve:
     points, x, y, label = own.curve(name, lambda: list(asdict(_of_function(name, report, cells)).values()))
     return _points([tuple(map(float, point)) for point in points], str(x), str(y), printable(str(label)))
 
 
-def _of_function(name: str, report: ReportSpec, cells: Sequence[Cell]) -> PointsCurve:
+def _of_function(name: str, report: ReportSpec, cells: Cells) -> PointsCurve:
     """A function of one coordinate of the plane, which gives the other."""
     target = resolve(name)
     try:
@@ -126,7 +126,8 @@ def _of_function(name: str, report: ReportSpec, cells: Sequence[Cell]) -> Points
         )
     (x,) = parameters
     (y,) = plane - {x}
-    values = sorted({value for cell in cells if isinstance(value := cell.coordinates.get(x), int | float)})
+    taken = cells.coordinates[x].distinct if x in cells.coordinates else []
+    values = sorted({value for value in taken if isinstance(value, int | float)})
     if not values:
         raise ParameterError(f"{name}: {x} takes no numbers here")
     step = (values[-1] - values[0]) / (len(values) - 1) if len(values) > 1 else 0.0

@@ -1,16 +1,20 @@
 """The points of a block of axes: every combination of their values, with expressions worked out and filters applied."""
 
-import itertools
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor
+from functools import cached_property
+from math import floor, prod
 from typing import Any
 
+import numpy as np
+
+from recovery.config.coded import Coded, constant, distinct
 from recovery.config.problems import Path, as_shown
 from recovery.config.values import same_as
 from recovery.errors import RecoverError
 from recovery.expressions import Expression, ExpressionError
+from recovery.types import Index, Mask
 
 BROKEN = object()
 """The value of an axis that has an error of its own: nothing is said about the cells that it would have made."""
@@ -69,10 +73,12 @@ class Computed:
         return max(floor(exact + Fraction(1, 2)), int(exact > 0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
     """`dimensions`: for each independent axis the rows of values of its paths. `paths` names a row's concatenation, and
     then the axes that are computed. `computed` stand in an order in which each uses earlier ones only.
+
+    A point is one row of each dimension, the first changing slowest; a path depends on few of them.
     """
 
     paths: tuple[str, ...]
@@ -80,20 +86,82 @@ class Block:
     computed: tuple[Computed, ...] = ()
     include: tuple[Agreement, ...] = ()
     exclude: tuple[Agreement, ...] = ()
+    faults: list[Unworkable] = field(default_factory=list)
+    """Expressions without a value, once `columns` is asked for: a point where there is none is BROKEN there."""
 
-    def points(self) -> Iterator[Point]:
-        """Every point, the first axis changing slowest. Raises `Unworkable` where an expression has no value."""
-        values: dict[tuple[Any, ...], AxisValue] = {}
-        for rows in itertools.product(*self.dimensions):
-            point = tuple(itertools.chain.from_iterable(rows))
-            point += (UNKNOWN,) * (len(self.paths) - len(point))
-            for one in self.computed:
-                inputs = tuple(given if at is None else point[at].value for _, at, given in one.inputs)
-                if (one, inputs) not in values:
-                    values[one, inputs] = _worked_out(one, inputs, point[one.position])
-                point = (*point[: one.position], values[one, inputs], *point[one.position + 1 :])
-            if self._keeps(point):
-                yield point
+    @cached_property
+    def columns(self) -> dict[str, Coded[AxisValue]]:
+        """The values of each path at every point that is kept."""
+        return {path: self._spread(one) for path, one in self._whole.items()}
+
+    @cached_property
+    def count(self) -> int:
+        """How many points there are."""
+        return len(self._kept)
+
+    def point(self, row: int) -> Point:
+        return tuple(column[row] for column in self.columns.values())
+
+    @cached_property
+    def _whole(self) -> dict[str, Coded[AxisValue]]:
+        """As `columns`, at all combinations: codes have the shape of the dimensions, with 1 where nothing changes."""
+        shape = tuple(len(rows) for rows in self.dimensions)
+        columns: list[Coded[AxisValue] | None] = []
+        for i, rows in enumerate(self.dimensions):
+            along = np.arange(len(rows), dtype=np.int32).reshape([-1 if k == i else 1 for k in range(len(shape))])
+            columns += [Coded(values, along) for values in zip(*rows, strict=True)]
+        columns += [None] * (len(self.paths) - len(columns))
+        for one in self.computed:
+            columns[one.position] = self._computed(one, columns)
+        unknown = Coded(
+            [AxisValue(BROKEN, (), ())], np.zeros((), np.intp)
+        )  # of a circle, which is a problem of its own
+        return {path: unknown if one is None else one for path, one in zip(self.paths, columns, strict=True)}
+
+    def _computed(self, one: Computed, columns: Sequence[Coded[AxisValue] | None]) -> Coded[AxisValue]:
+        """The values that an expression gives, one for each combination of those that it is computed from."""
+        inputs = [columns[at] for _, at, _ in one.inputs if at is not None]
+        spread = np.broadcast_arrays(*(column.codes for column in inputs if column is not None), np.zeros((), np.intp))
+        flat = [Coded(column.values, codes.ravel()) for column, codes in zip(inputs, spread, strict=False) if column]
+        before = columns[one.position]  # its factor, which is one of the inputs
+        first, number = distinct(flat) if flat else (np.zeros(1, np.intp), np.zeros(1, np.intp))
+        values, known = list[AxisValue](), dict[tuple[type, object, Path], AxisValue]()
+        for row in first:
+            at = iter(flat)
+            numbers = tuple(given if place is None else next(at)[row].value for _, place, given in one.inputs)
+            try:
+                value = _worked_out(one, numbers, UNKNOWN if before is None else flat[0][row])
+            except Unworkable as error:
+                self.faults.append(error)
+                value = AxisValue(BROKEN, error.source, one.key)
+            values.append(known.setdefault((type(value.value), value.value, value.source), value))
+        return Coded(values, number.reshape(spread[-1].shape)).merged()
+
+    @cached_property
+    def _kept(self) -> Index:
+        """The numbers of the combinations that no filter takes away."""
+        shape = tuple(len(rows) for rows in self.dimensions)
+        if not (self.include or self.exclude):
+            return np.arange(prod(shape))
+        kept = np.broadcast_to(not self.include, shape).copy()
+        for condition in self.include:
+            kept |= self._agrees(condition)
+        for condition in self.exclude:
+            kept &= ~self._agrees(condition)
+        return np.flatnonzero(kept)
+
+    def _agrees(self, condition: Agreement) -> Mask:
+        where: Mask = np.ones([1] * len(self.dimensions), np.bool_)
+        for position, allowed in condition:
+            column = self._whole[self.paths[position]]
+            where = where & np.array([same_as(value.value) in allowed for value in column.values])[column.codes]
+        return where
+
+    def _spread(self, column: Coded[AxisValue]) -> Coded[AxisValue]:
+        if len(column.values) == 1:
+            return constant(column.values[0], self.count)
+        codes = np.broadcast_to(column.codes, tuple(len(rows) for rows in self.dimensions)).ravel()
+        return Coded(column.values, codes if len(codes) == self.count else codes[self._kept])
 
     def column(self, position: int) -> list[AxisValue]:
         """The values of the path at `position`, before expressions are worked out; none of one that is computed."""
@@ -102,11 +170,6 @@ class Block:
                 return [row[position] for row in rows]
             position -= len(rows[0])
         return []
-
-    def _keeps(self, point: Point) -> bool:
-        if self.include and not any(_agrees(point, condition) for condition in self.include):
-            return False
-        return not any(_agrees(point, condition) for condition in self.exclude)
 
 
 SIZES = ("n", "d")
@@ -146,7 +209,3 @@ def _own_count(block: Block) -> int:
 def axes_of(blocks: Iterable[Block]) -> tuple[str, ...]:
     """The paths of all blocks, each once."""
     return tuple(dict.fromkeys(path for block in blocks for path in block.paths))
-
-
-def _agrees(point: Point, condition: Agreement) -> bool:
-    return all(same_as(point[position].value) in allowed for position, allowed in condition)

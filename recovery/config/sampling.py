@@ -2,7 +2,7 @@
 a threshold is known."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -87,15 +87,16 @@ def sampling_faults(
     report: ReportSpec,
     axes: Sequence[str],
     computed: Sequence[str],
-    sizes: Sequence[tuple[int, int]],
+    cells: int,
+    sizes: Mapping[str, int],
     columns: Columns,
 ) -> Iterator[Fault]:
     """More trials than a sweep can have. Why a boundary cannot be followed: a value that is not true or false, a single
     n, a budget that is used up; or why a rule can never be met: no threshold n/d, no claim of one.
 
-    computed: the axes that expressions give. sizes: n and d of each cell.
+    computed: the axes that expressions give. sizes: how many values n and d take.
     """
-    yield from _size_faults(sampling, head.replicates, len(sizes))
+    yield from _size_faults(sampling, head.replicates, cells)
     if isinstance(sampling, Even):
         return
     kind = next(name for name, made in SAMPLINGS.items() if isinstance(sampling, made))
@@ -109,20 +110,20 @@ def sampling_faults(
     if isinstance(sampling, Until):
         yield from _until_faults(sampling, claims, report, axes, sizes)
         return
-    if len({n for n, _ in sizes}) < 2:
+    if sizes["n"] < 2:
         which = "n has one value" if "n" in axes else "n is no axis"
         yield Fault(("sampling", "kind"), f"found boundary, which is a transition along n; {which} here, add others")
-    coarse = len(sizes) * head.replicates
+    coarse = cells * head.replicates
     if sampling.budget <= coarse:
         text = f"allowed: more than the {coarse} trials of the first round, {head.replicates} of each of"
-        yield Fault(("sampling", "budget"), f"found {sampling.budget}; {text} {len(sizes)} cells")
+        yield Fault(("sampling", "budget"), f"found {sampling.budget}; {text} {cells} cells")
 
 
 def _until_faults(
-    until: Until, claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str], sizes: Sequence[tuple[int, int]]
+    until: Until, claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str], sizes: Mapping[str, int]
 ) -> Iterator[Fault]:
-    for name, values in zip(("n", "d"), zip(*sizes, strict=True), strict=True):
-        if len(set(values)) < 2:
+    for name, count in sizes.items():
+        if count < 2:
             which = f"{name} has one value" if name in axes else f"{name} is no axis"
             yield Fault(("axes", name), f"{which}; allowed with --until: several n and several d, as a threshold needs")
     for key in ("x", "y", "panel", "rows", "columns"):

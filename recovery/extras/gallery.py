@@ -16,6 +16,7 @@ from recovery.report.diagram import Diagram
 from recovery.report.figures import drawings, render
 from recovery.runner.plan import Plan
 from recovery.store import read
+from recovery.types import Index
 
 PICTURES = "pictures"
 DOTS = 220
@@ -40,17 +41,15 @@ class Extent:
     def of(cls, plan: Plan, replicates: int) -> "Extent":
         """Of a plan of all that is shipped, with so many replicates; by the trials' ids, so that others count for
         nothing."""
-        cells = dict.fromkeys((cell.id for cell in plan.sweep.cells), 0)
-        for trial in plan.trials:
-            cells[trial.cell.id] += trial.id in plan.stored
-        return cls(plan.sweep.size, sum(cells.values()), plan.counts["ok"], _in_words(plan, cells, replicates))
+        cells = plan.trials.counts(~plan.unstored)
+        return cls(plan.sweep.size, int(cells.sum()), plan.counts["ok"], _in_words(plan, cells, replicates))
 
 
-def _in_words(plan: Plan, cells: dict[str, int], replicates: int) -> str:
-    stored, low, high = sum(cells.values()), min(cells.values()), max(cells.values())
+def _in_words(plan: Plan, cells: Index, replicates: int) -> str:
+    stored, low, high = int(cells.sum()), int(cells.min()), int(cells.max())
     if not stored:
         return "not run"
-    if not plan.missing and plan.next_round is None:
+    if not plan.unstored.any() and plan.next_round is None:
         return "full"
     share = f"unfinished: {100 * stored // plan.sweep.size or 'under 1'} % of its trials"
     if not isinstance(plan.sweep.sampling, Even):

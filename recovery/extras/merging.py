@@ -16,8 +16,8 @@ from recovery.errors import StoreError
 from recovery.methods.columns import Columns, columns_document, union
 from recovery.runner.replay import differences as unequal_columns
 from recovery.store.folder import MOST_DIFFERENCES, TRIALS, Folder, differences
-from recovery.store.grid import merge, own_rows, refuse_other_types
-from recovery.store.parts import read_parts, refuse
+from recovery.store.grid import own_rows, refuse_other_types
+from recovery.store.parts import merge, read_parts, refuse
 from recovery.store.rounds import Round, read_rounds
 from recovery.store.schema import stored_columns
 from recovery.store.trajectories import TRAJECTORIES
@@ -109,8 +109,8 @@ def _rounds(sources: Sequence[Source]) -> Sequence[Round]:
 
 
 def _take(source: Source, into: Folder) -> Merged:
-    known = {trial_id for trial_id, status in into.statuses().items() if status == "ok"}
-    stored = pa.array(sorted(known), pa.string())
+    there = into.statuses()
+    stored = there.filter(pc.equal(there["status"], "ok"))["trial_id"].combine_chunks()
     records, damaged = read_parts(source.folder.trajectories)
     refuse(damaged)
     for dataset, tables in ((TRAJECTORIES, [table for _, table in records]), (TRIALS, source.rows)):

@@ -1,15 +1,18 @@
 """Which trials go together: the dearest first, in batches of a fraction of a second; and which are this shard's."""
 
-import heapq
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
-from recovery.config import Cell, Trial
+import numpy as np
+
+from recovery.config import Trial, Trials, trials_of
+from recovery.config.cells import LEAST_COST
 from recovery.errors import ParameterError
 from recovery.runner.trial import Row
+from recovery.types import Array, Index, Mask, Scalar
 
 BATCH_SECONDS = 0.25
 """Long enough that handing a batch over costs nothing, short enough that a stop loses little."""
@@ -42,47 +45,46 @@ def run_batch(number: int, batch: Sequence[Trial], measure: Callable[[Sequence[T
 
 def cost(trial: Trial) -> float:
     """What the method guesses that a trial takes; only ratios matter."""
-    return max(trial.cell.cost, 1e-9)
+    return max(trial.cell.cost, LEAST_COST)
 
 
 STRIDE = 4
 """The picture that comes first has every so many-th value of each coordinate."""
 
 
-def in_turn(trials: Iterable[Trial]) -> list[Trial]:
-    """The cheapest trial of each choice of the user's code, so that its faults show soon; then a trial of each cell of
-    a coarse grid over everything; then the dearest first, the trials of a cell together."""
-    dearest_first = sorted(trials, key=cost, reverse=True)
-    early = one_of_each(coarse({id(trial.cell): trial.cell for trial in dearest_first}), dearest_first)
-    dearest_first = [*early.values(), *(trial for trial in dearest_first if early.get(id(trial.cell)) is not trial)]
-    cheapest = {trial.cell.own: trial for trial in dearest_first if trial.cell.own}
-    if not cheapest:
-        return dearest_first
-    first = {trial.id for trial in cheapest.values()}
-    return [*cheapest.values(), *(trial for trial in dearest_first if trial.id not in first)]
+def in_turn(trials: Trials) -> Index:
+    """The places of trials in the order in which they run: the cheapest of each choice of the user's code, so that its
+    faults show soon; then a trial of each cell of a coarse grid over everything; then the dearest first, the trials of
+    a cell together."""
+    order = np.argsort(-trials.costs, kind="stable")
+    _, first = np.unique(trials.cell[order], return_index=True)
+    early = np.zeros(len(order), np.bool_)
+    early[first] = True
+    early &= coarse(trials)[trials.cell[order]]
+    order = np.concatenate([order[early], order[~early]])
+    own = trials.cells.own.take(trials.cell[order])
+    of_own = [np.flatnonzero(own.codes == code) for code, names in enumerate(own.values) if names]
+    sooner = np.zeros(len(order), np.bool_)
+    sooner[[which[-1] for which in of_own if len(which)]] = True
+    return np.concatenate([order[sooner], order[~sooner]])
 
 
-def coarse(cells: Mapping[int, Cell]) -> set[int]:
-    """Of some cells, those at every `STRIDE`-th value of each coordinate with more numbers than that; none where no
-    coordinate has so many."""
-    values: dict[str, set[float]] = {}
-    for cell in cells.values():
-        for name, value in cell.coordinates.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                values.setdefault(name, set()).add(value)
-    kept = {name: set(sorted(those)[::STRIDE]) for name, those in values.items() if len(those) > STRIDE}
-    if not kept:
-        return set()
-    return {key for key, cell in cells.items() if all(cell.coordinates[name] in some for name, some in kept.items())}
+def coarse(trials: Trials) -> Mask:
+    """Of all cells, those at every `STRIDE`-th value of each coordinate with more numbers than that, among the cells
+    of these trials; none where no coordinate has so many."""
+    there = np.bincount(trials.cell, minlength=len(trials.cells)) > 0
+    kept, several = np.ones(len(there), np.bool_), False
+    for column in trials.cells.coordinates.values():
+        numbers = sorted({value for value in column.take(np.flatnonzero(there)).distinct if _is_number(value)})
+        if len(numbers) > STRIDE:
+            some = set(numbers[::STRIDE])
+            kept &= np.array([_is_number(value) and value in some for value in column.values], np.bool_)[column.codes]
+            several = True
+    return kept & several
 
 
-def one_of_each(cells: set[int], trials: Sequence[Trial]) -> dict[int, Trial]:
-    """The first of the trials of each of these cells, in the order of the trials."""
-    first: dict[int, Trial] = {}
-    for trial in trials:
-        if id(trial.cell) in cells:
-            first.setdefault(id(trial.cell), trial)
-    return first
+def _is_number(value: Scalar) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class Batches:
@@ -92,68 +94,81 @@ class Batches:
     """
 
     def __init__(self, trials: Iterable[Trial], jobs: int) -> None:
-        self._waiting = deque((cost(trial), trial) for trial in in_turn(trials))
+        self._trials = trials_of(trials)
+        order = in_turn(self._trials)
+        self._order, self._costs = order, self._trials.costs[order]
+        self._next, self._again = 0, deque[tuple[float, Trial]]()
         self._out: dict[int, list[tuple[float, Trial]]] = {}
-        self._left = sum(cost for cost, _ in self._waiting)
+        self._left = float(self._costs.sum())
         self._jobs = jobs
         self._rate: float | None = None
         self._handed_out = 0
         self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
-        return bool(self._waiting)
+        return bool(self._again) or self._next < len(self._order)
 
     def __iter__(self) -> Iterator[tuple[int, list[Trial]]]:
         return self
 
     def __next__(self) -> tuple[int, list[Trial]]:
         with self._lock:
-            if not self._waiting:
+            if not self:
                 raise StopIteration
             rate = self._rate or 1.0
             share = self._left * rate / (self._jobs * BATCHES_LEFT)
             room = min(BATCH_SECONDS, max(share, SHORTEST_SECONDS)) / rate
             batch: list[tuple[float, Trial]] = []
-            while self._waiting and len(batch) < MOST_TRIALS and (not batch or self._waiting[0][0] <= room):
-                batch.append(self._waiting.popleft())
+            while self._again and len(batch) < MOST_TRIALS and (not batch or self._again[0][0] <= room):
+                batch.append(self._again.popleft())
                 room -= batch[-1][0]
+            if not self._again:
+                batch += self._fresh(room, MOST_TRIALS - len(batch), not batch)
             self._left -= sum(cost for cost, _ in batch)
             self._handed_out += 1
             self._out[self._handed_out] = batch
             return self._handed_out, [trial for _, trial in batch]
 
+    def _fresh(self, room: float, most: int, one: bool) -> list[tuple[float, Trial]]:
+        """The next trials that nobody had, as many as there is room for; one at least where there must be."""
+        costs = self._costs[self._next : self._next + most]
+        count = int(np.searchsorted(np.cumsum(costs), room, side="right"))
+        count = min(max(count, int(one)), len(costs))
+        taken = self._trials.take(self._order[self._next : self._next + count])
+        self._next += count
+        return list(zip(costs[:count].tolist(), taken, strict=True))
+
     def trials(self, number: int) -> list[Trial]:
         """The trials of a batch that is out."""
         return [trial for _, trial in self._out[number]]
 
-    def returned(self, done: Done) -> None:
-        """A worker handed back the first trials of a batch; the others wait again, ahead of the rest."""
+    def returned(self, done: Done) -> list[tuple[Trial, Row]]:
+        """The first trials of a batch, which a worker handed back, with their rows; the others wait again, ahead of
+        the rest."""
         with self._lock:
             batch, count = self._out.pop(done.number), len(done.rows)
-            self._put_back(batch[count:])
+            self._again.extendleft(reversed(batch[count:]))
+            self._left += sum(cost for cost, _ in batch[count:])
             rate = max(done.seconds, 1e-6) / sum(cost for cost, _ in batch[:count])
             self._rate = rate if self._rate is None else (self._rate + rate) / 2
-
-    def _put_back(self, batch: list[tuple[float, Trial]]) -> None:
-        self._waiting.extendleft(reversed(batch))
-        self._left += sum(cost for cost, _ in batch)
+            return [(trial, row) for (_, trial), row in zip(batch, done.rows, strict=False)]
 
 
-def share(trials: Iterable[Trial], index: int, count: int) -> list[Trial]:
-    """Shard `index` (from 1) of `count`: every trial is in exactly one, and their costs are balanced.
+def share(costs: Array, index: int, count: int) -> Index:
+    """The places of shard `index` (from 1) of `count`: every trial is in exactly one, and their costs are balanced.
 
-    Greedy: the dearest trial to the shard with the least so far. It depends on the whole plan and nothing else,
-    so that shards agree whenever they start.
+    The dearest trials that are each more than a fair part of the rest have a shard of their own. The others are dealt
+    out, the dearest first, so that the costs of two shards differ by one trial's at most. It depends on the plan alone,
+    so that shards agree whenever they start, and asks for the id of no trial.
     """
-    dearest_first = sorted(trials, key=lambda trial: (-cost(trial), trial.id))
-    loads = [(0.0, shard) for shard in range(1, min(count, len(dearest_first)) + 1)]  # the others get nothing
-    mine = []
-    for trial in dearest_first:
-        load, shard = heapq.heappop(loads)
-        heapq.heappush(loads, (load + cost(trial), shard))
-        if shard == index:
-            mine.append(trial)
-    return mine
+    order = np.argsort(-costs, kind="stable")
+    sorted_, rest = costs[order], np.cumsum(costs[order][::-1])[::-1]
+    alone = 0
+    while alone < min(count - 1, len(order)) and sorted_[alone] * (count - alone) >= rest[alone]:
+        alone += 1
+    if index <= alone:
+        return order[index - 1 : index]
+    return order[index - 1 :: count - alone]
 
 
 def slurm_shard(environment: Mapping[str, str]) -> tuple[int, int] | None:

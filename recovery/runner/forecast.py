@@ -75,7 +75,7 @@ class Stratum:
 
 def time_sweep(sweep: Sweep) -> Timing:
     """The whole of a sweep; rounds to come are taken to be as dear as the first."""
-    trials = list(sweep.trials())
+    trials = sweep.trials()
     timing = time_some(trials)
     return replace(timing, seconds=timing.seconds * sweep.size / len(trials))
 

@@ -13,6 +13,7 @@ from recovery.config.own import OwnCode, UntoldError
 from recovery.config.problems import Place, Problem
 from recovery.errors import ParameterError, RecoverError
 from recovery.notebook import provide
+from recovery.types import Array
 
 
 class _Compose(Protocol):
@@ -44,7 +45,7 @@ def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:
 
 def _with_cells(document: dict[str, Any], *, own: OwnCode) -> Sweep:
     sweep = from_document(document, trust=True, own=own)
-    assert sweep.cells
+    assert len(sweep.cells)
     return sweep
 
 
@@ -54,19 +55,19 @@ def _composed(compose: _Compose) -> Sweep:
     except UntoldError:
         from recovery.runner.supervised import ask  # Arrow and the solvers, which few configs need
 
-        told, _ = ask(tell, compose)
+        told, costs = ask(tell, compose)
     if "problems" in told:
         problems = [Problem(**{**problem, "place": Place(**problem["place"])}) for problem in told["problems"]]
         raise MissingFileError(problems, *told["of"]) if told["of"] else ConfigError(problems)
     if "error" in told:
         raise ParameterError(told["error"])
     try:
-        return compose(own=OwnCode.of(told))
+        return compose(own=OwnCode.of(told, costs))
     except UntoldError as error:
         raise ParameterError("the config or its own code has changed while it was read; call again") from error
 
 
-def tell(compose: _Compose) -> tuple[dict[str, Any], dict[str, Any]]:
+def tell(compose: _Compose) -> tuple[dict[str, Any], dict[str, Array]]:
     """What composing the sweep asks of its own code, or what is wrong with it; for the process that imports it."""
     own = OwnCode()
     try:
@@ -76,4 +77,4 @@ def tell(compose: _Compose) -> tuple[dict[str, Any], dict[str, Any]]:
         return {"problems": [asdict(problem) for problem in error.problems], "of": of}, {}
     except RecoverError as error:
         return {"error": str(error)}, {}
-    return own.document(), {}
+    return own.document()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from recovery.config import Sweep, Trial, own_code
+import numpy as np
+import pyarrow as pa
+
+from recovery.config import Sweep, Trials, own_code
+from recovery.config.coded import Coded
 from recovery.errors import StoreError
 from recovery.methods.columns import columns_document
 from recovery.runner.own_code import sweep_of
@@ -18,7 +20,10 @@ from recovery.runner.rounds import next_round
 from recovery.store.folder import Folder, check_continuation
 from recovery.store.provenance import provenance
 from recovery.store.rounds import Round, counts, read_rounds
-from recovery.store.schema import FAILURES
+from recovery.store.schema import FAILURES, keys_of
+from recovery.types import Index, Mask
+
+UNSTORED = -1
 
 
 @dataclass(frozen=True)
@@ -30,10 +35,10 @@ class Plan:
 
     sweep: Sweep
     folder: Folder
-    trials: list[Trial]
+    trials: Trials
     rounds: Sequence[Round]
-    stored: dict[str, str]
-    """trial id -> status"""
+    stored: Coded[str]
+    """Statuses; the code of each trial is that of its row's, or UNSTORED."""
     listing: frozenset[str] | None = None
     """The files that `rounds` and `stored` were read from."""
 
@@ -43,28 +48,33 @@ class Plan:
         first = len(self.sweep.cells) * self.sweep.replicates
         return next_round(self.sweep.sampling, first, self.rounds, len(self.trials))
 
-    @cached_property
-    def missing(self) -> list[Trial]:
-        """The trials without a row."""
-        stored = self.stored
-        return [trial for trial in self.trials if trial.id not in stored]
+    @property
+    def unstored(self) -> Mask:
+        """Which of the trials have no row."""
+        return np.equal(self.stored.codes, UNSTORED)
 
     @property
-    def unmeasured(self) -> list[Trial]:
-        """The trials without a row, and those whose row is no measurement."""
-        return [trial for trial in self.trials if self.stored.get(trial.id) in (None, *FAILURES)]
+    def missing(self) -> Trials:
+        """The trials without a row."""
+        return self.trials.take(self.unstored)
+
+    @property
+    def unmeasured(self) -> Mask:
+        """Which of the trials have no row, or one that is no measurement."""
+        failed = [code for code, status in enumerate(self.stored.values) if status in FAILURES]
+        return self.unstored | np.isin(self.stored.codes, failed)
 
     @property
     def counts(self) -> Counter[str]:
         """How many of the trials are stored, by status."""
-        if len(self.stored) == len(self.trials) - len(self.missing):  # nothing is stored that is not planned here
-            return Counter(self.stored.values())
-        return Counter(self.stored[trial.id] for trial in self.trials if trial.id in self.stored)
+        counts = np.bincount(self.stored.codes[~self.unstored], minlength=len(self.stored.values)).tolist()
+        return Counter({status: count for status, count in zip(self.stored.values, counts, strict=True) if count})
 
 
 def plan(sweep: Sweep, out: Path) -> Plan:
     """Compose the trials and look at the folder. Raises `StoreError` if it holds another sweep."""
-    planned = Plan(sweep, Folder(out), _listed(sweep.trials()), [], {})
+    trials = sweep.trials()
+    planned = Plan(sweep, Folder(out), trials, [], _standing(trials, None))
     if planned.folder.exists():
         planned = up_to_date(planned)
         goes_on(planned)
@@ -77,22 +87,32 @@ def up_to_date(plan: Plan) -> Plan:
     if listing == plan.listing:
         return plan
     rounds, _ = read_rounds(plan.folder.rounds)
-    trials = plan.trials if rounds == plan.rounds else _listed(plan.sweep.trials(counts(rounds)))
-    return replace(plan, trials=trials, rounds=rounds, stored=plan.folder.statuses(), listing=listing)
+    trials = plan.trials if rounds == plan.rounds else plan.sweep.trials(counts(rounds))
+    stored = _standing(trials, plan.folder.statuses())
+    return replace(plan, trials=trials, rounds=rounds, stored=stored, listing=listing)
 
 
-def _listed(trials: Iterator[Trial]) -> list[Trial]:
-    """A list of what may be millions of objects, none of them garbage: the collector would look at them all."""
-    gc.disable()
-    try:
-        return list(trials)
-    finally:
-        gc.enable()
+def _standing(trials: Trials, rows: pa.Table | None) -> Coded[str]:
+    """The status of the row of each trial; the ids are asked for where there are rows."""
+    if rows is None or not len(rows):
+        return Coded([], np.full(len(trials), UNSTORED))
+    status = rows["status"].combine_chunks().dictionary_encode()
+    place, there = places(trials, rows["trial_id"])
+    codes = np.full(len(trials), UNSTORED)
+    codes[place[there]] = status.indices.to_numpy()[there]
+    return Coded(status.dictionary.to_pylist(), codes)
+
+
+def places(trials: Trials, ids: pa.ChunkedArray) -> tuple[Index, Mask]:
+    """The place of each id among the trials, and whether it has one."""
+    keys, order = keys_of(ids), np.argsort(trials.keys)
+    place = order[np.minimum(np.searchsorted(trials.keys, keys, sorter=order), len(order) - 1)]
+    return place, np.equal(trials.keys[place], keys)
 
 
 def changed(plan: Plan) -> set[str]:
     """The stored trials that ran other code of the user's than there is now."""
-    codes = {cell.code for cell in plan.sweep.cells if cell.own}
+    codes = plan.sweep.cells.codes
     return plan.folder.of_other_code(codes) if codes else set()
 
 
@@ -101,12 +121,12 @@ def goes_on(plan: Plan) -> bool:
     content = plan.folder.load()
     if content["digest"] == plan.sweep.digest:
         return True
-    lost: Collection[object] = range(content["trials"])
+    lost: Sequence[object] | Index = range(content["trials"])
     if own_code(content["config"]) <= own_code(plan.sweep.document):  # other code is not run to look at it
         here = {key: plan.sweep.document[key] for key in ("folder",) if key in plan.sweep.document}
         before = sweep_of({**content["config"], **here}, trust=True).trials(counts(plan.rounds))
-        lost = {trial.id for trial in before} - {trial.id for trial in plan.trials}
-    check_continuation(plan.folder, content, content_of(plan.sweep), lost)
+        lost = np.setdiff1d(before.keys, plan.trials.keys)
+    check_continuation(plan.folder, content, content_of(plan.sweep), len(lost))
     if len(plan.trials) > plan.sweep.size:
         raise StoreError(
             f"{plan.folder.path}: the rounds so far, with {plan.sweep.replicates} replicates of every cell, are "

@@ -8,7 +8,7 @@ from html import escape
 from types import TracebackType
 from typing import Any, Protocol
 
-from recovery.config import Trial
+from recovery.config import Trial, Trials
 from recovery.runner.batches import cost
 from recovery.runner.trial import Row
 from recovery.store.schema import FAILURES
@@ -33,13 +33,15 @@ class Display(Protocol):
 
 
 class State:
-    """Trials done and failed, and the share of the work that they were, by the methods' costs."""
+    """Trials done and failed, and the share of the work that they were, by the methods' costs.
 
-    def __init__(self, trials: Iterable[Trial] = ()) -> None:
-        costs = [cost(trial) for trial in trials]
-        self.trials = len(costs)
+    work: the costs of them all.
+    """
+
+    def __init__(self, trials: int = 0, work: float = 0.0) -> None:
+        self.trials = trials
         self.done = self.failed = 0
-        self._work = sum(costs)
+        self._work = work
         self._worked = 0.0
         self._began = time.monotonic()
 
@@ -77,8 +79,8 @@ class Progress:
         if self._display is not None:
             self._display.close()
 
-    def begin(self, trials: Iterable[Trial]) -> None:
-        self._state = State(trials)
+    def begin(self, trials: Trials) -> None:
+        self._state = State(len(trials), float(trials.costs.sum()))
         self._show()
 
     def advance(self, done: Iterable[tuple[Trial, Row]]) -> None:

@@ -31,9 +31,9 @@ class Recorder:
         self._folder = folder
         self._sweep = sweep
         self._on_failure = on_failure
-        types = coordinate_types(cell.coordinates for cell in sweep.cells)
+        types = coordinate_types({name: column.distinct for name, column in sweep.cells.coordinates.items()})
         made = {**{key: value for key, value in content.items() if key != "provenance"}, **content["provenance"]}
-        self._schema = row_schema(types, sweep.columns).with_metadata({PROVENANCE: json.dumps([made])})
+        self.schema = row_schema(types, sweep.columns).with_metadata({PROVENANCE: json.dumps([made])})
         self._rows: list[tuple[Trial, Row]] = []
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -80,8 +80,8 @@ class Recorder:
             {"sweep": self._sweep.name, "replicate": trial.replicate, **trial.cell.coordinates, **row}
             for trial, row in rows
         ]
-        columns = [pa.array([row.get(field.name) for row in full], field.type) for field in self._schema]
-        return pa.table(columns, schema=self._schema)
+        columns = [pa.array([row.get(field.name) for row in full], field.type) for field in self.schema]
+        return pa.table(columns, schema=self.schema)
 
     def _raise_failed(self) -> None:
         if self._failed is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.config import Trial
+from recovery.config import Trial, Trials
 from recovery.config.tree import canonical_json
 from recovery.errors import StoreError
 from recovery.instances.planted import Neurons
@@ -129,9 +129,8 @@ def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Repla
 
 def run(trials: Iterable[Trial], jobs: int = 1) -> Iterator[tuple[Trial, Row]]:
     """The trials and their new rows, as they are done."""
-    by_id = {trial.id: trial for trial in trials}
-    for rows in Engine(jobs).run(by_id.values()):
-        yield from ((by_id[row["trial_id"]], row) for row in rows)
+    for done in Engine(jobs).run(trials):
+        yield from done
 
 
 def compare(trial: Trial, again: Row, stored: Row, columns: Columns) -> Replayed:
@@ -142,7 +141,7 @@ def compare(trial: Trial, again: Row, stored: Row, columns: Columns) -> Replayed
     return Replayed(trial, again, unequal, "rounding" if unequal else "same")
 
 
-def planned_trials(grid: Grid, *, trust: bool) -> Iterator[Trial]:
+def planned_trials(grid: Grid, *, trust: bool) -> Trials:
     """Every trial that the grid's sweep, and its rounds so far, ask for.
 
     Raises `ConfigError` if they run code of the user's that is not to be trusted.
@@ -152,11 +151,12 @@ def planned_trials(grid: Grid, *, trust: bool) -> Iterator[Trial]:
 
 def find_trial(grid: Grid, prefix: str, *, trust: bool) -> Trial:
     """The planned trial whose id starts so. Raises `StoreError` if there is none or more than one."""
-    matching = [trial for trial in planned_trials(grid, trust=trust) if trial.id.startswith(prefix)]
+    planned = planned_trials(grid, trust=trust)
+    matching = [place for place, trial_id in enumerate(planned.ids) if trial_id.startswith(prefix)]
     if len(matching) != 1:
         what = f"{len(matching)} trials start" if matching else "no trial starts"
         raise StoreError(f"{grid.path}: {what} with {prefix!r}; ids are in the column trial_id")
-    return matching[0]
+    return planned[matching[0]]
 
 
 def stored_rows(grid: Grid, trials: Iterable[Trial]) -> dict[str, Row]:

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recovery.config import Boundary, Cell, Sweep, Trial, Until
+from recovery.config import Boundary, Cell, Sweep, Trial, Trials, Until
 from recovery.config.sampling import Sampling
 from recovery.config.tree import canonical_json
 from recovery.errors import StoreError
 from recovery.sampling.placement import Slice, Transition, place, sharpen
 from recovery.store.rounds import Round, counts
+from recovery.types import Index
 
 
 @dataclass(frozen=True)
@@ -134,16 +135,12 @@ def _needed(
     return placed
 
 
-def split(sweep: Sweep, rounds: Sequence[Round], trials: Sequence[Trial]) -> list[list[Trial]]:
-    """The trials of each round, from the first on."""
-    stages = [{}, *(counts(rounds[: i + 1]) for i in range(len(rounds)))]
-    parts: list[list[Trial]] = [[] for _ in stages]
-    for trial in trials:
-        stage = 0
-        if trial.replicate >= sweep.replicates:
-            stage = next(i for i, asked in enumerate(stages) if trial.replicate < asked.get(trial.cell.id, 0))
-        parts[stage].append(trial)
-    return parts
+def split(sweep: Sweep, rounds: Sequence[Round], trials: Trials) -> list[Index]:
+    """The places of the trials of each round, from the first on."""
+    stage = np.zeros(len(trials), np.intp)
+    for i in range(len(rounds)):
+        stage += trials.replicate >= sweep.asked(counts(rounds[:i]))[trials.cell]
+    return [np.flatnonzero(stage == number) for number in range(len(rounds) + 1)]
 
 
 def _slices(cells: Sequence[Cell]) -> list[list[Cell]]:

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
-from recovery.runner.batches import BATCH_LIMIT, Batches, Done, run_batch
+from recovery.runner.batches import BATCH_LIMIT, Batches, run_batch
 from recovery.runner.fork_server import ForkServer
 from recovery.runner.messages import Document, decode, decode_answer, receive, send
 from recovery.runner.trial import Row, failure
@@ -267,9 +267,13 @@ def end_worker_processes() -> None:
         worker.end_process(0)
 
 
-def pool(batches: Batches, jobs: int, limits: Limits) -> Generator[Done, None, None]:
-    """Batches run by so many workers of this process, handed back as they are done."""
-    done: Queue[Done | BaseException | None] = Queue(4 * jobs)
+Answers = Queue[list[tuple[Trial, Row]] | BaseException | None]
+"""What the threads of a pool say: trials with their rows, what they raise, and None at their end."""
+
+
+def pool(batches: Batches, jobs: int, limits: Limits) -> Generator[list[tuple[Trial, Row]], None, None]:
+    """Batches run by so many workers of this process, trials and rows handed back as they are done."""
+    done: Answers = Queue(4 * jobs)
     workers = [_idle.pop() if _idle else Worker() for _ in range(jobs)]
     threads = [Thread(target=_work, args=[worker, batches, limits, done], daemon=True) for worker in workers]
     try:
@@ -296,12 +300,11 @@ def pool(batches: Batches, jobs: int, limits: Limits) -> Generator[Done, None, N
     _idle.extend(workers)
 
 
-def _work(worker: Worker, batches: Batches, limits: Limits, done: Queue[Done | BaseException | None]) -> None:
+def _work(worker: Worker, batches: Batches, limits: Limits, done: Answers) -> None:
     try:
         for number, batch in batches:
             result = run_batch(number, batch, lambda trials: worker.measure(trials, limits))
-            batches.returned(result)
-            done.put(result)
+            done.put(batches.returned(result))
         worker.end_process(0)
         done.put(None)
     except Closed:

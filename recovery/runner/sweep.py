@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from recovery.config import Trial, Until
+import numpy as np
+import pyarrow as pa
+
+from recovery.config import Trial, Trials, Until
+from recovery.config.coded import Coded
 from recovery.errors import StoreError
-from recovery.runner.batches import cost, share
+from recovery.runner.batches import share
 from recovery.runner.forecast import MOST_SECONDS, time_some
-from recovery.runner.plan import Plan, changed, content_of, goes_on, up_to_date
+from recovery.runner.plan import UNSTORED, Plan, changed, content_of, goes_on, places, up_to_date
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
 from recovery.runner.rounds import Looking, plan_round, split
@@ -23,6 +27,7 @@ from recovery.store.compact import add_columns, take_out
 from recovery.store.grid import answers
 from recovery.store.parts import Damaged
 from recovery.store.schema import FAILURES, coordinate_types
+from recovery.types import Mask, Scalar
 
 MOST_EQUAL = 50
 """Failed trials of a method, all alike: running its others tells nothing more."""
@@ -54,19 +59,21 @@ class Forecast:
 def forecast(plan: Plan, options: Options, most: float = MOST_SECONDS) -> Forecast:
     """Estimate a run from the times of the stored trials, for the methods' costs; without any, time a few, for at most
     about so many seconds."""
-    mine = _mine(plan, options)
     if options.rerun_changed and (others := changed(plan)):
-        kept = {trial: status for trial, status in plan.stored.items() if trial not in others}
-        mine = _mine(Plan(plan.sweep, plan.folder, plan.trials, plan.rounds, kept), options)
-    costs = {trial.id: cost(trial) for trial in plan.trials}
-    timed = [(costs[trial], seconds) for trial, seconds in plan.folder.timings().items() if trial in costs]
-    if not mine:
+        again, there = places(plan.trials, pa.chunked_array([sorted(others)], pa.string()))
+        codes = plan.stored.codes.copy()
+        codes[again[there]] = UNSTORED
+        plan = replace(plan, stored=Coded(plan.stored.values, codes))
+    mine = _mine(plan, options)
+    if not len(mine):
         return Forecast(0, None)
-    if not timed:
+    timings = plan.folder.timings()
+    place, there = places(plan.trials, timings["trial_id"])
+    if not there.any():
         timing = time_some(mine, most=most)
         return Forecast(len(mine), timing.seconds / options.engine.jobs, str(timing))
-    rate = sum(seconds for _, seconds in timed) / sum(cost for cost, _ in timed)
-    return Forecast(len(mine), rate * sum(costs[trial.id] for trial in mine) / options.engine.jobs, "stored timings")
+    rate = timings["seconds"].to_numpy()[there].sum() / plan.trials.costs[place[there]].sum()
+    return Forecast(len(mine), float(rate * mine.costs.sum()) / options.engine.jobs, "stored timings")
 
 
 @dataclass
@@ -111,14 +118,15 @@ def run(
         others = set()
     summary = Summary(plan.sweep.size, damaged=damaged, changed=len(others))
     with nullcontext(stop) if stop is not None else Stop() as stopping, progress:
-        tried: set[str] = set()
+        tried = np.zeros(0, np.uint64)
         while not (summary.stopped or summary.gave_up):
             plan = up_to_date(plan)
             mine = _mine(plan, options)
-            if untried := [trial for trial in mine if trial.id not in tried]:
+            untried = mine.take(~np.isin(mine.keys, tried)) if len(tried) else mine
+            if len(untried):
                 _run_trials(plan, untried, options, progress, stopping, summary)
-                tried.update(trial.id for trial in untried)
-            elif lost := sum(trial.id not in plan.stored for trial in mine):
+                tried = np.concatenate([tried, untried.keys])
+            elif len(mine) and (lost := int(np.isin(mine.keys, plan.missing.keys).sum())):
                 summary.stopped = f"{lost} trials have run and have no row in the folder"
             elif not _begin_round(plan, summary, progress, look):
                 break
@@ -127,29 +135,27 @@ def run(
     return summary
 
 
-def _mine(plan: Plan, options: Options) -> list[Trial]:
+def _mine(plan: Plan, options: Options) -> Trials:
     """The missing trials of this shard; shares are cut from whole rounds, so that they do not shift."""
-    missing = plan.unmeasured if options.retry_failed else plan.missing
-    if options.shard == (1, 1):
-        return missing
-    chosen = {trial.id for part in split(plan.sweep, plan.rounds, plan.trials) for trial in share(part, *options.shard)}
-    return [trial for trial in missing if trial.id in chosen]
+    wanted = plan.unmeasured if options.retry_failed else plan.unstored
+    if options.shard != (1, 1):
+        chosen = np.zeros(len(wanted), np.bool_)
+        for part in split(plan.sweep, plan.rounds, plan.trials):
+            chosen[part[share(plan.trials.costs[part], *options.shard)]] = True
+        wanted = wanted & chosen
+    return plan.trials.take(wanted)
 
 
-def _run_trials(
-    plan: Plan, trials: list[Trial], options: Options, progress: Progress, stop: Stop, summary: Summary
-) -> None:
-    by_id = {trial.id: trial for trial in trials}
+def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress, stop: Stop, summary: Summary) -> None:
     recorder = Recorder(plan.folder, plan.sweep, content_of(plan.sweep), stop.request)
     results = options.engine.run(trials)
     failures = Failures(options.max_equal_failures)
     try:
         with recorder:
             progress.begin(trials)
-            while (rows := stop.wait(results)) is not None:
-                done = [(by_id[row["trial_id"]], row) for row in rows]
+            while (done := stop.wait(results)) is not None:
                 recorder.add(done)
-                summary.ran.update(row["status"] for row in rows)
+                summary.ran.update(row["status"] for _, row in done)
                 progress.advance(done)
                 for trial, row in done:
                     progress.tell(failures.first(trial, row))
@@ -180,8 +186,8 @@ def _begin_round(plan: Plan, summary: Summary, progress: Progress, look: Looking
         _settle(plan)
         return False
     number, size = plan.next_round
-    if waiting := plan.missing:
-        summary.stopped = f"round {number} waits for {len(waiting)} trials of the rounds before it that have no row yet"
+    if waiting := int(plan.unstored.sum()):
+        summary.stopped = f"round {number} waits for {waiting} trials of the rounds before it that have no row yet"
         return False
     told = None
     if isinstance(plan.sweep.sampling, Until):
@@ -214,8 +220,14 @@ def _open(plan: Plan) -> list[Damaged]:
     same = goes_on(plan)  # another process may have been first
     damaged = plan.folder.prepare()
     if not same:
-        types = coordinate_types(cell.coordinates for cell in plan.sweep.cells)
-        add_columns(plan.folder, types, plan.sweep.columns, {trial.id: trial.cell.coordinates for trial in plan.trials})
+        types = coordinate_types({name: column.distinct for name, column in plan.sweep.cells.coordinates.items()})
+
+        def coordinates(ids: pa.ChunkedArray) -> tuple[Mask, Mapping[str, Sequence[Scalar]]]:
+            place, there = places(plan.trials, ids)
+            planned = plan.trials.take(place[there])
+            return there, {name: list(planned.coordinates(name)) for name in types}
+
+        add_columns(plan.folder, types, plan.sweep.columns, coordinates)
         plan.folder.update(content)
     return damaged
 

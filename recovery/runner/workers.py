@@ -16,7 +16,7 @@ from typing import Any
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
-from recovery.config import Trial
+from recovery.config import Trial, Trials, trials_of
 from recovery.config.describe import choices
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import Batches, Done, run_batch
@@ -131,25 +131,23 @@ class Engine:
         if self.backend not in (PROCESSES, *BACKENDS):
             raise ParameterError(f"backend: found {self.backend!r}; allowed: {choices([PROCESSES, *BACKENDS])}")
 
-    def run(self, trials: Iterable[Trial]) -> Generator[list[Row], None, None]:
-        """The rows of all trials, in batches, in the order in which they are done.
+    def run(self, trials: Iterable[Trial]) -> Generator[list[tuple[Trial, Row]], None, None]:
+        """All trials with their rows, in batches, in the order in which they are done.
 
         Trials of the user's own code, and all under limits, run in a process that may be lost, on every backend.
         Raises `EngineLostError` where a cluster is gone.
         """
-        chosen = list(trials)
+        chosen = trials_of(trials)
         try:
             with threadpool_limits(limits=1):
                 if self.backend == PROCESSES:
-                    batches_done = pool(Batches(chosen, self.jobs), self.jobs, self.limits)
+                    yield from pool(Batches(chosen, self.jobs), self.jobs, self.limits)
                 else:
-                    batches_done = self._on_backend(chosen)
-                for done in batches_done:
-                    yield done.rows
+                    yield from self._on_backend(chosen)
         finally:
             end_worker_processes()
 
-    def _on_backend(self, trials: list[Trial]) -> Generator[Done, None, None]:
+    def _on_backend(self, trials: Trials) -> Generator[list[tuple[Trial, Row]], None, None]:
         with ExitStack() as stack:
             try:
                 service = stack.enter_context(BACKENDS[self.backend](self.jobs))
@@ -158,15 +156,14 @@ class Engine:
                     f"the {self.backend} backend does not start ({printable(str(error)):.200})"
                 ) from error
             batches = Batches(trials, service.jobs)
-            supervise = service.supervise or bool(self.limits) or any(trial.cell.own for trial in trials)
+            supervise = service.supervise or bool(self.limits) or any(trials.cells.own.values)
             limits = self.limits if supervise else None
             while batches:  # the trials that a batch handed back, once all others are done
                 sent = service.run((number, batch, limits) for number, batch in batches)
                 while (answer := self._next(sent, stack)) is not None:
                     number, data, seconds = answer
                     done = Done(number, decode_answer(*decode(data), batches.trials(number)).rows, seconds)
-                    batches.returned(done)
-                    yield done
+                    yield batches.returned(done)
 
     def _next(self, sent: Iterator[Sent], stack: ExitStack) -> Sent | None:
         """What comes back next. Raises `EngineLostError` for whatever a cluster that is gone raises."""

@@ -5,19 +5,19 @@ in two, and readers keep one. Parts are named by their content: two compactions 
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.methods.columns import Columns
 from recovery.store.folder import TRIALS, Folder
-from recovery.store.grid import merge
-from recovery.store.parts import PROVENANCE, list_parts, read_parts, refuse
+from recovery.store.parts import PROVENANCE, list_parts, merge, read_parts, refuse
 from recovery.store.schema import row_schema
 from recovery.store.trajectories import TRAJECTORIES, merge_records, split_records
-from recovery.types import Scalar
+from recovery.types import Mask, Scalar
 
 ROWS_A_PART = 500_000
 BYTES_A_PART = 64 * 2**20
@@ -67,20 +67,27 @@ def add_columns(
     folder: Folder,
     types: Mapping[str, pa.DataType],
     columns: Columns,
-    coordinates: Mapping[str, Mapping[str, Scalar]],
+    coordinates: Callable[[pa.ChunkedArray], tuple[Mask, Mapping[str, Sequence[Scalar]]]],
 ) -> None:
     """Give the rows of parts written under a smaller plan the columns of the grown one.
 
-    `types`: coordinate -> type; `columns`: the measured ones; `coordinates`: trial id -> its coordinates. Rows of no
-    planned trial, and measured columns that the plan does not have, stay as they are.
+    `types`: coordinate -> type; `columns`: the measured ones; `coordinates`: of trial ids, which are planned, and the
+    coordinates of these. Rows of no planned trial, and measured columns that the plan does not have, stay as they are.
     """
     planned = row_schema(types, columns)
     for path, table in _whole_parts(folder.trials):
         schema = pa.schema([*planned, *(field for field in table.schema if field.name not in planned.names)])
         if table.schema.equals(schema):
             continue
-        rows = [{**row, **coordinates.get(row["trial_id"], {})} for row in table.to_pylist()]
-        arrays = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
+        known, values = coordinates(table["trial_id"])
+        place = pa.array(np.where(known, np.cumsum(known) - 1, 0), mask=~known)
+        arrays = []
+        for field in schema:
+            there = table[field.name] if field.name in table.schema.names else pa.nulls(len(table))
+            if field.name in values:
+                told = pa.array(values[field.name], field.type).take(place)
+                there = pc.if_else(pa.array(known), told, there.cast(field.type))
+            arrays.append(there.cast(field.type))
         grown = pa.table(arrays, schema=schema).replace_schema_metadata(table.schema.metadata)
         _replace(folder, TRIALS, [(path, table)], [grown])
 

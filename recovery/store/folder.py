@@ -16,6 +16,7 @@ from recovery.store.parts import (
     Damaged,
     clean_temporaries,
     list_parts,
+    merge,
     read_parts,
     read_regular,
     sync_folder,
@@ -174,24 +175,18 @@ class Folder:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def statuses(self) -> dict[str, str]:
-        """trial_id -> status of every stored trial; `ok` wins where a trial is stored more than once.
+    def statuses(self) -> pa.Table:
+        """`trial_id` and `status` of every stored trial, each once; `ok` wins where one is stored more than once.
 
         A trial that left a record which is no longer there counts as missing.
         """
-        parts, _ = read_parts(self.trials, columns=["trial_id", "status", "recorded"])
-        statuses: dict[str, str] = {}
-        recorded: set[str] = set()
-        for _, table in parts:
-            others = table.filter(pc.not_equal(table["status"], "ok"))
-            statuses.update(zip(others["trial_id"].to_pylist(), others["status"].to_pylist(), strict=True))
-        for _, table in parts:
-            statuses.update(dict.fromkeys(table.filter(pc.equal(table["status"], "ok"))["trial_id"].to_pylist(), "ok"))
-            if "recorded" in table.column_names:
-                recorded.update(table.filter(pc.is_valid(table["recorded"]))["trial_id"].to_pylist())
-        for trial_id in self.without_record(recorded):
-            del statuses[trial_id]
-        return statuses
+        parts, _ = read_parts(self.trials, columns=["trial_id", "status", "started_at", "recorded"])
+        rows = merge([table for _, table in parts])
+        if "recorded" in rows.column_names:
+            recorded = rows.filter(pc.is_valid(rows["recorded"]))["trial_id"].to_pylist()
+            if lost := self.without_record(recorded):
+                rows = rows.filter(pc.invert(pc.is_in(rows["trial_id"], pa.array(sorted(lost), pa.string()))))
+        return rows.select(["trial_id", "status"])
 
     def without_record(self, recorded: Collection[str]) -> set[str]:
         """Those of the trials that left a record whose record is no longer there."""
@@ -221,12 +216,12 @@ class Folder:
             others.difference_update(table.filter(same)["trial_id"].to_pylist())
         return others
 
-    def timings(self) -> dict[str, float]:
-        """trial_id -> seconds of every stored trial that is ok; empty if there is no folder."""
-        parts, _ = read_parts(self.trials, columns=["trial_id", "status", "seconds"])
-        tables = [table.filter(pc.equal(table["status"], "ok")) for _, table in parts]
-        columns = [(table["trial_id"].to_pylist(), table["seconds"].to_pylist()) for table in tables]
-        return {trial: seconds for column in columns for trial, seconds in zip(*column, strict=True)}
+    def timings(self) -> pa.Table:
+        """`trial_id` and `seconds` of every stored trial that is ok; empty if there is no folder."""
+        rows = merge(
+            [table for _, table in read_parts(self.trials, ["trial_id", "status", "started_at", "seconds"])[0]]
+        )
+        return rows.filter(pc.equal(rows["status"], "ok")).select(["trial_id", "seconds"])
 
     def _unwritable(self, error: OSError) -> StoreError:
         return StoreError(
@@ -249,10 +244,8 @@ def _others(path: Path) -> str:
     return ""
 
 
-def check_continuation(
-    folder: Folder, stored: Mapping[str, Any], new: Mapping[str, Any], lost: Collection[object]
-) -> None:
-    """Refuse a plan that leaves out trials of the stored one (`lost`), with the fields that differ."""
+def check_continuation(folder: Folder, stored: Mapping[str, Any], new: Mapping[str, Any], lost: int) -> None:
+    """Refuse a plan that leaves out so many trials of the stored one (`lost`), with the fields that differ."""
     if not lost:
         return
     lines = differences(stored["config"], new["config"])
@@ -265,7 +258,7 @@ def check_continuation(
     raise StoreError(
         "\n".join(
             [
-                f"{folder.path} holds another sweep: {len(lost)} of its {stored['trials']} trials are not in this one.",
+                f"{folder.path} holds another sweep: {lost} of its {stored['trials']} trials are not in this one.",
                 *shown,
                 "A folder goes on under a config that keeps all its trials. For this one give another --out,",
                 "or move the folder away.",

@@ -12,17 +12,19 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.config import from_document
 from recovery.config.components import COMPONENTS
 from recovery.errors import RecoverError, StoreError
-from recovery.methods.columns import COLUMNS, Columns
+from recovery.methods.columns import Columns
 from recovery.store.folder import Folder
-from recovery.store.parts import PROVENANCE, read_parts, refuse
+from recovery.store.parts import PROVENANCE, merge, read_parts, refuse
 from recovery.store.rounds import Round, counts, read_rounds
-from recovery.store.schema import IDENTITY, row_schema, stored_columns
+from recovery.store.schema import IDENTITY, keys_of, row_schema, stored_columns
+from recovery.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,33 +123,6 @@ def answers(folder: Folder, column: str) -> dict[str, bool | None]:
     return dict(zip(rows["trial_id"].to_pylist(), rows[column].to_pylist(), strict=True))
 
 
-def merge(tables: list[pa.Table]) -> pa.Table:
-    """Rows of several parts, one a trial: `ok` wins, then the later start, then the earlier part."""
-    if not tables:
-        return row_schema({}, COLUMNS).empty_table()
-    try:
-        rows = pa.concat_tables(tables, promote_options="permissive")
-    except pa.ArrowException as error:
-        raise StoreError(f"parts disagree about the type of a column: {error}; are they of one sweep?") from error
-    if len(pc.unique(rows["trial_id"])) == len(rows):
-        return rows
-    keyed = pa.table(
-        {
-            "trial_id": rows["trial_id"],
-            "ok": pc.equal(rows["status"], "ok"),
-            "started_at": rows["started_at"],
-            "position": pa.array(range(len(rows))),
-        }
-    )
-    keyed = keyed.sort_by(
-        [("trial_id", "ascending"), ("ok", "descending"), ("started_at", "descending"), ("position", "ascending")]
-    )
-    ids = keyed["trial_id"].combine_chunks()
-    first = pa.concat_arrays([pa.array([True]), pc.not_equal(ids[1:], ids[:-1])])
-    positions = keyed.filter(first)["position"]
-    return rows.take(positions.take(pc.array_sort_indices(positions)))
-
-
 class LeftOut(NamedTuple):
     """How many rows are not the sweep's, and in which parts they are."""
 
@@ -175,7 +150,7 @@ def own_rows(
         if any(maker.get("digest") != content["digest"] for maker in made_by):
             planned = _planned(json.dumps(content["config"]), json.dumps(dict(counts(rounds))))
             if planned is not None:
-                own = table.filter(pc.is_in(table["trial_id"], planned))
+                own = table.filter(pa.array(np.isin(keys_of(table["trial_id"]), planned)))
             elif not any(_may_be_same(content["config"], maker.get("config")) for maker in made_by):
                 own = table.slice(0, 0)
         if len(own):
@@ -196,12 +171,10 @@ def makers(table: pa.Table) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=2)
-def _planned(config: str, asked: str) -> pa.Array | None:
-    """The ids of the planned trials; None where they cannot be composed here."""
+def _planned(config: str, asked: str) -> Array | None:
+    """The keys of the planned trials; None where they cannot be composed here."""
     try:
-        return pa.array(
-            [trial.id for trial in from_document(json.loads(config)).trials(json.loads(asked))], pa.string()
-        )
+        return from_document(json.loads(config)).trials(json.loads(asked)).keys
     except RecoverError:
         return None
 

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from recovery.errors import StoreError
-from recovery.store.schema import CIRCUMSTANCE, IDENTITY
+from recovery.methods.columns import COLUMNS
+from recovery.store.schema import CIRCUMSTANCE, IDENTITY, row_schema
 from recovery.text import printable
 
 SUFFIX = ".parquet"
@@ -221,6 +223,33 @@ def read_parts(folder: Path, columns: Sequence[str] | None = None) -> tuple[list
         whole = [(path, table) for path, table in tables if not isinstance(table, Damaged)]
         return whole, [table for _, table in tables if isinstance(table, Damaged)]
     raise StoreError(f"{folder}: parts keep disappearing while they are read; is another program deleting them?")
+
+
+def merge(tables: list[pa.Table]) -> pa.Table:
+    """Rows of several parts, one a trial: `ok` wins, then the later start, then the earlier part."""
+    if not tables:
+        return row_schema({}, COLUMNS).empty_table()
+    try:
+        rows = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise StoreError(f"parts disagree about the type of a column: {error}; are they of one sweep?") from error
+    if len(pc.unique(rows["trial_id"])) == len(rows):
+        return rows
+    keyed = pa.table(
+        {
+            "trial_id": rows["trial_id"],
+            "ok": pc.equal(rows["status"], "ok"),
+            "started_at": rows["started_at"],
+            "position": pa.array(range(len(rows))),
+        }
+    )
+    keyed = keyed.sort_by(
+        [("trial_id", "ascending"), ("ok", "descending"), ("started_at", "descending"), ("position", "ascending")]
+    )
+    ids = keyed["trial_id"].combine_chunks()
+    first = pa.concat_arrays([pa.array([True]), pc.not_equal(ids[1:], ids[:-1])])
+    positions = keyed.filter(first)["position"]
+    return rows.take(positions.take(pc.array_sort_indices(positions)))
 
 
 def refuse(damaged: Sequence[Damaged]) -> None:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from recovery.methods.columns import COLUMNS, Columns, columns_from
-from recovery.types import Scalar
+from recovery.types import Array, Scalar
 
 Status = Literal["ok", "failed", "timeout", "killed"]
 FAILURES: tuple[Status, ...] = ("failed", "timeout", "killed")
@@ -26,13 +28,9 @@ user's code that it ran; null for the program's own."""
 _ARROW: dict[Any, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
-def coordinate_types(cells: Iterable[Mapping[str, Scalar]]) -> dict[str, pa.DataType]:
+def coordinate_types(coordinates: Mapping[str, Iterable[Scalar]]) -> dict[str, pa.DataType]:
     """Column -> Arrow type, from the values that it takes: numbers of both kinds are float64, mixtures text."""
-    seen: dict[str, set[type]] = {}
-    for coordinates in cells:
-        for name, value in coordinates.items():
-            seen.setdefault(name, set()).add(type(value))
-    return {name: _common_type(types - {type(None)}) for name, types in seen.items()}
+    return {name: _common_type({*map(type, values)} - {type(None)}) for name, values in coordinates.items()}
 
 
 def _common_type(types: set[type]) -> pa.DataType:
@@ -50,3 +48,21 @@ def row_schema(coordinates: Mapping[str, pa.DataType], columns: Columns) -> pa.S
 def stored_columns(document: Mapping[str, Mapping[str, str]] | None) -> Columns:
     """The columns that sweep.json lists; the shared vocabulary for a folder that was written without them."""
     return COLUMNS if document is None else columns_from(document)
+
+
+def keys_of(ids: pa.ChunkedArray) -> Array:
+    """Ids of trials as numbers, whose hexadecimal digits they are; 0 for what is no id, which no trial has but by a
+    chance of 2^-64."""
+    text = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+    whole = pc.fill_null(pc.match_substring_regex(text, f"^[0-9a-f]{{{DIGITS}}}$"), False)
+    text = pc.if_else(whole, text, "0" * DIGITS)
+    if not len(text):
+        return np.zeros(0, np.uint64)
+    values = _DIGIT[np.frombuffer(text.buffers()[2], np.uint8)[: DIGITS * len(text)]].reshape(-1, DIGITS)
+    return (values[:, ::2] << 4 | values[:, 1::2]).view(">u8").ravel().astype(np.uint64)
+
+
+DIGITS = 16
+"""Of an id."""
+_DIGIT = np.zeros(256, np.uint8)
+_DIGIT[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)

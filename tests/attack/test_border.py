@@ -160,7 +160,7 @@ def test_what_is_no_row_costs_its_own_trial(tmp_path: Path, sent: str) -> None:
     ],
 )
 def test_rows_of_another_kind_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
-    trial = next(recovery.load(config_of(tmp_path)).trials())
+    trial = recovery.load(config_of(tmp_path)).trials()[0]
     row = {"trial_id": trial.id, "status": "ok", "recovered": True, "solver": "a", "seconds": 1.0, "processor": 1.0}
     row["started_at"] = "2026-01-01T00:00:00+00:00"
     answer = {"rows": [row], "exhausted": False}

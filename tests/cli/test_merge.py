@@ -15,6 +15,7 @@ from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
 from recovery.store.trajectories import read_trajectories
 from tests.runner.sweeps import TIMES, sweep, write_config
+from tests.store.rows import statuses
 
 
 def recover(*arguments: object) -> Result:
@@ -114,7 +115,7 @@ def test_a_merge_that_ends_after_any_write_goes_on(
             merge_folders(shares, tmp_path / "out")
         except KeyboardInterrupt:
             assert left == [0]
-    rows, records = Folder(tmp_path / "out").statuses(), read_trajectories(tmp_path / "out")
+    rows, records = statuses(Folder(tmp_path / "out")), read_trajectories(tmp_path / "out")
     assert rows.keys() <= records.keys()
     merge_folders(shares, tmp_path / "out")
     assert measured(tmp_path / "out") == measured(whole)
@@ -138,7 +139,7 @@ def test_an_ok_row_replaces_a_failed_one_and_is_not_replaced(tmp_path: Path, sha
     for order in ((failed, shards[0]), (shards[0], failed)):
         out = tmp_path / order[0].name / "out"
         merge_folders(order, out)
-        assert set(Folder(out).statuses().values()) == {"ok"}
+        assert set(statuses(Folder(out)).values()) == {"ok"}
         assert measured(out) == measured(shards[0])
 
 

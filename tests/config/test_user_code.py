@@ -171,7 +171,7 @@ def test_what_a_planted_model_must_have_may_be_a_field(folder: Path) -> None:
 def test_fields_of_a_method_may_be_lists(folder: Path) -> None:
     sweep = own(folder, method={"kind": "own_things:Weighted", "weights": [1, 2.5]})
     assert list(sweep.columns) == ["angle"]
-    assert measure(next(sweep.trials()))["angle"] == 3.5
+    assert measure(sweep.trials()[0])["angle"] == 3.5
 
 
 @pytest.mark.parametrize(

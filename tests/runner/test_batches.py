@@ -47,8 +47,8 @@ def test_a_coarse_grid_over_everything_comes_first(tmp_path: Path) -> None:
     text = "name: order\ndata: {ensemble: gaussian}\nplanted: {kind: linear}\narchitecture: relu_skip\n"
     text += "method: {kind: min_norm}\nreplicates: 3\n"
     text += "axes: {n: {start: 10, stop: 120, step: 10}, d: {start: 1, stop: 9, step: 1}}\n"
-    everything = list(load(text).trials())
-    order = in_turn(everything)
+    everything = load(text).trials()
+    order = [everything[place] for place in in_turn(everything)]
     assert sorted(trial.id for trial in order) == sorted(trial.id for trial in everything)
     first = [(trial.cell.setting.n, trial.cell.setting.d) for trial in order[:9]]
     assert sorted(first) == [(n, d) for n in (10, 50, 90) for d in (1, 5, 9)]

@@ -1,11 +1,13 @@
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from recovery.config import load
 from recovery.errors import ParameterError
-from recovery.runner.batches import cost, share, slurm_shard
+from recovery.runner.batches import share, slurm_shard
+from recovery.types import Array
 
 from .sweeps import rows, sweep, write_config
 
@@ -13,11 +15,29 @@ from .sweeps import rows, sweep, write_config
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_shards_are_a_balanced_partition(tmp_path: Path, count: int) -> None:
     axes = {"method.seconds": [0.001, 0.1, 30.0], "n": [4, 8]}
-    trials = list(load(write_config(tmp_path, axes=axes, d=2, replicates=50)).trials())
-    shards = [share(reversed(trials) if index % 2 else trials, index, count) for index in range(1, count + 1)]
-    assert sorted(trial.id for shard in shards for trial in shard) == sorted(trial.id for trial in trials)
-    loads = [sum(map(cost, shard)) for shard in shards]
-    assert max(loads) - min(loads) <= max(map(cost, trials))
+    assert_shared(load(write_config(tmp_path, axes=axes, d=2, replicates=50)).trials().costs, count)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 50])
+@pytest.mark.parametrize("costs", [[8.0] + [1.0] * 7, [1.0, 2.0], [5.0], [1e-9] * 40, [2.0**-k for k in range(30)]])
+def test_few_dear_trials_have_shards_of_their_own(costs: list[float], count: int) -> None:
+    assert_shared(np.array(costs), count)
+    if len(costs) == 8 and count == 2:
+        assert share(np.array(costs), 1, 2).tolist() == [0]
+
+
+def test_the_last_of_ten_thousand_shards_costs_as_much_as_the_first() -> None:
+    costs = np.random.default_rng(0).lognormal(sigma=2.0, size=1_000_000)
+    loads = [costs[share(costs, index, 10_000)].sum() for index in (1, 5_000, 10_000)]
+    assert max(loads) - min(loads) <= costs.max()
+
+
+def assert_shared(costs: Array, count: int) -> None:
+    """Every trial is in one shard, and the costs of two shards differ by one trial's at most."""
+    shards = [share(costs, index, count) for index in range(1, count + 1)]
+    assert sorted(np.concatenate(shards).tolist()) == list(range(len(costs)))
+    loads = [costs[shard].sum() for shard in shards]
+    assert max(loads) - min(loads) <= costs.max() * (1 + 1e-12)
 
 
 def test_shards_in_any_order_fill_the_grid_of_a_plain_run(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ CONTENT = {"name": "made-up", "digest": "0", "trials": 4, "config": {"name": "ma
 
 def rows(*ids: str, status: str = "ok", started_at: datetime = START, **columns: object) -> pa.Table:
     """One row an id, with n = 10, d = 2 and the given columns."""
-    schema = row_schema(coordinate_types([{"n": 10, "d": 2}]), COLUMNS)
+    schema = row_schema(coordinate_types({"n": [10], "d": [2]}), COLUMNS)
     row = {
         "sweep": "made-up",
         "replicate": 0,
@@ -35,3 +35,8 @@ def folder(path: Path, *tables: pa.Table) -> Folder:
     for table in tables:
         made.write(table)
     return made
+
+
+def statuses(folder: Folder) -> dict[str, str]:
+    """Trial id -> status."""
+    return dict(zip(*folder.statuses().to_pydict().values(), strict=True))

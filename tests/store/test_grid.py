@@ -1,7 +1,9 @@
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from recovery.errors import StoreError
@@ -10,6 +12,7 @@ from recovery.store import read
 from recovery.store.compact import add_columns, compact
 from recovery.store.parts import list_parts
 from recovery.store.schema import coordinate_types
+from recovery.types import Mask
 
 from .rows import START, folder, rows
 
@@ -60,8 +63,14 @@ def test_compact_keeps_every_row_once(tmp_path: Path) -> None:
 
 
 def test_a_grown_plan_gives_old_rows_its_columns(tmp_path: Path) -> None:
-    stored = folder(tmp_path, rows("a", gap=0.5))
+    stored = folder(tmp_path, rows("b", "a", gap=0.5))
     coordinates = {"n": 10, "d": 2, "method.beta": 0.25}
-    add_columns(stored, coordinate_types([coordinates]), COLUMNS, {"a": coordinates})
-    frame = read(tmp_path).frame
-    assert frame[["trial_id", "n", "method.beta", "gap"]].to_numpy().tolist() == [["a", 10, 0.25, 0.5]]
+    values = {name: [value] for name, value in coordinates.items()}
+
+    def told(ids: pa.ChunkedArray) -> tuple[Mask, dict[str, list[int | float]]]:
+        return np.array([one == "a" for one in ids.to_pylist()]), values
+
+    add_columns(stored, coordinate_types(values), COLUMNS, told)
+    frame = read(tmp_path).frame.sort_values("trial_id")
+    grown = frame[["trial_id", "n", "method.beta", "gap"]].astype(object).where(frame.notna(), None)
+    assert grown.to_numpy().tolist() == [["a", 10, 0.25, 0.5], ["b", 10, None, 0.5]]

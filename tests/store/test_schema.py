@@ -17,7 +17,7 @@ from recovery.methods.columns import (
     union,
 )
 from recovery.methods.table import METHODS
-from recovery.store.schema import CIRCUMSTANCE, IDENTITY, coordinate_types, row_schema, stored_columns
+from recovery.store.schema import CIRCUMSTANCE, IDENTITY, coordinate_types, keys_of, row_schema, stored_columns
 
 
 def test_every_kind_of_column_has_a_type() -> None:
@@ -103,11 +103,15 @@ def test_columns_are_distinct() -> None:
 
 
 def test_axis_columns_take_the_type_of_their_values() -> None:
-    cells = [
-        {"n": 1, "noise": 0, "ensemble": "haar", "flag": True, "mixed": 1, "empty": None},
-        {"n": 2, "noise": 0.5, "ensemble": "haar", "flag": None, "mixed": "auto", "empty": None},
-    ]
-    assert coordinate_types(cells) == {
+    values = {
+        "n": [1, 2],
+        "noise": [0, 0.5],
+        "ensemble": ["haar"],
+        "flag": [True, None],
+        "mixed": [1, "auto"],
+        "empty": [None],
+    }
+    assert coordinate_types(values) == {
         "n": pa.int64(),
         "noise": pa.float64(),
         "ensemble": pa.string(),
@@ -115,3 +119,13 @@ def test_axis_columns_take_the_type_of_their_values() -> None:
         "mixed": pa.string(),
         "empty": pa.string(),
     }
+
+
+def test_ids_are_numbers_and_what_is_no_id_is_none() -> None:
+    ids = ["00000000000000ff", "ffffffffffffffff", "00000000000000FF", "ff", "x" * 16, "0" * 17, "", None]
+    expected = [255, 2**64 - 1, 0, 0, 0, 0, 0, 0]
+    for kind in (pa.string(), pa.large_string()):
+        column = pa.chunked_array([ids[:3], ids[3:]], kind)
+        assert keys_of(column).tolist() == expected
+        assert keys_of(column.slice(1)).tolist() == expected[1:]
+    assert keys_of(pa.chunked_array([], pa.string())).tolist() == []

@@ -18,7 +18,7 @@ from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
 from recovery.store.trajectories import TRAJECTORIES, read_trajectories
 
-from .rows import folder, rows
+from .rows import folder, rows, statuses
 
 Record = dict[str, np.ndarray]
 
@@ -164,5 +164,5 @@ def test_a_damaged_part_is_named_set_aside_and_its_trials_count_as_missing(tmp_p
         compact(stored)
     (aside,) = stored.prepare()
     assert aside.path == tmp_path / "damaged" / damaged.name
-    assert stored.statuses() == {"b": "ok", "c": "ok"}
+    assert statuses(stored) == {"b": "ok", "c": "ok"}
     assert read_trajectories(tmp_path).keys() == {"b"}

@@ -1,0 +1,174 @@
+"""Large grids: how long commands take on 10^4 to 10^6 cells of an own method that computes nothing, and their memory.
+
+    python -m benchmarks.large [--quick] [--keep FOLDER]
+
+Rows that `status`, `report` and a sweep that goes on find are written as a sweep writes them, without running their
+trials. Growth is the power of the number of cells, from the smallest to the largest grid.
+"""
+
+import argparse
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks import machine, written
+from recovery.config import Sweep
+from recovery.runner.own_code import load
+from recovery.runner.plan import content_of
+from recovery.runner.recorder import Recorder
+from recovery.store.folder import Folder
+from recovery.store.parts import list_parts
+
+SHARDS = 10_000
+SIDES = (100, 316, 1000)
+"""Values of n and of d, whose products are the cells."""
+ROWS_A_PART, LEFT = 5_000, 100
+"""Rows that a sweep stores in two seconds; trials that a sweep which goes on finds missing."""
+CONFIG = """
+name: large
+replicates: 1
+data: {{ensemble: gaussian}}
+planted: {{kind: linear}}
+architecture: relu
+patterns: {{kind: sampled, count: 1}}
+method: {{kind: "large_empty:Empty"}}
+axes: {{n: {{start: 1, stop: {n}}}, d: {{start: 1, stop: {d}}}}}
+"""
+EMPTY = """
+from dataclasses import dataclass
+from recovery.methods.columns import select
+
+@dataclass(frozen=True)
+class Empty:
+    columns = select("recovered")
+
+    def cost(self, n, d):
+        return 1e-4
+
+    def __call__(self, instance, architecture):
+        return {"recovered": instance.setting.n > 2 * instance.setting.d}
+"""
+
+
+class Used(NamedTuple):
+    """Seconds of wall and of processor time, and the GiB of the largest process."""
+
+    wall: float
+    processor: float
+    memory: float
+
+    def __str__(self) -> str:
+        return f"{self.wall:.2f} s, {self.processor:.2f} s, {self.memory:.2f} GiB"
+
+
+def used(folder: Path, arguments: Sequence[object], done: Callable[[], bool] | None = None, status: int = 0) -> Used:
+    """What `recover` takes, to its end or until something is done, when it is asked to stop."""
+    clock = time.perf_counter()
+    call = [sys.executable, "-m", "recovery.cli", *map(str, arguments)]
+    process = subprocess.Popen(call, cwd=folder, stdout=subprocess.DEVNULL)
+    wall, ended, pid = 0.0, 0, 0
+    while not pid:
+        pid, ended, spent = os.wait4(process.pid, os.WNOHANG if done and not wall else 0)
+        if done and not pid and not wall:
+            time.sleep(0.005)
+            if done():
+                wall = time.perf_counter() - clock
+                process.send_signal(signal.SIGTERM)
+    assert os.waitstatus_to_exitcode(ended) in ((75, 0, -signal.SIGTERM) if done else (status,)), ended
+    wall = wall or time.perf_counter() - clock
+    return Used(wall, spent.ru_utime + spent.ru_stime, spent.ru_maxrss / 2**20)
+
+
+def store(sweep: Sweep, out: Path, left: int) -> None:
+    """Rows of all trials but the last ones, in parts as a sweep writes them."""
+    content = content_of(sweep)
+    folder = Folder(out)
+    folder.create(content)
+    schema = Recorder(folder, sweep, content, print).schema
+    trials = sweep.trials()[: -left or None]
+    n, d = (np.array(trials.coordinates(name).values)[trials.coordinates(name).codes] for name in ("n", "d"))
+    for start in range(0, len(trials), ROWS_A_PART):
+        part = slice(start, start + ROWS_A_PART)
+        some = trials[part]
+        columns = {
+            "trial_id": some.ids,
+            "sweep": [sweep.name] * len(some),
+            "replicate": some.replicate,
+            **{name: pa.array(list(some.coordinates(name))) for name in sweep.cells.coordinates},
+            "status": ["ok"] * len(some),
+            "seconds": np.full(len(some), 1e-5),
+            "started_at": [datetime.now(UTC)] * len(some),
+            "own_code": [next(iter(sweep.cells.codes))] * len(some),
+            "recovered": n[part] > 2 * d[part],
+        }
+        arrays = [pa.array(columns.get(field.name, [None] * len(some)), field.type) for field in schema]
+        folder.write(pa.table(arrays, schema=schema))
+
+
+def measure(folder: Path, side: int) -> dict[str, Used]:
+    """Every command on a grid of side x side cells."""
+    config, wider = folder / f"large{side}.yaml", folder / f"wider{side}.yaml"
+    config.write_text(CONFIG.format(n=side, d=side))
+    wider.write_text(CONFIG.format(n=side, d=side + 1))
+    (folder / "large_empty.py").write_text(EMPTY)
+    fresh, shard, out = (folder / f"{name}{side}" for name in ("fresh", "shard", "out"))
+    sweep = ["sweep", config.name, "--jobs", 1, "--quiet"]
+    found = {"check": used(folder, ["check", config.name])}
+    found["sweep, to the first row"] = used(folder, [*sweep, "--out", fresh], lambda: stored(fresh))
+    share = [*sweep, "--shard", f"{min(SHARDS, side**2) // 2}/{SHARDS}", "--out", shard]
+    found[f"a shard of {SHARDS:,}, to its first row"] = used(folder, share, lambda: stored(shard))
+    os.chdir(folder)
+    store(load(config.name), out, LEFT)
+    found["status"] = used(folder, ["status", out])
+    found[f"sweep that misses {LEFT} trials, to its end"] = used(folder, [*sweep, "--out", out])
+    found["report --format csv"] = used(folder, ["report", out, "--format", "csv", "--out", f"{side}.csv"])
+    before = len(list_parts(Folder(out).trials))
+    grown = ["sweep", wider.name, "--jobs", 1, "--quiet", "--out", out]
+    found["sweep grown by a value of d, to its first row"] = used(
+        folder, grown, lambda: len(list_parts(Folder(out).trials)) > before
+    )
+    return found
+
+
+def stored(out: Path) -> bool:
+    return bool(list_parts(Folder(out).trials))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small grids, for trying the script")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work there, and leave the grids")
+    arguments = parser.parse_args()
+    sides = (10, 32) if arguments.quick else SIDES
+    with TemporaryDirectory() as scratch:
+        folder = (arguments.keep or Path(scratch)).resolve()
+        measured = [measure(folder, side) for side in sides]
+    lines = [
+        "| " + " | ".join(["command", *(f"{side**2:,} cells" for side in sides), "growth"]) + " |",
+        "|---" * (2 + len(sides)) + "|",
+    ]
+    for name in measured[0]:
+        times = [one[name] for one in measured]
+        power = math.log(times[-1].processor / times[0].processor) / math.log((sides[-1] / sides[0]) ** 2)
+        lines.append("| " + " | ".join([name, *map(str, times), f"{power:.2f}"]) + " |")
+    lines += [
+        "",
+        "Wall time, processor time of all processes that the command waits for, and the memory of the largest; one run "
+        f"each, one job. Growth: the power of the number of cells in the processor time. {machine()}",
+    ]
+    written(__file__, lines, kept=not arguments.quick)
+
+
+if __name__ == "__main__":
+    main()
