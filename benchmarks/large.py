@@ -33,8 +33,8 @@ from recovery.store.parts import list_parts
 SHARDS = 10_000
 SIDES = (100, 316, 1000)
 """Values of n and of d, whose products are the cells."""
-ROWS_A_PART, LEFT = 5_000, 100
-"""Rows that a sweep stores in two seconds; trials that a sweep which goes on finds missing."""
+ROWS_A_PART = 5_000
+"""As a sweep stores in two seconds."""
 CONFIG = """
 name: large
 replicates: 1
@@ -90,13 +90,13 @@ def used(folder: Path, arguments: Sequence[object], done: Callable[[], bool] | N
     return Used(wall, spent.ru_utime + spent.ru_stime, spent.ru_maxrss / 2**20)
 
 
-def store(sweep: Sweep, out: Path, left: int) -> None:
-    """Rows of all trials but the last ones, in parts as a sweep writes them."""
+def store(sweep: Sweep, out: Path) -> None:
+    """Rows of all trials, in parts as a sweep writes them."""
     content = content_of(sweep)
     folder = Folder(out)
     folder.create(content)
     schema = Recorder(folder, sweep, content, print).schema
-    trials = sweep.trials()[: -left or None]
+    trials = sweep.trials()
     n, d = (np.array(trials.coordinates(name).values)[trials.coordinates(name).codes] for name in ("n", "d"))
     for start in range(0, len(trials), ROWS_A_PART):
         part = slice(start, start + ROWS_A_PART)
@@ -118,31 +118,30 @@ def store(sweep: Sweep, out: Path, left: int) -> None:
 
 def measure(folder: Path, side: int) -> dict[str, Used]:
     """Every command on a grid of side x side cells."""
-    config, wider = folder / f"large{side}.yaml", folder / f"wider{side}.yaml"
+    config, narrow = folder / f"large{side}.yaml", folder / f"narrow{side}.yaml"
     config.write_text(CONFIG.format(n=side, d=side))
-    wider.write_text(CONFIG.format(n=side, d=side + 1))
+    narrow.write_text(CONFIG.format(n=side, d=side - 1))
     (folder / "large_empty.py").write_text(EMPTY)
     fresh, shard, out = (folder / f"{name}{side}" for name in ("fresh", "shard", "out"))
     sweep = ["sweep", config.name, "--jobs", 1, "--quiet"]
     found = {"check": used(folder, ["check", config.name])}
-    found["sweep, to the first row"] = used(folder, [*sweep, "--out", fresh], lambda: stored(fresh))
+    found["sweep, to its first row"] = used(folder, [*sweep, "--out", fresh], lambda: stored(fresh) > 0)
     share = [*sweep, "--shard", f"{min(SHARDS, side**2) // 2}/{SHARDS}", "--out", shard]
-    found[f"a shard of {SHARDS:,}, to its first row"] = used(folder, share, lambda: stored(shard))
+    found[f"a shard of {SHARDS:,}, to its first row"] = used(folder, share, lambda: stored(shard) > 0)
     os.chdir(folder)
-    store(load(config.name), out, LEFT)
+    store(load(narrow.name), out)
+    before = stored(out)
+    grown = used(folder, [*sweep, "--out", out], lambda: stored(out) > before)
+    found["sweep grown by a value of d, to its first row"] = grown
+    found["the same sweep again, to its end"] = used(folder, [*sweep, "--out", out])
     found["status"] = used(folder, ["status", out])
-    found[f"sweep that misses {LEFT} trials, to its end"] = used(folder, [*sweep, "--out", out])
     found["report --format csv"] = used(folder, ["report", out, "--format", "csv", "--out", f"{side}.csv"])
-    before = len(list_parts(Folder(out).trials))
-    grown = ["sweep", wider.name, "--jobs", 1, "--quiet", "--out", out]
-    found["sweep grown by a value of d, to its first row"] = used(
-        folder, grown, lambda: len(list_parts(Folder(out).trials)) > before
-    )
     return found
 
 
-def stored(out: Path) -> bool:
-    return bool(list_parts(Folder(out).trials))
+def stored(out: Path) -> int:
+    """The parts of a folder."""
+    return len(list_parts(Folder(out).trials))
 
 
 def main() -> None:

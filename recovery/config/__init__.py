@@ -1,6 +1,6 @@
 """From YAML to a validated sweep to trials."""
 
-from recovery.config.cells import Cell, Cells, Trial, Trials, trials_of
+from recovery.config.cells import Cell, SweepCells, Trial, Trials, trials_of
 from recovery.config.claims import (
     BinomialClaim,
     BoundClaim,
@@ -25,7 +25,6 @@ __all__ = [
     "BoundClaim",
     "Boundary",
     "Cell",
-    "Cells",
     "Claim",
     "ConfigError",
     "CurveClaim",
@@ -40,6 +39,7 @@ __all__ = [
     "Statement",
     "StyleSpec",
     "Sweep",
+    "SweepCells",
     "TableClaim",
     "ThresholdClaim",
     "Trial",

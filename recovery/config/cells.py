@@ -88,7 +88,7 @@ class Trial(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(Sequence[Cell]):
+class SweepCells(Sequence[Cell]):
     """Every cell of a sweep once, the first axis changing slowest.
 
     coordinates: column -> its values. costs (cells,): at least `LEAST_COST`. own: the user's code that each runs. make:
@@ -163,7 +163,7 @@ class Cells(Sequence[Cell]):
 class Trials(Sequence[Trial]):
     """Some trials of a sweep: the number of the cell of each, and its replicate."""
 
-    cells: Cells
+    cells: SweepCells
     cell: Index
     replicate: Index
 
@@ -228,7 +228,7 @@ def trials_of(trials: Iterable[Trial]) -> Trials:
     number = {id(cell): i for i, cell in enumerate(made)}
     every = np.arange(len(made))
     names = dict.fromkeys(name for cell in made for name in cell.coordinates)
-    cells = Cells(
+    cells = SweepCells(
         coordinates={name: Coded([cell.coordinates.get(name) for cell in made], every).merged() for name in names},
         costs=np.maximum([cell.cost for cell in made], LEAST_COST),
         own=Coded([cell.own for cell in made], every).merged(),

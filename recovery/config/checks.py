@@ -22,7 +22,7 @@ from recovery.user import resolve
 MOST_BYTES = 2**40
 """Of X: the memory of the largest machines."""
 MOST_FAULTS = 1000
-"""Cells with a fault of one kind, after which no more are looked for: a message shows some twenty."""
+"""SweepCells with a fault of one kind, after which no more are looked for: a message shows some twenty."""
 _CHECKED = ("architecture", "planted", "method")
 
 Parts = Mapping[str, Coded[Built]]

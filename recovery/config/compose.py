@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recovery.config.build import Fault, Invalid
-from recovery.config.cells import LEAST_COST, Cell, Cells
+from recovery.config.cells import LEAST_COST, Cell, SweepCells
 from recovery.config.checks import Checks
 from recovery.config.coded import Coded, constant, distinct, joined
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Built, Context, Single, is_left_out
@@ -45,7 +45,7 @@ class Composer:
     problems: list[Problem] = field(default_factory=list)
     built: dict[tuple[Any, ...], Built | None] = field(default_factory=dict)
 
-    def cells(self, blocks: Sequence[Block]) -> Cells:
+    def cells(self, blocks: Sequence[Block]) -> SweepCells:
         """As columns. Two points with the same text are one cell, which has the coordinates of the first."""
         labels, tables = Labels(blocks), [self._points(block) for block in blocks]
         every = {name: joined(table.parts[name] for table in tables) for name in (*COMPONENTS, AXES)}
@@ -67,7 +67,7 @@ class Composer:
             for name in labels.names
         }
         codes = {names: self.context.own.code(names, fingerprint) if names else "" for names in own.distinct}
-        return Cells(
+        return SweepCells(
             coordinates=coordinates,
             costs=np.maximum(costs, LEAST_COST),
             own=own,
@@ -169,7 +169,8 @@ class Composer:
         costs[~runs_own] = checks.costs(cells[~runs_own])
         if runs_own.any():
             asked = cells[runs_own]
-            costs[runs_own] = self.context.own.costs(_digest(checks.parts, asked), lambda: checks.costs(asked))
+            digest = _digest(checks.parts, asked)
+            costs[runs_own] = self.context.own.costs(digest, len(asked), lambda: checks.costs(asked))
         return costs
 
     def _cell(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from recovery.config.axes import parse
 from recovery.config.build import Fault, Invalid, build, build_kind
-from recovery.config.cells import Cells
+from recovery.config.cells import SweepCells
 from recovery.config.claims import Claim, build_claims, claim_faults
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is_left_out
 from recovery.config.compose import Composer
@@ -118,7 +118,7 @@ def from_document(document: dict[str, Any], *, trust: bool = False, own: OwnCode
     if problems or more or parts is None:
         raise ConfigError([*problems, *more])
 
-    def compose() -> Cells:
+    def compose() -> SweepCells:
         if not trust and (own := own_code(document)):
             text = f"runs code of {document.get('folder', 'its author')}: {', '.join(sorted(own))}; --trust allows it"
             raise ConfigError([Problem(Place(0, 0, 0, "the stored sweep"), "", text)])
@@ -159,7 +159,7 @@ def find(path_or_name: str | Path) -> Path:
     raise ConfigError([Problem(Place(0, 0, 0, str(path_or_name)), "", text + hint)])
 
 
-def _cells(tree: Tree, seed: int, blocks: list[Block], context: Context, trust: bool) -> Cells:
+def _cells(tree: Tree, seed: int, blocks: list[Block], context: Context, trust: bool) -> SweepCells:
     if trust:
         provide(context.code)
         add_folders([context.folder, Path.cwd()])
@@ -214,7 +214,7 @@ def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
     return _assemble(parts, blocks, document, lambda: cells), []
 
 
-def _assemble(parts: _Parts, blocks: list[Block], document: dict[str, Any], compose: Callable[[], Cells]) -> Sweep:
+def _assemble(parts: _Parts, blocks: list[Block], document: dict[str, Any], compose: Callable[[], SweepCells]) -> Sweep:
     head, axes, computed = parts.header, axes_of(blocks), computed_axes(blocks)
     return Sweep(
         name=head.name,

@@ -48,6 +48,9 @@ class UntoldError(Exception):
     """Something is asked of the user's code that was not told: another process has to import it."""
 
 
+CHANGED = "the config's own code has changed what the program says of it"
+
+
 class OwnCode:
     """What a sweep asks of the user's code: a description of each value, the cost of each cell, a hash of its source.
 
@@ -73,9 +76,12 @@ class OwnCode:
         """The points of a curve, its axes and its label."""
         return self._known(self._curves, name, ask)
 
-    def costs(self, cells: str, ask: Callable[[], Array]) -> Array:
-        """Of a trial of each cell that runs the user's code; `cells` is a digest of them."""
-        return self._known(self._costs, cells, ask)
+    def costs(self, cells: str, count: int, ask: Callable[[], Array]) -> Array:
+        """Of a trial of each of so many cells that run the user's code; `cells` is a digest of them."""
+        costs: Array = self._known(self._costs, cells, ask)
+        if len(costs) != count:
+            raise ParameterError(CHANGED)
+        return costs
 
     def code(self, names: frozenset[str], ask: Callable[[frozenset[str]], str]) -> str:
         return self._known(self._codes, " ".join(sorted(names)), lambda: ask(names))
@@ -103,14 +109,14 @@ class OwnCode:
             for key, (resolved, identity, columns) in document["described"].items():
                 own._described[key] = Description(resolved, identity, columns_from(columns))
             own._costs = {cells: np.array(each, np.float64) for cells, each in costs.items()}
-            if not all(each.ndim == 1 and (each >= 0).all() for each in own._costs.values()):
+            if not all(each.ndim == 1 and ((each >= 0) & (each < np.inf)).all() for each in own._costs.values()):
                 raise ValueError
             own._codes = {key: str(code) for key, code in document["codes"].items()}
             own._curves = {key: list(curve) for key, curve in document["curves"].items()}
             for name, parameters in document["parameters"].items():
                 own._parameters[name] = {str(key): bool(integer) for key, integer in parameters.items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ParameterError("the config's own code has changed what the program says of it") from error
+            raise ParameterError(CHANGED) from error
         return own
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from recovery.config.build import Fault, Invalid
-from recovery.config.cells import Cells
+from recovery.config.cells import SweepCells
 from recovery.config.components import Context
 from recovery.config.header import ExpressionCurve, FileCurve, NamedCurve, PointsCurve, ReportSpec, theory_curves
 from recovery.config.own import OwnCode
@@ -23,7 +23,7 @@ POINTS = 200
 MOST = 10_000
 
 
-def kept_curves(report: ReportSpec, cells: Cells, context: Context) -> tuple[list[Any], list[Fault]]:
+def kept_curves(report: ReportSpec, cells: SweepCells, context: Context) -> tuple[list[Any], list[Fault]]:
     """The curves as a stored sweep has them, files and functions as points, and what is wrong with them.
 
     A report then runs no code and needs no file.
@@ -43,7 +43,7 @@ def kept_curves(report: ReportSpec, cells: Cells, context: Context) -> tuple[lis
     return kept, faults
 
 
-def _check(curve: Any, report: ReportSpec, cells: Cells) -> None:
+def _check(curve: Any, report: ReportSpec, cells: SweepCells) -> None:
     """Raises `ParameterError` for a curve that this report cannot draw."""
     plane = _plane(report)
     if isinstance(curve, ExpressionCurve):
@@ -75,7 +75,7 @@ def _plane(report: ReportSpec) -> set[str]:
     return {report.x or "n", report.y or "d"}
 
 
-def _of_file(curve: FileCurve, cells: Cells, context: Context) -> PointsCurve:
+def _of_file(curve: FileCurve, cells: SweepCells, context: Context) -> PointsCurve:
     path = context.locate(curve.file)
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123  (csv asks for newline="")
@@ -106,12 +106,12 @@ def _of_file(curve: FileCurve, cells: Cells, context: Context) -> PointsCurve:
     return _points(points, named[0][1], named[1][1], curve.label or curve.file)
 
 
-def _told(name: str, report: ReportSpec, cells: Cells, own: OwnCode) -> PointsCurve:
+def _told(name: str, report: ReportSpec, cells: SweepCells, own: OwnCode) -> PointsCurve:
     points, x, y, label = own.curve(name, lambda: list(asdict(_of_function(name, report, cells)).values()))
     return _points([tuple(map(float, point)) for point in points], str(x), str(y), printable(str(label)))
 
 
-def _of_function(name: str, report: ReportSpec, cells: Cells) -> PointsCurve:
+def _of_function(name: str, report: ReportSpec, cells: SweepCells) -> PointsCurve:
     """A function of one coordinate of the plane, which gives the other."""
     target = resolve(name)
     try:

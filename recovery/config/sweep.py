@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from recovery.config.cells import ID_BYTES, Cells, Trials
+from recovery.config.cells import ID_BYTES, SweepCells, Trials
 from recovery.config.claims import Claim
 from recovery.config.header import ReportSpec
 from recovery.config.sampling import Boundary, Even, Sampling, Until
@@ -40,10 +40,10 @@ class Sweep:
     computed: tuple[str, ...]
     document: dict[str, Any] = field(repr=False)
     combinations: Callable[[Sequence[str]], list[tuple[Scalar, ...]]] = field(repr=False)
-    compose: Callable[[], Cells] = field(repr=False)
+    compose: Callable[[], SweepCells] = field(repr=False)
 
     @cached_property
-    def cells(self) -> Cells:
+    def cells(self) -> SweepCells:
         """Every cell once, the first axis changing slowest."""
         return self.compose()
 

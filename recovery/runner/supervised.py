@@ -34,6 +34,7 @@ from recovery.runner.worker_process import Question, Task
 from recovery.types import Array
 
 T = TypeVar("T")
+Answers = Queue[list[tuple[Trial, Row]] | BaseException | None]
 
 PATIENCE = 2
 """A trial whose process dies is tried this many times by itself."""
@@ -265,10 +266,6 @@ def end_worker_processes() -> None:
     """End the processes of the idle workers that ran trials; the next sweep's code may be other code."""
     for worker in _idle:
         worker.end_process(0)
-
-
-Answers = Queue[list[tuple[Trial, Row]] | BaseException | None]
-"""What the threads of a pool say: trials with their rows, what they raise, and None at their end."""
 
 
 def pool(batches: Batches, jobs: int, limits: Limits) -> Generator[list[tuple[Trial, Row]], None, None]:

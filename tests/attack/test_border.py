@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -174,13 +175,18 @@ def test_rows_of_another_kind_are_refused(tmp_path: Path, change: dict[str, Any]
 def test_answers_about_own_code_are_checked() -> None:
     whole = {
         "described": {"method {}": [{}, {}, {}]},
-        "costs": {"a": 1.0},
         "codes": {"b": "c"},
         "parameters": {},
         "curves": {},
     }
-    assert json.loads(json.dumps(OwnCode.of(whole).document())) == whole
-    broken: dict[str, Any]
-    for broken in ({}, {**whole, "costs": 5}, {**whole, "costs": {"a": "b"}}, {**whole, "described": {"x": [1]}}):
+    costs = {"a": np.array([1.0, 0.0])}
+    document, arrays = OwnCode.of(whole, costs).document()
+    assert json.loads(json.dumps(document)) == whole
+    assert {cells: each.tolist() for cells, each in arrays.items()} == {"a": [1.0, 0.0]}
+    refused: list[tuple[dict[str, Any], dict[str, Any]]] = [({}, costs), ({**whole, "described": {"x": [1]}}, costs)]
+    refused += [(whole, {"a": np.array(each)}) for each in ([[1.0]], 1.0, [-1.0], [np.nan], [np.inf], ["b"])]
+    for broken, told in refused:
         with pytest.raises(ParameterError, match="has changed what the program says"):
-            OwnCode.of(broken)
+            OwnCode.of(broken, told)
+    with pytest.raises(ParameterError, match="has changed what the program says"):
+        OwnCode.of(whole, costs).costs("a", 3, lambda: np.zeros(3))
