@@ -11,9 +11,10 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from itertools import islice
 from threading import Lock
@@ -25,6 +26,8 @@ from recovery.text import printable
 
 AHEAD = 2
 """Calls a processor that the cluster is given at a time."""
+SESSIONS = "/tmp"
+"""Where ray may keep its sockets: the path of one has at most 107 characters."""
 START_SECONDS = 120.0
 """A driver that has found no cluster by then never will: ray itself tries for many minutes."""
 END_SECONDS = 10.0
@@ -44,16 +47,20 @@ def connected(jobs: int, call: Callable[..., Returned]) -> Iterator[tuple[int, R
     """How many processors the cluster at RAY_ADDRESS has, or one of `jobs` here; and `call` on it, in any order.
 
     ray reruns what a lost worker had. It listens on all addresses and cannot be told to use the loopback interface
-    alone, so the cluster of this machine answers only who knows its token. Raises `ConnectionError` if it is lost.
+    alone, so the cluster of this machine answers only who knows its token. What ray keeps in files, anybody may read
+    and replace where ray chooses: the folder is ours alone. Raises `ConnectionError` if the cluster is lost.
     """
     environment = {**os.environ, **worker_environment()}
-    if "RAY_ADDRESS" not in environment:
-        token = environment.get("RAY_AUTH_TOKEN") or secrets.token_hex(32)
-        environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
     ours, theirs = socket.socketpair()
-    with ours:
+    with ours, ExitStack() as session:
+        folder = None
+        if "RAY_ADDRESS" not in environment:
+            token = environment.get("RAY_AUTH_TOKEN") or secrets.token_hex(32)
+            environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+            made = tempfile.TemporaryDirectory(prefix="ray-", dir=SESSIONS, ignore_cleanup_errors=True)
+            folder = f"{session.enter_context(made)}/ray"  # ray lets anybody into the folder that it is given
         with theirs:
-            code = f"from recovery.runner.ray_cluster import serve; serve({theirs.fileno()}, {jobs})"
+            code = f"from recovery.runner.ray_cluster import serve; serve({theirs.fileno()}, {jobs}, {folder!r})"
             driver = subprocess.Popen(
                 [sys.executable, "-c", code],
                 pass_fds=[theirs.fileno()],
@@ -104,8 +111,11 @@ def connected(jobs: int, call: Callable[..., Returned]) -> Iterator[tuple[int, R
                 driver.wait()
 
 
-def serve(descriptor: int, jobs: int) -> None:
-    """The driver: says how many processors there are, then makes the calls that it is sent, until nobody sends any."""
+def serve(descriptor: int, jobs: int, folder: str | None) -> None:
+    """The driver: says how many processors there are, then makes the calls that it is sent, until nobody sends any.
+
+    folder: where a cluster of its own keeps its files.
+    """
     import ray
 
     connection, lock = socket.socket(fileno=descriptor), Lock()
@@ -123,7 +133,7 @@ def serve(descriptor: int, jobs: int) -> None:
         else:
             answer(*future.result())
 
-    here = {"num_cpus": jobs, "include_dashboard": False}
+    here = {"num_cpus": jobs, "include_dashboard": False, "_temp_dir": folder}
     there = {"runtime_env": {"env_vars": worker_environment()}}
     try:
         ray.init(**(there if "RAY_ADDRESS" in os.environ else here), log_to_driver=False, logging_level=logging.ERROR)

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pandas as pd
 import psutil
@@ -151,6 +153,35 @@ def test_dask_keeps_its_key_in_memory_while_it_runs(tmp_path: Path) -> None:
         process.communicate()
 
 
+def open_to_others(path: Path) -> bool:
+    """Whether another user reaches it: each folder above it lets anybody in."""
+    return all(folder.stat().st_mode & 0o001 for folder in path.parents)
+
+
+def test_nobody_else_reads_or_replaces_what_ray_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its token is in no file that others may read, and its sockets are where they cannot put others."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    config, out = config_of(tmp_path), tmp_path / "out"
+    process = start(config, "--out", out, "--jobs", 2, "--backend", "ray", "--quiet")
+    try:
+        while not list(out.glob("trials/*.parquet")):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        assert [path for path in home.rglob("*") if path.is_file() and path.stat().st_mode & 0o077] == []
+        family = psutil.Process(process.pid).children(recursive=True)
+        sockets = {Path(at.laddr) for member in family for at in member.net_connections("unix") if at.laddr}
+        kept = {path for path in sockets if path.is_absolute() and path.exists()}
+        assert {path.name for path in kept} >= {"raylet", "plasma_store"}
+        assert [path for path in kept if open_to_others(path)] == []
+        (session,) = {path.parents[2] for path in kept if path.name == "raylet"}
+    finally:
+        process.terminate()
+        process.communicate()
+    assert not session.exists()
+
+
 def test_ray_answers_nobody_without_its_token_while_it_runs(tmp_path: Path) -> None:
     """It listens on all addresses, so the token is all that keeps others out."""
     config, out = config_of(tmp_path), tmp_path / "out"
@@ -159,6 +190,12 @@ def test_ray_answers_nobody_without_its_token_while_it_runs(tmp_path: Path) -> N
         while not list(out.glob("trials/*.parquet")):
             assert process.poll() is None, process.communicate()
             time.sleep(0.05)
+        agents = [psutil.Process(pid) for pid in below(process, "ray::RuntimeEnvAgent")]
+        heard = {at.laddr for agent in agents for at in agent.net_connections("inet") if at.status == "LISTEN"}
+        assert heard
+        for address in heard:  # it starts programs for who asks it
+            with pytest.raises(HTTPError, match="401"):
+                urlopen(f"http://{address.ip}:{address.port}/get_or_create_runtime_env", data=b"", timeout=20)
         words = [word for pid in below(process, "gcs_server") for word in psutil.Process(pid).cmdline()]
         assert not [word for word in words if "token" in word.lower()]
         servers = [psutil.Process(pid) for pid in below(process, "gcs_server")]
