@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from recovery import __version__
 from recovery.errors import RecoverError
 from recovery.text import did_you_mean
 
@@ -115,7 +116,7 @@ def open_streams() -> None:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="recover", prog_name="recover")
+@click.version_option(__version__, prog_name="recover")
 def main() -> None:
     """Phase transitions in neural-network recovery: run sweeps, draw their diagrams.
 

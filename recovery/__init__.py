@@ -12,6 +12,8 @@ Each name is loaded when it is first used: importing `recovery` alone takes no t
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.2.0"
+
 if TYPE_CHECKING:
     from recovery.api import load, read, run
     from recovery.config import Sweep
@@ -66,10 +68,6 @@ _PLACE = {name: f"recovery.{module}" for module, names in _PLACES.items() for na
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("recover")
     if name not in _PLACE:
         raise AttributeError(f"module 'recovery' has no attribute {name!r}")
     return getattr(import_module(_PLACE[name]), name)

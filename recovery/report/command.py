@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
-from importlib.metadata import version
 from io import BytesIO, StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
+from recovery import __version__
 from recovery.config import build_style, own_code
 from recovery.config.load import plain_document
 from recovery.errors import ReportError
@@ -187,7 +187,7 @@ def citation(analysis: Analysis) -> str:
         "    title: recover, the laboratory for phase transitions in neural-network recovery",
         "    authors:",
         "      - name: the authors of recover",
-        f"    version: {json.dumps(version('recover'))}",
+        f"    version: {json.dumps(__version__)}",
     ]
     if diagram.sweep.source:
         lines.append(f"notes: {json.dumps('Reproduces ' + diagram.sweep.source, ensure_ascii=False)}")
@@ -199,7 +199,7 @@ def readme(analysis: Analysis) -> str:
     name = analysis.diagram.name
     return (
         f"# {name}\n\n"
-        f"`sweep.json` and `trials/` are a results folder of recover {version('recover')}; `report/` shows it.\n\n"
+        f"`sweep.json` and `trials/` are a results folder of recover {__version__}; `report/` shows it.\n\n"
         f"    recover report {name}                         draw it again\n"
         f"    recover verify {name}                         run some of its trials again\n"
         f"    recover sweep {name}/config.json --out again  run all of them again\n"

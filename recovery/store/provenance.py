@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_info
 
+from recovery import __version__
+
 LIBRARIES = ("numpy", "scipy", "numba", "cvxpy", "joblib", "pyarrow")
 SOLVER_PACKAGES = ("ecos", "clarabel", "scs", "mosek")
 
@@ -20,7 +22,7 @@ def provenance() -> dict[str, object]:
     from llvmlite import binding  # heavy, and a report does not need it
 
     return {
-        "program": {"version": _version("recover"), **_checkout()},
+        "program": {"version": __version__, **_checkout()},
         "python": platform.python_version(),
         "libraries": {name: _version(name) for name in LIBRARIES},
         "solvers": {name: version for name in SOLVER_PACKAGES if (version := _version(name))},
