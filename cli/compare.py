@@ -1,4 +1,4 @@
-"""`recover compare`: two stored grids cell by cell."""
+"""`recover compare`: stored grids cell by cell."""
 
 from pathlib import Path
 
@@ -8,8 +8,7 @@ from . import completion, options
 
 
 @click.command()
-@click.argument("first", type=click.Path(path_type=Path))
-@click.argument("second", type=click.Path(path_type=Path))
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--value",
     metavar="COLUMN",
@@ -22,16 +21,18 @@ from . import completion, options
     type=click.Path(path_type=Path),
     help="A page (.html), a figure (.png, .svg, .pdf) or the cells (.csv).",
 )
-def command(first: Path, second: Path, value: str | None, most: int, out: Path | None) -> None:
-    """Compare two results folders cell by cell, paired where they share their seeds.
+def command(results: tuple[Path, ...], value: str | None, most: int, out: Path | None) -> None:
+    """Compare results folders cell by cell: each with the first, paired where they share their seeds.
 
     \b
     recover compare results/gated results/exact
+    recover compare results/gated results/exact results/trained
     recover compare results/a results/b --value test_distance --out difference.pdf
     recover compare results/a results/b --out difference.html
     """
     from recovery.errors import ReportError
-    from recovery.extras.comparison import compare, differences_in_words
+    from recovery.extras.comparison import compare_each, stacked
+    from recovery.extras.comparison_words import each_in_words
     from recovery.report.diagram import Diagram
     from recovery.report.figures import render
     from recovery.report.formats import COMPARISON, format_of, write
@@ -41,21 +42,21 @@ def command(first: Path, second: Path, value: str | None, most: int, out: Path |
     kind = format_of(out, None, COMPARISON)
     if out is not None and kind is None:
         raise ReportError(f"{out}: the ending says how a comparison is written: .{', .'.join(COMPARISON)}")
-    grids = [read(first), read(second)]
+    grids = [read(path) for path in results]
     for grid in grids:
         options.say_left_out(grid)
-    comparison = compare(*(Diagram.of(grid, value) for grid in grids))
-    click.echo("\n".join(differences_in_words(comparison, most)))
+    comparisons = compare_each(*(Diagram.of(grid, value) for grid in grids))
+    click.echo("\n".join(each_in_words(comparisons, most)))
     if out is None or kind is None:
         return
     if kind == "csv":
-        content = csv_text(comparison.cells).encode()
+        content = csv_text(stacked(comparisons)).encode()
     elif kind == "html":
         from recovery.extras.comparison_page import comparison_page
 
-        content = comparison_page(comparison).encode()
+        content = comparison_page(comparisons).encode()
     else:
-        from recovery.extras.comparison_page import draw_difference
+        from recovery.extras.comparison_page import draw_differences
 
-        content = render(draw_difference(comparison), kind)
+        content = render(draw_differences(comparisons), kind)
     click.echo(write(out, content))

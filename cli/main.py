@@ -18,7 +18,7 @@ COMMANDS = {
     "bundle": "Pack a grid and its report into one archive.",
     "check": "Validate a config and say what it would run.",
     "compact": "Rewrite the part files of a grid as few.",
-    "compare": "Compare two grids cell by cell, on the same draws.",
+    "compare": "Compare grids cell by cell, on the same draws.",
     "configs": "List the configs that ship with the program.",
     "index": "Write one page over all sweeps in a folder.",
     "inspect": "Check the isometry conditions on your own matrix.",

@@ -1,6 +1,7 @@
-"""Two grids cell by cell: paired where trials share their draws, exact tests, false discoveries controlled."""
+"""Grids cell by cell: paired where trials share their draws, exact tests, false discoveries controlled."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,17 +12,22 @@ import scipy
 from recovery.errors import ReportError
 from recovery.report.diagram import PLAIN, Diagram, Panel, coordinates
 from recovery.report.statistics.proportions import mcnemar
+from recovery.types import Array
 
 FDR = 0.05
 DRAWN = ("n", "d", "ensemble")
 """Coordinates without which two trials have no draw in common."""
+PARTS = ("data", "planted", "patterns", "method")
+"""Of a config: what tells two grids apart though no coordinate does, as `method.program`."""
+TOLD = ("data.ensemble", "planted.kind", "method.kind")
+"""Fields that are the coordinates `ensemble`, `planted` and `method`."""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """`cells`: one row a common cell with first, second, difference, trials, p, q; `fixed`: coordinate -> its value in
     either grid, for what tells the grids apart; `paired`: whether trials met the same draws; `gained`, `lost`: pairs in
-    which the second or the first is larger, and `p` their exact sign test.
+    which the second or the first is larger, and `p` their exact sign test; `names`: what the grids are called.
 
     q is the p-value after Benjamini and Yekutieli, which holds under any dependence between cells.
     """
@@ -33,11 +39,12 @@ class Comparison:
     fixed: dict[str, tuple[object, object]]
     paired: bool
     unmatched: int
+    names: tuple[str, str]
 
     @property
     def title(self) -> str:
-        """`second less first`, by the sweeps' names."""
-        return f"{self.second.name} less {self.first.name}"
+        """`second less first`, by their names."""
+        return f"{self.names[1]} less {self.names[0]}"
 
     @property
     def reach(self) -> float:
@@ -71,6 +78,35 @@ class Comparison:
         return self.cells[self.cells["q"] <= FDR].sort_values("q")
 
 
+def compare_each(first: Diagram, *others: Diagram) -> list[Comparison]:
+    """Each of the others less the first; q over the cells of all comparisons together.
+
+    Grids are called by their sweeps, or by their folders where two sweeps have one name. Raises `ReportError` for no
+    other grid, and what `compare` does.
+    """
+    if not others:
+        raise ReportError(f"{first.grid.path} alone is no comparison; name another results folder")
+    grids = [first, *others]
+    compared = [compare(first, other) for other in others]
+    called = [diagram.name for diagram in grids]
+    if len(set(called)) < len(called):
+        called = [diagram.grid.path.as_posix() for diagram in grids]
+    p = pd.concat([comparison.cells["p"] for comparison in compared])
+    q = np.split(_controlled(p), np.cumsum([len(comparison.cells) for comparison in compared])[:-1])
+    return [
+        replace(comparison, cells=comparison.cells.assign(q=own), names=(called[0], name))
+        for comparison, own, name in zip(compared, q, called[1:], strict=True)
+    ]
+
+
+def _controlled(p: "pd.Series[float]") -> Array:
+    """q of each p, after Benjamini and Yekutieli; NaN where there was no test."""
+    q = np.full(len(p), np.nan)
+    if (tested := p.notna().to_numpy()).any():
+        q[tested] = scipy.stats.false_discovery_control(p[tested], method="by")
+    return q
+
+
 def compare(first: Diagram, second: Diagram) -> Comparison:
     """Join two grids on the coordinates that vary in either and that both have.
 
@@ -93,22 +129,37 @@ def compare(first: Diagram, second: Diagram) -> Comparison:
     cells = _paired(left, right, keys, first.proportion) if paired else _unpaired(left, right, keys, first.proportion)
     if not len(cells):
         raise ReportError(f"{first.name} and {second.name} have no cell in common over {', '.join(keys)}")
-    tested = cells["p"].notna().to_numpy()
-    cells["q"] = np.nan
-    if tested.any():
-        cells.loc[tested, "q"] = scipy.stats.false_discovery_control(cells.loc[tested, "p"], method="by")
+    cells["q"] = _controlled(cells["p"])
     everywhere = pd.concat([left[keys], right[keys]]).drop_duplicates()
-    return Comparison(first, second, cells, keys, fixed, paired, len(everywhere) - len(cells))
+    unmatched = len(everywhere) - len(cells)
+    return Comparison(first, second, cells, keys, fixed, paired, unmatched, (first.name, second.name))
 
 
 def _told_apart(first: Diagram, second: Diagram, keys: list[str]) -> dict[str, tuple[object, object]]:
-    """Coordinates that are one value throughout each grid, and not the same one."""
+    """Coordinates that are one value throughout each grid, and not the same one; then other fields of the configs."""
     shared = [
         name for name in coordinates(first.frame, first.grid.columns) if name in second.frame and name not in keys
     ]
     values = {name: (first.frame[name].unique(), second.frame[name].unique()) for name in shared}
     constant = {name: (a[0], b[0]) for name, (a, b) in values.items() if len(a) == len(b) == 1}
+    documents = [diagram.grid.sweep["config"] for diagram in (first, second)]
+    fields = [
+        {path: one for part in PARTS for path, one in _leaves(document.get(part), part)} for document in documents
+    ]
+    for path in dict.fromkeys([*fields[0], *fields[1]]):
+        if path not in shared and path not in keys:
+            constant[path] = (fields[0].get(path, "not given"), fields[1].get(path, "not given"))
     return {name: pair for name, pair in constant.items() if pair[0] != pair[1]}
+
+
+def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
+    """The fields below one, by their dotted paths; not those that have a coordinate in every row."""
+    if isinstance(value, dict):
+        for name, below in value.items():
+            if f"{path}.{name}" not in TOLD:
+                yield from _leaves(below, f"{path}.{name}")
+    elif value is not None:
+        yield path, value
 
 
 def _values(diagram: Diagram, keys: list[str]) -> pd.DataFrame:
@@ -167,25 +218,10 @@ def _signed_ranks(differences: "pd.Series[float]") -> float:
     return float(scipy.stats.wilcoxon(moved, method="exact" if len(moved) <= 50 else "approx").pvalue)
 
 
-def differences_in_words(comparison: Comparison, most: int) -> list[str]:
-    """What differs, in lines of text."""
-    value = comparison.first.quantity.label
-    how = "paired: the same draws" if comparison.paired else "not paired: the seeds or the data differ"
-    lines = [
-        f"{value}: {comparison.first.name} (first) and {comparison.second.name} (second)",
-        f"{len(comparison.cells)} common cells, {how}; {comparison.unmatched} cells stand in one grid only",
-        *(f"{name}: {a} in the first, {b} in the second" for name, (a, b) in comparison.fixed.items()),
-        f"mean difference, second less first: {comparison.cells['difference'].mean():+.4g}",
-        f"{len(comparison.different)} cells differ at a false-discovery rate of {FDR:.0%} (Benjamini-Yekutieli)",
-    ]
-    if comparison.sign_test is not None:
-        gained, lost, p = comparison.sign_test
-        lines.insert(-1, f"of all pairs {gained} are larger in the second, {lost} in the first: exact p = {p:.3g}")
-        most_pairs = int((comparison.cells["gained"] + comparison.cells["lost"]).max())
-        if comparison.first.proportion and most_pairs and not len(comparison.different):
-            least = 0.5 ** (most_pairs - 1)
-            lines.append(f"no cell has more than {most_pairs} discordant pairs, whose least p is {least:.2g}")
-    for _, cell in comparison.different.head(most).iterrows():
-        where = ", ".join(f"{key} = {cell[key]}" for key in comparison.keys)
-        lines.append(f"  {where}: {cell['first']:.4g} and {cell['second']:.4g}, q = {cell['q']:.2g}")
-    return lines
+def stacked(comparisons: Sequence[Comparison]) -> pd.DataFrame:
+    """The cells of all comparisons; of several, the column `grid` says which."""
+    if len(comparisons) == 1:
+        return comparisons[0].cells
+    named = [one.cells.assign(grid=one.names[1]) for one in comparisons]
+    cells = pd.concat(named, ignore_index=True)
+    return cells[["grid", *cells.columns.drop("grid")]]

@@ -3,11 +3,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, false_discovery_control
 
 from recovery.errors import ReportError
-from recovery.extras.comparison import Comparison, compare, differences_in_words
-from recovery.extras.comparison_page import draw_difference
+from recovery.extras.comparison import Comparison, compare, compare_each, stacked
+from recovery.extras.comparison_page import draw_differences
+from recovery.extras.comparison_words import differences_in_words, each_in_words
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import render
 
@@ -94,7 +95,7 @@ def test_no_common_cell_is_an_error() -> None:
 def test_the_figure_rings_the_cells_that_differ() -> None:
     first = wendel_rows(n=[60, 120], d=[30, 60], replicates=30, ensemble=["gaussian", "haar"])
     second = first.assign(recovered=pd.array(np.ones(len(first), dtype=bool), dtype="boolean"))
-    svg = render(draw_difference(both(first, second)), "svg").decode()
+    svg = render(draw_differences([both(first, second)]), "svg").decode()
     assert f"({len(both(first, second).different)} cells)" in svg
     assert len(both(first, second).different) > 0
 
@@ -109,6 +110,71 @@ def test_compare_command_writes_words_figure_and_table(tmp_path: Path) -> None:
         assert "common cells, paired" in result.stdout
         assert out.stat().st_size > 500
     assert run_command("compare", first, second, "--out", tmp_path / "c.doc").exit_code == 2
+
+
+def test_any_number_of_grids_is_compared_with_the_first(tmp_path: Path) -> None:
+    rows = wendel_rows(replicates=30)
+    always, never = (rows.assign(recovered=pd.array([yes] * len(rows), dtype="boolean")) for yes in (True, False))
+    paths = [store(one, tmp_path / name, name=name) for name, one in (("a", rows), ("b", always), ("c", never))]
+    result = run_command("compare", *paths, "--out", tmp_path / "c.csv")
+    assert result.exit_code == 0, result.output
+    assert "recovered: each grid less a" in result.stdout
+    assert [line.split()[0] for line in result.stdout.splitlines()[3:5]] == ["b", "c"]
+    assert "  c, d = " in result.stdout
+    cells = pd.read_csv(tmp_path / "c.csv")
+    assert cells["grid"].value_counts().to_dict() == {"b": len(cells) / 2, "c": len(cells) / 2}
+    for out in (tmp_path / "c.png", tmp_path / "c.html"):
+        assert run_command("compare", *paths, "--out", out).exit_code == 0
+        assert out.stat().st_size > 500
+    page = (tmp_path / "c.html").read_text()
+    assert "<h1>Each grid less a</h1>" in page
+    assert page.count("<tr>") == 3 + (1 + len(cells)) + 4
+    alone = run_command("compare", paths[0])
+    assert (alone.exit_code, "a alone is no comparison; name another" in alone.stderr) == (2, True)
+
+
+def test_discoveries_and_p_are_controlled_over_all_grids_together() -> None:
+    drawn = [wendel_rows(n=range(20, 101, 20), d=[10, 30], replicates=30, seed=seed) for seed in range(3)]
+    each = compare_each(*(Diagram.of(grid(rows, seed=1, name=name)) for rows, name in zip(drawn, "abc", strict=True)))
+    p = np.concatenate([one.cells["p"] for one in each])
+    q = np.concatenate([one.cells["q"] for one in each])
+    assert q == pytest.approx(false_discovery_control(p, method="by"))
+    assert len(stacked(each)) == len(p)
+    exact = [one.sign_test[2] for one in each if one.sign_test is not None]
+    assert len(exact) == 2
+    words = "\n".join(each_in_words(each, 0))
+    assert all(f" {min(1.0, 2 * value):.3g} " in words for value in exact)
+
+
+def test_grids_of_one_name_are_called_by_their_folders() -> None:
+    rows = wendel_rows(n=[20, 40], d=[10])
+    diagrams = [Diagram.of(grid(rows, f"results/{name}", name="same")) for name in "ab"]
+    (found,) = compare_each(*diagrams)
+    assert found.names == ("results/a", "results/b")
+    assert found.title == "results/b less results/a"
+
+
+def test_fields_that_are_no_coordinates_tell_grids_apart() -> None:
+    rows = wendel_rows(n=[20, 40], d=[10])
+    gated, exact = ({"seed": 1, "method": {"kind": "min_norm", "program": name}} for name in ("gated", "exact"))
+    found = compare(*(Diagram.of(grid(rows, **config)) for config in (gated, exact)))
+    assert found.fixed == {"method.program": ("gated", "exact")}
+    assert found.paired
+    data = [{"ensemble": "student_t", "df": df} for df in (3, 5)]
+    grids = [grid(rows.assign(ensemble="student_t"), data=one) for one in data]
+    found = compare(*map(Diagram.of, grids))
+    assert found.fixed == {"data.df": (3, 5)}
+    assert not found.paired
+
+
+def test_panels_of_three_grids_stand_one_after_another_where_the_config_asks_for_a_grid() -> None:
+    rows = wendel_rows(n=[20, 40], d=[10, 20], noise=[0.0, 0.1], ensemble=["gaussian", "haar"])
+    report = {"value": "recovered", "x": "n", "y": "d", "rows": "noise", "columns": "ensemble"}
+    grids = [grid(rows, name=name, report=report) for name in "abc"]
+    figure = draw_differences(compare_each(*map(Diagram.of, grids)))
+    titles = [ax.get_title(loc="left") for ax in figure.axes if ax.get_title(loc="left")]
+    assert len(titles) == 8
+    assert titles[0].startswith("(a) b")
 
 
 def test_words_list_at_most_as_many_cells_as_asked() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from recovery.extras.comparison import Comparison, compare
+from recovery.extras.comparison import Comparison, compare, compare_each
 from recovery.extras.comparison_page import comparison_page
 from recovery.report.diagram.diagram import Diagram
 
@@ -36,11 +37,11 @@ def found() -> Comparison:
 
 @pytest.fixture
 def opened(browser: Any, found: Comparison, tmp_path: Path) -> Iterator[Any]:
-    yield from visit(browser, comparison_page(found), tmp_path / "comparison.html")
+    yield from visit(browser, comparison_page([found]), tmp_path / "comparison.html")
 
 
 def test_the_page_is_small_names_no_address_and_takes_names_for_text(found: Comparison) -> None:
-    text = comparison_page(found)
+    text = comparison_page([found])
     assert len(text) < 600_000
     assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", text)
     assert fetched(text) == []
@@ -51,7 +52,7 @@ def test_the_page_is_small_names_no_address_and_takes_names_for_text(found: Comp
 
 
 def test_the_table_holds_the_tests_of_every_cell_without_scripts(found: Comparison) -> None:
-    text = comparison_page(found)
+    text = comparison_page([found])
     assert text.count("<tr>") == 1 + len(found.cells) + 3
     least = found.cells.sort_values("q").iloc[0]
     assert f"{least['p']:.4g}" in text
@@ -109,3 +110,24 @@ def test_compare_writes_the_page(tmp_path: Path) -> None:
     text = (tmp_path / "c.html").read_text()
     assert "not paired" in text
     assert "Fisher" in text
+
+
+def test_of_several_grids_one_is_chosen(browser: Any, tmp_path: Path) -> None:
+    """The map of the last grid, which always recovers, is chosen as a reader does, and its cell says so."""
+    from selenium.webdriver.support.select import Select
+
+    rows = wendel_rows(n=[40, 60, 80], d=[20, 30], replicates=30)
+    always = rows.assign(recovered=pd.array([True] * len(rows), dtype="boolean"))
+    each = compare_each(
+        *(Diagram.of(grid(one, name=name, seed=1)) for name, one in zip("abc", (rows, rows, always), strict=True))
+    )
+    for opened in visit(browser, comparison_page(each), tmp_path / "comparison.html"):
+        chosen = Select(opened.find_element("id", "grid"))
+        assert [option.text for option in chosen.options] == ["b less a", "c less a"]
+        assert opened.find_element("id", "shown").text == "b less a"
+        chosen.select_by_visible_text("c less a")
+        point_at(opened, each[1].first, 0, 40, 30)
+        assert opened.find_element("id", "shown").text == "c less a"
+        cell = each[1].cells[(each[1].cells[["n", "d"]] == [40, 30]).all(axis=1)].iloc[0]
+        assert f"{cell['difference']:.4g}" in detail(opened)
+        assert cell["difference"] > 0.5

@@ -11,7 +11,7 @@ from matplotlib.text import Text
 
 from benchmarks.contact import faults
 from recovery.extras.comparison import compare
-from recovery.extras.comparison_page import draw_difference
+from recovery.extras.comparison_page import draw_differences
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Axis, Diagram, log_ticks
 from recovery.report.figures import figures_beside, main_figure
@@ -66,7 +66,7 @@ def paired() -> Figure:
 
 def difference() -> Figure:
     first, second = (Diagram.of(grid(wendel_rows(ensemble=FOUR, seed=seed))) for seed in (0, 1))
-    return draw_difference(compare(first, second))
+    return draw_differences([compare(first, second)])
 
 
 LONGER = [pytest.param(draw, marks=pytest.mark.deep) for draw in (ragged, slide, paired)]

@@ -61,8 +61,10 @@ def _pictures(analyses: list[Analysis]) -> str:
 SCREEN = 160
 """Dots an inch of pictures on the page."""
 
-CONTROLS = """<div class="controls">
-<label>Grid <select id="grid"></select></label>
+GRIDS = '<label>Grid <select id="grid"></select></label>'
+
+CONTROLS = f"""<div class="controls">
+{GRIDS}
 <label>Value <select id="value"></select></label>
 <label>Tolerance <select id="at"></select></label>
 <label>Shown <select id="look"></select></label>
