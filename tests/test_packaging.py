@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import recovery
+from recovery.store.provenance import provenance
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -19,6 +22,19 @@ def wheel(tmp_path_factory):
     command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     return next(folder.glob("*.whl"))
+
+
+def test_the_distribution_has_a_name_of_its_own_and_one_version(wheel):
+    """The package index has another `recover`; the program's version is that of its wheel and of its citation."""
+    assert wheel.name.startswith(f"recovery_lab-{recovery.__version__}-")
+    scripts = zipfile.ZipFile(wheel).read(f"recovery_lab-{recovery.__version__}.dist-info/entry_points.txt").decode()
+    assert scripts.split() == ["[console_scripts]", "recover", "=", "recovery.cli.start:main"]
+    assert f"\nversion: {recovery.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    said = subprocess.run(
+        [sys.executable, "-m", "recovery.cli", "--version"], capture_output=True, text=True, check=True
+    )
+    assert said.stdout == f"recover, version {recovery.__version__}\n"
+    assert provenance()["program"]["version"] == recovery.__version__
 
 
 def test_the_wheel_holds_one_top_level_name(wheel):

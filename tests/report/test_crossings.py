@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from recovery.api import Results
 from recovery.report.claims import Analysis, contour
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_map
@@ -67,6 +68,17 @@ def test_tables_and_the_page_say_them() -> None:
         assert "1000 to 10000" in text
         assert "above 100000" in text
         assert "no proportion" not in text
+
+
+def test_from_python_there_are_crossings_where_there_is_no_threshold() -> None:
+    """Over other axes than n and d a threshold n/d does not exist; the table is empty, and the crossings are not."""
+    results = Results(drawn(SHARES, SIZES).diagram.grid)
+    assert len(results.thresholds()) == 0
+    crossings = results.crossings()
+    assert crossings["m"].tolist() == [0, 1, 2, 3, 4][: len(crossings)]
+    assert crossings[["n", "low", "high"]].iloc[0].to_list() == pytest.approx([10**3.5, 1e3, 1e4])
+    assert "3162" in results._repr_html_()
+    assert len(results.crossings("seconds")) == 0
 
 
 def test_a_number_has_none_and_the_page_says_so() -> None:
