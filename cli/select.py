@@ -14,7 +14,7 @@ from . import completion
     required=True,
     metavar="COLUMN",
     shell_complete=completion.table_columns,
-    help="The column to explain, a number.",
+    help="The column to explain: numbers, or two classes.",
 )
 @click.option(
     "--keep",
@@ -73,14 +73,14 @@ def command(
     out carries nothing (two columns that say the same need only one of them); that
     anything is predicted well: look at R2, which is near 0 where nothing is.
     """
-    from recovery.extras.selected import select_variables, write_selection
+    from recovery.extras.selected import select_columns, write_selection
 
-    selection = select_variables(
+    selection = select_columns(
         data,
         target,
         keep=keep,
         drop=drop,
-        cutoff="count" if count else cutoff,  # type: ignore[arg-type]  # click has checked it
+        cutoff=cutoff,  # type: ignore[arg-type]  # click has checked it
         count=count,
         splits=splits,
         rows=rows,

@@ -5,6 +5,7 @@ From a script or a notebook:
     results = recovery.run(sweep)            what `recover sweep` does; the same folder, the same guarantees
     results = recovery.read("results/x")     a stored grid: .frame, .cells(), .thresholds(), .claims(), .plot()
     instance = recovery.draw(recovery.Setting(n=100, d=20), numpy.random.default_rng(0))
+    recovery.select_columns(table, "price")  which columns of a table matter for one of them
     recovery.METHODS["min_norm"]()(instance, recovery.ARCHITECTURES["relu_skip"])
 Each name is loaded when it is first used: importing `recovery` alone takes no time.
 """
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from recovery.api import load, read, run
     from recovery.config import Sweep
     from recovery.errors import RecoverError
+    from recovery.extras.selected import select_columns
     from recovery.instances.draw import Instance, Setting, draw
     from recovery.instances.ensembles import ENSEMBLES, Ensemble
     from recovery.instances.planted import PLANTED, Neurons, Planted, Target
@@ -49,12 +51,14 @@ __all__ = [
     "read",
     "run",
     "select",
+    "select_columns",
 ]
 
 _PLACES = {
     "config": ("Sweep",),
     "api": ("load", "read", "run"),
     "errors": ("RecoverError",),
+    "extras.selected": ("select_columns",),
     "instances.draw": ("Instance", "Setting", "draw"),
     "instances.ensembles": ("ENSEMBLES", "Ensemble"),
     "instances.planted": ("PLANTED", "Neurons", "Planted", "Target"),

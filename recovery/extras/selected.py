@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from recovery.config import StyleSpec
 from recovery.errors import ParameterError
-from recovery.extras.tables import Table, read_table
+from recovery.extras.tables import Table, encode, read_table
 from recovery.report.figures import render
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import LINES, Style
@@ -106,6 +107,36 @@ class SelectionReport:
         """The columns, the most important one first."""
         return np.argsort(-self.choices[0].importances, kind="stable")
 
+    @property
+    def chosen(self) -> list[str]:
+        """The columns that the network chooses on all rows, the most important one first."""
+        return [self.table.names[i] for i in self.order if self.choices[0].chosen[i]]
+
+    @property
+    def stable(self) -> list[str]:
+        """The columns that it chooses in nearly all splits (`STABLE`), the most important one first."""
+        return [self.table.names[i] for i in self.order if self.choices[0].frequency[i] >= STABLE]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a column and selector: importance (the largest 1), chosen, and in which share of the splits."""
+        parts = [
+            pd.DataFrame(
+                {
+                    "column": self.table.names,
+                    "selector": choice.selector,
+                    "importance": choice.importances,
+                    "chosen": choice.chosen,
+                    "frequency": choice.frequency,
+                }
+            ).iloc[self.order]
+            for choice in self.choices
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def __str__(self) -> str:
+        return self.as_text()
+
     def as_json(self) -> str:
         """Everything, as JSON: columns in order of importance, and how well each selector predicts."""
         names = self.table.names
@@ -160,10 +191,8 @@ class SelectionReport:
         for choice in self.choices:
             r2, rmse = (f"{v.mean():.3g} +- {v.std(ddof=1) / np.sqrt(len(v)):.2g}" for v in (choice.r2, choice.rmse))
             lines.append(f"  {choice.selector:<9} {r2:<18} {rmse}")
-        chosen = [table.names[i] for i in self.order if first.chosen[i]]
-        stable = [table.names[i] for i in self.order if first.frequency[i] >= STABLE]
-        lines += ["", f"chosen: {', '.join(chosen) or 'none'}", *_division(first)]
-        lines.append(f"stable (chosen in {STABLE:.0%} of {self.splits} splits): {', '.join(stable) or 'none'}")
+        lines += ["", f"chosen: {', '.join(self.chosen) or 'none'}", *_division(first)]
+        lines.append(f"stable (chosen in {STABLE:.0%} of {self.splits} splits): {', '.join(self.stable) or 'none'}")
         return "\n".join(lines)
 
     def _ranking(self) -> list[str]:
@@ -195,8 +224,8 @@ def _division(choice: SelectorChoice) -> list[str]:
     return [f"the least important of them is only {more} above the next column: the cut could as well lie elsewhere"]
 
 
-def select_variables(
-    data: Path,
+def select_columns(
+    data: "pd.DataFrame | str | Path",
     target: str,
     *,
     keep: Sequence[str] = (),
@@ -208,18 +237,26 @@ def select_variables(
     baselines: bool = True,
     seed: int = 0,
 ) -> SelectionReport:
-    """Read a table and study it; each split fits `rows` rows, or 80 %.
+    """Which columns of a table matter for `target`: what `recover select` does. `print` shows the answer in words.
 
-    Raises `DataError` for the table, `ParameterError` for too many rows.
+    data: a table, a row an observation, or a CSV or Parquet file. target: a column of numbers, or of two classes.
+    keep: columns that stay though they look like identifiers; drop: columns left out. cutoff, count: as the command's;
+    a count goes before a cutoff. splits: random parts of the rows, each of `rows` rows, or of 80 %. baselines: LASSO,
+    OMP, forest and boosting beside the network.
+    Raises `DataError` for the table, `ParameterError` for too many rows or columns.
     """
     names: tuple[SelectorName, ...] = ("network", *(BASELINES if baselines else ()))
-    selectors = [Selector(name, cutoff=cutoff, count=count) for name in names]
-    table = read_table(data, target, keep, drop)
+    how: Cutoff = cutoff if count is None else "count"
+    selectors = [Selector(name, cutoff=how, count=count) for name in names]
+    if isinstance(data, pd.DataFrame):
+        source, table = "the table", encode(data, target, keep, drop)
+    else:
+        source, table = str(data), read_table(Path(data), target, keep, drop)
     if count is not None and count > len(table.names):
         raise ParameterError(f"--count {count} is more than the {len(table.names)} columns that there are")
     rng = np.random.default_rng(seed)
     choices = tuple(study(rng, table.X, table.y, table.groups, selectors, splits, rows))
-    return SelectionReport(str(data), target, table, choices, splits)
+    return SelectionReport(source, target, table, choices, splits)
 
 
 def write_selection(report: SelectionReport, folder: Path) -> list[Path]:

@@ -4,6 +4,7 @@
   the others share one. Times become days, and so do dates in a CSV file, written as in 2024-01-31.
 - A gap in a text column is a category of its own. A gap in a numeric column is filled with the median, and a 0/1 column
   beside it says where; infinities count as gaps. Rows without a target are left out.
+- A target of two classes is 0 and 1.
 - Constant columns, columns that number or name the rows, and copies of the target are left out, and said.
 
 All columns that come from one column of the table belong to it: it is chosen, or not, as a whole.
@@ -79,17 +80,17 @@ def encode(
 ) -> Table:
     """The table as numbers. keep: columns that stay though they look like identifiers. drop: columns left out.
 
-    Raises `DataError` for an unknown column or two of one name, a target that is not a number or does not vary, too few
-    rows, and numbers too large or small to be squared.
+    Raises `DataError` for an unknown column or two of one name, a target that is neither numbers nor two classes or
+    does not vary, too few rows, and numbers too large or small to be squared.
     """
     frame = frame.rename(columns=str)
     if not frame.columns.is_unique:
         raise DataError(f"{source} has two columns called {frame.columns[frame.columns.duplicated()][0]!r}")
     demand((target, *keep, *drop), list(frame.columns), source)
     frame = pd.DataFrame({name: _typed(frame[name]) for name in frame})
-    y = _target(frame[target], target, source)
+    notes, warnings = list[str](), list[str]()
+    y = _target(frame[target], target, source, notes)
     there = np.isfinite(y)
-    notes, warnings = [], list[str]()
     if not there.all():
         notes.append(f"{many((~there).sum(), 'row')} without {target!r} left out")
     useless = {name: reason for name in frame if (reason := _without_values(frame[name]))}
@@ -126,17 +127,28 @@ def encode(
     return Table(tuple(columns), X, y, groups, tuple(notes), tuple(warnings))
 
 
-def _target(series: "pd.Series[Any]", name: str, source: str) -> Array:
+def _target(series: "pd.Series[Any]", name: str, source: str, notes: list[str]) -> Array:
     if series.isna().all():
         return np.full(len(series), np.nan)
     if not pd.api.types.is_numeric_dtype(series) or _without_values(series):
-        example = str(series.dropna().iloc[0])
-        raise DataError(
-            f"{source}: the target {name!r} holds no numbers: {example:.40}; it must be a number "
-            "(write two classes as 0 and 1)"
-        )
+        return _classes(series, name, source, notes)
     values: Array = series.to_numpy(np.float64, na_value=np.nan)
     return squarable(values, name, source)
+
+
+def _classes(series: "pd.Series[Any]", name: str, source: str, notes: list[str]) -> Array:
+    """Two classes as 0 and 1, NaN where there is none; the second in order of their words is 1."""
+    words = series.dropna()
+    text = not _without_values(series) and not pd.api.types.is_datetime64_any_dtype(series)
+    classes = sorted(words.astype(str).unique()) if text else []
+    if len(classes) == 2:
+        notes.append(f"{name!r} has two classes: {classes[1]!r} is 1, {classes[0]!r} is 0")
+        return np.where(series.isna(), np.nan, (series.astype(str) == classes[1]).astype(np.float64))
+    held = f"{len(classes)} classes" if 2 < len(classes) <= MOST_CATEGORIES else "no numbers"
+    raise DataError(
+        f"{source}: the target {name!r} holds {held}: {words.iloc[0]!s:.40}; it must be a number or have two "
+        "classes (of more, explain a column that is 1 for one of them)"
+    )
 
 
 def _without_values(series: "pd.Series[Any]") -> str | None:

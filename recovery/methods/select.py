@@ -18,7 +18,7 @@ from recovery.programs.architecture import Architecture
 from recovery.selection.cutoffs import Cutoff
 from recovery.selection.grid import HyperparameterGrid, Outer, Shrinkage
 from recovery.selection.networks import distance
-from recovery.selection.selectors import Selector, SelectorName
+from recovery.selection.selectors import TREES, Selector, SelectorName
 from recovery.types import Array, Mask
 
 Positive = Annotated[float, Gt(0)]
@@ -51,6 +51,7 @@ class Select:
     shrinkage: how the penalty enters Adam's steps, `subgradient` or `proximal` (exact zeros).
     standardize: centre X and y and divide them by their standard deviations first; `inputs`: X alone.
     outer: outer weights of the network, `free` or `signs`, which stay at +-1 as in P3's model.
+    trees: of `forest` and of `boosting`.
     test_rows: rows of the test draw; n where it is null. Of a file with recorded labels, those of its other rows that
     test; all where it is null.
     """
@@ -69,6 +70,7 @@ class Select:
     standardize: bool | Literal["inputs"] = True
     test_rows: Annotated[int, Ge(1)] | None = None
     outer: Outer = field(default="free", metadata={"later": True})
+    trees: Annotated[int, Ge(1)] = field(default=TREES, metadata={"later": True})
 
     columns: ClassVar[Columns] = select("support_recovered", "weight_error") | {
         "true_positives": Column(int, "planted variables that were chosen", "variables"),
@@ -147,6 +149,7 @@ class Select:
             count=planted if self.count == "planted" else self.count,
             standardize=self.standardize,
             outer=self.outer,
+            trees=self.trees,
         )
 
     def _test(self, instance: Instance) -> Array | None:
@@ -161,7 +164,8 @@ class Select:
     def cost(self, n: int, d: int) -> float:
         """Seconds: the products of the network's training at 10^11 operations a second; baselines by their kind."""
         if self.selector != "network":
-            return {"lasso": 1e-6, "omp": 5e-7, "forest": 3e-5, "boosting": 2e-5}[self.selector] * n * d
+            one = {"lasso": 1e-6, "omp": 5e-7, "forest": 3e-5, "boosting": 2e-5}[self.selector] * n * d
+            return one * self.trees / TREES if self.selector in ("forest", "boosting") else one
         fits = len(self.penalties) * len(self.rates) * sum(self.neurons)
         times = self.folds if self.validation == "cross" else 1
         return 1e-2 + times * max(self.epochs) * (1e-4 * len(self.neurons) + 4.0 * fits * n * (d + 12) / 1e11)

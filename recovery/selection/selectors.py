@@ -14,52 +14,55 @@ from recovery.selection.grid import HyperparameterGrid, Outer, Shrinkage, choose
 from recovery.types import Array, Index, Mask, Rng
 
 FOLDS = 5
+TREES = 100
+"""scikit-learn's own number; P3 does not say how many."""
 
 
-def _lasso(seed: int) -> Any:
+def _lasso(seed: int, trees: int) -> Any:
     from sklearn.linear_model import LassoCV
     from sklearn.model_selection import KFold
 
     return LassoCV(cv=KFold(FOLDS, shuffle=True, random_state=seed), max_iter=10_000)
 
 
-def _omp(seed: int) -> Any:
+def _omp(seed: int, trees: int) -> Any:
     from sklearn.linear_model import OrthogonalMatchingPursuitCV
     from sklearn.model_selection import KFold
 
     return OrthogonalMatchingPursuitCV(cv=KFold(FOLDS, shuffle=True, random_state=seed))
 
 
-def _forest(seed: int) -> Any:
+def _forest(seed: int, trees: int) -> Any:
     from sklearn.ensemble import RandomForestRegressor
 
-    return RandomForestRegressor(random_state=seed)
+    return RandomForestRegressor(trees, random_state=seed)
 
 
-def _boosting(seed: int) -> Any:
+def _boosting(seed: int, trees: int) -> Any:
     from sklearn.ensemble import GradientBoostingRegressor
 
-    return GradientBoostingRegressor(random_state=seed)
+    return GradientBoostingRegressor(n_estimators=trees, random_state=seed)
 
 
-BASELINES: dict[str, Callable[[int], Any]] = {
+BASELINES: dict[str, Callable[[int, int], Any]] = {
     "lasso": _lasso,
     "omp": _omp,
     "forest": _forest,
     "boosting": _boosting,
 }
 """P3, section 4: scikit-learn's models. Linear ones are chosen by cross-validation over five shuffled parts, and their
-importances are |coefficient|; trees have scikit-learn's defaults and their own importances (impurity)."""
+importances are |coefficient|; trees have scikit-learn's defaults and their own importances (impurity). By the seed, and
+the number of trees where there are any."""
 
 
-def fit_baseline(name: str, rng: Rng, X: Array, y: Array) -> tuple[Callable[[Array], Array], Array]:
+def fit_baseline(name: str, rng: Rng, X: Array, y: Array, trees: int = TREES) -> tuple[Callable[[Array], Array], Array]:
     """The prediction X (n, p) -> (n,) and the importances (p,) of one of `BASELINES`, fitted.
 
     Raises `DataError` for what scikit-learn refuses, say fewer rows than folds.
     """
     from sklearn.linear_model import LinearRegression
 
-    model = BASELINES[name](int(rng.integers(2**31)))
+    model = BASELINES[name](int(rng.integers(2**31)), trees)
     if name == "omp" and X.shape[1] == 1:  # scikit-learn's wants two columns; of one it is least squares
         model = LinearRegression()
     with warnings.catch_warnings():
@@ -125,6 +128,7 @@ class Selector:
     """One way to select variables, as a value.
 
     grid, folds, cross, refit, shrinkage, outer: how the network is trained and chosen, see `choose`.
+    trees: of the forest, and of boosting.
     cutoff, count: see `cut`; `shadow` is the selector's own. Beside the table it fits shadows, the same table with its
     rows in another order, and chooses what is more important than every shadow (Kursa and Rudnicki, Journal of
     Statistical Software 36(11), 2010).
@@ -142,6 +146,7 @@ class Selector:
     count: int | None = None
     standardize: bool | Literal["inputs"] = True
     outer: Outer = "free"
+    trees: int = TREES
 
     def __call__(self, rng: Rng, X: Array, y: Array, groups: Index | None = None) -> Selection:
         """Select among the columns of X (n, p) by y (n,). Raises `DataError` for what cannot be fitted.
@@ -160,7 +165,7 @@ class Selector:
         if self.name == "network":
             fitted = self._network(fitting, inputs, labels, X, y)
         else:
-            predict, shares = fit_baseline(self.name, fitting, inputs(X), labels(y))
+            predict, shares = fit_baseline(self.name, fitting, inputs(X), labels(y), self.trees)
             fitted = Fitted(shares, lambda rows: np.asarray(labels.mean + labels.size * predict(inputs(rows))))
         shares = fitted.importances if groups is None else np.sqrt(np.bincount(groups, fitted.importances**2))
         return Selection(fitted, shares, cut(shares, self.cutoff, cutting, self.count))

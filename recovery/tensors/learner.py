@@ -14,7 +14,8 @@ from recovery.programs.relu_network import ReluNetwork, affine, parameter_error
 from recovery.tensors.hermite import PARTS, Estimate, Moments, coefficients, exact, powers
 from recovery.tensors.jennrich import Terms, decompose, fit, rank_above, singular_values
 from recovery.tensors.printed import fix_signs
-from recovery.types import Array, Mask, Rng
+from recovery.tensors.signs import signs
+from recovery.types import Array, Rng
 
 ROUNDING = 1e-10
 """Exact moments have rounding for noise: singular values below this fraction of the largest are none."""
@@ -38,17 +39,16 @@ STEADY = 0.1
 probability 0.0012 by Student's law at most (benchmarks/tensors.md has what came of it)."""
 PER_COEFFICIENT = 100
 """Rows a coefficient that tell the outer weights of a half: more would move them by a tenth of their error."""
-MOST_ENUMERATED = 24
-"""Signs of so many units are decided over all 2^m choices, as pairs of 2^{m/2} sums: some 0.1 s at 24."""
-DECISIVE = 3.0
-"""The best choice of signs is sure when the second leaves this many times as much."""
 
 
 class Identification(Enum):
     """What the moments say about the units; `meaning` is a sentence for people."""
 
     IDENTIFIED = "identified", "as many units as asked for stand above the noise, and explain the moments"
-    SIGNS_OPEN = "signs_open", "known up to sign: other signs fit as well, as dependent weights allow (P4, Claim 4.8)"
+    SIGNS_OPEN = (
+        "signs_open",
+        "the units are known up to sign: of all choices of signs the moments show none as clearly the nearest",
+    )
     LINEAR_PART = (
         "linear_part",
         "a unit is missing and a linear part is left: a large positive bias, or dependent weights",
@@ -317,36 +317,6 @@ def regress(X: Array, y: Array, W: Array, b: Array) -> tuple[Array, Array, float
     design = np.hstack([np.maximum(X @ W.T + b, 0.0), X, np.ones((len(X), 1))])
     solution = np.linalg.lstsq(design, y, rcond=None)[0]
     return solution[:m], solution[m:-1], float(solution[-1])
-
-
-def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]:
-    """Which units have the wrong sign, given the linear part v.x + c beyond them, and whether no other choice does.
-
-    a (-z)_+ = a z_+ - a z, so wrong signs leave v.x + c = -sum_{wrong} a_i (w_i.x + b_i): the nearest of the 2^m
-    sums, and the second nearest, which is as near where signs are ambiguous (P4, Claim 4.8). Independent weights
-    determine the signs (P4, Algorithm 3, which asks for the sign of a number that is Phi(b_i) or Phi(b_i) - 1: for
-    b_i << 0 it lies next to 0); dependent ones with general b and a do as well.
-    """
-    A, target = a[:, None] * np.column_stack([W, b]), -np.append(v, c)
-    if len(A) > MOST_ENUMERATED:
-        # relaxed to shares in [0, 1]: exact for independent weights, whose shares are unique
-        wrong = scipy.optimize.lsq_linear(A.T, target, (0.0, 1.0), method="bvls").x > 0.5
-        return wrong, bool(np.linalg.matrix_rank(A) == len(A))
-    # meet in the middle: two lists of 2^{m/2} sums and a nearest-neighbour search, not 2^m sums
-    half = (len(A) + 1) // 2
-    (left, first), (right, second) = _subsets(A[:half]), _subsets(A[half:])
-    neighbours = scipy.spatial.KDTree(first).query(target - second, k=range(1, 1 + min(2, len(first))))
-    distances, nearest = np.asarray(neighbours[0]), np.asarray(neighbours[1])
-    best, runner_up = (*np.sort(distances, axis=None), np.inf)[:2]
-    row, column = np.unravel_index(np.argmin(distances), distances.shape)
-    wrong = np.concatenate([left[nearest[row, column]], right[row]])
-    return wrong, bool(runner_up > DECISIVE * best + ROUNDING * np.abs(A).sum())
-
-
-def _subsets(A: Array) -> tuple[Mask, Array]:
-    """All subsets of the rows of A (m, p), shape (2^m, m), and their sums, (2^m, p)."""
-    chosen = (np.arange(2 ** len(A))[:, None] >> np.arange(len(A))) % 2 == 1
-    return chosen, chosen @ A
 
 
 def _vectors(terms: Terms, order: int) -> Array:

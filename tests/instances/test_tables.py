@@ -103,9 +103,9 @@ def test_rows_without_a_target_are_left_out():
 
 
 def test_what_cannot_be_studied_is_said():
-    data = frame(word=["a", "b"] * (N // 2), flat=1)
+    data = frame(word=(["a", "b", "c"] * N)[:N], flat=1)
     for target, message in [
-        ("word", "holds no numbers: a;"),
+        ("word", "holds 3 classes: a;"),
         ("flat", "is 1 in every row"),
         ("z", "no column 'z'"),
     ]:

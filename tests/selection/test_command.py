@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import recovery
 from recovery.cli.main import main
 from recovery.extras import selected
 from recovery.selection.grid import HyperparameterGrid
@@ -102,3 +103,40 @@ def test_a_cut_between_equals_is_not_called_one_times_as_important(next_one, tex
     importances, chosen = np.array([1.0, next_one]), np.array([True, False])
     choice = selected.SelectorChoice("network", importances, chosen, np.ones(2), np.ones(1), np.ones(1))
     assert text in selected._division(choice)[0]
+
+
+def test_python_and_the_command_give_one_answer(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((80, 4)), columns=list("abcd"))
+    table["y"] = 2 * table.a + 0.1 * rng.standard_normal(80)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    report = recovery.select_columns(table, "y", splits=2, baselines=False)
+    assert report.chosen[0] == "a"
+    assert set(report.stable) <= set("abcd")
+    assert list(report.frame["column"]) == [report.table.names[i] for i in report.order]
+    said = run(tmp_path / "t.csv", "--target", "y", "--splits", 2, "--no-baselines").output
+    assert said.splitlines()[1:] == str(report).splitlines()[1:]
+    with pytest.raises(recovery.RecoverError, match="has no column 'z'"):
+        recovery.select_columns(table, "z")
+
+
+@pytest.mark.parametrize("kind", ["text", "category", "bool"])
+def test_two_classes_are_a_target(kind):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(rng.standard_normal((60, 3)), columns=list("abc"))
+    healthy = table.b > 0
+    table["state"] = healthy if kind == "bool" else np.where(healthy, "well", "ill")
+    if kind != "bool":
+        table.loc[3, "state"] = None
+        assert "'well' is 1, 'ill' is 0" in str(recovery.select_columns(table, "state", splits=2, baselines=False))
+    if kind == "category":
+        table["state"] = table["state"].astype("category")
+    report = recovery.select_columns(table, "state", splits=2, baselines=False)
+    assert report.chosen[0] == "b"
+    assert len(report.table.y) == 60 - (kind != "bool")
+
+
+def test_three_classes_are_no_target():
+    table = pd.DataFrame({"a": np.arange(30) % 7, "kind": ["x", "y", "z"] * 10})
+    with pytest.raises(recovery.RecoverError, match=r"holds 3 classes: x; .*1 for one of them"):
+        recovery.select_columns(table, "kind")

@@ -7,7 +7,7 @@ from scipy import stats
 from recovery.instances.network import BiasedNetwork
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
-from recovery.tensors.learner import Identification, Learned, learn, scalars, signs, standard_error
+from recovery.tensors.learner import Identification, Learned, learn, scalars, standard_error
 from tests.tensors.networks import draw_network
 
 
@@ -207,17 +207,6 @@ def test_scalars_are_those_of_lemma_45_at_the_roots_of_hermite_polynomials():
             b, a = scalars(moments, turn * rooted.W)
             np.testing.assert_allclose(b, turn * rooted.b, atol=1e-10)
             np.testing.assert_allclose(a, rooted.a, rtol=1e-10)
-
-
-@pytest.mark.parametrize("m", [3, 8, 30])
-def test_signs_are_the_nearest_of_all_choices(m):
-    """Up to 24 units by enumeration, above it by bounded least squares."""
-    rng = np.random.default_rng(m)
-    W, b, a = rng.standard_normal((m, 40)), rng.standard_normal(m), rng.standard_normal(m)
-    wrong = rng.integers(0, 2, m) == 1
-    found, sure = signs(W, b, a, -(a * wrong) @ W, -float((a * wrong) @ b))
-    assert sure
-    assert np.array_equal(found, wrong)
 
 
 def test_rotated_inputs_give_rotated_weights():

@@ -1,13 +1,14 @@
-"""P4's Algorithms 3 and 5 against what the paper says of them, and against another solver."""
+"""P4's Algorithms 1 to 6 against what the paper says of them, and against another solver."""
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import eval_hermitenorm, ndtr
 
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
-from recovery.tensors.learner import Identification, learn
+from recovery.tensors.jennrich import decompose, rank_above
+from recovery.tensors.learner import Identification, learn, paired_weights, scalars
 from recovery.tensors.printed import ACCURACY, fix_signs, truncated_regression
 from tests.tensors.networks import draw_network
 
@@ -105,3 +106,58 @@ def test_algorithm_5_takes_what_a_stranger_brings(kind):
     linear = np.column_stack([X, np.ones(len(X))])
     fitted = linear @ np.linalg.lstsq(linear, y, rcond=None)[0]
     assert loss(found, X, y) <= np.mean((fitted - y) ** 2) + 1e-6
+
+
+def coefficients_of(network: ReluNetwork, j: int) -> np.ndarray:
+    """zeta_j(i) = (-1)^j a_i He_{j-2}(b_i) phi(b_i), of T_j = sum_i zeta_j(i) w_i^{(x)j} (P4, Lemma 3.5)."""
+    density = np.exp(-(network.b**2) / 2) / np.sqrt(2 * np.pi)
+    return (-1.0) ** j * network.a * eval_hermitenorm(j - 2, network.b) * density
+
+
+@pytest.mark.parametrize(("order", "d", "m"), [(1, 6, 5), (2, 4, 7)])
+def test_algorithm_2_is_the_formula_of_lemma_45(order, d, m):
+    """Biases and outer weights, unit by unit, from the four (l = 1: two) coefficients that the paper names."""
+    network = draw_network(m, d, m, bias=2.0)
+    turn = np.where(np.arange(m) % 2 == 0, 1.0, -1.0)
+    b, a = scalars(exact(network, order, np.eye(d)).moments, turn[:, None] * network.W)
+    zeta = {j: turn**j * coefficients_of(network, j) for j in range(2, 6)}
+    for i in range(m):
+        gamma = [zeta[j][i] for j in range(2, 6)]
+        if order == 1:
+            z = -gamma[1] / gamma[0]
+            outer = gamma[0] * np.sqrt(2 * np.pi) * np.exp(z**2 / 2)
+        else:
+            q = max((1, 2), key=lambda j: abs(gamma[j]))
+            z = -(gamma[q + 1] + q * gamma[q - 1]) / gamma[q]
+            outer = (-1.0) ** q * gamma[q] / eval_hermitenorm(q, z) * np.sqrt(2 * np.pi) * np.exp(z**2 / 2)
+        assert b[i] == pytest.approx(z, abs=1e-9)
+        assert a[i] == pytest.approx(outer, rel=1e-9)
+        assert b[i] == pytest.approx(turn[i] * network.b[i], abs=1e-9)
+        assert a[i] == pytest.approx(network.a[i], rel=1e-9)
+
+
+def test_algorithm_1_takes_from_each_order_the_units_that_it_has():
+    """Claim 4.4: b = 0 is not in T_3, b = +-1 are not in T_4; the union without duplicates has all, each once."""
+    drawn = draw_network(3, 6, 5)
+    network = ReluNetwork(drawn.W, np.array([0.0, 1.0, -1.0, 0.5, -0.3]), drawn.a)
+    found = exact(network, 1, np.eye(6))
+    third, fourth = found.moments.odd, found.moments.even
+    assert rank_above(third, 1e-10, 6) == 4
+    assert rank_above(fourth, 1e-10, 6) == 3
+    for matrices, hidden in ((third, {0}), (fourth, {1, 2})):
+        terms = decompose(matrices, 5 - len(hidden), np.random.default_rng(0), joint=False)
+        near = np.abs(network.W @ terms.V).max(axis=1) > 1 - 1e-9
+        assert {i for i in range(5) if not near[i]} == hidden
+    learned = learn(found, 5, np.random.default_rng(0), joint=False, printed_signs=True)
+    assert learned.status is Identification.IDENTIFIED
+    assert parameter_error(learned.units, network) < 1e-9
+
+
+def test_algorithm_4_merges_what_two_orders_find_twice_and_drops_what_noise_hides():
+    network = draw_network(5, 6, 3)
+    X = np.random.default_rng(5).standard_normal((200_000, 6))
+    estimate = from_samples(X, network(X), 1, np.eye(6))
+    counted = paired_weights(estimate.moments, estimate.error, 6, False, np.random.default_rng(0))
+    assert 1 <= len(counted) <= 3
+    told = paired_weights(estimate.moments, estimate.error, 3, True, np.random.default_rng(0))
+    assert np.abs(told @ network.W.T).max(axis=0).min() > 0.9
