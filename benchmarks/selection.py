@@ -1,4 +1,5 @@
 """How much faster a grid of sparse networks is trained as a whole than fit by fit: one replicate of P3, Table 1.
+`benchmarks.rivals` asks which columns are chosen.
 
 Epochs are checkpoints of one run and the pairs (penalty, rate) networks side by side; the plain loop trains each of the
 108 fits alone, once with the same kernels and once as one writes it down in NumPy, all in float32. The last line is
