@@ -29,7 +29,7 @@ from recovery.types import Array, Mask
 SHIPPED = {"diabetes": "target", "iris": "petal width (cm)", "wine": "flavanoids", "breast_cancer": "target"}
 """Data sets of scikit-learn, and the column that is explained."""
 DRAWN: dict[str, tuple[int, int, int, Callable[[Array], Array], float]] = {
-    "linear, few rows": (60, 500, 3, lambda X: X[:, :3] @ np.array([3.0, 2.0, -2.0]), 1.0),
+    "few rows": (60, 500, 3, lambda X: X[:, :3] @ np.array([3.0, 2.0, -2.0]), 1.0),
     "linear": (400, 206, 5, lambda X: X[:, :5] @ np.array([3.0, 2.0, -2.0, 1.5, 1.0]), 2.0),
     "hinges": (400, 100, 4, lambda X: np.maximum(X[:, :4], 0) @ np.array([2.0, -2.0, 2.0, -2.0]), 1.0),
     "absolute values": (400, 100, 3, lambda X: np.abs(X[:, :3]) @ np.array([2.0, 2.0, 1.5]), 1.0),
