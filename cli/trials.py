@@ -13,17 +13,17 @@ from . import options
 @click.option("--out", type=options.FolderPath(), help="File: .csv, .parquet or .xlsx.  [default: a table on stdout]")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows of the table on stdout.")
 def command(results: Path, where: str | None, out: Path | None, limit: int) -> None:
-    """List the trials of RESULTS: id, coordinates, status and what was decided.
+    """List the trials of RESULTS: id, coordinates, status, what was decided, and the columns of the condition.
 
     A condition compares columns, as `recover report --format json` names them, by = != < <= > >= and joins comparisons
     by and, or, not. It is parsed, never run. `recover replay RESULTS ID` runs one of the trials again.
     """
     from recovery.extras.trials import listed, table_of, written
 
-    rows = listed(results, where)
+    rows, asked = listed(results, where)
     if out is not None:
         click.echo(f"{written(rows, out)}: {len(rows)} trials")
         return
-    click.echo(table_of(rows.head(limit), results))
+    click.echo(table_of(rows.head(limit), results, asked))
     if len(rows) > limit:
         click.echo(f"{limit} of {len(rows)} trials; --limit or --out shows all", err=True)

@@ -93,7 +93,7 @@ def build(
     try:
         valid = model.model_validate_json(json.dumps(value))
     except ValidationError as error:
-        raise Invalid(_faults(model, value, error)) from None
+        raise Invalid(_faults(cls, model, value, error)) from None
     arguments = {key: getattr(valid, key) for key in model.model_fields if key != tag}
     try:
         return cls(**arguments, **(filled or {}))
@@ -118,7 +118,7 @@ def _keys(model: type[BaseModel]) -> str:
     return ", ".join(model.model_fields)
 
 
-def _faults(model: type[BaseModel], value: dict[str, Any], error: ValidationError) -> list[Fault]:
+def _faults(cls: type, model: type[BaseModel], value: dict[str, Any], error: ValidationError) -> list[Fault]:
     """One fault a place: what pydantic says about each branch of a union is one mistake to the user."""
     faults: dict[Path, Fault] = {}
     for item in error.errors(include_url=False, include_context=False, include_input=False):
@@ -126,7 +126,10 @@ def _faults(model: type[BaseModel], value: dict[str, Any], error: ValidationErro
         last = item["loc"][-1]
         if item["type"] == "extra_forbidden" and is_fielded(annotation):
             hint = did_you_mean(last, keys_of(annotation))
-            text = f"unknown key; allowed: {', '.join(keys_of(annotation))}{hint}"
+            allowed = ", ".join(keys_of(annotation))
+            text = f"unknown key; allowed: {allowed}{hint}" if allowed else "unknown key; there are none"
+            if not path and hasattr(cls, str(last)):
+                text += f"; a field has a type: write `{last}: int = ...` in the class"
             faults.setdefault((*path, last), Fault((*path, last), text, key=True))
         elif item["type"] == "missing" and is_fielded(annotation):
             text = f"`{last}` is missing; add it: {describe(keys_of(annotation)[str(last)])}"

@@ -152,19 +152,32 @@ def own_architecture(name: str) -> Architecture:
     return value
 
 
+METHOD = {"columns": "`columns`", "__call__": "`__call__(instance, architecture)`", "cost": "`cost(n, d)`"}
+PLANTED = {"form": "`form`", "neurons": "`neurons`", "slope": "`slope`", "draw": "`draw(rng, X)`"}
+"""What a class of the user has, and how it is written."""
+
+
 def accept_method(name: str, target: Any) -> None:
     """Raises `ParameterError` for what is no method."""
-    if not _is_frozen(target, "__call__", "cost"):
-        raise ParameterError(
-            f"{name} is not a frozen dataclass with `columns`, `__call__(instance, architecture)` and `cost(n, d)`"
-        )
+    _accept(name, target, METHOD)
     columns_of(target)
+
+
+def _accept(name: str, target: Any, needs: Mapping[str, str]) -> None:
+    if not _is_frozen(target, *(need for need in needs if need != "columns")):
+        *most, last = needs.values()
+        text = f"{name} is not a frozen dataclass with {', '.join(most)} and {last}"
+        if isinstance(target, type):
+            there = {*vars(target), *getattr(target, "__dataclass_fields__", ())}
+            lacks = [words for need, words in needs.items() if need not in there and not hasattr(target, need)]
+            lacks += [] if is_dataclass(target) else ["`@dataclass(frozen=True)` above it"]
+            text += f"; it lacks {', '.join(lacks)}" if lacks else "; write `@dataclass(frozen=True)` above it"
+        raise ParameterError(text)
 
 
 def accept_planted(name: str, target: Any) -> None:
     """Raises `ParameterError` for what is no planted model."""
-    if not _is_frozen(target, "form", "neurons", "slope", "draw"):
-        raise ParameterError(f"{name} is not a frozen dataclass with `form`, `neurons`, `slope` and `draw(rng, X)`")
+    _accept(name, target, PLANTED)
     form = getattr(target, "form", None)
     if form not in get_args(Form):
         raise ParameterError(f"{name}.form is {form!r}; allowed for the class: {choices(get_args(Form))}")

@@ -1,5 +1,6 @@
 """The stored rows that satisfy a condition."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from tabulate import tabulate
 
 from recovery.config import from_document
 from recovery.errors import ReportError
-from recovery.expressions import ExpressionError, parse
+from recovery.expressions import Expression, ExpressionError, parse
 from recovery.report.diagram import as_numbers, is_number
 from recovery.store import read
 from recovery.text import spreadsheet_text
@@ -17,15 +18,16 @@ from recovery.text import spreadsheet_text
 SHOWN = ("status", "verdict", "recovered", "reason", "error_message")
 
 
-def listed(results: Path, where: str | None) -> pd.DataFrame:
-    """The rows of a grid for which the condition holds. Raises `StoreError`, and `ReportError` for what is none."""
+def listed(results: Path, where: str | None) -> tuple[pd.DataFrame, Sequence[str]]:
+    """The rows of a grid for which the condition holds, and the columns that it names. Raises `StoreError`, and
+    `ReportError` for what is none."""
     frame = read(results).frame
     if where is None:
-        return frame
+        return frame, ()
     try:
-        condition = parse(where, frame.columns, condition=True)
+        condition: Expression = parse(where, frame.columns, condition=True)
         kept = condition.holds({name: _column(frame[name]) for name in condition.names})
-        return frame[np.broadcast_to(kept, len(frame))]
+        return frame[np.broadcast_to(kept, len(frame))], condition.names
     except (ExpressionError, TypeError) as error:
         raise ReportError(f"--where: {error}") from error
 
@@ -37,10 +39,11 @@ def _column(column: "pd.Series[Any]") -> Any:
     return column.astype(object).where(column.notna(), "").map(str).to_numpy(dtype=object)
 
 
-def table_of(rows: pd.DataFrame, results: Path) -> str:
-    """Ids, the axes of the sweep, and how each trial ended."""
+def table_of(rows: pd.DataFrame, results: Path, asked: Sequence[str] = ()) -> str:
+    """Ids, the axes of the sweep, how each trial ended, and the columns that were asked for."""
     axes = from_document(read(results).sweep["config"]).axes
-    names = [name for name in ("trial_id", "replicate", *axes, *SHOWN) if name in rows and rows[name].notna().any()]
+    wanted = dict.fromkeys(("trial_id", "replicate", *axes, *SHOWN, *asked))
+    names = [name for name in wanted if name in rows and rows[name].notna().any()]
     plain = rows[names].astype(object).where(rows[names].notna(), "")
     return tabulate(plain.to_numpy().tolist(), headers=names, disable_numparse=True)
 

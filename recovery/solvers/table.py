@@ -26,7 +26,11 @@ class Solver:
     takes: Mapping[str, Callable[[Any], Solution]]
 
     def __call__(self, program: Program) -> Solution:
-        return self.takes[program.kind](program)
+        """Raises `SolverError` for what is no solution of a program of this size."""
+        solution = self.takes[program.kind](program)
+        if not isinstance(solution, Solution):
+            raise SolverError(f"the solver returned {type(solution).__name__}; allowed: a Solution")
+        return solution
 
 
 def _auto(program: Program, solution: Solution) -> Solution:

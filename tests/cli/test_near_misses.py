@@ -78,3 +78,76 @@ def test_a_bundle_has_the_code_that_it_names(folder: Path) -> None:
     assert {"bundled_law.py", "bundled_help.py"} <= names
     assert "unused.py" not in names
     assert recover("check", "elsewhere/good/config.json").exit_code == 0
+
+
+OWN = """
+from dataclasses import dataclass
+import numpy as np
+import recovery
+
+
+class Draws:
+    def draw(self, rng, X):
+        return recovery.Neurons("linear", np.eye(X.shape[1])[:, :1], np.ones(1))
+
+
+@dataclass(frozen=True)
+class Uncounted(Draws):
+    form, slope = "linear", 0.0
+
+
+class Undecorated(Draws):
+    form, neurons, slope = "linear", 1, 0.0
+
+
+@dataclass
+class Thawed(Draws):
+    form, neurons, slope = "linear", 1, 0.0
+
+
+@dataclass(frozen=True)
+class Untyped(Draws):
+    k = 1
+    form, neurons, slope = "linear", 1, 0.0
+
+
+@dataclass(frozen=True)
+class Costless:
+    columns = recovery.select("recovered")
+
+    def __call__(self, instance, architecture):
+        return {"recovered": True}
+
+
+SOLVER = recovery.Solver({"gated": lambda program: np.zeros(3)})
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("planted={kind: nearly_mine:Uncounted}", "it lacks `neurons`"),
+        ("planted={kind: nearly_mine:Undecorated}", "it lacks `@dataclass(frozen=True)` above it"),
+        ("planted={kind: nearly_mine:Thawed}", "; write `@dataclass(frozen=True)` above it"),
+        ("planted={kind: nearly_mine:Untyped, k: 2}", "there are none; a field has a type: write `k: int = ...`"),
+        ("method={kind: nearly_mine:Costless}", "it lacks `cost(n, d)`"),
+    ],
+)
+def test_an_own_class_is_told_what_it_lacks(folder: Path, field: str, words: str) -> None:
+    (folder / "nearly_mine.py").write_text(OWN)
+    done = recover("check", "good.yaml", "--set", field)
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
+def test_an_own_solver_that_returns_no_solution_is_a_row_that_says_so(folder: Path) -> None:
+    (folder / "nearly_mine.py").write_text(OWN)
+    assert recover("sweep", "good.yaml", "--set", "method.solver=nearly_mine:SOLVER", "-j", 1, "-q").exit_code == 1
+    assert "the solver returned ndarray; allowed: a Solution" in recover("status", "results/good").stdout
+
+
+def test_trials_show_the_columns_that_were_asked_for(folder: Path) -> None:
+    assert recover("sweep", "good.yaml", "-j", 1, "-q").exit_code == 0
+    heads = recover("trials", "results/good", "--where", "pattern_count > 0 and d = 2").stdout.splitlines()[0].split()
+    assert heads.count("d") == 1
+    assert heads[-1] == "pattern_count"
