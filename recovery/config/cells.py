@@ -201,6 +201,11 @@ class Trials(Sequence[Trial]):
         """The ids, as numbers: an id is the number's hexadecimal digits."""
         return np.frombuffer(b"".join(self.cells.hashes(self.cell, self.replicate)), ">u8").astype(np.uint64)
 
+    @cached_property
+    def rising(self) -> Index:
+        """The places of the trials, by their ids."""
+        return np.argsort(self.keys)
+
     @property
     def ids(self) -> list[str]:
         return [f"{key:016x}" for key in self.keys.tolist()]

@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from threading import Lock, Thread
 
 from recovery.errors import RecoverError
-from recovery.runner.supervisor import PID_BYTES
+from recovery.runner.supervisor import PID_BYTES, QUESTIONS, TRIALS
 
 START_SECONDS = 120.0
 """A supervisor that has not started by then, imports and all, never will."""
@@ -34,14 +34,17 @@ class ForkServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
-    def supervisor(self) -> tuple[socket.socket, int]:
-        """Our end of the socket to a new supervisor, and its process id. Raises `RecoverError` where none can start."""
+    def supervisor(self, runs_trials: bool = True) -> tuple[socket.socket, int]:
+        """Our end of the socket to a new supervisor, and its process id; only one that runs trials loads what they need.
+
+        Raises `RecoverError` where none can start.
+        """
         for _ in range(2):  # the fork server may have been killed since
             ours, theirs = socket.socketpair()
             with theirs, self._lock, suppress(OSError):
                 if self._control is None:
                     self._control, self._process = self._start()
-                socket.send_fds(self._control, [b"k"], [theirs.fileno()])
+                socket.send_fds(self._control, [TRIALS if runs_trials else QUESTIONS], [theirs.fileno()])
             ours.settimeout(START_SECONDS)
             with suppress(OSError):
                 if pid := ours.recv(PID_BYTES):

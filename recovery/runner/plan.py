@@ -105,8 +105,11 @@ def _standing(trials: Trials, rows: pa.Table | None) -> Coded[str]:
 
 def places(trials: Trials, ids: pa.ChunkedArray) -> tuple[Index, Mask]:
     """The place of each id among the trials, and whether it has one."""
-    keys, order = keys_of(ids), np.argsort(trials.keys)
-    place = order[np.minimum(np.searchsorted(trials.keys, keys, sorter=order), len(order) - 1)]
+    keys = keys_of(ids)
+    rising = np.argsort(keys)  # neighbours are found where the last one was
+    place = np.empty(len(keys), np.intp)
+    place[rising] = np.searchsorted(trials.keys[trials.rising], keys[rising])
+    place = trials.rising[np.minimum(place, len(trials) - 1)]
     return place, np.equal(trials.keys[place], keys)
 
 

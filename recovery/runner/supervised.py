@@ -86,7 +86,8 @@ _fork_server = ForkServer()
 class Worker:
     """A worker process and its supervisor, for one thread at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, runs_trials: bool = True) -> None:
+        self._runs_trials = runs_trials
         self._supervisor: socket.socket | None = None
         self._supervisor_pid = 0
         self._process: socket.socket | None = None
@@ -170,7 +171,7 @@ class Worker:
         if self._closed:
             raise Closed("the sweep is over")
         if self._supervisor is None:
-            self._supervisor, self._supervisor_pid = _fork_server.supervisor()
+            self._supervisor, self._supervisor_pid = _fork_server.supervisor(self._runs_trials)
         if self._process is None:
             self._process, theirs = socket.socketpair()
             with theirs:
@@ -248,18 +249,14 @@ def ask(call: Callable[..., Any], *arguments: Any) -> tuple[Document, Mapping[st
 
     Raises `ParameterError` where that process is lost.
     """
-    worker = _idle.pop() if _idle else Worker()
+    worker = Worker(runs_trials=False)
     try:
-        worker.end_process(0)
-        answer = worker.ask(Question(partial(call, *arguments)), COMPILE_SECONDS)
-    except BaseException as error:
+        return worker.ask(Question(partial(call, *arguments)), COMPILE_SECONDS)
+    except (TimeLimit, WorkerDied) as error:
+        raise ParameterError(f"the code that the config names cannot be used: {error}") from error
+    finally:
         worker.close()
         worker.dispose()
-        if isinstance(error, TimeLimit | WorkerDied):
-            raise ParameterError(f"the code that the config names cannot be used: {error}") from error
-        raise
-    _idle.append(worker)
-    return answer
 
 
 def end_worker_processes() -> None:

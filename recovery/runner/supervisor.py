@@ -25,6 +25,8 @@ from recovery.runner.worker_process import serve
 
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 PID_BYTES = 8
+TRIALS, QUESTIONS = b"t", b"q"
+"""What a supervisor is asked for to do."""
 _PARENT_DEATH, _ADOPT_ORPHANS = 1, 36
 """PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER of prctl, Linux."""
 
@@ -35,8 +37,6 @@ def serve_forks(descriptor: int) -> None:
     Where none can be forked the socket is closed, which says so. It waits for its supervisors: their time is counted.
     It ends a supervisor that a trial has stopped, and all that one which is gone has left.
     """
-    _ = scipy.linalg.lapack  # is loaded when first asked for, here once for all
-    load_numba()  # too
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     _prctl(_ADOPT_ORPHANS, 1)
@@ -47,6 +47,9 @@ def serve_forks(descriptor: int) -> None:
         message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not message:
             return _reap(supervisors, 0)
+        if message == TRIALS:
+            _ = scipy.linalg.lapack  # is loaded when first asked for, here once for all
+            load_numba()  # too
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # until it is known to be a supervisor
         with suppress(OSError):
             supervisor = os.fork()

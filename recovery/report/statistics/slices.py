@@ -11,6 +11,8 @@ from recovery.types import Array, Mask
 
 DRAWS = 200
 """Bootstrap samples: they tell a standard error to 5 %."""
+MOST_COUNTS = 2_000_000
+"""Of samples that are looked at together: 16 MiB, of which `crossed` makes some twenty arrays."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,16 @@ def resampled(slices: Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
         won, there = np.add.reduceat(rising, blocks[:-1]), np.add.reduceat(total, blocks[:-1])
         row[:] = np.repeat((won + 0.5) / (there + 1), np.diff(blocks))
     rng = np.random.default_rng(np.concatenate([slices.rising, slices.total]).astype(np.uint32).ravel())
-    drawn = rng.binomial(slices.total.astype(int), chance, size=(DRAWS, *chance.shape)).astype(float)
-    return crossed(slices, drawn)
+    # a few samples at a time, from the one stream: all of a million cells would take gigabytes
+    some = max(MOST_COUNTS // max(chance.size, 1), 1)
+    parts = []
+    for start in range(0, DRAWS, some):
+        size = (min(some, DRAWS - start), *chance.shape)
+        parts.append(crossed(slices, rng.binomial(slices.total.astype(int), chance, size=size).astype(float)))
+    half, hidden, below, above = (
+        np.concatenate(column) for column in zip(*((at, step, *cut) for at, step, cut in parts), strict=True)
+    )
+    return half, hidden, (below, above)
 
 
 def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Mask]]:

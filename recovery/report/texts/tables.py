@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts.rows import chosen_rows, crossing_rows, mean_rows, mean_title, threshold_rows
 from recovery.text import markdown_text, printable, spreadsheet_text
 
+ROWS = 50_000
+"""Of a table that become CSV at once: a million would take their memory three times."""
 PIECE = 20_000
 """Entries of a column that are joined to JSON at once; Python's own encoder is several times slower."""
 
@@ -46,7 +49,7 @@ def as_csv(analyses: list[Analysis]) -> str:
     if len(tables) > 1:
         for table, diagram in zip(tables, diagrams, strict=True):
             table.insert(0, "sweep", diagram.name)
-    return csv_text(pd.concat(tables, ignore_index=True))
+    return csv_text(pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables.pop())
 
 
 def _crossings(analysis: Analysis) -> pd.DataFrame:
@@ -64,9 +67,14 @@ def csv_text(table: pd.DataFrame) -> str:
     table = table.rename(columns=spreadsheet_text)
     for name in table.select_dtypes(exclude="number"):
         table[name] = [spreadsheet_text(value) if isinstance(value, str) else value for value in table[name]]
-    buffer = pa.BufferOutputStream()
-    csv.write_csv(pa.Table.from_pandas(table, preserve_index=False), buffer)
-    return str(buffer.getvalue().to_pybytes().decode())
+    schema = pa.Schema.from_pandas(table, preserve_index=False)
+    buffer = BytesIO()
+    with csv.CSVWriter(buffer, schema) as file:
+        for start in range(0, len(table), ROWS):
+            some = table.iloc[start : start + ROWS]
+            file.write(pa.Table.from_pandas(some, schema=schema, preserve_index=False))
+    del table
+    return str(buffer.getbuffer(), "utf-8")
 
 
 def as_latex(analyses: list[Analysis]) -> str:
