@@ -23,7 +23,6 @@ n and d are rounded as multiples are, and so is a field that holds integers; `fl
 """
 
 from collections.abc import Collection
-from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from math import prod
 from typing import Any
@@ -40,31 +39,25 @@ from recovery.expressions import parse as parse_expression
 from recovery.text import did_you_mean
 
 
-@lru_cache
-def known_paths() -> dict[str, tuple[str, ...]]:
-    """Component -> the keys that any of its classes has."""
-    return {name: kind.keys for name, kind in COMPONENTS.items()}
-
-
 def all_paths() -> list[str]:
     """Every path that some config may have below its science fields."""
-    known = known_paths()
-    return [*known, *(f"{name}.{key}" for name, keys in known.items() for key in keys)]
+    return [*COMPONENTS, *(f"{name}.{key}" for name, kind in COMPONENTS.items() for key in kind.keys)]
 
 
 def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
     """Why `path` cannot be an axis, or None if it can. used: the names in expressions."""
     root, _, rest = path.partition(".")
-    known, open_ = known_paths(), has_own_code(tree)
+    open_ = has_own_code(tree)
     if is_own(path) and (path in used or open_):
         if path in TAKEN:
             return f"is a name of the program's own; choose another{did_you_mean(path, all_paths())}"
         return None
-    if root not in known:
-        allowed = f"{', '.join(known)} and what is in them"
+    if root not in COMPONENTS:
+        allowed = f"{', '.join(COMPONENTS)} and what is in them"
         return f"is no field that can be an axis; allowed: {allowed}{did_you_mean(path, all_paths())}"
-    if rest and rest.split(".")[0] not in known[root] and not (open_ and _may_be_own(root)):
-        allowed = ", ".join(f"{root}.{key}" for key in known[root]) or f"{root} alone, which is one value"
+    keys = COMPONENTS[root].keys if rest else ()
+    if rest and rest.split(".")[0] not in keys and not (open_ and _may_be_own(root)):
+        allowed = ", ".join(f"{root}.{key}" for key in keys) or f"{root} alone, which is one value"
         return f"is no field of {root}; allowed: {allowed}{did_you_mean(path, all_paths())}"
     return None
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 
-from recovery.config.build import Fault, Invalid, build, build_scalar, model_of
-from recovery.config.describe import choices, keys_of
+from recovery.config.build import Fault, Invalid, build, build_scalar
+from recovery.config.describe import choices, keys_of, names_of
 from recovery.config.own import (
     HOLDS,
     Description,
@@ -148,7 +148,7 @@ class Choice:
     @property
     def keys(self) -> tuple[str, ...]:
         """Those that any class of the table has."""
-        return (self.tag, *dict.fromkeys(key for cls in self.table.values() for key in model_of(cls).model_fields))
+        return (self.tag, *dict.fromkeys(key for cls in self.table.values() for key in names_of(cls)))
 
     def make(self, value: object, context: Context) -> Built:
         """Validate a mapping. Raises `Invalid`."""
@@ -193,7 +193,7 @@ class Record:
     @property
     def keys(self) -> tuple[str, ...]:
         """Those of the class."""
-        return tuple(model_of(self.cls).model_fields)
+        return names_of(self.cls)
 
     def make(self, value: object, context: Context) -> Built:
         """Validate a mapping. Raises `Invalid`."""
@@ -252,7 +252,7 @@ def _described(
 def _whose(choice: Choice, name: str, fault: Fault) -> Fault:
     """An unknown key that others of the table have is said to be theirs."""
     key = fault.path[-1] if fault.path else ""
-    others = [other for other, cls in choice.table.items() if fault.key and key in model_of(cls).model_fields]
+    others = [other for other, cls in choice.table.items() if fault.key and key in names_of(cls)]
     if name in others or not others:
         return fault
     return replace(fault, text=f"{fault.text}; {key} belongs to {choices(others)}")

@@ -67,6 +67,11 @@ def is_fielded(annotation: Any) -> bool:
     return isinstance(annotation, type) and (is_dataclass(annotation) or issubclass(annotation, BaseModel))
 
 
+def names_of(cls: Any) -> tuple[str, ...]:
+    """The fields of a dataclass that a config may give; its annotations are not looked at, which takes milliseconds."""
+    return tuple(field.name for field in fields(cls) if not field.kw_only)
+
+
 def keys_of(cls: Any) -> dict[str, Any]:
     """Field -> annotation, for the fields that a config may give."""
     hints = get_type_hints(cls, include_extras=True)

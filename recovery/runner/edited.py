@@ -1,15 +1,25 @@
 """Whether the files of a sweep's own code are still what its stored trials ran."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from recovery.config import own_code
 from recovery.errors import ParameterError
 from recovery.store import Grid
 from recovery.store.folder import Folder
-from recovery.user import fingerprints
+from recovery.user import fingerprints, user_names
 
 MOST_MODULES = 8
 """Of a sweep whose stored code is compared with today's: any choice of them may be what a trial ran."""
+
+
+def own_names(document: Mapping[str, Any]) -> set[str]:
+    """The user's code that a stored document names, as `module:NAME`."""
+    if not any(user_names(document)):
+        return set()
+    from recovery.config import own_code  # takes longer than all else that `status` does
+
+    return own_code(dict(document))
 
 
 def edited(grid: Grid) -> str:
@@ -18,7 +28,7 @@ def edited(grid: Grid) -> str:
     Nothing is imported. Code of a notebook is stored with the sweep, and is not compared.
     """
     document = grid.sweep["config"]
-    names = own_code(document)
+    names = own_names(document)
     if not names or document.get("code") or len({name.partition(":")[0] for name in names}) > MOST_MODULES:
         return ""
     try:

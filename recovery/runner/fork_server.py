@@ -35,7 +35,7 @@ class ForkServer:
         self._lock = Lock()
 
     def supervisor(self, runs_trials: bool = True) -> tuple[socket.socket, int]:
-        """Our end of the socket to a new supervisor, and its process id; only one that runs trials loads what they need.
+        """Our end of the socket to a new supervisor, and its process id; what trials need is loaded for trials alone.
 
         Raises `RecoverError` where none can start.
         """

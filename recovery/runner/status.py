@@ -8,9 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.config import Until, from_document, own_code
-from recovery.runner.edited import edited
-from recovery.runner.rounds import next_round
+from recovery.runner.edited import edited, own_names
 from recovery.store import Grid, read
 from recovery.store.folder import Folder
 from recovery.store.schema import FAILURES
@@ -83,7 +81,7 @@ def sweep_status(path: Path) -> SweepStatus:
         last_row=last,
         round=coming[0] - 1 if coming else grid.rounds[-1]["round"] if grid.rounds else None,
         round_missing=planned - stored,
-        own=bool(own_code(grid.sweep["config"])),
+        own=bool(own_names(grid.sweep["config"])),
         left_out=str(grid.left_out or ""),
         edited=edited(grid),
     )
@@ -110,6 +108,9 @@ def _planned(grid: Grid) -> tuple[int, tuple[int, int] | None, bool]:
     config = grid.sweep["config"]
     if "sampling" not in config or not (grid.rounds or "cells" in grid.sweep):
         return grid.sweep["trials"], None, False
+    from recovery.config import Until, from_document  # these take longer than all else, and few sweeps have rounds
+    from recovery.runner.rounds import next_round
+
     sweep = from_document(config)
     first = grid.sweep["cells"] * sweep.replicates
     planned = grid.rounds[-1]["trials"] if grid.rounds else first

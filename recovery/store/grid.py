@@ -16,8 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.config import from_document
-from recovery.config.components import COMPONENTS
 from recovery.errors import RecoverError, StoreError
 from recovery.methods.columns import Columns
 from recovery.store.folder import Folder
@@ -173,6 +171,8 @@ def makers(table: pa.Table) -> list[dict[str, Any]]:
 @lru_cache(maxsize=2)
 def _planned(config: str, asked: str) -> Array | None:
     """The keys of the planned trials; None where they cannot be composed here."""
+    from recovery.config import from_document  # takes longer than all else here, and few grids ask for it
+
     try:
         return from_document(json.loads(config)).trials(json.loads(asked)).keys
     except RecoverError:
@@ -181,6 +181,8 @@ def _planned(config: str, asked: str) -> Array | None:
 
 def _may_be_same(config: Mapping[str, Any], other: object) -> bool:
     """Whether two configs may have trials in common: the same seed, and the same fields where neither has an axis."""
+    from recovery.config.components import COMPONENTS  # as above
+
     if not isinstance(other, Mapping) or config.get("seed") != other.get("seed"):
         return False
     axes = json.dumps([config.get("axes"), other.get("axes")])

@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import scipy
-from scipy.optimize import minimize_scalar
 from scipy.special import xlog1py
 
 from recovery.config import BinomialClaim, BoundClaim, MonotoneClaim, TableClaim, ValueClaim
@@ -262,7 +261,8 @@ def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, fl
 
         if count <= total @ chance:
             return 1.0
-        return float(np.exp(min(minimize_scalar(exponent, bounds=(0.0, 50.0), method="bounded").fun, 0.0)))
+        least = scipy.optimize.minimize_scalar(exponent, bounds=(0.0, 50.0), method="bounded")
+        return float(np.exp(min(least.fun, 0.0)))
 
     return bounded(float(wrong)), bounded(float(total.sum()))
 

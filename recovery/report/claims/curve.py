@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+import scipy
 from scipy.special import chdtri, xlogy
 
 from recovery.config import CurveClaim
@@ -73,12 +73,13 @@ def _minimum(deviance: Callable[[float], float], rise: float) -> tuple[float, fl
     reach = 0.9
     coarse = np.linspace(-reach, reach, 181)
     start = float(coarse[int(np.argmin([deviance(shift) for shift in coarse]))])
-    best = minimize_scalar(deviance, bounds=(max(start - 0.02, -reach), start + 0.02), method="bounded")
+    best = scipy.optimize.minimize_scalar(deviance, bounds=(max(start - 0.02, -reach), start + 0.02), method="bounded")
 
     def excess(shift: float) -> float:
         return deviance(shift) - float(best.fun) - rise
 
-    low, high = (float(brentq(excess, best.x, end)) if excess(end) > 0 else end for end in (-reach, reach))
+    root = scipy.optimize.brentq
+    low, high = (float(root(excess, best.x, end)) if excess(end) > 0 else end for end in (-reach, reach))
     return float(best.x), low, high
 
 

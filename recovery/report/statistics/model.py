@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import chdtri, erfcx, log_ndtr, xlogy
 
 from recovery.types import Array, Mask
@@ -289,7 +289,7 @@ def _outwards(excess: Callable[[float], float], start: float, step: float) -> fl
         return start
     for _ in range(60):
         if excess(far) > 0:
-            return float(brentq(excess, near, far, xtol=abs(step) * 1e-4, rtol=1e-7))
+            return float(scipy.optimize.brentq(excess, near, far, xtol=abs(step) * 1e-4, rtol=1e-7))
         near, step = far, step * 2
         far = start + step
     return float(np.sign(step)) * np.inf

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import isotonic_regression
 
-from recovery.report.statistics.transition import numbers
+from recovery.report.statistics.transition import numbers, rising_blocks
 from recovery.types import Array, Mask
 
 DRAWS = 200
@@ -57,7 +56,7 @@ def resampled(slices: Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
     ones: few trials that end alike are no certainty. The seed is the counts', so that a report says the same again."""
     chance = np.empty(slices.rising.shape)
     for row, rising, total in zip(chance, slices.rising, slices.total, strict=True):
-        blocks = isotonic_regression(rising / np.maximum(total, 1e-9), weights=np.maximum(total, 1e-9)).blocks
+        blocks = rising_blocks(rising / np.maximum(total, 1e-9), np.maximum(total, 1e-9))
         # without the half trials a block of five in five would be sampled as certain, and its error as zero
         won, there = np.add.reduceat(rising, blocks[:-1]), np.add.reduceat(total, blocks[:-1])
         row[:] = np.repeat((won + 0.5) / (there + 1), np.diff(blocks))

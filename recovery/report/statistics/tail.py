@@ -7,7 +7,7 @@ law, under which what was observed is ordinary: so a p-value of 1e-30 takes no m
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import gammaln, logsumexp, ndtri, softmax, xlogy
 
 from recovery.types import Array
@@ -110,4 +110,4 @@ def _tilt(values: Array, law: Array, observed: float) -> float:
     # infinity
     if excess(0.0) >= 0:
         return 0.0
-    return float(brentq(excess, 0.0, STEEPEST, xtol=1e-6)) if excess(STEEPEST) > 0 else STEEPEST
+    return float(scipy.optimize.brentq(excess, 0.0, STEEPEST, xtol=1e-6)) if excess(STEEPEST) > 0 else STEEPEST
