@@ -76,7 +76,8 @@ def used(folder: Path, arguments: Sequence[object], done: Callable[[], bool] | N
     """What `recover` takes, to its end or until something is done, when it is asked to stop."""
     clock = time.perf_counter()
     call = [sys.executable, "-m", "recovery.cli", *map(str, arguments)]
-    process = subprocess.Popen(call, cwd=folder, stdout=subprocess.DEVNULL)
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    process = subprocess.Popen(call, cwd=folder, stdout=subprocess.DEVNULL, env=kept)
     wall, ended, pid = 0.0, 0, 0
     while not pid:
         pid, ended, spent = os.wait4(process.pid, os.WNOHANG if done and not wall else 0)

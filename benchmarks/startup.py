@@ -24,10 +24,14 @@ COMMANDS = {
 }
 
 
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""Bytecode is kept, as an installation does: else one checkout may have it and the other not."""
+
+
 def spent(python: str, arguments: str, folder: Path) -> float:
     """Seconds of processor time of a command and of all that it started."""
     call = [python, "-m", "recovery.cli", *arguments.split()]
-    process = subprocess.Popen(call, cwd=folder, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(call, cwd=folder, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     _, status, used = os.wait4(process.pid, 0)
     assert status == 0, arguments
     return used.ru_utime + used.ru_stime
