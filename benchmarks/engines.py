@@ -5,16 +5,21 @@ python -m benchmarks.engines [--trials N] [--writers W] [--parts P]      writes 
 Each engine runs N trials of a method that computes nothing. What a trial costs is the time between the first and the
 last, over N; the rest is start and end. The load of the machine before it is in its row. Wall time: `processes` runs
 before and after the others, and its two rows show the noise. Columns "planned" are start and end plus so many trials at
-that cost, and were not run. Then W processes write P parts each into one folder, as the sweeps of as many machines do,
-and it is read and compacted.
+that cost, and were not run. SLURM is one node, this machine, started here where it is installed; its two workers are
+two tasks of an array. Then: what one more task costs, and what a task of a thousand does before its first trial, by
+the size of the plan. Then W processes write P parts each into one folder, as the sweeps of as many machines do, and it
+is read and compacted.
 """
 
 import argparse
 import os
+import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -26,9 +31,14 @@ from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, read_parts, write_part
+from tests.runner.slurm import PROGRAMS, one_node
 
-ENGINES = ("processes", "threading", "dask", "ray", "processes")
+ENGINES = ("processes", "threading", "dask", "ray", "slurm", "processes")
 PLANNED = (1_000, 100_000, 10_000_000)
+TASKS = 32
+"""Of a SLURM array whose tasks have one trial each."""
+PLANS = (1_000, 100_000, 10_000_000)
+SHARD = "500/1000"
 ROWS = 20
 """Of a part."""
 MOST_WORDS = 400
@@ -49,7 +59,11 @@ def engine_row(engine: str, folder: Path, trials: int) -> str:
     config.write_text(CONFIG.format(replicates=trials, seconds=0.0))
     load = f"{os.getloadavg()[0]:.1f}"
     try:
-        wall = command("sweep", config, "--out", out, "--jobs", 2, "--backend", engine, "--quiet")
+        if engine == "slurm":
+            with one_node(folder / "slurm") as conf:
+                wall = submitted(config, out, "2", {**os.environ, "SLURM_CONF": str(conf)})
+        else:
+            wall = command("sweep", config, "--out", out, "--jobs", 2, "--backend", engine, "--quiet")
     except subprocess.CalledProcessError as error:
         said = " ".join(error.stderr.split()).replace("|", "/")
         return f"| {engine} | {load} | ended with status {error.returncode}: {said[-MOST_WORDS:]} | | | | |"
@@ -59,6 +73,39 @@ def engine_row(engine: str, folder: Path, trials: int) -> str:
     cost = span / (trials - 1)
     plan = " | ".join(f"{wall - span + cost * count:,.0f}" for count in PLANNED)
     return f"| {engine} | {load} | {wall - span:.1f} | {1e3 * cost:.2f} | {plan} |"
+
+
+def submitted(config: Path, out: Path, array: str, environment: Mapping[str, str]) -> float:
+    """Wall seconds from `recover submit` to the end of the array."""
+    clock = time.perf_counter()
+    words = ["submit", str(config), "--array", array, "--out", str(out), "--now", "--time", "60"]
+    line = [sys.executable, "-m", "recovery.cli", *words]
+    said = subprocess.run(line, check=True, capture_output=True, text=True, env=environment).stdout
+    while subprocess.run(
+        ["squeue", "-h", "-j", said.split()[-1]], capture_output=True, text=True, env=environment
+    ).stdout.strip():
+        time.sleep(0.2)
+    return time.perf_counter() - clock
+
+
+def array_rows(folder: Path) -> list[str]:
+    """What a task of an array costs, whatever its trials, and what one of many does before its first trial."""
+    config = folder / "config.yaml"
+    lines = []
+    if all(map(shutil.which, PROGRAMS)):
+        config.write_text(CONFIG.format(replicates=TASKS, seconds=0.0))
+        with one_node(folder / "slurm") as conf:
+            wall = submitted(config, folder / "tasks", f"{TASKS}%2", {**os.environ, "SLURM_CONF": str(conf)})
+        assert len(read(folder / "tasks").frame) == TASKS
+        lines.append(f"| an array of {TASKS} tasks of one trial, two at a time: s a task | {wall / TASKS:.1f} |")
+    for trials in PLANS:
+        config.write_text(CONFIG.format(replicates=trials, seconds=0.0))
+        wall = command("sweep", config, "--out", folder / "none", "--shard", SHARD, "--dry-run")
+        most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**10
+        lines.append(
+            f"| task {SHARD} of {trials:,} trials, to its plan: s, and MiB at most | {wall:.1f}, {most:,.0f} |"
+        )
+    return lines
 
 
 def write_some(folder: Path, table: pa.Table, writer: int, parts: int) -> None:
@@ -111,10 +158,12 @@ def main() -> None:
     sizes = " | ".join(f"{count:,} trials, planned, s" for count in PLANNED)
     lines = [f"{machine()} Two workers; {given.trials} trials that compute nothing; wall time.", ""]
     lines += [f"| engine | load before | start and end, s | ms a trial | {sizes} |", "|---" * 7 + "|"]
-    for engine in ENGINES:
+    for engine in ENGINES if all(map(shutil.which, PROGRAMS)) else [name for name in ENGINES if name != "slurm"]:
         with tempfile.TemporaryDirectory() as name:
             lines.append(engine_row(engine, Path(name), given.trials))
             print(lines[-1], flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        lines += ["", "| many tasks | |", "|---|---|", *array_rows(Path(name))]
     with tempfile.TemporaryDirectory() as name:
         lines += ["", "| one folder | |", "|---|---|", *folder_rows(Path(name), given.writers, given.parts)]
     written(__file__, lines)

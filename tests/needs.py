@@ -9,6 +9,7 @@ from typing import NoReturn
 import pytest
 
 HOW_TO_HAVE = {
+    "a C compiler": "apt-get install gcc",
     "Chromium": "apt-get install chromium chromium-driver",
     "Node": "apt-get install nodejs npm",
     "SLURM": "apt-get install slurm-wlm munge",

@@ -18,6 +18,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from recovery.store import read
+from recovery.store.trajectories import read_trajectories
 
 from .kills import started, stored_ids
 from .sweeps import TIMES, rows, sweep, write_config
@@ -132,4 +133,28 @@ def test_killed_reproductions_end_in_the_same_figures(tmp_path: Path) -> None:
         different = [column for column in undisturbed if column not in (*TIMES, "processor")]
         pd.testing.assert_frame_equal(ours[different], undisturbed[different])
     assert {path.name for path in out.glob("pictures/*")} == {path.name for path in plain.glob("pictures/*")}
+    assert not list(out.rglob("*.tmp"))
+
+
+def test_killed_merges_lose_nothing_and_leave_their_sources(tmp_path: Path) -> None:
+    config = write_config(tmp_path, method={"act": "transition", "record": True}, replicates=40)
+    shares, out = [tmp_path / name for name in ("first", "second", "third")], tmp_path / "out"
+    for i, share in enumerate(shares, start=1):
+        sweep(config, share, shard=(i, 3))
+    before = {path: path.read_bytes() for share in shares for path in share.rglob("*") if path.is_file()}
+    command = [*RECOVER, "merge", *map(str, shares), "--out"]
+    clock = time.monotonic()
+    subprocess.run([*command, str(tmp_path / "undisturbed")], check=True, capture_output=True)
+    longest, rng = time.monotonic() - clock, random.Random(9)
+    for _ in range(12):
+        known = stored_ids(out)
+        process = started([*command, str(out)])
+        time.sleep(rng.uniform(0.5, 1.0) * longest)
+        process.kill()
+        process.communicate()
+        assert known.keys() <= stored_ids(out).keys(), "a stored row was lost"
+    subprocess.run([*command, str(out)], check=True, capture_output=True)
+    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "undisturbed"))
+    assert read_trajectories(out).keys() == read_trajectories(tmp_path / "undisturbed").keys()
+    assert {path: path.read_bytes() for path in before} == before
     assert not list(out.rglob("*.tmp"))

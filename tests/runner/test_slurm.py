@@ -1,10 +1,7 @@
-"""Real SLURM on one node, started for this test."""
+"""Sweeps on real SLURM, one node of it, started for each test."""
 
-import os
-import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -14,84 +11,17 @@ from click.testing import CliRunner
 from recovery.cli.main import main
 from tests.needs import need_programs, need_root
 
+from .slurm import PROGRAMS, one_node, output, wait_until
 from .sweeps import rows, sweep, write_config
-
-CONF = """
-ClusterName=test
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser=root
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
-CryptoType=crypto/munge
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-SlurmctldPort={port}
-SlurmdPort={other}
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
-MpiDefault=none
-ReturnToService=2
-SchedulerParameters=sched_interval=1
-MinJobAge=300
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} State=UNKNOWN
-PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP
-"""
-
-
-def wait_until(true: Callable[[], bool], what: str, seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > deadline:
-            pytest.fail(f"waited {seconds} s for {what}")
-        time.sleep(0.1)
-
-
-def output(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
-
-
-def free_ports() -> tuple[int, int]:
-    with socket.socket() as first, socket.socket() as second:
-        first.bind(("127.0.0.1", 0))
-        second.bind(("127.0.0.1", 0))
-        return first.getsockname()[1], second.getsockname()[1]
 
 
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    need_programs("SLURM", "slurmctld", "slurmd", "munged", "sbatch")
+    need_programs("SLURM", *PROGRAMS)
     need_root()
-    folder = tmp_path / "slurm"
-    for name in ("state", "spool"):
-        (folder / name).mkdir(parents=True)
-    key = folder / "munge.key"
-    key.write_bytes(os.urandom(1024))
-    key.chmod(0o400)
-    port, other = free_ports()
-    host = socket.gethostname().split(".")[0]
-    conf = folder / "slurm.conf"
-    conf.write_text(CONF.format(host=host, folder=folder, port=port, other=other, cores=os.cpu_count()))
-    monkeypatch.setenv("SLURM_CONF", str(conf))
-    munge = [f"--{name}-file={folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]
-    daemons = [
-        subprocess.Popen(["munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *munge]),
-        subprocess.Popen(["slurmctld", "-D", "-f", str(conf)], stdout=-3, stderr=-3),
-        subprocess.Popen(["slurmd", "-D", "-f", str(conf), "-N", host], stdout=-3, stderr=-3),
-    ]
-    try:
-        wait_until(lambda: "idle" in output("sinfo", "-h", "-o", "%t"), "an idle node")
+    with one_node(tmp_path / "slurm") as conf:
+        monkeypatch.setenv("SLURM_CONF", str(conf))
         yield
-    finally:
-        subprocess.run(["scancel", "--user=root"], check=False, capture_output=True)
-        for daemon in reversed(daemons):
-            daemon.terminate()
-            daemon.wait()
 
 
 def states(job: str) -> dict[str, str]:
