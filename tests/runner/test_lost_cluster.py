@@ -5,10 +5,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -55,7 +57,7 @@ def goes_on(config: Path, out: Path) -> None:
     pd.testing.assert_frame_equal(rows(out), rows(out.parent / "plain"))
 
 
-def below(process: subprocess.Popen[str], name: str) -> list[int]:
+def below(process: subprocess.Popen[Any], name: str) -> list[int]:
     """The processes of this name that a process has started, and those started by them."""
     pids = []
     for child in psutil.Process(process.pid).children(recursive=True):
@@ -109,6 +111,50 @@ def test_a_dask_cluster_that_loses(lost: str, status: int, tmp_path: Path, dask_
     stderr = killed_while_it_runs(process, out, lambda: dask_cluster[lost])
     assert process.returncode == status, stderr
     assert (LOST in stderr) == (status == 75), stderr
+    goes_on(config, out)
+
+
+def all_of(process: subprocess.Popen[bytes]) -> list[int]:
+    return [child.pid for child in psutil.Process(process.pid).children(recursive=True)] + [process.pid]
+
+
+@pytest.fixture
+def ray_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """A cluster of two nodes with a processor each, as a site starts it; the first has the server of its state."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name, value in {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 64, "HOME": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+    begin = [str(Path(sys.executable).with_name("ray")), "start", "--block", "--num-cpus", "1"]
+    head = ["--head", "--port", str(port), "--include-dashboard", "false"]
+    nodes = list[subprocess.Popen[bytes]]()
+    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as session:
+        try:
+            for words in ([*head, "--temp-dir", session], ["--address", f"127.0.0.1:{port}"]):
+                nodes.append(subprocess.Popen([*begin, *words], stdout=-3, stderr=-3, start_new_session=True))
+                while not below(nodes[-1], "ray::RuntimeEnvAgent"):
+                    assert nodes[-1].poll() is None
+                    time.sleep(0.2)
+            monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
+            yield nodes
+        finally:
+            for node in nodes:
+                for pid in all_of(node):
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                node.wait()
+
+
+def test_a_ray_cluster_that_loses_half_of_its_machines(
+    tmp_path: Path, ray_nodes: list[subprocess.Popen[bytes]]
+) -> None:
+    """The other node runs what it had, and each trial is stored once."""
+    config, out = config_of(tmp_path), tmp_path / "out"
+    process = start(config, "--out", out, "--backend", "ray", "--quiet")
+    stderr = killed_while_it_runs(process, out, lambda: all_of(ray_nodes[1]))
+    assert process.returncode == 0, stderr
+    assert set(stored_ids(out).values()) == {1}
     goes_on(config, out)
 
 
