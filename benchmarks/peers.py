@@ -1,23 +1,26 @@
 """Regularised gated programs: ours against solvers that experts would take, on the same instance to the same gap.
 
-uv pip install 'recover[peers]'; python -m benchmarks.peers [--quick] [--limit S]      writes peers.md
+uv pip install 'recover[peers]'; python -m benchmarks.peers [--quick] [--limit S] [--to FILE]      writes peers.md
 
 celer and skglm (coordinate descent on working sets), adelie (group elastic net), pyscnn (the field's own package:
-R-FISTA, and its augmented Lagrangian for exact programs) and Clarabel by cvxpy, architecture `relu`, noise 0.1. Each
-solves in a process of its own, on one thread, to a gap of 1e-9 by our certificate of its weights, with the dual
+R-FISTA, and its augmented Lagrangian for exact programs) and Clarabel by cvxpy, noise 0.1: architecture `relu`, and
+`relu_skip`, where few groups are active. All of them run at the first size, celer and skglm at every one. Each solves
+in a process of its own, on one thread, to a gap of 1e-9 by our certificate of its weights, with the dual
 y - F(W). A rival's own tolerance is another thing, so it gets a tighter one until the gap is reached: only the run that
 reaches it is timed, in processor time, compiled before. A run that has not ended after the limit, with all before it,
 is stopped; the cell then has the least gap so far. Ours is the median of five.
 """
 
 import argparse
+import json
 import math
 import resource
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 
 import numpy as np
 import scipy.linalg  # noqa: F401  # its BLAS is limited only where it is loaded before
@@ -37,19 +40,20 @@ from recovery.solvers.newton import solve_newton
 from recovery.types import Array
 
 SIZES = ((220, 60), (400, 25), (400, 60), (800, 20))
+SKIPS = ((400, 25), (800, 20))
 QUICK = ((60, 10), (80, 20))
 FRACTIONS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
 """beta over the least one at which all weights are zero."""
 EXACT = (100, 25, 1e-2)
 GAP = 1e-9
-AL_TOLERANCES = (1e-6, 1e-8, 1e-10)
+AL_TOLERANCES = (1e-6, 1e-8, 1e-10, 1e-12)
 TIGHTER = 10.0
 
 
 class Problem:
     """One draw: X, y, gates (d, p) whose patterns on X are distinct, and beta."""
 
-    def __init__(self, n: int, d: int, fraction: float) -> None:
+    def __init__(self, n: int, d: int, fraction: float, architecture: str = "relu") -> None:
         rng = np.random.default_rng(1)
         instance = draw(Setting(n, d, noise=0.1), rng)
         self.X, self.y = instance.X, instance.y
@@ -57,7 +61,8 @@ class Problem:
         gates = gates[:, np.unique(patterns_of(self.X, gates), axis=1, return_index=True)[1]]  # pyscnn's order too
         patterns = patterns_of(self.X, gates)
         self.gates, self.n, self.d = gates, n, d
-        groups = ARCHITECTURES["relu"].groups(self.X, patterns)
+        self.architecture = ARCHITECTURES[architecture]
+        groups = self.architecture.groups(self.X, patterns)
         self.beta = fraction * float(groups.adjoint_norms(self.y).max())
         self.program = GatedProgram(groups, self.y, self.beta)
         self.exact = ExactProgram(groups, self.y, self.beta)
@@ -178,13 +183,14 @@ RIVALS: dict[str, tuple[Callable[[Problem], Callable[[float], Array]], float]] =
     "clarabel": (clarabel, 1e-9),
 }
 """Name -> what solves, and its first tolerance."""
+EVERYWHERE = ("celer", "skglm")
 
 
-def runs(name: str, n: int, d: int, fraction: float, limit: float) -> Iterator[str]:
+def runs(name: str, n: int, d: int, fraction: float, architecture: str, limit: float) -> Iterator[str]:
     """`seconds gap` of each run, tighter by TIGHTER from one to the next, until GAP is reached."""
     make, tolerance = RIVALS[name]
     make(Problem(20, 3, 0.1))(1e-2)  # what compiles does so here
-    problem = Problem(n, d, fraction)
+    problem = Problem(n, d, fraction, architecture)
     solve = make(problem)
     gap = np.inf
     # the processor time of all runs together, without what loads and compiles
@@ -199,9 +205,9 @@ def runs(name: str, n: int, d: int, fraction: float, limit: float) -> Iterator[s
         tolerance /= TIGHTER
 
 
-def rival(name: str, n: int, d: int, fraction: float, limit: float) -> tuple[float, ...] | None:
+def rival(name: str, n: int, d: int, fraction: float, architecture: str, limit: float) -> tuple[float, ...] | None:
     """Seconds and gap of the first run within GAP, else of the first within twice the least gap; None: no run ended."""
-    line = [sys.executable, "-m", "benchmarks.peers", "--one", name, str(n), str(d), str(fraction)]
+    line = [sys.executable, "-m", "benchmarks.peers", "--one", name, str(n), str(d), str(fraction), architecture]
     ended = subprocess.run([*line, "--limit", str(limit)], capture_output=True, text=True)
     if ended.returncode not in (0, -signal.SIGXCPU):
         raise RuntimeError(f"{name}: {ended.stderr[-2000:]}")
@@ -214,7 +220,8 @@ def ours(problem: Problem) -> tuple[float, Solution]:
     """Processor seconds with the certificate, the median of five, on a program that knows nothing yet."""
     seconds = []
     for _ in range(5):
-        groups = ARCHITECTURES["relu"].groups(problem.X, problem.program.groups.patterns)
+        patterns = problem.program.groups.patterns[:, int(problem.architecture.skip) :]
+        groups = problem.architecture.groups(problem.X, patterns)
         program = GatedProgram(groups, problem.y, problem.beta)
         start = time.process_time()
         solution = solve_newton(program)
@@ -223,46 +230,70 @@ def ours(problem: Problem) -> tuple[float, Solution]:
     return float(np.median(seconds)), solution
 
 
-def row(n: int, d: int, fraction: float, limit: float) -> str:
-    problem = Problem(n, d, fraction)
+def row(n: int, d: int, fraction: float, architecture: str, names: Collection[str], limit: float) -> str:
+    problem = Problem(n, d, fraction, architecture)
     seconds, solution = ours(problem)
     certificate = certify(problem.program, solution)
     cells = []
     for name in RIVALS:
-        ended = rival(name, n, d, fraction, limit)
-        if ended is None:
+        ended = rival(name, n, d, fraction, architecture, limit) if name in names else None
+        if name not in names:
+            cells.append("")
+        elif ended is None:
             cells.append(f"no run ended: over {limit / seconds:,.0f}x")
         else:
             theirs, gap = ended
             least = "" if gap <= GAP else f", gap {gap:.0e} at best"
             cells.append(f"{theirs:.3g} s: {theirs / seconds:,.1f}x{least}")
     return (
-        f"| ({n}, {d}), {fraction:.0e} | {1e3 * seconds:.3g} ms, gap {certificate.gap:.0e}, "
+        f"| {architecture} ({n}, {d}), {fraction:.0e} | {1e3 * seconds:.3g} ms, gap {certificate.gap:.0e}, "
         f"{certificate.active_groups} groups | " + " | ".join(cells) + " |"
     )
 
 
+def cells(quick: bool) -> Iterator[tuple[int, int, float, str, Collection[str]]]:
+    """What `row` takes of each row."""
+    sizes = QUICK if quick else SIZES
+    for architecture, some in (("relu", sizes), ("relu_skip", QUICK if quick else SKIPS)):
+        for n, d in some:
+            for fraction in FRACTIONS:
+                everyone = (n, d) == sizes[0] and architecture == "relu"
+                yield n, d, fraction, architecture, list(RIVALS) if everyone else EVERYWHERE
+
+
 def exact_lines() -> Iterator[str]:
-    """The exact program: pyscnn's augmented Lagrangian, tighter by TIGHTER from one run to the next."""
+    """The exact program: pyscnn's augmented Lagrangian, tighter by TIGHTER^2 from one run to the next.
+
+    Beside each run is ours to a tenth of how far its objective is above the optimum, and at its tightest.
+    """
     problem = Problem(*EXACT)
     program, (n, d, fraction) = problem.exact, EXACT
-    solve_cones(program)  # compiles
-    start = time.process_time()
-    best = certify(program, solve_cones(Problem(*EXACT).exact))
-    seconds = time.process_time() - start
-    yield f"Exact program, ({n}, {d}), {fraction:.0e}: ours {1e3 * seconds:.3g} ms, gap {best.gap:.0e}."
+
+    def timed(tolerance: float) -> tuple[float, float]:
+        seconds = []
+        for _ in range(5):
+            fresh = Problem(*EXACT).exact
+            start = time.process_time()
+            best = certify(fresh, solve_cones(fresh, tolerance=tolerance))
+            seconds.append(time.process_time() - start)
+        return float(np.median(seconds)), best.gap
+
+    best = certify(program, solve_cones(program)).objective  # compiles too
+    whole, gap = timed(1e-8)
+    yield f"Exact program, ({n}, {d}), {fraction:.0e}: ours {1e3 * whole:.3g} ms, gap {gap:.0e}."
     yield ""
-    yield "| tolerance of pyscnn's AL | s | over ours | objective above ours | cones violated by |"
-    yield "|---|---|---|---|---|"
+    yield "| tolerance of pyscnn's AL | s | over ours | objective above ours | cones violated by | over ours, gap |"
+    yield "|---|---|---|---|---|---|"
     solve = pyscnn(problem, exact=True)
     for tolerance in AL_TOLERANCES:
         start = time.process_time()
         W = solve(tolerance)
         theirs = time.process_time() - start
-        above = program.objective(W) / best.objective - 1
+        above = program.objective(W) / best - 1
+        ours_so, gap = timed(max(0.1 * above, 1e-8))
         yield (
-            f"| {tolerance:.0e} | {theirs:.3g} | {theirs / seconds:,.0f}x | {above:.1e} | "
-            f"{program.cone_violation(W):.0e} |"
+            f"| {tolerance:.0e} | {theirs:.3g} | {theirs / whole:,.0f}x | {above:.1e} | "
+            f"{program.cone_violation(W):.0e} | {theirs / ours_so:,.0f}x, {gap:.0e} |"
         )
 
 
@@ -270,25 +301,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two small sizes, for trying the script")
     parser.add_argument("--limit", type=float, default=30.0, help="processor seconds of a rival on an instance")
-    parser.add_argument("--one", nargs=4, metavar=("RIVAL", "N", "D", "FRACTION"), help="one rival's runs")
+    parser.add_argument(
+        "--one", nargs=5, metavar=("RIVAL", "N", "D", "FRACTION", "ARCHITECTURE"), help="one rival's runs"
+    )
+    parser.add_argument("--to", type=Path, help="JSON file of the rows so far, which are not measured again")
     given = parser.parse_args()
     with threadpool_limits(1):
         if given.one:
-            name, n, d, fraction = given.one
-            for line in runs(name, int(n), int(d), float(fraction), given.limit):
+            name, n, d, fraction, architecture = given.one
+            for line in runs(name, int(n), int(d), float(fraction), architecture, given.limit):
                 print("run", line, flush=True)
             return
+        done = json.loads(given.to.read_text()) if given.to and given.to.exists() else []
+        for cell in list(cells(given.quick))[len(done) :]:
+            done.append(row(*cell, given.limit))
+            print(done[-1], flush=True)
+            if given.to:
+                given.to.write_text(json.dumps(done))
         lines = [
             f"{machine()} One thread, processor time; limit {given.limit:g} s.",
             "",
-            "| (n, d), beta / largest | recover | " + " | ".join(RIVALS) + " |",
+            "| architecture (n, d), beta / largest | recover | " + " | ".join(RIVALS) + " |",
             "|" + "---|" * (2 + len(RIVALS)),
+            *done,
+            "",
+            *exact_lines(),
         ]
-        for n, d in QUICK if given.quick else SIZES:
-            for fraction in FRACTIONS:
-                lines.append(row(n, d, fraction, given.limit))
-                print(lines[-1], flush=True)
-        lines += ["", *exact_lines()]
     written(__file__, lines, kept=not given.quick)
 
 

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 class _Computed:
     """What groups have computed: `subset` hands the first four on to fewer groups; the others are of the last dual.
 
+    base_gram: in a list that all subsets share, empty until one asks for it.
+
     images: A_g^T lam, (p, r). norms: of its rows, (p,).
     """
 
-    base_gram: Array | None = None
+    base_gram: list[Array] = field(default_factory=list)
     transforms: Array | None = None
     transformed: "Transformed | None" = None
     projections: "ProjectionSums | None" = None
@@ -97,10 +99,10 @@ class Groups:
     @property
     def base_gram(self) -> Array:
         """B B^T, (n, n)."""
-        known = self._computed
-        if known.base_gram is None:
-            known.base_gram = self.base @ self.base.T
-        return known.base_gram
+        known = self._computed.base_gram
+        if not known:
+            known.append(self.base @ self.base.T)
+        return known[0]
 
     @property
     def transforms(self) -> Array | None:
@@ -151,7 +153,7 @@ class Groups:
         chosen[: int(self.linear)] = True
         groups = replace(self, patterns=self.patterns[:, chosen])
         known = groups._computed
-        known.base_gram = self.base_gram
+        known.base_gram = self._computed.base_gram
         if self._computed.transforms is not None and self._transformed is not None:
             known.transformed = self._transformed.among(chosen)
             known.transforms = known.transformed.transforms
@@ -225,6 +227,9 @@ class Groups:
 
     def columns(self, chosen: Index) -> Array:
         """The chosen blocks side by side, (n, len(chosen) r)."""
+        if self.transforms is None:
+            D = self._diagonals(self.patterns[:, chosen])
+            return (D[:, :, None] * self.base[:, None, :]).reshape(self.n, -1)
         blocks = [self.block(int(g)) for g in chosen]
         return blocks[0] if len(blocks) == 1 else np.hstack(blocks) if blocks else np.empty((self.n, 0))
 

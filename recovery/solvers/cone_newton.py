@@ -17,7 +17,7 @@ from recovery.programs.certificate import relative
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.solvers.cone_projections import UNSEEN, Projections
-from recovery.solvers.newton import descent
+from recovery.solvers.descent import descent
 from recovery.types import Array, Index
 
 FIRST, NEXT, SMALLEST = 0.4, 0.6, 30

@@ -172,3 +172,40 @@ def test_a_step_without_active_groups_is_along_the_gradient_and_prints_nothing(c
             assert np.allclose(step, program.y / (0.5 + (not program.interpolates)))
         solve_newton(program)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["relu", "relu_skip", "relu_norm", "relu_norm_skip"])
+def test_a_step_in_few_unknowns_is_that_in_all_rows(name, monkeypatch):
+    """Two groups of three variables for sixty rows; then one row more than the share, where it is not taken."""
+    taken = []
+    across = newton.descent_across
+    monkeypatch.setattr(newton, "descent_across", lambda *system: taken.append(1) or across(*system))
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((60, 3)) * 10.0 ** rng.integers(-3, 4), rng.standard_normal(60)
+        groups = ARCHITECTURES[name].groups(X, unique_patterns(X, [X @ rng.standard_normal((3, 12)) >= 0]))
+        beta = 0.9 * float(np.sort(groups.adjoint_norms(y))[-3])
+        program = GatedProgram(groups, y, beta)
+        W = np.zeros((groups.count, groups.rank))
+        s = 10.0 ** rng.integers(-1, 4) / groups.largest_norm**2
+        state = newton._State(W, 1.1 * y, groups.adjoint(1.1 * y), s, 0.5, y)
+        point = newton._evaluate(program, state, state.lam, state.At)
+        assert 0 < 3 * len(point.active) <= 30
+        few = newton._newton_direction(program, state, point, False)
+        assert len(taken) == seed + 1
+        with monkeypatch.context() as patch:
+            patch.setattr(newton, "SMALL", 0.0)
+            assert np.allclose(few, newton._newton_direction(program, state, point, False), rtol=0, atol=1e-9)
+        assert len(taken) == seed + 1
+
+
+def test_few_unknowns_of_an_interpolation_with_next_to_no_shift_are_solved_in_all_rows(monkeypatch):
+    """Woodbury's identity divides by the shift: below the rounding of H nothing would be left of the step."""
+    monkeypatch.setattr(newton, "descent_across", lambda *system: pytest.fail("it divides by the shift"))
+    program = small_program(0)
+    program = GatedProgram(program.groups, program.groups.block(0) @ np.ones(program.groups.rank))
+    state = newton._start(program, None)
+    state.pull = 1e-14 * state.s * program.groups.largest_norm**2
+    point = newton._evaluate(program, state, state.lam, state.At)
+    assert len(point.active)
+    assert newton._newton_direction(program, state, point, False) is not None
