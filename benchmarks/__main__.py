@@ -3,8 +3,8 @@
 python -m benchmarks [NAME ...] [--minutes M]      begins no table after M minutes: run it again to go on
 
 `contact` and `screens` make pictures, `newcomer` installs the program, `opening` and `screens` need a browser, `peers`
-and `rivals` the extras of those names; `stored` measures nothing; `chosen`, `growth`, `overhead` and `theory` write no
-table. These run where they are named.
+and `rivals` the extras of those names, `hours` the stored grids; `stored` measures nothing; `chosen`, `growth`,
+`overhead` and `theory` write no table. These run where they are named.
 """
 
 import argparse
@@ -16,11 +16,23 @@ from concurrent.futures import ThreadPoolExecutor
 from benchmarks import HERE, commit
 from benchmarks.stored import COMMIT
 
-ALONE = ("engines", "report", "floor", "forecast", "scaling", "gated", "exact", "training", "selection")
+ALONE = ("engines", "report", "floor", "forecast", "scaling", "gated", "path", "exact", "training", "selection")
 """What is timed, or takes both processors."""
 PAIRED = ("verdicts", "truths", "tensors", "oracle", "curves", "jumps", "until", "strange", "cells", "sampling")
 """What counts, or whose times are processor time beside hours of counts; the longest first."""
-APART = ("chosen", "contact", "growth", "newcomer", "opening", "overhead", "peers", "rivals", "screens", "theory")
+APART = (
+    "chosen",
+    "contact",
+    "growth",
+    "hours",
+    "newcomer",
+    "opening",
+    "overhead",
+    "peers",
+    "rivals",
+    "screens",
+    "theory",
+)
 OUT = {"oracle": ["--out", str(HERE / "oracle.md")]}
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from recovery.methods.method import Method
     from recovery.methods.table import METHODS
     from recovery.programs.architecture import ARCHITECTURES, Architecture
+    from recovery.solvers.path import PathPoint, largest_beta, solve_path
     from recovery.solvers.table import Solver
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Instance",
     "Method",
     "Neurons",
+    "PathPoint",
     "Planted",
     "RecoverError",
     "Setting",
@@ -47,11 +49,13 @@ __all__ = [
     "Sweep",
     "Target",
     "draw",
+    "largest_beta",
     "load",
     "read",
     "run",
     "select",
     "select_columns",
+    "solve_path",
 ]
 
 _PLACES = {
@@ -66,6 +70,7 @@ _PLACES = {
     "methods.method": ("Method",),
     "methods.table": ("METHODS",),
     "programs.architecture": ("ARCHITECTURES", "Architecture"),
+    "solvers.path": ("PathPoint", "largest_beta", "solve_path"),
     "solvers.table": ("Solver",),
 }
 _PLACE = {name: f"recovery.{module}" for module, names in _PLACES.items() for name in names}
