@@ -21,8 +21,9 @@ OF_OTHERS = {"draw", "Instance", "select", "RecoverError"}
 ELSEWHERE = {
     *("ARCHITECTURES", "ENSEMBLES", "METHODS", "PLANTED"),
     *("Ensemble", "Method", "Neurons", "Planted", "Solver", "Target", "Sweep"),
+    *("PathPoint", "largest_beta", "solve_path"),
 }
-"""Tables, which have pages of their own, and types, which the tutorials show."""
+"""Tables, which have pages of their own, types, which the tutorials show, and the path, which is with programs."""
 
 
 def test_every_public_name_has_its_place() -> None:
