@@ -27,9 +27,6 @@ STRONG = 1e-2
 """Where beta is above this share of the least one without weights, s starts larger by the root of both: few groups
 stay, and large steps leave the others out sooner. At a tenth 12 steps become 9, at 0.01 larger ones cost steps
 (measured)."""
-WARM, LEAST_WARM = 5.0, 1e-2
-"""From given weights s begins at the largest over the bound, so many times (1 and 10 take more steps: measured), and
-at this share of what it is without them at least."""
 INEXACTNESS = 0.2
 """An inner problem is solved to this fraction of the relative gap: 0.01 takes a fifth more steps; from 0.5 on some
 problems take many (measured)."""
@@ -145,19 +142,14 @@ def _accuracy(program: GatedProgram, gap: float, objective: float, tolerance: fl
 
 
 def _start(program: GatedProgram, start: Solution | None) -> _State:
-    """lam = y, or that of `start`, scaled to the dual's boundary; s of the size of the weights over the bound."""
+    """That of `start`, else lam = y scaled to the dual's boundary; s of the size of the weights over the bound."""
     groups, y, bound = program.groups, program.y, program.penalty
     column = float(np.sqrt(np.mean(np.square(groups.base).sum(axis=0)))) if groups.rank else 1.0
     # weights of ||y|| / column over norms of size b; a column's norm stands for that of A_g
     s = float(np.linalg.norm(y)) / (bound * max(column, np.finfo(float).tiny))
     if start is not None and start.W.any() and start.lam.any():
-        # scaled to this program's bound, the dual of another beta has its active groups on the boundary
-        At = groups.adjoint(start.lam)
-        scale = bound / float(np.linalg.norm(At, axis=1).max())
-        # weights may be next to nothing, just below the beta at which they are zero
-        s = max(WARM * float(np.linalg.norm(start.W, axis=1).max()) / bound, LEAST_WARM * s)
-        lam = start.lam * scale
-        return _State(start.W, lam, At * scale, s, PULL * s * column**2, lam)
+        s = float(np.linalg.norm(start.W, axis=1).max()) / bound
+        return _State(start.W, start.lam, groups.adjoint(start.lam), s, PULL * s * column**2, start.lam)
     # a start just outside the dual's boundary: at least one group is active in the first step
     At = groups.adjoint(y)
     largest = float(np.linalg.norm(At, axis=1).max())

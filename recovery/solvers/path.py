@@ -5,7 +5,7 @@ whatever ran before it. Solutions of both are certified to the same gap.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,9 @@ def solve_path(
 def _solved(programs: Sequence[GatedProgram], tolerance: float) -> Iterator[PathPoint]:
     start: Solution | None = None
     for program in programs:
+        if start is not None and (largest := float(program.dual_norms(start).max())) > 0:
+            # scaled to this bound, the dual of the last beta has its active groups on the boundary
+            start = replace(start, lam=start.lam * (program.penalty / largest))
         solution = solve_newton(program, start, tolerance)
         certificate = certify(program, solution)
         # rarely a start leads nowhere, on nearly degenerate data: nothing is then the better one
