@@ -9,6 +9,7 @@ import pytest
 
 import recovery
 from recovery.api import IncompleteError
+from recovery.methods.min_norm import MinNorm
 
 CONFIG = {
     "name": "small",
@@ -45,6 +46,15 @@ def test_overrides_of_a_sweep_that_is_loaded_are_refused(tmp_path: Path) -> None
 
 def test_a_single_override_needs_no_list() -> None:
     assert recovery.load(CONFIG, "replicates=3").replicates == 3
+
+
+def test_overrides_may_be_a_mapping() -> None:
+    changed = {"replicates": 3, "axes.n": [10, 20, 30], "method": {"kind": "min_norm", "program": "exact"}}
+    sweep = recovery.load(CONFIG, changed)
+    assert (sweep.replicates, len(sweep.cells)) == (3, 6)
+    assert {cell.method for cell in sweep.cells} == {MinNorm("exact")}
+    with pytest.raises(recovery.RecoverError, match="replicats"):
+        recovery.load(CONFIG, {"replicats": 3})
 
 
 def test_a_config_too_deep_to_be_one_is_named() -> None:
