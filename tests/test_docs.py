@@ -50,9 +50,10 @@ READER = """
 import json, runpy, shlex, sys
 from click.testing import CliRunner
 from recovery.cli.main import main
+names = {"__name__": "__main__"}
 for kind, text in json.load(sys.stdin):
     if kind == "python":
-        exec(text, {"__name__": "__main__"})
+        exec(text, names)
     else:
         program, *arguments = shlex.split(text, comments=True)
         if program == "python":
