@@ -2,9 +2,9 @@
 
 python -m benchmarks [NAME ...] [--minutes M]      begins no table after M minutes: run it again to go on
 
-`contact` and `screens` make pictures, `newcomer` installs the program, `opening` and `screens` need a browser, `peers`
-and `rivals` the extras of those names, `hours` the stored grids; `stored` measures nothing; `chosen`, `growth`,
-`overhead` and `theory` write no table. These run where they are named.
+Some run only where they are named: `peers` and `rivals` need the extras of those names, `startup` another checkout,
+`newcomer` installs the program, `opening` and `screens` need a browser, `contact` and `screens` make pictures, `growth`
+writes no table. `stored` measures nothing.
 """
 
 import argparse
@@ -16,23 +16,36 @@ from concurrent.futures import ThreadPoolExecutor
 from benchmarks import HERE, commit
 from benchmarks.stored import COMMIT
 
-ALONE = ("engines", "report", "floor", "forecast", "scaling", "gated", "path", "exact", "training", "selection")
-"""What is timed, or takes both processors."""
-PAIRED = ("verdicts", "truths", "tensors", "oracle", "curves", "jumps", "until", "strange", "cells", "sampling")
-"""What counts, or whose times are processor time beside hours of counts; the longest first."""
-APART = (
-    "chosen",
-    "contact",
-    "growth",
+ALONE = (
+    "engines",
+    "large",
+    "report",
+    "floor",
+    "forecast",
+    "scaling",
+    "gated",
+    "path",
+    "exact",
+    "training",
+    "selection",
     "hours",
-    "newcomer",
-    "opening",
-    "overhead",
-    "peers",
-    "rivals",
-    "screens",
-    "theory",
 )
+"""What is timed, or takes both processors."""
+PAIRED = (
+    "verdicts",
+    "truths",
+    "tensors",
+    "oracle",
+    "chosen",
+    "curves",
+    "jumps",
+    "until",
+    "strange",
+    "cells",
+    "sampling",
+)
+"""What counts, or whose times are processor time beside hours of counts; the longest first."""
+APART = ("contact", "growth", "newcomer", "opening", "peers", "rivals", "screens", "startup")
 OUT = {"oracle": ["--out", str(HERE / "oracle.md")]}
 
 

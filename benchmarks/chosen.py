@@ -3,7 +3,7 @@ matter, and the data sets that scikit-learn ships.
 
     python -m benchmarks.chosen [FOLDER]
 
-Tables and answers go to the folder (results/chosen); a table of them is printed.
+Tables and answers go to the folder (results/chosen); a table of them is written to chosen.md.
 """
 
 import json
@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from sklearn import datasets
+
+from benchmarks import written
 
 SHIPPED = {"diabetes": "target", "iris": "petal width (cm)", "wine": "flavanoids", "breast_cancer": "target"}
 """Data sets, and the column that is explained."""
@@ -56,9 +58,10 @@ def main(out: Path) -> None:
     tables = {"wide": (wide(), "y")}
     for name, target in SHIPPED.items():
         tables[name] = (getattr(datasets, f"load_{name}")(as_frame=True).frame, target)
-    print(
-        "| table | rows | columns | chosen, in how many splits | network's R2 | forest's |\n|---|---|---|---|---|---|"
-    )
+    lines = [
+        "| table | rows | columns | chosen, in how many splits | network's R2 | forest's |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, (table, target) in tables.items():
         path = out / f"{name}.csv"
         table.to_csv(path, index=False)
@@ -69,7 +72,8 @@ def main(out: Path) -> None:
         network = [(one["column"], one["network"]) for one in found["columns"]]
         chosen = ", ".join(f"{column} {one['frequency']:.0%}" for column, one in network if one["chosen"])
         r2 = (f"{np.mean(found['r2'][one]):.2f}" for one in ("network", "forest"))
-        print(f"| {name} | {len(table)} | {len(network)} | {chosen} | {' | '.join(r2)} |", flush=True)
+        lines.append(f"| {name} | {len(table)} | {len(network)} | {chosen} | {' | '.join(r2)} |")
+    written(__file__, lines)
 
 
 if __name__ == "__main__":

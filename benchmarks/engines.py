@@ -6,9 +6,9 @@ Each engine runs N trials of a method that computes nothing. What a trial costs 
 last, over N; the rest is start and end. The load of the machine before it is in its row. Wall time: `processes` runs
 before and after the others, and its two rows show the noise. Columns "planned" are start and end plus so many trials at
 that cost, and were not run. SLURM is one node, this machine, started here where it is installed; its two workers are
-two tasks of an array. Then: what one more task costs, and what a task of a thousand does before its first trial, by
-the size of the plan. Then W processes write P parts each into one folder, as the sweeps of as many machines do, and it
-is read and compacted.
+two tasks of an array. Then: the efficiency of two workers on trials that wait; what one more task costs, and what a
+task of a thousand does before its first trial, by the size of the plan. Then W processes write P parts each into one
+folder, as the sweeps of as many machines do, and it is read and compacted.
 """
 
 import argparse
@@ -20,13 +20,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 
 from benchmarks import machine, written
-from benchmarks.overhead import CONFIG
+from recovery.instances.draw import Instance
+from recovery.methods.columns import Columns, select
+from recovery.methods.method import Measurement
+from recovery.programs.architecture import Architecture
 from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder
@@ -43,6 +48,36 @@ ROWS = 20
 """Of a part."""
 MOST_WORDS = 400
 """Characters of what a sweep says at its end."""
+WAITS = (0.01, 0.1)
+"""Seconds that a trial waits, where the efficiency of two workers is measured."""
+CONFIG = """
+name: overhead
+seed: 1
+replicates: {replicates}
+data: {{ensemble: gaussian}}
+planted: {{kind: linear, direction: basis}}
+architecture: relu
+patterns: {{kind: sampled, count: 1, all_ones: ignore}}
+method: {{kind: "benchmarks.engines:Wait", seconds: {seconds}}}
+axes: {{n: [1], d: [1]}}
+"""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A method that sleeps, which leaves the core to others, so that efficiency is the runner's alone."""
+
+    seconds: float = 0.0
+
+    def cost(self, n: int, d: int) -> float:
+        return self.seconds or 1e-4
+
+    columns: ClassVar[Columns] = select("recovered")
+
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
+        if self.seconds:
+            time.sleep(self.seconds)
+        return Measurement(recovered=True)
 
 
 def command(*words: object) -> float:
@@ -67,12 +102,29 @@ def engine_row(engine: str, folder: Path, trials: int) -> str:
     except subprocess.CalledProcessError as error:
         said = " ".join(error.stderr.split()).replace("|", "/")
         return f"| {engine} | {load} | ended with status {error.returncode}: {said[-MOST_WORDS:]} | | | | |"
-    began = read(out).frame["started_at"]
-    assert len(began) == trials
-    span = (began.max() - began.min()).total_seconds()
+    span = first_to_last(out, trials)
     cost = span / (trials - 1)
     plan = " | ".join(f"{wall - span + cost * count:,.0f}" for count in PLANNED)
     return f"| {engine} | {load} | {wall - span:.1f} | {1e3 * cost:.2f} | {plan} |"
+
+
+def first_to_last(out: Path, trials: int) -> float:
+    """Seconds between the start of the first trial and that of the last."""
+    began = read(out).frame["started_at"]
+    assert len(began) == trials
+    return float((began.max() - began.min()).total_seconds())
+
+
+def waiting_rows(folder: Path) -> list[str]:
+    """How much of two workers the trials have that only wait, and so leave the processors to the runner."""
+    lines = []
+    for seconds in WAITS:
+        trials, config, out = round(20 / seconds), folder / "config.yaml", folder / f"{seconds}"
+        config.write_text(CONFIG.format(replicates=trials, seconds=seconds))
+        command("sweep", config, "--out", out, "--jobs", 2, "--quiet")
+        efficiency = (trials - 1) * seconds / 2 / first_to_last(out, trials)
+        lines.append(f"| {trials:,} trials that wait {1e3 * seconds:g} ms | {efficiency:.2f} |")
+    return lines
 
 
 def submitted(config: Path, out: Path, array: str, environment: Mapping[str, str]) -> float:
@@ -162,6 +214,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             lines.append(engine_row(engine, Path(name), given.trials))
             print(lines[-1], flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        lines += ["", "| `processes` | efficiency |", "|---|---|", *waiting_rows(Path(name))]
     with tempfile.TemporaryDirectory() as name:
         lines += ["", "| many tasks | |", "|---|---|", *array_rows(Path(name))]
     with tempfile.TemporaryDirectory() as name:
