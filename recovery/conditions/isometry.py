@@ -85,8 +85,7 @@ def isometry_bounds(
 ) -> Bounds | None:
     """Bounds on the condition's value over all patterns but the planted ones, by at most so many cells.
 
-    Neurons as in `neural_isometry`. None where they are not identified. Raises `ParameterError` for groups whose
-    neurons are normalised.
+    Neurons as in `neural_isometry`. None where they are not identified.
     """
     own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
     if lam is None:

@@ -5,6 +5,8 @@ With rows x_i of B, t = (1 - slope) lam and c = slope B^T lam, over all patterns
         f(v) = c.v + sum_i t_i (x_i.v)_+,        which `recovery.conditions.branching` bounds from above;
     the gated one says ||A_D^T lam|| <= penalty for all cells D = {i: x_i.h > 0}: the maximum of
         ||c + sum_{i in D} t_i x_i||,            which `recovery.conditions.cells` bounds from above.
+Of neurons normalised after the ReLU it is max lam.(B v)_+ / ||(B v)_+||, and max ||P_D lam||, P_D the projection on the
+range of the rows D: `recovery.conditions.normalised` and `projections` bound these.
 """
 
 from dataclasses import dataclass
@@ -15,7 +17,9 @@ import scipy
 
 from recovery.conditions.branching import branch
 from recovery.conditions.cells import search_cells
+from recovery.conditions.normalised import branch_normalised
 from recovery.conditions.planes import planes_of
+from recovery.conditions.projections import largest_projection
 from recovery.errors import ParameterError
 from recovery.programs.groups import Groups
 from recovery.types import Array, Mask
@@ -52,19 +56,41 @@ def exact_dual(
 ) -> Bounds:
     """Bounds on max {sign lam.activation(B v): ||v|| <= 1} over all v (r,); options as `largest_neuron`.
 
-    Not for normalised neurons, whose norm is not that of v. Raises `ParameterError`.
+    Neurons that are normalised after the ReLU have ||(B v)_+|| <= 1 instead.
     """
+    if groups.orthonormal:
+        return _normalised_neuron(groups.base, sign * lam, limit, known, nodes, stop)
     weights, linear = dual_terms(groups, sign * lam)
     return largest_neuron(groups.base, weights, linear, limit=limit, known=known, nodes=nodes, stop=stop)
 
 
-def gated_dual(groups: Groups, lam: Array, *, known: Mask | None = None, nodes: int) -> Bounds:
-    """Bounds on max ||A_D^T lam|| over all patterns D; options as `largest_cell`. Raises `ParameterError`.
+def gated_dual(
+    groups: Groups, lam: Array, *, limit: float = 0.0, known: Mask | None = None, nodes: int, stop: bool = False
+) -> Bounds:
+    """Bounds on max ||A_D^T lam|| over all patterns D; options as `largest_cell`.
 
-    Not for normalised neurons, whose operators are no sums over rows.
+    stop: neurons that are normalised after the ReLU may end at the first value above the limit, without an upper bound.
     """
+    if groups.orthonormal:
+        known = np.empty((groups.n, 0), dtype=np.bool_) if known is None else known
+        value, point, bound, count = largest_projection(groups.base, lam, known, limit, nodes, stop)
+        return Bounds(value, bound, point, count)
     weights, linear = dual_terms(groups, lam)
     return largest_cell(groups.base, weights, linear, known=known, nodes=nodes)
+
+
+def _normalised_neuron(base: Array, lam: Array, limit: float, known: Mask | None, nodes: int, stop: bool) -> Bounds:
+    scale = float(np.linalg.norm(lam))
+    # what rounding made of a zero of lam would be a row to split at; no value changes by more than all of them
+    lam = np.where((np.abs(lam) > RANK * scale) & base.any(axis=1), lam, 0.0)
+    if not lam.any():
+        return Bounds(0.0, 0.0, np.zeros(base.shape[1]), 0)
+    cells = np.empty((0, len(base)), dtype=np.bool_) if known is None else np.ascontiguousarray(known.T)
+    floor = max(limit / scale - TOLERANCE - 2 * ROUNDING, 0.0)
+    value, point, bound, count = branch_normalised(base, lam / scale, cells, floor, TOLERANCE, nodes, stop)
+    # no value is above ||lam_+||
+    upper = min(bound, float(np.linalg.norm(np.maximum(lam, 0.0))) / scale) + ROUNDING
+    return Bounds(float(value) * scale, float(upper) * scale, point, int(count))
 
 
 def dual_terms(groups: Groups, lam: Array) -> tuple[Array, Array]:
@@ -73,7 +99,7 @@ def dual_terms(groups: Groups, lam: Array) -> tuple[Array, Array]:
     Raises `ParameterError` for groups whose columns are orthonormal.
     """
     if groups.orthonormal:
-        raise ParameterError("the dual of normalised neurons is not bounded over all patterns")
+        raise ParameterError("the dual of normalised neurons is no sum over rows")
     return (1.0 - groups.slope) * lam, groups.slope * (groups.base.T @ lam)
 
 

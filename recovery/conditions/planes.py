@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recovery.conditions.cells import THIN
-from recovery.types import Array, Mask
+from recovery.types import Array, Index, Mask
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,9 @@ def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: M
     scale = float(sizes.sum()) + float(np.linalg.norm(c))
     if scale == 0.0:
         return None
-    normals, first, ahead, behind = _planes(rows, weights[:, None] * rows / scale)
+    normals, plane, side = distinct_planes(rows)
+    worth = weights[:, None] * rows / scale
+    ahead, behind = (_sums(np.where(side[:, None] == one, worth, 0.0), plane, len(normals)) for one in (1.0, -1.0))
     if known is None:
         known = np.empty((len(rows), 0), dtype=np.bool_)
     centres, halves = (ahead + behind) / 2, (ahead - behind) / 2
@@ -44,39 +46,42 @@ def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: M
     order = np.argsort(-np.linalg.norm(halves, axis=1), kind="stable")
     centres, halves, normals = centres[order], halves[order], normals[order]
     vectors, values = _spreads(halves)
-    left_out = _signs(known, rows, normals, first[order])
+    left_out = np.ascontiguousarray(_signs(known, plane, side, len(normals))[:, order])
     return Planes(normals, halves, c / scale + centres.sum(axis=0), vectors, values, left_out, scale)
 
 
-def _planes(rows: Array, worth: Array) -> tuple[Array, Array, Array, Array]:
-    """Unit normals (m, d) of distinct planes, the first row of each, and the sums of worth of rows ahead and behind."""
+def distinct_planes(rows: Array) -> tuple[Array, Index, Array]:
+    """Unit normals (m, d) of the planes of rows (n, d), the plane of each row, and its side: 1, -1, or 0 for zeros."""
     lengths = np.linalg.norm(rows, axis=1)
+    plane, side = np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows))
     left = [int(i) for i in np.flatnonzero(lengths)]
-    normals, first, ahead, behind = [], [], [], []
+    normals: list[Array] = []
     while left:
-        i = left[0]
         units = rows[left] / lengths[left, None]
         same = np.linalg.norm(units - units[0], axis=1) <= THIN
         opposite = np.linalg.norm(units + units[0], axis=1) <= THIN
         members = np.array(left)
+        plane[members[same | opposite]] = len(normals)
+        side[members[same]], side[members[opposite]] = 1.0, -1.0
         normals.append(units[0])
-        first.append(i)
-        ahead.append(worth[members[same]].sum(axis=0))
-        behind.append(worth[members[opposite]].sum(axis=0))
         left = [int(j) for j in members[~(same | opposite)]]
-    return np.array(normals), np.array(first), np.array(ahead), np.array(behind)
+    return np.array(normals), plane, side
 
 
-def _signs(known: Mask, rows: Array, normals: Array, first: Array) -> Array:
-    """The planes' signs (k, m) of known patterns (n, k); one that no open cell has is left out."""
-    signs = np.where(known[first].T, 1, -1).astype(np.int8)
-    lengths = np.linalg.norm(rows, axis=1)
-    cosines = (rows @ normals.T) / np.where(lengths > 0, lengths, 1.0)[:, None]
-    plane = np.abs(cosines).argmax(axis=1)
-    side = np.sign(cosines[np.arange(len(rows)), plane])
+def _sums(parts: Array, plane: Index, count: int) -> Array:
+    sums = np.zeros((count, parts.shape[1]))
+    np.add.at(sums, plane, parts)
+    return sums
+
+
+def _signs(known: Mask, plane: Index, side: Array, count: int) -> Array:
+    """The planes' signs (k, count) of known patterns (n, k); one that no open cell has is left out."""
+    live = side != 0
+    meant = np.where(known.T, side, -side)[:, live]
+    signs = np.zeros((known.shape[1], count), np.int8)
+    signs[:, plane[live]] = meant
     # a known pattern that gives rows of one plane sides that do not go together is no open cell
-    meant = (signs[:, plane] * side > 0) | (lengths == 0)
-    return np.ascontiguousarray(signs[(meant == known.T).all(axis=1)])
+    return signs[(signs[:, plane[live]] == meant).all(axis=1)]
 
 
 def _spreads(halves: Array) -> tuple[Array, Array]:

@@ -21,13 +21,14 @@ from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram
 from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
+from recovery.programs.orthonormal import RANK_TOLERANCE
 from recovery.programs.program import Program
 from recovery.programs.uniqueness import MARGIN, Candidate, planted_candidate
 from recovery.solvers.dual_search import search_dual
 from recovery.types import Array, Index, Mask, Rng
 
-MOST_ROUNDS = 60
-"""Some 30 are enough for cells up to d = 12."""
+MOST_ROUNDS = 240
+"""Some 30 are enough for cells up to d = 12; at d = 16, n = 3d some draws take more than 60."""
 MARGINS = (0.9, 0.97, 0.99, 0.999, 0.9999, 1.0 - 1e-5)
 """What the dual is to stay below at what was found: the first of these that it can."""
 CELL_MARGINS = (*MARGINS, 1.0 - 1e-6, 1.0 - 3e-7, 1.0 - 2.1e-7)
@@ -46,6 +47,8 @@ BELOW = 1.0 - 2.0 * MARGIN
 """What the oracle is to prove. One margin is that of the certificate over the patterns found; the other is left for
 making A_S^T lam = u exact, which moves every dual norm by less (`planted_dual`)."""
 
+TIED = "too few rows see a planted neuron: others have its activations, and cost the same"
+
 
 @dataclass(frozen=True)
 class Generation:
@@ -63,6 +66,8 @@ class Generation:
     @property
     def reason(self) -> str:
         """Why there is no proof."""
+        if self.upper is not None and self.upper <= BELOW:
+            return TIED
         if self.lower is None or self.upper is None:
             return "no dual was found that stays below 1 at all neurons found"
         if self.upper == np.inf:
@@ -137,7 +142,7 @@ class CellSearch:
             worst = beam_search(groups.base, weights, linear, width=self.beam, known=known)
             if worst is not None and worst.value > BELOW:
                 return Bounds(worst.value, np.inf, worst.point, 0)
-        bounds = gated_dual(groups, lam, known=known, nodes=self.nodes)
+        bounds = gated_dual(groups, lam, limit=BELOW, known=known, nodes=self.nodes, stop=True)
         skip = float(np.linalg.norm(groups.base.T @ lam)) if groups.linear and 0 not in planted.support else 0.0
         return replace(bounds, lower=max(bounds.lower, skip), upper=max(bounds.upper, skip))
 
@@ -180,7 +185,7 @@ class NeuronSearch:
         program, planted = self.program, planted_dual(self.problem, self.program)
         n, r = program.groups.n, program.groups.rank
         if planted is None:
-            return Generation(np.empty((n, 0), dtype=np.bool_))
+            return Generation(self._ties)
         assert planted.lam is not None
         points, images, lam, margin = np.empty((r, 0)), np.empty((n, 0)), planted.lam, 0
         used: Array = np.empty(0)
@@ -193,18 +198,18 @@ class NeuronSearch:
                 found = [self._bounds(lam, sign) for sign in (1.0, -1.0)]
                 lower, upper = max(b.lower for b in found), max(b.upper for b in found)
                 if upper <= BELOW:
-                    return Generation(self._patterns(points), lam, lower, upper)
+                    return Generation(self._patterns(points), None if self._ties.size else lam, lower, upper)
                 if lower <= BELOW:
                     return Generation(self._patterns(points), None, lower, upper)
                 worst = int(np.argmax([b.lower for b in found]))
                 new = np.column_stack([new, found[worst].point])
                 sides = np.append(sides, (1.0, -1.0)[worst])
             points = np.hstack([points, new, np.zeros((r, skip.shape[1]))])
-            images = np.hstack([images, sides * program.groups.activate(program.groups.base @ new), skip])
+            images = np.hstack([images, sides * self._images(new), skip])
             margin += step % PATIENCE == 0
             kept = None
             while margin < len(MARGINS):
-                kept, used = _least_norm(planted, images, MARGINS[margin])
+                kept, used = _least_norm(planted, images, self._limits(images, MARGINS[margin]))
                 if kept is not None:
                     break
                 margin += 1
@@ -220,6 +225,35 @@ class NeuronSearch:
         program = self.problem.program.balanced()
         assert isinstance(program, ExactProgram)
         return program
+
+    def _images(self, points: Array) -> Array:
+        """Activations (n, k) of neurons (r, k) of norm 1."""
+        groups = self.program.groups
+        Z = groups.activate(groups.base @ points)
+        if not groups.orthonormal:
+            return Z
+        sizes = np.linalg.norm(Z, axis=0)
+        return Z / np.where(sizes > 0, sizes, 1.0)
+
+    @cached_property
+    def _planted_images(self) -> Array:
+        """Signed images (n, k) of the planted neurons, of length 1."""
+        rows: Index = np.flatnonzero(self.problem.planted.any(axis=1))
+        own, V = self.program.group(rows), self.problem.planted[rows]
+        Z = self.program.groups.D[:, own] * (self.program.groups.base @ V.T) * self.program.sign(rows)
+        planted: Array = Z / np.linalg.norm(Z, axis=0)
+        return planted
+
+    def _limits(self, images: Array, margin: float) -> Array:
+        """What the dual is to stay below at signed images (n, k), at least as far below 1 as `BELOW`.
+
+        Of normalised neurons an image at the angle t to a planted one has a value near cos t whatever the dual is: the
+        farther it is from all of these, the larger is the margin that can be asked for.
+        """
+        if not self.program.groups.orthonormal:
+            return np.full(images.shape[1], margin)
+        nearest = np.clip((self._planted_images.T @ images).max(axis=0), 0.0, 1.0)
+        return np.minimum(1.0 - (1.0 - margin) * (1.0 - nearest), CELL_MARGINS[-1])
 
     def _own(self, sign: float) -> Mask:
         """Patterns of the planted neurons of this sign, (n, k)."""
@@ -252,7 +286,7 @@ class NeuronSearch:
         for sign in (1.0, -1.0):
             v, ratio = climb(groups, sign * lam, np.hstack([starts, points[:, points.any(axis=0)]]))
             order = np.argsort(-ratio)
-            order = order[ratio[order] > limit]
+            order = order[ratio[order] > self._limits(sign * self._images(v[:, order]), limit)]
             patterns = np.hstack([self._own(sign), groups.base @ v[:, order] >= 0])
             _, first = np.unique(patterns, axis=1, return_index=True)
             kept = order[np.sort(first[first >= patterns.shape[1] - len(order)]) - patterns.shape[1] + len(order)]
@@ -264,13 +298,33 @@ class NeuronSearch:
         order = np.argsort(-ratio)
         return np.hstack(found)[:, order], np.concatenate(sides)[order], ratio[order]
 
+    @cached_property
+    def _ties(self) -> Mask:
+        """Patterns (n, k) beside normalised planted neurons that too few rows see: their images at the same cost.
+
+        Moved along what its rows do not see, such a neuron meets other rows at zero and keeps its image: it is then in
+        the closed cells of both signs of these rows. The oracle leaves them out with the planted cell.
+        """
+        groups, found = self.program.groups, [np.empty((self.program.groups.n, 0), dtype=np.bool_)]
+        rows: Index = np.flatnonzero(self.problem.planted.any(axis=1))
+        for k in rows if groups.orthonormal else ():
+            own = groups.patterns[:, self.program.group(np.array([k]))[0]]
+            _, s, Vt = np.linalg.svd(groups.base[own], full_matrices=True)
+            unseen = Vt[int(np.count_nonzero(s > RANK_TOLERANCE)) :]
+            for u in np.vstack([unseen, -unseen]):
+                z, speed = groups.base @ self.problem.planted[k], groups.base @ u
+                steps = np.where(~own & (speed > RANK_TOLERANCE), -z / np.where(speed > 0, speed, 1.0), np.inf)
+                if np.isfinite(steps.min()):
+                    found.append((own | (np.arange(groups.n) == steps.argmin()))[:, None])
+        return np.hstack(found)
+
     def _patterns(self, points: Array) -> Mask:
         patterns: Mask = self.program.groups.base @ points[:, points.any(axis=0)] >= 0
-        return patterns
+        return np.hstack([patterns, self._ties])
 
 
-def _least_norm(planted: Candidate, images: Array, limit: float) -> tuple[Array | None, Array]:
-    """The least-norm lam with A_S^T lam = u and images^T lam <= limit, or None where there is none; multipliers.
+def _least_norm(planted: Candidate, images: Array, limits: Array) -> tuple[Array | None, Array]:
+    """The least-norm lam with A_S^T lam = u and images^T lam <= limits, or None where there is none; multipliers.
 
     Least-distance programming (Lawson, Hanson 1974, chapter 23): with lam = lam_0 + w, w off range(A_S), it is the
     residual of one non-negative least-squares problem.
@@ -280,7 +334,7 @@ def _least_norm(planted: Candidate, images: Array, limit: float) -> tuple[Array 
     free = images - frame @ (frame.T @ images)
     target = np.zeros(len(free) + 1)
     target[-1] = 1.0
-    system = np.vstack([-free, planted.lam @ images - limit])
+    system = np.vstack([-free, planted.lam @ images - limits])
     scale = np.linalg.norm(system, axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     y, distance = scipy.optimize.nnls(system / scale, target, maxiter=50 * system.shape[1])
@@ -288,4 +342,4 @@ def _least_norm(planted: Candidate, images: Array, limit: float) -> tuple[Array 
     if distance < 1e-7 or residual[-1] >= 0:
         return None, y
     lam: Array = planted.lam - residual[:-1] / residual[-1]
-    return (lam if (images.T @ lam <= limit + 1e-9).all() else None), y
+    return (lam if (images.T @ lam <= limits + 1e-9).all() else None), y

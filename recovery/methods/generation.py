@@ -39,11 +39,6 @@ def check_all_patterns(setting: Setting, architecture: Architecture, solver: str
     """Refuse `patterns.kind: all` where no proof over all patterns is known. Raises `ParameterError`."""
     if setting.patterns.kind != "all":
         return
-    if architecture.normalizes_after:
-        raise ParameterError(
-            f"patterns.kind all is not known for architecture {architecture.name!r}, whose neurons are normalised "
-            "after the ReLU; use exhaustive, or searched"
-        )
     if solver != "auto":
         raise ParameterError(f"patterns.kind all goes with solver auto, found {solver!r}")
 

@@ -65,11 +65,8 @@ class Isometry:
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse, before anything runs, what the condition is not about. Raises `ParameterError`."""
-        if setting.patterns.kind == "all" and (self.condition != "planted" or architecture.normalizes_after):
-            raise ParameterError(
-                "patterns.kind all is known to condition planted of networks without normalised ReLU neurons only; use "
-                "sampled or exhaustive"
-            )
+        if setting.patterns.kind == "all" and self.condition != "planted":
+            raise ParameterError("patterns.kind all is known to condition planted only; use sampled or exhaustive")
         if setting.patterns.kind == "searched" and self.condition not in ("planted", "trace"):
             raise ParameterError(
                 f"condition {self.condition!r} is not searched; use patterns.kind sampled or exhaustive"

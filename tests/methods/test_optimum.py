@@ -120,6 +120,4 @@ def test_where_no_proof_is_known_nothing_runs() -> None:
     setting = Setting(10, 2, planted=Relu(), noise=0.1, patterns=Patterns(kind="all"))
     for method in (Regularized(0.1), MinNorm(), Regularized(0.1, "exact")):
         with pytest.raises(ParameterError, match=r"patterns\.kind all"):
-            method.check(setting, ARCHITECTURES["relu_norm"])
-        with pytest.raises(ParameterError, match=r"patterns\.kind all"):
             replace(method, solver="CLARABEL").check(setting, RELU)

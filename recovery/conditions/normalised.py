@@ -1,0 +1,226 @@
+"""The largest lam.(B v)_+ / ||(B v)_+|| over all neurons v, by branch and bound over the signs of rows, compiled.
+
+It is the dual norm of the exact program whose neurons are normalised after the ReLU. With a = (B v)_+ it is the length
+of the projection of lam on the cone of all such a. Rows of a node are on (z_i >= 0, z = B v), off (z_i <= 0) or open;
+a_i may then be any number from max(z_i, 0) up, which is no relaxation where lam_i <= 0: those rows are never split.
+On the convex cone that this leaves, any y with
+    B^T y = 0,   y_i >= 0 but for rows that are on,
+bounds the value by the length of (lam + y)_+ over the rows that are not off: add y.(a - z) >= 0 to lam.a.
+
+The best y minimises over v a sum of one convex function of z_i a row. It is found by the method of multipliers: each
+function is replaced by its envelope, whose slope is a y_i of the right sign wherever it is taken, and Newton's method
+makes B^T y zero. So the bound holds after every step, up to rounding. Source of the envelopes: Rockafellar, SIAM J.
+Control Optim. 14 (1976).
+"""
+
+import numpy as np
+
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.types import Array, Mask
+
+FIRST, SHARPER, SHARPEST = 100.0, 2.0, 1e3
+"""Sharpness m of the envelopes, how it grows from step to step, and where that ends: y is off by some 1e-16 m."""
+OUTER, NEWTON = 60, 40
+STATIONARY, SMALL = 1e-13, 1e-11
+"""||B^T y|| at which Newton's method ends, and that is taken for rounding, for rows of B and lam of norms up to 1."""
+
+_compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
+
+
+@_compiled
+def _slope(lam: float, side: int, u: float, m: float) -> tuple[float, float]:
+    """y and its derivative at u, for a row of this side: half the slope of the envelope.
+
+    The row's function is (t - lam)^2 - lam^2 for t >= 0 where it is on, 0 for t <= 0 where it is off; open it is
+    (max(t, lam) - lam)^2 - lam^2 for lam > 0, and (max(t, 0) - lam)^2 - lam^2 else.
+    """
+    inner = (lam + m * u) / (1.0 + m)
+    if side < 0:
+        return (m * u, m) if u > 0.0 else (0.0, 0.0)
+    if side > 0:
+        return (m * (u - inner), m / (1.0 + m)) if inner > 0.0 else (m * u, m)
+    if lam > 0.0:
+        return (m * (u - inner), m / (1.0 + m)) if u > lam else (0.0, 0.0)
+    if u <= 0.0:
+        return 0.0, 0.0
+    return (m * (u - inner), m / (1.0 + m)) if inner > 0.0 else (m * u, m)
+
+
+@_compiled
+def _solved(H: Array, g: Array, step: Array) -> None:
+    """step = -H^{-1} g; H (r, r), positive definite, is overwritten by its factor."""
+    r = len(g)
+    for i in range(r):
+        for j in range(i + 1):
+            s = H[i, j]
+            for k in range(j):
+                s -= H[i, k] * H[j, k]
+            H[i, j] = np.sqrt(s) if i == j else s / H[j, j]
+    for i in range(r):
+        s = -g[i]
+        for k in range(i):
+            s -= H[i, k] * step[k]
+        step[i] = s / H[i, i]
+    for i in range(r - 1, -1, -1):
+        s = step[i]
+        for k in range(i + 1, r):
+            s -= H[k, i] * step[k]
+        step[i] = s / H[i, i]
+
+
+@_compiled
+def _pull(
+    base: Array, lam: Array, side: Array, shift: Array, m: float, v: Array, y: Array, bend: Array, g: Array
+) -> float:
+    """y, its derivatives and g = B^T y at v; ||g||."""
+    n, r = base.shape
+    g[:] = 0.0
+    for i in range(n):
+        z = 0.0
+        for k in range(r):
+            z += base[i, k] * v[k]
+        y[i], bend[i] = _slope(lam[i], side[i], z + shift[i] / m, m)
+        for k in range(r):
+            g[k] += y[i] * base[i, k]
+    return np.sqrt(np.sum(g * g))
+
+
+@_compiled
+def _stationary(base: Array, lam: Array, side: Array, shift: Array, m: float, v: Array, y: Array) -> float:
+    """Newton's method from v for B^T y = 0; v and y are written to. Returns ||B^T y||."""
+    n, r = base.shape
+    g, step, trial, bend, H = np.empty(r), np.empty(r), np.empty(r), np.empty(n), np.empty((r, r))
+    size = _pull(base, lam, side, shift, m, v, y, bend, g)
+    for _ in range(NEWTON):
+        if size <= STATIONARY:
+            break
+        H[:] = 0.0
+        for i in range(n):
+            if bend[i] > 0.0:
+                for j in range(r):
+                    for k in range(j + 1):
+                        H[j, k] += bend[i] * base[i, j] * base[i, k]
+        for j in range(r):
+            # directions that no row with a slope sees have no pull either
+            H[j, j] += 1e-9
+        _solved(H, g, step)
+        # the convex sum has the slope y.(B step) along the step, which rises from below zero: up to its zero it falls
+        last, length = size, 1.0
+        for _halving in range(30):
+            for k in range(r):
+                trial[k] = v[k] + length * step[k]
+            size = _pull(base, lam, side, shift, m, trial, y, bend, g)
+            if size <= 0.5 * last or np.sum(g * step) <= 0.0:
+                break
+            length *= 0.5
+        v[:] = trial
+    return size
+
+
+@_compiled
+def _ratio(base: Array, lam: Array, v: Array) -> float:
+    value, square = 0.0, 0.0
+    for i in range(len(base)):
+        z = 0.0
+        for k in range(len(v)):
+            z += base[i, k] * v[k]
+        if z > 0.0:
+            value += lam[i] * z
+            square += z * z
+    return value / np.sqrt(square) if square > 0.0 else 0.0
+
+
+@_compiled
+def branch_normalised(  # type: ignore[no-untyped-def]
+    base: Array, lam: Array, known: Mask, limit: float, tolerance: float, nodes: int, stop: bool
+):
+    """(value, its point, bound, nodes): bounds on the largest ratio from below and above.
+
+    base (n, r) of orthonormal columns, lam (n,). known (k, n): patterns that are left out with all that agree with them
+    where lam > 0. limit: values up to it are of no interest. It ends after so many nodes, and with `stop` at the first
+    value above limit + tolerance; the bound is then infinite.
+    """
+    n, r = base.shape
+    sides, points, shifts = np.zeros((n + 2, n), np.int8), np.zeros((n + 2, r)), np.zeros((n + 2, n))
+    y, best = np.empty(n), np.zeros(r)
+    pending, count, value, bound = 1, 0, 0.0, 0.0
+    while pending > 0:
+        if count >= nodes:
+            return value, best, np.inf, count
+        top, count = pending - 1, count + 1
+        pending = top
+        side, v, shift = sides[top], points[top], shifts[top]
+        above, row, settled, m = np.inf, -1, False, FIRST
+        for _ in range(OUTER):
+            goal = max(value, limit) + tolerance
+            size, square = _stationary(base, lam, side, shift, m, v, y), 0.0
+            for i in range(n):
+                if side[i] >= 0:
+                    square += max(lam[i] + y[i], 0.0) ** 2
+            if size <= SMALL:
+                above = min(above, np.sqrt(square))
+            if above <= goal:
+                settled = True
+                break
+            reached = _ratio(base, lam, v)
+            if reached > value and not _among(known, base, lam, v):
+                value = reached
+                best[:] = v
+                if stop and value > limit + tolerance:
+                    return value, best, np.inf, count
+            worst, row = 1e-12, -1
+            for i in range(n):
+                if side[i] == 0 and lam[i] > 0.0:
+                    z = 0.0
+                    for k in range(r):
+                        z += base[i, k] * v[k]
+                    over = (lam[i] - max(z, 0.0)) ** 2 if z < lam[i] else 0.0
+                    if over > worst:
+                        worst, row = over, i
+            if row >= 0:
+                break
+            shift[:] = y
+            m = min(SHARPER * m, SHARPEST)
+        if settled:
+            continue
+        if row < 0:
+            # nothing is relaxed any more; a row that is still open decides nothing, but for what is known
+            for i in range(n):
+                if side[i] == 0 and lam[i] > 0.0:
+                    row = i
+        if row >= 0:
+            z = 0.0
+            for k in range(r):
+                z += base[row, k] * v[k]
+            shift[:] = y
+            sides[top + 1], points[top + 1], shifts[top + 1] = side, v, shift
+            # the side of the maximiser is looked at first
+            ahead = 1 if z > 0.0 else 0
+            sides[top + ahead, row], sides[top + 1 - ahead, row] = 1, -1
+            pending = top + 2
+            continue
+        seen = False
+        for t in range(len(known)):
+            same = True
+            for i in range(n):
+                if lam[i] > 0.0 and (side[i] > 0) != known[t, i]:
+                    same = False
+            seen |= same
+        if not seen:
+            bound = max(bound, above)
+    return value, best, max(bound, max(value, limit) + tolerance), count
+
+
+@_compiled
+def _among(known: Mask, base: Array, lam: Array, v: Array) -> bool:
+    for t in range(len(known)):
+        same = True
+        for i in range(len(base)):
+            if lam[i] > 0.0:
+                z = 0.0
+                for k in range(len(v)):
+                    z += base[i, k] * v[k]
+                same &= (z > 0.0) == known[t, i]
+        if same:
+            return True
+    return False

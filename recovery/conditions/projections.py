@@ -1,0 +1,113 @@
+"""The largest projection of a dual point on the range of a cell's rows, by branch and bound over signs of planes.
+
+It is the dual norm of the gated program whose neurons are normalised after the ReLU: over cells D, with B_D the rows of
+D and lam_D their part of lam,
+    ||P_D lam||^2 = ||lam_D||^2 - min over v of ||lam_D - B_D v||^2.
+What rows take away from it, more rows do not give back: with the rows that are on and those that are open,
+    ||P_D lam||^2 <= ||P_on lam||^2 + sum of lam_i^2 over open rows.
+Cells of one depth are split together, the planes whose rows weigh most first. It is close to listing all cells: only
+rows that are off, and more rows than columns that are on, lower the bound.
+"""
+
+import numpy as np
+
+from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.conditions.cells import THIN, cell_point
+from recovery.conditions.planes import distinct_planes
+from recovery.programs.orthonormal import projection_norms
+from recovery.types import Array, Codes, Mask
+
+ROUNDING = 1e-10
+"""Of the norm of lam: a Cholesky factor's norms are off by so much (`recovery.programs.orthonormal`)."""
+
+_compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
+
+
+def largest_projection(
+    base: Array, lam: Array, known: Mask, limit: float, nodes: int, stop: bool
+) -> tuple[float, Array, float, int]:
+    """(value, a point of its cell, bound, nodes): max ||P_D lam|| over cells of `base` (n, r), lam (n,), both ways.
+
+    base: of orthonormal columns. Options as `recovery.conditions.branching.branch`; known (n, k): cells left out.
+    """
+    lam = np.where(base.any(axis=1), lam, 0.0)
+    scale = float(np.linalg.norm(lam))
+    if scale == 0.0:
+        return 0.0, np.zeros(base.shape[1]), 0.0, 0
+    # low enough that the bound, with rounding, comes below the limit
+    limit = max(limit - 3 * ROUNDING * scale, 0.0)
+    normals, plane, side = distinct_planes(base)
+    order = np.argsort(-np.bincount(plane, np.where(side != 0, lam**2, 0.0), len(normals)), kind="stable")
+    normals, plane = normals[order], np.argsort(order)[plane]
+    sides, points = np.zeros((1, len(normals)), np.int8), normals[:1]
+    value, best, unsure, looked = 0.0, np.zeros(base.shape[1]), 0.0, 1
+    for depth in range(len(normals)):
+        sides, points, sure = _split(normals, sides, points, depth)
+        looked += len(sides)
+        signs = sides[:, plane] * side
+        bounds = _bounds(base, lam, signs.T > 0, signs.T == 0)
+        unsure = max(unsure, float(bounds[~sure].max(initial=0.0)))
+        sides, points, bounds = sides[sure], points[sure], bounds[sure]
+        # a point on the plane of rows that are open yet is in no cell, but beside some
+        products = points @ normals.T
+        inside = np.flatnonzero((np.abs(products) > THIN).all(axis=1))
+        values = np.zeros(len(points))
+        values[inside] = _values(base, lam, (products[inside][:, plane] * side).T > 0, known)
+        if values.size and values.max() > value:
+            value, best = float(values.max()), points[int(values.argmax())]
+        if stop and value > limit:
+            return value, best, np.inf, looked
+        if looked > nodes:
+            return value, best, max(value, unsure, float(bounds.max(initial=0.0))) + ROUNDING * scale, looked
+        kept = bounds > max(value, limit) + ROUNDING * scale
+        sides, points = np.ascontiguousarray(sides[kept]), np.ascontiguousarray(points[kept])
+    left = _values(base, lam, (sides[:, plane] * side).T > 0, known)
+    upper = max(value, limit, unsure, float(left.max(initial=0.0)))
+    return value, best, upper + 2 * ROUNDING * scale, looked
+
+
+def _bounds(base: Array, lam: Array, on: Mask, open_: Mask) -> Array:
+    """The bounds of partial cells (k,), from which rows are on and which are open, (n, k)."""
+    squares: Array = np.where(on | open_, (lam**2)[:, None], 0.0).sum(axis=0)
+    # as many rows as columns reach anything, but for dependent ones
+    many = np.flatnonzero(on.sum(axis=0) > base.shape[1])
+    if many.size:
+        rest = np.where(open_[:, many], (lam**2)[:, None], 0.0).sum(axis=0)
+        squares[many] = projection_norms(base, np.ascontiguousarray(on[:, many]), lam) ** 2 + rest
+    return np.sqrt(squares)
+
+
+def _values(base: Array, lam: Array, patterns: Mask, known: Mask) -> Array:
+    """||P_D lam|| of patterns (n, k); zero for those that are known."""
+    if not patterns.shape[1]:
+        return np.zeros(0)
+    values = projection_norms(base, patterns, lam)
+    live = base.any(axis=1)
+    for column in known.T:
+        values[(patterns == column[:, None])[live].all(axis=0)] = 0.0
+    return values
+
+
+@_compiled
+def _split(normals: Array, sides: Codes, points: Array, depth: int):  # type: ignore[no-untyped-def]
+    """Both halves of each cell that have a point: signs (k, m), points (k, d), whether rounding leaves each sure."""
+    m, d = normals.shape
+    count = 0
+    next_sides, next_points = np.empty((2 * len(sides), m), np.int8), np.empty((2 * len(sides), d))
+    sure, point = np.ones(2 * len(sides), np.bool_), np.empty(d)
+    for cell in range(len(sides)):
+        s = 0.0
+        for k in range(d):
+            s += normals[depth, k] * points[cell, k]
+        for half in (1, -1):
+            next_sides[count] = sides[cell]
+            next_sides[count, depth] = half
+            next_points[count] = points[cell]
+            if s * half <= THIN:
+                state = cell_point(normals, next_sides[count], depth + 1, point)
+                if state == 0:
+                    continue
+                sure[count] = state > 0
+                next_points[count] = point / np.sqrt(np.sum(point * point))
+            count += 1
+    return next_sides[:count], next_points[:count], sure[:count]
