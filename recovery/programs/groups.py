@@ -258,6 +258,18 @@ class Groups:
         np.einsum("ii->i", H)[:] += E @ (c * (np.minimum(q / p, 1.0) - a * q))
         return H
 
+    def mean_gram(self, chosen: Index, c: Array) -> tuple[Array, Array]:
+        """A diagonal (n,) and R (n, r) whose sum, the diagonal + R R^T, is near `weighted_gram`; without transforms.
+
+        That is (B B^T) o M for M = D diag(c) D^T. With m = M 1 / sqrt(1^T M 1), M - m m^T has no negative eigenvalue:
+        its part is taken for its diagonal, and R = diag(m) B.
+        """
+        E = self.D[:, chosen]
+        m = E @ (c * E.sum(axis=0))
+        m /= np.sqrt(max(float(m.sum()), np.finfo(float).tiny))
+        rest = np.maximum(E**2 @ c - m * m, 0.0)
+        return rest * np.einsum("nr,nr->n", self.base, self.base), self.base * m[:, None]
+
     def _hadamard(self, chosen: Index, c: Array) -> Array:
         E = self.D[:, chosen] * np.sqrt(c)
         return self.base_gram * (E @ E.T)

@@ -17,7 +17,7 @@ import scipy
 from recovery.programs.certificate import certify
 from recovery.programs.program import GatedProgram
 from recovery.programs.solution import Outcome, Solution
-from recovery.solvers.descent import descent, descent_across
+from recovery.solvers.descent import Rows, descent, loose_descent
 from recovery.types import Array, Index, Mask
 
 TOLERANCE = 1e-10
@@ -40,9 +40,6 @@ ROUGH, ROUGH_STEPS = 0.03, 6
 Where rows are uneven or of low rank these are poor, and the later steps have the true ones."""
 CLOSE = 0.1
 """Weights of groups in a Hessian may stay what they were in the one before, if they have changed by less than this."""
-SMALL, BLURRED = 0.5, 1e-12
-"""Where the active groups have at most this share of n unknowns, the Newton system is theirs: as cheap as the other at
-0.5 (by flops). Not where its shift is below BLURRED of it: rounding would be larger than what it leaves."""
 LONGEST_STEP = 1e5
 PULL = 1e-2
 PULL_DECAY = 5.0
@@ -55,7 +52,7 @@ INNER_LIMIT = 60
 class _State:
     """An iterate: weights W, dual lam, its image At = A^T lam, step s, Newton steps taken.
 
-    rough: whether it is so far from the optimum that a rough Hessian serves.
+    rough: whether it is so far from the optimum that a rough Hessian serves. loose: whether conjugate gradients do.
     """
 
     W: Array
@@ -65,6 +62,7 @@ class _State:
     pull: float
     anchor: Array
     rough: bool = True
+    loose: bool = True
     steps: int = 0
 
 
@@ -123,7 +121,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
         # the augmented-Lagrangian scheme: s grows, the pull to the last lam fades, so that late steps are nearly the
         # dual's own
         gap, scale = min(1.0, error), abs(certificate.objective)
-        state.rough = gap > ROUGH
+        state.rough, state.loose = gap > ROUGH, True
         state.s = min(state.s * STEP_GROWTH, longest)
         state.pull = max(state.pull / PULL_DECAY, weakest)
         state.anchor = state.lam
@@ -256,7 +254,7 @@ def _evaluate(program: GatedProgram, state: _State, lam: Array, At: Array) -> _P
 
 
 def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough: bool) -> Array | None:
-    """-H^{-1} grad phi, H rough or true, or in the unknowns of active groups where these are few.
+    """-H^{-1} grad phi: loosely where few groups are active, else by H, rough or true.
 
     A singular H (few active directions) is shifted.
     """
@@ -264,24 +262,17 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough
     pull = s * program.penalty / point.norms
     c = s * (1.0 - pull)
     shift = state.pull + (0.0 if program.interpolates else 1.0)
-    unknowns = len(point.active) * groups.rank
-    # the trace of C C^T, and so its largest eigenvalue, is at most this
-    if 0 < unknowns <= SMALL * groups.n and shift > BLURRED * s * unknowns * groups.largest_norm**2:
-        return _small_direction(program, point, c, s, shift)
+    if state.loose and len(point.active):
+        system = Rows(groups, point.active, point.directions, point.images, c, s * pull, shift)
+        step = loose_descent(system, point.gradient)
+        if step is not None:
+            return step
+        state.loose = False
     H = groups.rough_gram(point.active, c) if rough else groups.weighted_gram(point.active, c, CLOSE)
     if len(point.active):  # BLAS does not take a matrix without columns
         images = point.images * np.sqrt(s * pull)
         H = scipy.linalg.blas.dsyrk(1.0, images.T, beta=1.0, c=H.T, trans=1, lower=1, overwrite_c=1).T
     return descent(H.T, shift, point.gradient)
-
-
-def _small_direction(program: GatedProgram, point: _Point, c: Array, s: float, shift: float) -> Array | None:
-    """-H^{-1} grad phi in the unknowns of active groups: H = shift I + C C^T, each group's part by its root."""
-    groups = program.groups
-    # the root of c I + (s - c) z z^T, for unit z, is sqrt(c) I + (sqrt(s) - sqrt(c)) z z^T
-    C = groups.columns(point.active) * np.repeat(np.sqrt(c), groups.rank)
-    C += np.einsum("nk,k,kr->nkr", point.images, np.sqrt(s) - np.sqrt(c), point.directions).reshape(C.shape)
-    return descent_across(C, shift, point.gradient)
 
 
 def _infeasible(program: GatedProgram) -> bool:

@@ -12,7 +12,7 @@ from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.program import GatedProgram
 from recovery.programs.solution import Outcome
-from recovery.solvers import newton
+from recovery.solvers import descent, newton
 from recovery.solvers.conic import solve_conic
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.table import SOLVERS
@@ -174,38 +174,87 @@ def test_a_step_without_active_groups_is_along_the_gradient_and_prints_nothing(c
     assert capfd.readouterr() == ("", "")
 
 
+def system_at(program, state):
+    """The active point there, H as a matrix, and what `loose_descent` takes."""
+    groups, s = program.groups, state.s
+    point = newton._evaluate(program, state, state.lam, state.At)
+    pull = s * program.penalty / point.norms
+    c, shift = s - s * pull, state.pull + (not program.interpolates)
+    rows = descent.Rows(groups, point.active, point.directions, point.images, c, s * pull, shift)
+    H = groups.weighted_gram(point.active, c) + (point.images * (s * pull)) @ point.images.T
+    return point, H + shift * np.eye(groups.n), rows
+
+
 @pytest.mark.parametrize("name", ["relu", "relu_skip", "relu_norm", "relu_norm_skip"])
-def test_a_step_in_few_unknowns_is_that_in_all_rows(name, monkeypatch):
-    """Two groups of three variables for sixty rows; then one row more than the share, where it is not taken."""
-    taken = []
-    across = newton.descent_across
-    monkeypatch.setattr(newton, "descent_across", lambda *system: taken.append(1) or across(*system))
+def test_a_step_from_all_blocks_is_that_in_all_rows(name, monkeypatch):
+    """Two groups of three variables for sixty rows: their root is that of H, and the first round ends it."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((60, 3)) * 10.0 ** rng.integers(-3, 4), rng.standard_normal(60)
         groups = ARCHITECTURES[name].groups(X, unique_patterns(X, [X @ rng.standard_normal((3, 12)) >= 0]))
-        beta = 0.9 * float(np.sort(groups.adjoint_norms(y))[-3])
-        program = GatedProgram(groups, y, beta)
+        program = GatedProgram(groups, y, 0.9 * float(np.sort(groups.adjoint_norms(y))[-3]))
         W = np.zeros((groups.count, groups.rank))
         s = 10.0 ** rng.integers(-1, 4) / groups.largest_norm**2
         state = newton._State(W, 1.1 * y, groups.adjoint(1.1 * y), s, 0.5, y)
-        point = newton._evaluate(program, state, state.lam, state.At)
+        point, H, rows = system_at(program, state)
         assert 0 < 3 * len(point.active) <= 30
-        few = newton._newton_direction(program, state, point, False)
-        assert len(taken) == seed + 1
-        with monkeypatch.context() as patch:
-            patch.setattr(newton, "SMALL", 0.0)
-            assert np.allclose(few, newton._newton_direction(program, state, point, False), rtol=0, atol=1e-9)
-        assert len(taken) == seed + 1
+        monkeypatch.setattr(descent, "ROUNDS", 1)
+        step = descent.loose_descent(rows, point.gradient)
+        assert np.allclose(step, -np.linalg.solve(H, point.gradient), rtol=0, atol=1e-9)
+        assert np.array_equal(step, newton._newton_direction(program, state, point, False))
 
 
-def test_few_unknowns_of_an_interpolation_with_next_to_no_shift_are_solved_in_all_rows(monkeypatch):
-    """Woodbury's identity divides by the shift: below the rounding of H nothing would be left of the step."""
-    monkeypatch.setattr(newton, "descent_across", lambda *system: pytest.fail("it divides by the shift"))
-    program = small_program(0)
-    program = GatedProgram(program.groups, program.groups.block(0) @ np.ones(program.groups.rank))
-    state = newton._start(program, None)
-    state.pull = 1e-14 * state.s * program.groups.largest_norm**2
-    point = newton._evaluate(program, state, state.lam, state.At)
-    assert len(point.active)
-    assert newton._newton_direction(program, state, point, False) is not None
+@pytest.mark.parametrize("name", ["relu", "relu_skip"])
+@pytest.mark.parametrize("rows", ["drawn", "uneven", "repeated"])
+def test_a_step_from_the_mean_of_blocks_solves_its_system_roughly(name, rows):
+    taken = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((120, 15)), rng.standard_normal(120)
+        if rows == "uneven":
+            X *= 10.0 ** rng.uniform(-4, 4, 120)[:, None]
+        elif rows == "repeated":
+            X = X[rng.integers(0, 40, 120)]
+        groups = ARCHITECTURES[name].groups(X, unique_patterns(X, [X @ rng.standard_normal((15, 40)) >= 0]))
+        program = GatedProgram(groups, y, 0.9 * float(np.sort(groups.adjoint_norms(y))[-20]))
+        W = np.zeros((groups.count, groups.rank))
+        s = 10.0 ** rng.integers(-1, 4) / groups.largest_norm**2
+        state = newton._State(W, 1.1 * y, groups.adjoint(1.1 * y), s, 0.5, y)
+        point, H, system = system_at(program, state)
+        assert 0.5 * groups.n < groups.rank * len(point.active)
+        assert groups.rank + len(point.active) <= 0.4 * groups.n
+        size = np.linalg.norm(point.gradient)
+        step = descent.loose_descent(system, point.gradient)
+        if step is not None:
+            taken += 1
+            assert np.linalg.norm(H @ step + point.gradient) <= 0.1001 * size
+            assert step @ point.gradient < 0
+    assert taken >= 8
+
+
+def test_the_mean_of_blocks_has_their_diagonal_and_never_too_much_of_them():
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        program = small_program(seed)
+        if program.groups.transforms is not None:
+            continue
+        chosen, c = np.arange(program.groups.count), rng.random(program.groups.count)
+        H = program.groups.weighted_gram(chosen, c)
+        diagonal, root = program.groups.mean_gram(chosen, c)
+        assert np.allclose(diagonal + np.square(root).sum(axis=1), np.diag(H), atol=1e-12 * np.trace(H))
+        assert np.linalg.eigvalsh(H - root @ root.T).min() >= -1e-12 * np.trace(H)
+
+
+def test_an_interpolation_with_next_to_no_shift_has_steps_that_solve_their_system():
+    """Woodbury's identity divides by the shift: what rounding spoils, conjugate gradients see, and H is factored."""
+    for seed in range(10):
+        program = small_program(seed)
+        program = GatedProgram(program.groups, program.groups.block(0) @ np.ones(program.groups.rank))
+        if not program.y.any():
+            continue
+        state = newton._start(program, None)
+        state.pull = 1e-14 * state.s * program.groups.largest_norm**2
+        point, H, _ = system_at(program, state)
+        assert len(point.active)
+        step = newton._newton_direction(program, state, point, False)
+        assert np.linalg.norm(H @ step + point.gradient) <= 0.11 * np.linalg.norm(point.gradient)
