@@ -108,8 +108,8 @@ def across(diagonal: Array, C: Array) -> Linear | None:
     With diagonal 1 that is v - C (I + C^T C)^{-1} C^T v: a factor of m x m.
     """
     scale = 1.0 / np.sqrt(diagonal)
-    C = np.asfortranarray(C * scale[:, None])
-    K = scipy.linalg.blas.dsyrk(1.0, C, trans=1, lower=1)
+    C = C * scale[:, None]
+    K = scipy.linalg.blas.dsyrk(1.0, C.T, lower=1)  # rows of C are columns to BLAS: no copy
     np.einsum("ii->i", K)[:] += 1.0
     factor, failed = scipy.linalg.lapack.dpotrf(K, lower=1, clean=0)
     if failed:
