@@ -101,7 +101,7 @@ LATE = {
     "recovery/programs/groups.py": {"recovery.programs.transforms"},
     "recovery/programs/orthonormal.py": {"recovery.programs.transforms"},
     "recovery/api.py": {"recovery.report.page.chart"},
-    "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page"},
+    "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page", "recovery.report.texts.terminal"},
     "recovery/runner/own_code.py": {"recovery.runner.supervised"},
     "recovery/solvers/dual_search.py": {"recovery.solvers.cone_projections"},
     "recovery/solvers/table.py": {"recovery.solvers.cones"},
@@ -109,8 +109,8 @@ LATE = {
     "recovery/training/optimizers.py": {"recovery.training.passes"},
 }
 """What is imported inside functions: the curves of theory, by a config that names one; Altair, for a chart;
-matplotlib, for pictures and pages; worker processes, for own code; exact programs, sums of projections and training;
-configs, for what `status` seldom asks."""
+matplotlib, for pictures and pages; rich, for a map; worker processes, for own code; exact programs, sums of projections
+and training; configs, for what `status` seldom asks."""
 
 
 def test_imports_inside_functions_are_those_that_save_start_up_time():

@@ -10,10 +10,9 @@ from datetime import date
 from io import BytesIO, StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
-from rich.console import Console
 
 from recovery import __version__
 from recovery.config import build_style, own_code
@@ -23,7 +22,7 @@ from recovery.notebook import files
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.formats import BUNDLE, PICTURES, REPORT, format_of, write
-from recovery.report.texts import as_csv, as_json, as_latex, as_markdown, print_diagram
+from recovery.report.texts import as_csv, as_json, as_latex, as_markdown
 from recovery.store import read
 from recovery.store.parts import write_part
 from recovery.store.rounds import ROUNDS, encode_round
@@ -70,9 +69,7 @@ def report(
         write(out, _as_text(analyses).encode())
     else:
         if kind not in PICTURES:
-            console = Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
-            for analysis in analyses:
-                print_diagram(analysis, console)
+            _print_maps(analyses, None if sys.stdout.isatty() else PIPE_WIDTH)
         for analysis in [] if kind == "terminal" else analyses:
             _draw(analysis, kind or "png", out, len(analyses))
     return analyses
@@ -132,9 +129,17 @@ def _print_or_write(text: str, out: Path | None) -> Any:
 
 def _as_text(analyses: list[Analysis]) -> str:
     buffer = StringIO()
-    for analysis in analyses:
-        print_diagram(analysis, Console(file=buffer, width=PIPE_WIDTH))
+    _print_maps(analyses, PIPE_WIDTH, buffer)
     return buffer.getvalue()
+
+
+def _print_maps(analyses: list[Analysis], width: int | None, file: IO[str] | None = None) -> None:
+    from rich.console import Console  # only the terminal's map needs it, and what draws that
+
+    from recovery.report.texts.terminal import print_diagram
+
+    for analysis in analyses:
+        print_diagram(analysis, Console(file=file, width=width))
 
 
 def _place(diagram: Diagram, suffix: str, out: Path | None, count: int) -> Path:

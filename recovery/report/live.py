@@ -13,7 +13,7 @@ from rich.text import Text
 
 from recovery.errors import ReportError, StoreError
 from recovery.report.diagram import Diagram
-from recovery.report.texts import maps
+from recovery.report.texts.terminal import maps
 from recovery.runner.progress import State
 from recovery.runner.status import SweepStatus, sweep_status
 from recovery.store import read

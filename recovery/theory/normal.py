@@ -1,4 +1,6 @@
-"""The standard normal law: phi and Q. `scipy.stats` has them too, but every worker would wait for its import."""
+"""The standard normal law: phi, Q, quantile. `scipy.stats` has them too, but every worker would wait for its import."""
+
+from statistics import NormalDist
 
 import numpy as np
 import scipy
@@ -15,3 +17,9 @@ def density(x: ArrayLike) -> Array:
 def tail(x: ArrayLike) -> Array:
     """Q(x) = P(z > x)."""
     return scipy.special.ndtr(-np.asarray(x, dtype=np.float64))
+
+
+def normal_reach(level: float) -> float:
+    """Standard deviations to either side that hold the share `level`; its square is that quantile of chi-squared with
+    one degree of freedom."""
+    return NormalDist().inv_cdf((1 + level) / 2)

@@ -70,7 +70,10 @@ def test_a_command_runs_in_a_process_of_its_own(folder: Path, name: str) -> None
 LIGHT = {
     "check": (["check", "quickstart"], {"pandas", "pyarrow", "matplotlib", "altair", "numba", "cvxpy", "joblib"}),
     "status": (["status", "grid"], {"pandas", "matplotlib", "altair", "numba", "cvxpy", "joblib", "scipy.optimize"}),
-    "csv": (["report", "grid", "--format", "csv"], {"matplotlib", "altair", "numba", "cvxpy", "scipy.stats"}),
+    "csv": (
+        ["report", "grid", "--format", "csv"],
+        {"matplotlib", "altair", "numba", "cvxpy", "scipy.special", "rich.console"},
+    ),
     "map": (["report", "grid", "--format", "terminal"], {"matplotlib", "altair", "numba", "cvxpy", "scipy.stats"}),
 }
 """How a command is called, and what takes long to import and must not be."""

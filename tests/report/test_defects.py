@@ -29,7 +29,7 @@ from recovery.report.figures import figures_beside, main_figure
 from recovery.report.figures.curves import draw_profile, draw_ratios
 from recovery.report.figures.style import LINES, MATH, Style, line_style, wrapped
 from recovery.report.figures.trajectories import Run, draw_landscape, draw_loss, draw_networks, draw_pairing
-from recovery.report.texts import print_diagram
+from recovery.report.texts.terminal import print_diagram
 
 from .grids import grid, wendel_rows
 from .test_pictures import analysed, drawn

@@ -16,7 +16,7 @@ from recovery.config import ConfigError, load
 from recovery.errors import ReportError
 from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure
-from recovery.report.texts import maps
+from recovery.report.texts.terminal import maps
 
 from .grids import grid, wendel_rows
 from .test_command import run, store

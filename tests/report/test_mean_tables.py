@@ -11,8 +11,9 @@ from recovery.config import ConfigError
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics.means import claimed_tables
-from recovery.report.texts import as_latex, as_markdown, print_diagram
+from recovery.report.texts import as_latex, as_markdown
 from recovery.report.texts.rows import mean_rows, mean_title
+from recovery.report.texts.terminal import print_diagram
 
 from ..config.sweeps import load_fields
 from .grids import fail, grid, wendel_rows

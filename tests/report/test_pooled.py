@@ -78,6 +78,16 @@ def test_a_higher_level_is_a_wider_interval_about_the_same_estimate() -> None:
         assert higher.level == 0.99
 
 
+@pytest.mark.parametrize("options", [{}, {"d": [20]}, {"n": range(10, 31, 10)}])
+def test_each_d_is_told_the_same_before_and_after_pooling(options: dict) -> None:
+    """Tables of cells have n50 without the ratio and its intervals."""
+    asked = Analysis(Diagram.of(grid(wendel_rows(**options))))
+    sizes = asked.by_size
+    assert "pooled" not in vars(asked)
+    assert str(sizes) == str([one.sizes for one in asked.pooled])  # as text, for NaN
+    assert str(sizes) == str([pooled(panel).sizes for panel in asked.diagram.panels])
+
+
 def test_the_threshold_does_not_hang_on_units_order_or_who_succeeds() -> None:
     rows = wendel_rows(n=range(10, 201, 10), d=range(10, 61, 10), replicates=8, seed=4)
     panel = Diagram.of(grid(rows)).panels[0]

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.texts import print_diagram
+from recovery.report.texts.terminal import print_diagram
 
 from .grids import grid, wendel_rows
 

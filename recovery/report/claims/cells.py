@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import scipy
-from scipy.special import xlog1py
 
 from recovery.config import BinomialClaim, BoundClaim, MonotoneClaim, TableClaim, ValueClaim
 from recovery.errors import ReportError
@@ -257,7 +256,7 @@ def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, fl
 
     def bounded(count: float) -> float:
         def exponent(t: float) -> float:
-            return float(xlog1py(total, chance * np.expm1(t)).sum() - t * count)
+            return float(scipy.special.xlog1py(total, chance * np.expm1(t)).sum() - t * count)
 
         if count <= total @ chance:
             return 1.0

@@ -199,8 +199,8 @@ class Analysis(Estimates):
         """One plain record a panel and a size d: the n at 50 % there; numbers that do not exist are NaN."""
         return [
             {"panel": panel.title, "d": size.d, "n": size.n50.estimate, "low": size.n50.low, "high": size.n50.high}
-            for panel, pooled in zip(self.diagram.panels, self.pooled, strict=False)
-            for size in pooled.sizes
+            for panel, sizes in zip(self.diagram.panels, self.by_size, strict=False)
+            for size in sizes
         ]
 
 

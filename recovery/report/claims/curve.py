@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy
-from scipy.special import chdtri, xlogy
 
 from recovery.config import CurveClaim
 from recovery.errors import ReportError
@@ -63,7 +62,7 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
 
     shift, low, high = _minimum(deviance, RISE)
     text += f"; moved by {shift:+.1%} of n, 95 % interval {low:+.1%} to {high:+.1%}"
-    if deviance(0.0) - deviance(shift) > chdtri(1, level):
+    if deviance(0.0) - deviance(shift) > scipy.special.chdtri(1, level):
         return text, "contradicted"
     return text, "holds" if low >= -SHIFT and high <= SHIFT else "cannot tell"
 
@@ -86,5 +85,5 @@ def _minimum(deviance: Callable[[float], float], rise: float) -> tuple[float, fl
 def _ratio(yes: Array, total: Array, expected: Array) -> float:
     """2 sum (yes log(yes / (total p)) + no log(no / (total (1 - p))))."""
     no = total - yes
-    free = xlogy(yes, yes / total) + xlogy(no, no / total)
-    return 2 * float(np.sum(free - xlogy(yes, expected) - xlogy(no, 1 - expected)))
+    free = scipy.special.xlogy(yes, yes / total) + scipy.special.xlogy(no, no / total)
+    return 2 * float(np.sum(free - scipy.special.xlogy(yes, expected) - scipy.special.xlogy(no, 1 - expected)))

@@ -3,8 +3,9 @@
 from recovery.report.statistics.curve_free import CrossedRow, Crossing
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, SecondOpinion, sensitivity
 from recovery.report.statistics.model import Counts, Threshold, fit
-from recovery.report.statistics.pooled import Pooled, Size, pooled
+from recovery.report.statistics.pooled import Pooled, pooled
 from recovery.report.statistics.proportions import Pairs, Sample, mcnemar, pair_cells, wilson
+from recovery.report.statistics.sizes import Size
 from recovery.report.statistics.tail import tail
 from recovery.report.statistics.transition import (
     FINE,

@@ -8,10 +8,10 @@ from math import log
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtri
 
 from recovery.report.diagram import Axis, Diagram, Panel
 from recovery.report.statistics.transition import numbers
+from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
 RISE_OF_RISING = 2.2692
@@ -26,8 +26,8 @@ def rise(level: float) -> float:
     The share is 0.591 at 95 % and 0.578 at 99 %; beyond, where it goes on falling, it is held, which errs to be wide.
     """
     known = np.array([0.95, 0.99])
-    shares = np.array([RISE_OF_RISING, SURE]) / chdtri(1, 1 - known)
-    return float(np.interp(-log(1 - level), -np.log(1 - known), shares) * chdtri(1, 1 - level))
+    shares = np.array([RISE_OF_RISING, SURE]) / np.array([normal_reach(one) for one in known]) ** 2
+    return float(np.interp(-log(1 - level), -np.log(1 - known), shares) * normal_reach(level) ** 2)
 
 
 @dataclass(frozen=True)

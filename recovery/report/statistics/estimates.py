@@ -17,7 +17,8 @@ from recovery.report.diagram import Diagram, Panel, Quantity, default_quantity, 
 from recovery.report.statistics.curve_free import CrossedRow, Crossing, has_rows, rows
 from recovery.report.statistics.looks import levels
 from recovery.report.statistics.model import Threshold, fit, of_rows
-from recovery.report.statistics.pooled import Jump, Pooled, pooled
+from recovery.report.statistics.pooled import Jump, Pooled, of_sizes, pooled
+from recovery.report.statistics.sizes import Size, Sizes, size_by_size
 from recovery.report.statistics.transition import Collapse, collapse, monotone, poolable, ratio_counts, thinned
 from recovery.types import Array
 
@@ -63,7 +64,20 @@ class Estimates:
             return []
         if not self.diagram.proportion:
             return jumps(self.diagram, self.levels)
-        return [pooled(panel, level) for panel, level in zip(self.diagram.panels, self.levels, strict=True)]
+        levels = zip(self.diagram.panels, self._told, self.levels, strict=True)
+        return [of_sizes(panel, told, level) for panel, told, level in levels]
+
+    @cached_property
+    def _told(self) -> list[Sizes]:
+        """What the sizes of each panel tell, of a frequency over n and d."""
+        return [size_by_size(panel, level) for panel, level in zip(self.diagram.panels, self.levels, strict=True)]
+
+    @property
+    def by_size(self) -> list[tuple[Size, ...]]:
+        """n50 at each d of each panel, as `pooled` has them, without what only the ratio of a frequency needs."""
+        if self.diagram.layout.over_n_and_d and self.diagram.proportion:
+            return [told.widened for told in self._told]
+        return [one.sizes for one in self.pooled]
 
     @cached_property
     def second_opinions(self) -> list["SecondOpinion"]:

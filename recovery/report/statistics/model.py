@@ -10,20 +10,20 @@ from functools import cached_property
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
-from scipy.special import chdtri, erfcx, log_ndtr, xlogy
 
+from recovery.theory.normal import normal_reach
 from recovery.types import Array, Mask
 
 MOST_STEPS = 200
 CONVERGED = 1e-12
 """Of the log likelihood: what one more step may win."""
-RISE = float(chdtri(1, 0.05))
+RISE = normal_reach(0.95) ** 2
 """A 95 % profile interval ends where the deviance has risen by so much (Wilks)."""
 
 
 def mills(x: Array) -> Array:
     """phi(x) / Phi(x); the scaled error function keeps it exact in both tails, where Phi is 0 or phi is."""
-    ratio: Array = np.sqrt(2 / np.pi) / erfcx(x / -np.sqrt(2))
+    ratio: Array = np.sqrt(2 / np.pi) / scipy.special.erfcx(x / -np.sqrt(2))
     return ratio
 
 
@@ -69,7 +69,7 @@ class Counts:
     def saturated(self) -> Array:
         """The largest log likelihood of each cell."""
         total = self.yes + self.no
-        best: Array = xlogy(self.yes, self.yes / total) + xlogy(self.no, self.no / total)
+        best: Array = scipy.special.xlogy(self.yes, self.yes / total) + scipy.special.xlogy(self.no, self.no / total)
         return best
 
     def deviance(self, eta: Array) -> float:
@@ -78,7 +78,7 @@ class Counts:
         # most cells are pure: one log Phi each
         for count, side in ((self.yes, eta), (self.no, -eta)):
             some = count > 0
-            fitted[some] += count[some] * log_ndtr(side[some])
+            fitted[some] += count[some] * scipy.special.log_ndtr(side[some])
         return float(2 * (self.saturated - fitted).sum())
 
 

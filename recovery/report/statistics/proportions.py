@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, ndtri, stdtrit
 
 from recovery.report.diagram import as_numbers, finished
+from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
-QUANTILE = float(ndtri(0.975))
+QUANTILE = normal_reach(0.95)
 """Of the standard normal law, for 95 %."""
 
 
@@ -91,13 +91,13 @@ class Sample:
             yes, total = float(values.sum()), count + self.open
             # the p at which as many or more have the chance level / 2 is a quantile of a beta law; open trials count as
             # no for the lower end and as yes for the upper one
-            low = float(betaincinv(yes, total - yes + 1, level / 2)) if yes else 0.0
+            low = float(scipy.special.betaincinv(yes, total - yes + 1, level / 2)) if yes else 0.0
             most = yes + self.open
-            high = float(betaincinv(most + 1, total - most, 1 - level / 2)) if most < total else 1.0
+            high = float(scipy.special.betaincinv(most + 1, total - most, 1 - level / 2)) if most < total else 1.0
             return yes / count if count else np.nan, low, high
         if count < 2:
             return float(values.mean()) if count else np.nan, -np.inf, np.inf
-        far = float(stdtrit(count - 1, 1 - level / 2)) * float(values.std(ddof=1)) / np.sqrt(count)
+        far = float(scipy.special.stdtrit(count - 1, 1 - level / 2)) * float(values.std(ddof=1)) / np.sqrt(count)
         return float(values.mean()), float(values.mean()) - far, float(values.mean()) + far
 
     def _median(self, values: Array, level: float) -> tuple[float, float, float]:

@@ -1,5 +1,6 @@
 """The counts of several sizes d side by side, and where one half is crossed at each: of the counts, and of samples."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,7 @@ class Slices:
         return Slices(*(a[which] for a in (self.d, self.n, self.rising, self.total, self.cells)))
 
 
-def stack(parts: list[tuple[float, pd.DataFrame]], falling: bool, share: float | None = None) -> Slices:
+def stack(parts: Sequence[tuple[float, pd.DataFrame]], falling: bool, share: float | None = None) -> Slices:
     """The sizes side by side, cells with trials in the order of n. share: of the open trials that count as rising."""
     rows = []
     for _, cells in parts:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from scipy.special import gammaln, logsumexp, ndtri, softmax, xlogy
 
 from recovery.types import Array
 
@@ -54,11 +53,11 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
     # each cell's most extreme outcome, or its two of equal G: their joint probability is the least p-value that there
     # is
     farthest = values.max(axis=1, keepdims=True)
-    least = float(np.exp(logsumexp(np.where(values >= farthest - 1e-9, law, -np.inf), axis=1).sum()))
+    least = float(np.exp(scipy.special.logsumexp(np.where(values >= farthest - 1e-9, law, -np.inf), axis=1).sum()))
     p, error = exceeding(observed, values, law)
     scores = steepness(values.shape[1], chance)
     score = float(scores[np.arange(len(yes)), yes.astype(int)].sum())
-    steeper = score > float(total @ (chance * ndtri(chance)))
+    steeper = score > float(total @ (chance * scipy.special.ndtri(chance)))
     sign = 1.0 if steeper else -1.0
     # either side of its mean, so twice the nearer tail
     beside, doubt = exceeding(sign * score, sign * scores, law)
@@ -67,7 +66,7 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
 
 def steepness(outcomes: int, chance: Array) -> Array:
     """For each cell and its outcomes 0, 1, ...: T's part."""
-    scores: Array = np.arange(outcomes)[None] * ndtri(chance)[:, None]
+    scores: Array = np.arange(outcomes)[None] * scipy.special.ndtri(chance)[:, None]
     return scores
 
 
@@ -75,8 +74,8 @@ def exceeding(observed: float, values: Array, law: Array) -> tuple[float, float]
     """(P(G >= observed), its standard error) for cells with these `outcomes`."""
     t = _tilt(values, law, observed)
     # all in logarithms: chances of 1e-300 are ordinary here, and only the weights of the tilted draws are exponentiated
-    cumulant = float(logsumexp(law + t * values, axis=1).sum())
-    steps = np.cumsum(softmax(law + t * values, axis=1), axis=1)
+    cumulant = float(scipy.special.logsumexp(law + t * values, axis=1).sum())
+    steps = np.cumsum(scipy.special.softmax(law + t * values, axis=1), axis=1)
     # one seed for all, so that a report gives the same p-value again
     rng = np.random.default_rng(0)
     drawn = np.zeros(int(np.clip(MOST / len(values), 400, DRAWS)))
@@ -92,11 +91,13 @@ def outcomes(total: Array, chance: Array) -> tuple[Array, Array]:
     yes = np.arange(int(total.max()) + 1)[None]
     total, chance = total[:, None], chance[:, None]
     no = np.maximum(total - yes, 0)
-    fixed = xlogy(yes, chance) + xlogy(no, 1 - chance)
+    fixed = scipy.special.xlogy(yes, chance) + scipy.special.xlogy(no, 1 - chance)
     # the log of the binomial law of each outcome; one that is more than the cell's trials has none
-    ways = gammaln(total + 1) - gammaln(yes + 1) - gammaln(no + 1)
+    ways = scipy.special.gammaln(total + 1) - scipy.special.gammaln(yes + 1) - scipy.special.gammaln(no + 1)
     there = yes <= total
-    values = np.where(there, 2 * (xlogy(yes, yes / total) + xlogy(no, no / total) - fixed), 0.0)
+    values = np.where(
+        there, 2 * (scipy.special.xlogy(yes, yes / total) + scipy.special.xlogy(no, no / total) - fixed), 0.0
+    )
     return values, np.where(there, ways + fixed, -np.inf)
 
 
@@ -104,7 +105,7 @@ def _tilt(values: Array, law: Array, observed: float) -> float:
     """t >= 0 with K'(t) = observed; 0 for what is no more than ordinary."""
 
     def excess(t: float) -> float:
-        return float((softmax(law + t * values, axis=1) * values).sum()) - observed
+        return float((scipy.special.softmax(law + t * values, axis=1) * values).sum()) - observed
 
     # K' rises with t (it is the tilted mean), so there is one root; at the most extreme outcome of all it lies at
     # infinity

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy
-from scipy.special import xlogy
 
 from recovery.report.diagram import Diagram, Panel
 from recovery.report.statistics.model import RISE, Counts, fit
@@ -151,7 +150,12 @@ def _rising(yes: Array, total: Array) -> Array:
 def _isotonic_ratio(yes: Array, total: Array, fitted: Array) -> Array:
     """2 (log likelihood of free cells - that of fitted ones), summed over the last axis."""
     free = yes / total
-    gain = xlogy(yes, free) + xlogy(total - yes, 1 - free) - xlogy(yes, fitted) - xlogy(total - yes, 1 - fitted)
+    gain = (
+        scipy.special.xlogy(yes, free)
+        + scipy.special.xlogy(total - yes, 1 - free)
+        - scipy.special.xlogy(yes, fitted)
+        - scipy.special.xlogy(total - yes, 1 - fitted)
+    )
     return 2 * np.sum(gain, axis=-1)
 
 

@@ -1,6 +1,5 @@
-"""Reports as text: the map of a terminal, tables."""
+"""Reports as text: tables; and in `terminal`, which loads rich, the map of a terminal."""
 
 from recovery.report.texts.tables import as_csv, as_json, as_latex, as_markdown, cell_table, csv_text
-from recovery.report.texts.terminal import maps, print_diagram
 
-__all__ = ["as_csv", "as_json", "as_latex", "as_markdown", "cell_table", "csv_text", "maps", "print_diagram"]
+__all__ = ["as_csv", "as_json", "as_latex", "as_markdown", "cell_table", "csv_text"]

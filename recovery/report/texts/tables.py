@@ -11,7 +11,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
-from tabulate import tabulate
 
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
@@ -88,6 +87,8 @@ def as_markdown(analyses: list[Analysis]) -> str:
 
 
 def _tables(analyses: list[Analysis], style: str, before: str) -> str:
+    from tabulate import tabulate  # not for CSV and JSON
+
     parts = []
     for analysis in analyses:
         diagram = analysis.diagram
