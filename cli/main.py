@@ -13,6 +13,7 @@ from recovery.errors import RecoverError
 from recovery.text import did_you_mean
 
 from . import INTERRUPTED, MESSAGE, leave
+from .options import hold_blas
 
 COMMANDS = {
     "bundle": "Pack a grid and its report into one archive.",
@@ -35,6 +36,8 @@ COMMANDS = {
     "verify": "Replay a random sample of the stored trials.",
 }
 """Module of this package, and the name of the command that is its attribute `command` -> one line of help."""
+ONE_THREAD = ("check", "configs", "report", "reproduce", "status", "sweep")
+"""Commands whose BLAS has one thread: trials fill the cores, and a command that only reads need not start any."""
 
 
 class Failure(click.ClickException):
@@ -52,6 +55,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in ONE_THREAD:
+            hold_blas()
         command = importlib.import_module(f".{cmd_name}", __package__).command
         if signal.getsignal(signal.SIGINT) is leave:
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -22,7 +22,7 @@ LONGEST = 366 * 86_400.0
 
 
 def hold_blas() -> None:
-    """One BLAS thread a process, unless the user says otherwise: trials fill the cores. Call it before NumPy loads."""
+    """One BLAS thread a process, unless the user says otherwise. Call it before NumPy loads."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 

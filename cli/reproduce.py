@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 PAPERS = ("P1", "P2", "P3", "P4")
 
-options.hold_blas()
-
 
 @click.command()
 @click.argument("papers", nargs=-1, metavar="[PAPER|CONFIG]...")

@@ -5,7 +5,7 @@ import signal
 
 from . import leave
 
-gc.set_threshold(100_000, 20, 20)  # modules that load leave no garbage: looking for it is a tenth of the start
+gc.set_threshold(300_000, 20, 20)  # modules that load leave no garbage: looking for it is a tenth of the start
 
 
 def main() -> None:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from recovery.runner.rounds import Look
     from recovery.runner.sweep import Options, Summary
 
-options.hold_blas()
-
 LEAST_MEMORY = 32
 """MiB: below, not even a small trial runs, and every one would be stored as `killed`."""
 BACKENDS = ("processes", "threading", "dask", "ray")

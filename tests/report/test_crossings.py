@@ -5,6 +5,7 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 from rich.console import Console
 
 from recovery.api import Results
@@ -45,6 +46,35 @@ def test_each_row_crosses_between_its_cells(falling):
 
 def test_even_steps_are_joined_by_straight_lines():
     assert drawn({0: [0, 10, 10], 1: [0, 0, 10]}, [10, 20, 30]).rows[0][0].half.estimate == pytest.approx(15)
+
+
+def arrows(analysis: Analysis) -> dict[str, list[tuple[float, float]]]:
+    """Where the arrows of the first panel stand, by their direction."""
+    names = {CARETLEFT: "left", CARETRIGHT: "right", CARETDOWN: "down", CARETUP: "up"}
+    drawn = [line for line in draw_map(analysis).axes[0].lines if line.get_marker() in names]
+    return {names[line.get_marker()]: [tuple(point) for point in line.get_xydata()] for line in drawn}
+
+
+def test_an_interval_that_goes_on_beyond_the_axis_ends_in_an_arrow() -> None:
+    found = drawn({0: [0, 0, 10, 10], 1: [4, 10, 10, 10], 2: [0, 0, 0, 6]}, [10, 20, 30, 40])
+    assert [np.isfinite([row.half.low, row.half.high]).tolist() for row in found.rows[0]] == [
+        [True, True],
+        [False, True],
+        [True, False],
+    ]
+    assert arrows(found) == {"left": [(5, 1)], "right": [(45, 2)]}
+
+
+@pytest.mark.parametrize("x", ["n", "d"])
+def test_so_does_one_of_a_size(x: str) -> None:
+    """Of the least d, whose fraction is below one half at the first n, and hardly."""
+    rows = wendel_rows(n=range(10, 81, 10), d=[5, 20, 35], replicates=40, seed=1)
+    first = (rows["n"] == 10) & (rows["d"] == 5)
+    rows["recovered"] = rows["recovered"].mask(first, rows["replicate"] < 18)
+    found = Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": x, "y": "d" if x == "n" else "n"})))
+    open_ends = [size.d for size in found.by_size[0] if size.n50.low == -np.inf]
+    assert open_ends == [5]
+    assert arrows(found) == ({"left": [(5, 5)], "right": []} if x == "n" else {"down": [(5, 5)], "up": []})
 
 
 def test_they_are_said_stored_and_drawn():

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy
 from contourpy import contour_generator
+from numpy.typing import ArrayLike
 
 from recovery.config import ExpressionCurve, NamedCurve, PointsCurve, RatioCurve
 from recovery.errors import ReportError
@@ -23,7 +24,10 @@ OWN = ("predicted", "bound")
 RISING = {"wendel": "no_all_ones"}
 """A curve of what prevents recovery -> the curve of recovery, its complement."""
 MESH = 400
-"""Points of a curve, and along each axis of the mesh on which its level is traced."""
+"""Points of a curve, and along each axis of the mesh on which the level of an expression is traced."""
+PROBIT_MESH = 200
+"""The same of a named curve. Wendel's 5, 50 and 95 % then lie within 0.05 % of the axis of where they are, from
+n = 80 to 40 000; traced without the probit, on `MESH`, within 0.2 %."""
 
 
 @dataclass(frozen=True)
@@ -108,20 +112,29 @@ def _traced(spec: NamedCurve | RatioCurve, n: tuple[float, float], d: tuple[floa
     curve = CURVES[spec.name]
     if curve.axes != ("n", "d"):
         return []
-    grid_n, grid_d = np.linspace(*n, MESH), np.linspace(*d, MESH)
-    with np.errstate(all="ignore"):
-        values = np.asarray(curve.function(grid_n[None, :], grid_d[:, None]), dtype=float)
-    contours: Any = contour_generator(grid_n, grid_d, np.ma.masked_invalid(values))
     main = curve.level if spec.level is None else spec.level
     if main is None:
         return []
+    grid_n, grid_d = np.linspace(*n, PROBIT_MESH), np.linspace(*d, PROBIT_MESH)
+    with np.errstate(all="ignore"):
+        values = np.asarray(curve.function(grid_n[None, :], grid_d[:, None]), dtype=float)
     probability = curve.level is not None and np.nanmin(values) >= 0 and np.nanmax(values) <= 1
+    # a step of a law is some n^1/2 wide, less than a cell of the mesh of a large grid, where its probit is almost flat
+    height = _probit if probability else np.asarray
+    contours: Any = contour_generator(grid_n, grid_d, np.ma.masked_invalid(height(values)))
     label = f"{curve.label}, {main * 100:g} %" if probability else curve.label
     label += f" = {main:g}" if curve.level is None else ""
-    traced = [Line(label, points) for points in contours.lines(main)]
+    traced = [Line(label, points) for points in contours.lines(float(height(main)))]
     if probability and spec.level is None and main == 0.5:
-        traced += [Line(f"{curve.label}, 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(q)]
+        traced += [
+            Line(f"{curve.label}, 5 % and 95 %", p, True) for q in (0.05, 0.95) for p in contours.lines(_probit(q))
+        ]
     return traced
+
+
+def _probit(chance: ArrayLike) -> Array:
+    """z with Phi(z) = chance; finite for 0 and 1, at what floats can tell from them."""
+    return np.clip(scipy.special.ndtri(np.asarray(chance, dtype=np.float64)), -38.0, 8.3)
 
 
 @dataclass(frozen=True)

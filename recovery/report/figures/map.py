@@ -14,6 +14,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 from matplotlib.patheffects import Normal, Stroke
 
 from recovery.report.claims import Analysis, caption, contour
@@ -147,7 +148,7 @@ def mark_handles(diagram: Diagram) -> list[Line2D]:
 
 
 def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
-    """n50 at every d with its 95 % interval, as far as the axes reach; none where the interval is open at both ends."""
+    """n50 at every d with its 95 % interval; none where that is open at both ends."""
     if not analysis.pooled:
         return _crossings(ax, analysis, i)
     there = [(size.d, size.n50) for size in analysis.pooled[i].sizes]
@@ -156,17 +157,28 @@ def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
         return []
     d, n50 = np.array([d for d, _ in thresholds]), np.array([t.estimate for _, t in thresholds])
     view = (ax.get_xlim(), ax.get_ylim())
-    reach = view[0] if analysis.diagram.layout.x == "n" else view[1]
-    error = np.array([[t.estimate - max(t.low, reach[0]), min(t.high, reach[1]) - t.estimate] for _, t in thresholds])
-    error = np.maximum(error.reshape(-1, 2).T, 0)  # an end beyond the cells is the end of the axis
+    across = analysis.diagram.layout.x == "n"
+    ends = np.array([[t.low, t.high] for _, t in thresholds])
+    seen = np.clip(ends, *(view[0] if across else view[1]))
+    error = np.maximum([n50 - seen[:, 0], seen[:, 1] - n50], 0)
     style: dict[str, Any] = {"marker": "o", "ms": 1.7, "mfc": "white", "mec": "black", "mew": 0.5, "linestyle": "none"}
     bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
-    if analysis.diagram.layout.x == "n":
+    if across:
         ax.errorbar(n50, d, xerr=error, **style, **bars)
     else:
         ax.errorbar(d, n50, yerr=error, **style, **bars)
+    _draw_open_ends(ax, d, ends, seen, across)
     ax.set(xlim=view[0], ylim=view[1])
     return [Line2D([], [], color="black", **style, label=_half_words(analysis, i))]
+
+
+def _draw_open_ends(ax: Axes, at: Array, ends: Array, seen: Array, across: bool) -> None:
+    """An arrow for each end, shape (k, 2), of an interval that goes on beyond the end of the axis where it is seen."""
+    style: dict[str, Any] = {"ms": 3.2, "mfc": "black", "mec": "white", "mew": 0.4, "linestyle": "none", "zorder": 5.1}
+    for side, marker in enumerate((CARETLEFT, CARETRIGHT) if across else (CARETDOWN, CARETUP)):
+        beyond = ends[:, side] != seen[:, side]
+        points = (seen[beyond, side], at[beyond]) if across else (at[beyond], seen[beyond, side])
+        ax.plot(*points, marker=marker, scalex=False, scaley=False, **style)
 
 
 def _half_words(analysis: Analysis, i: int) -> str:
@@ -175,8 +187,7 @@ def _half_words(analysis: Analysis, i: int) -> str:
 
 
 def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
-    """Where each row crosses one half, with its interval: an end beyond the cells is the end of the axis; nothing where
-    both are."""
+    """Where each row crosses one half, with its interval; nothing where that is open at both ends."""
     if not analysis.rows or analysis.diagram.layout.y is None:
         return []
     panel = analysis.diagram.panels[i]
@@ -187,13 +198,15 @@ def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
         return []
     band: dict[str, Any] = {"color": "black", "linewidth": 0.9}
     style: dict[str, Any] = {"marker": "o", "ms": 3.0, "mfc": "white", "mec": "black", "mew": 0.6, "linestyle": "none"}
-    ys, ends = [y for y, _ in there], np.clip([[half.low, half.high] for _, half in there], edges[0], edges[-1])
-    bars = ax.hlines(ys, *ends.T, zorder=4.9, **band)
+    ys, ends = np.array([y for y, _ in there]), np.array([[half.low, half.high] for _, half in there])
+    seen = np.clip(ends, edges[0], edges[-1])
+    bars = ax.hlines(ys, *seen.T, zorder=4.9, **band)
     bars.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
     for part in contour(analysis, i):
         (line,) = ax.plot(*part.T, color="black", linewidth=1.3, zorder=4.8, scalex=False, scaley=False)
         line.set_path_effects([Stroke(linewidth=2.6, foreground="white"), Normal()])
     ax.plot([half.estimate for _, half in there], ys, zorder=5.0, scalex=False, scaley=False, **style)
+    _draw_open_ends(ax, ys, ends, seen, True)
     key = Line2D([], [], **(style | band | {"linestyle": "-"}), label=_half_words(analysis, i))
     return [key]
 

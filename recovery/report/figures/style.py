@@ -138,8 +138,8 @@ def _width(text: str, size: float, family: str) -> float:
     shown = text.replace(UNBROKEN, " ")
     points, codes = text_to_path.get_text_path(FontProperties(family=[family]), shown, is_math_text(shown))
     # fonts set control points no further out than curves; the point of a closing line is anywhere
-    across = [x for (x, _), code in zip(points, codes, strict=True) if code != Path.CLOSEPOLY]
-    return float(np.ptp(across)) * size / text_to_path.FONT_SCALE / 72 if across else 0.0
+    across = np.reshape(points, (-1, 2))[np.not_equal(codes, Path.CLOSEPOLY), 0]
+    return float(np.ptp(across)) * size / text_to_path.FONT_SCALE / 72 if len(across) else 0.0
 
 
 MATH = Script(own=plain, marked=str)
