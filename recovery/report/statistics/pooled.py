@@ -13,7 +13,7 @@ import scipy
 
 from recovery.report.diagram import Panel
 from recovery.report.statistics.curve_free import Crossing, crossing, rise
-from recovery.report.statistics.sizes import FEWEST, Line, Pool, Size, Sizes, freedom_of, line, size_by_size
+from recovery.report.statistics.sizes import FEWEST, LogLine, Pool, Size, Sizes, freedom_of, line, size_by_size
 from recovery.report.statistics.slices import crossed, stack, unfinished
 from recovery.report.statistics.transition import numbers
 from recovery.theory.normal import normal_reach
@@ -155,7 +155,7 @@ def _growth(pool: Pool, level: float) -> Crossing:
     return Crossing(fit.slope, fit.slope - far, fit.slope + far)
 
 
-def _far(d: Array, fit: Line, variance: Array, level: float) -> float:
+def _far(d: Array, fit: LogLine, variance: Array, level: float) -> float:
     """Half the interval of a line's slope, of values with these variances."""
     weight = d / d.sum()
     freedom = max(1 / float(weight @ weight) - 2, 1.0)

@@ -122,7 +122,7 @@ def _widened(size: Size, excess: float) -> Size:
     return Size(size.d, Crossing(half.estimate, *ends))
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """Least squares on log d, each d weighing as d: the slope, what it is of the values, log d from its mean, and what
     is left of each value."""
 
@@ -132,14 +132,14 @@ class Line(NamedTuple):
     left: Array
 
 
-def line(d: Array, values: Array, mean: float) -> Line:
+def line(d: Array, values: Array, mean: float) -> LogLine:
     """The line through values of weighted mean `mean`."""
     weight = d / d.sum()
     # in log d a slope is a change a doubling of d, whatever the sizes
     along = np.log(d) - weight @ np.log(d)
     lever = weight * along / float(weight @ along**2)
     slope = float(lever @ values)
-    return Line(slope, lever, along, values - mean - slope * along)
+    return LogLine(slope, lever, along, values - mean - slope * along)
 
 
 def freedom_of(weight: Array) -> float:
