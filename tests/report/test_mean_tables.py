@@ -51,6 +51,16 @@ def test_means_errors_and_scores():
     assert (table.count == 5).all()
 
 
+def test_a_table_of_some_rows_has_their_means():
+    both = wendel_rows(n=[10, 20], d=[5], replicates=5, noise=[0.0, 0.5], ensemble=["gaussian", "haar"])
+    means = [MEANS[e, s] for e, s in zip(both["ensemble"], both["noise"], strict=True)]
+    both["max_deviation"] = 0.1 * both["n"] + means
+    for n in (10, 20):
+        (table,) = claimed_tables(analysis(both, {**CLAIM, "where": {"n": n}}).diagram)
+        np.testing.assert_allclose(table.mean, 0.1 * n + np.array([[1.0, 2.0], [3.0, 4.0]]))
+        assert (table.count == 5).all()
+
+
 def test_a_table_holds_or_is_contradicted_by_the_cells_that_are_far():
     (held,) = analysis(rows(), CLAIM).claims
     assert (held.verdict, held.measured) == ("holds", "4 of 4 numbers within 3 standard errors")

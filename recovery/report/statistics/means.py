@@ -42,7 +42,7 @@ def claimed_table(diagram: Diagram, claim: TableClaim) -> MeanTable:
     frame, rows = diagram.frame, list(claim.values)
     inside = finished(frame)
     for name, wanted in claim.where.items():
-        inside &= has(frame, name, wanted)
+        inside = inside & has(frame, name, wanted)
     numbers = frame[claim.of].to_numpy(np.float64, na_value=np.nan)
     shape = (len(rows), len(claim.at))
     mean, error, count = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, np.intp)
