@@ -133,17 +133,22 @@ def command(
     try:
         with Stop(max_time) as stop:
             with stop.held():
+                from recovery.runner.fork_server import FORK_SERVER
+
+                if not dry_run and backend in (None, "processes"):
+                    FORK_SERVER.begin()
                 from joblib import cpu_count
 
                 from recovery.runner.batches import slurm_shard
                 from recovery.runner.own_code import load
-                from recovery.runner.plan import changed, plan
+                from recovery.runner.plan import plan
                 from recovery.runner.progress import Progress, display
                 from recovery.runner.supervised import Limits
                 from recovery.runner.sweep import MOST_EQUAL, Options, run
                 from recovery.runner.workers import Engine
 
             sweep = load(config, overrides, until)
+            FORK_SERVER.load()
             planned = plan(sweep, out or Path("results") / sweep.name)
             options = Options(
                 Engine(jobs or cpu_count(), backend or sweep.backend, Limits(trial_timeout, trial_memory)),
@@ -153,7 +158,7 @@ def command(
                 max_equal_failures=MOST_EQUAL if max_equal_failures is None else max_equal_failures,
                 rerun_changed=rerun_changed,
             )
-            if not rerun_changed and (edited := len(changed(planned))):
+            if not rerun_changed and (edited := len(planned.changed)):
                 words = f"{edited} stored trials ran other code of yours than there is now"
                 click.echo(f"{words}; --rerun-changed runs them again", err=True)
             say_memory(sweep)

@@ -8,8 +8,10 @@ from contextlib import ExitStack, suppress
 from threading import Lock, Thread
 
 from recovery.errors import RecoverError
-from recovery.runner.supervisor import PID_BYTES, QUESTIONS, TRIALS
 
+PID_BYTES = 8
+TRIALS, QUESTIONS, LOAD = b"t", b"q", b"l"
+"""What a supervisor is asked for to do; and the fork server, to load what trials need before one is asked for."""
 START_SECONDS = 120.0
 """A supervisor that has not started by then, imports and all, never will."""
 END_SECONDS = 1.0
@@ -33,6 +35,20 @@ class ForkServer:
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
+        self._asked = self._for_trials = False
+
+    def begin(self) -> None:
+        """Start it, for trials that follow; where it cannot, a supervisor that is asked for says why."""
+        with self._lock, suppress(OSError):
+            if self._control is None:
+                self._control, self._process = self._start()
+                self._for_trials = True
+
+    def load(self) -> None:
+        """Have it load what trials need, if they follow, while this process does something else."""
+        with self._lock, suppress(OSError):
+            if self._control is not None and self._for_trials:
+                self._control.send(LOAD)
 
     def supervisor(self, runs_trials: bool = True) -> tuple[socket.socket, int]:
         """Our end of the socket to a new supervisor, and its process id; what trials need is loaded for trials alone.
@@ -44,25 +60,30 @@ class ForkServer:
             with theirs, self._lock, suppress(OSError):
                 if self._control is None:
                     self._control, self._process = self._start()
+                self._asked = True
                 socket.send_fds(self._control, [TRIALS if runs_trials else QUESTIONS], [theirs.fileno()])
             ours.settimeout(START_SECONDS)
             with suppress(OSError):
                 if pid := ours.recv(PID_BYTES):
                     ours.settimeout(None)
+                    if not runs_trials:
+                        self.load()
                     return ours, int.from_bytes(pid, "big")
             ours.close()
             status = self.end(kill=True)
         raise RecoverError(f"a worker process cannot start: what starts it ended with status {status}")
 
     def end(self, kill: bool = False) -> int | None:
-        """End it when its supervisors have ended, or at once. Returns its exit status, None while it waits."""
+        """End it when its supervisors have ended, or at once if it has none. Returns its exit status, None while it
+        waits."""
         with self._lock:
             if self._control is None or self._process is None:
                 return None
             self._control.close()
             self._control = None
-            if kill:
+            if kill or not self._asked:
                 self._process.kill()
+            self._asked = self._for_trials = False
             with suppress(subprocess.TimeoutExpired):
                 return self._process.wait(END_SECONDS)
             return None
@@ -83,3 +104,7 @@ class ForkServer:
             unstarted.pop_all()
         Thread(target=process.wait, daemon=True).start()  # so that it leaves no zombie
         return ours, process
+
+
+FORK_SERVER = ForkServer()
+"""This process's."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,12 @@ class Plan:
         counts = np.bincount(self.stored.codes[~self.unstored], minlength=len(self.stored.values)).tolist()
         return Counter({status: count for status, count in zip(self.stored.values, counts, strict=True) if count})
 
+    @cached_property
+    def changed(self) -> set[str]:
+        """The stored trials that ran other code of the user's than there is now, when first asked for."""
+        codes = self.sweep.cells.codes
+        return self.folder.of_other_code(codes) if codes else set()
+
 
 def plan(sweep: Sweep, out: Path) -> Plan:
     """Compose the trials and look at the folder. Raises `StoreError` if it holds another sweep."""
@@ -111,12 +118,6 @@ def places(trials: Trials, ids: pa.ChunkedArray) -> tuple[Index, Mask]:
     place[rising] = np.searchsorted(trials.keys[trials.rising], keys[rising])
     place = trials.rising[np.minimum(place, len(trials) - 1)]
     return place, np.equal(trials.keys[place], keys)
-
-
-def changed(plan: Plan) -> set[str]:
-    """The stored trials that ran other code of the user's than there is now."""
-    codes = plan.sweep.cells.codes
-    return plan.folder.of_other_code(codes) if codes else set()
 
 
 def goes_on(plan: Plan) -> bool:

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches, run_batch
-from recovery.runner.fork_server import ForkServer
+from recovery.runner.fork_server import FORK_SERVER
 from recovery.runner.messages import Document, decode, decode_answer, receive, send
 from recovery.runner.trial import Row, failure
 from recovery.runner.worker_process import Question, Task
@@ -78,9 +78,6 @@ class Limits:
 
 
 UNLIMITED = Limits()
-
-
-_fork_server = ForkServer()
 
 
 class Worker:
@@ -171,7 +168,7 @@ class Worker:
         if self._closed:
             raise Closed("the sweep is over")
         if self._supervisor is None:
-            self._supervisor, self._supervisor_pid = _fork_server.supervisor(self._runs_trials)
+            self._supervisor, self._supervisor_pid = FORK_SERVER.supervisor(self._runs_trials)
         if self._process is None:
             self._process, theirs = socket.socketpair()
             with theirs:
@@ -228,7 +225,7 @@ def end_processes() -> None:
     """End every worker, its supervisor and the fork server; the next that is needed starts anew."""
     while _idle:
         _idle.pop().dispose()
-    _fork_server.end()
+    FORK_SERVER.end()
 
 
 def measure_supervised(trials: Sequence[Trial], limits: Limits) -> list[Row]:

@@ -21,12 +21,10 @@ from typing import NoReturn
 import scipy
 
 from recovery.compiled import load_numba
+from recovery.runner.fork_server import LOAD, PID_BYTES, TRIALS
 from recovery.runner.worker_process import serve
 
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-PID_BYTES = 8
-TRIALS, QUESTIONS = b"t", b"q"
-"""What a supervisor is asked for to do."""
 _PARENT_DEATH, _ADOPT_ORPHANS = 1, 36
 """PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER of prctl, Linux."""
 
@@ -47,9 +45,11 @@ def serve_forks(descriptor: int) -> None:
         message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not message:
             return _reap(supervisors, 0)
-        if message == TRIALS:
+        if message in (LOAD, TRIALS):
             _ = scipy.linalg.lapack  # is loaded when first asked for, here once for all
             load_numba()  # too
+        if message == LOAD:
+            continue
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # until it is known to be a supervisor
         with suppress(OSError):
             supervisor = os.fork()

@@ -16,7 +16,7 @@ from recovery.config.coded import Coded
 from recovery.errors import StoreError
 from recovery.runner.batches import share
 from recovery.runner.forecast import MOST_SECONDS, time_some
-from recovery.runner.plan import UNSTORED, Plan, changed, content_of, goes_on, places, up_to_date
+from recovery.runner.plan import UNSTORED, Plan, content_of, goes_on, places, up_to_date
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
 from recovery.runner.rounds import Looking, plan_round, split
@@ -59,7 +59,7 @@ class Forecast:
 def forecast(plan: Plan, options: Options, most: float = MOST_SECONDS) -> Forecast:
     """Estimate a run from the times of the stored trials, for the methods' costs; without any, time a few, for at most
     about so many seconds."""
-    if options.rerun_changed and (others := changed(plan)):
+    if options.rerun_changed and (others := plan.changed):
         again, there = places(plan.trials, pa.chunked_array([sorted(others)], pa.string()))
         codes = plan.stored.codes.copy()
         codes[again[there]] = UNSTORED
@@ -112,7 +112,7 @@ def run(
     Raises `StoreError` before the first trial if the folder cannot be written; later it stops early.
     """
     damaged = _open(plan)
-    others = changed(plan)
+    others = plan.changed
     if options.rerun_changed and others:
         take_out(plan.folder, others, CHANGED)
         others = set()

@@ -1,5 +1,6 @@
 import gc
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from recovery.errors import RecoverError
 from recovery.runner import fork_server, supervised
 from recovery.runner.fork_server import ForkServer
 from recovery.runner.supervised import Limits, Worker
+from recovery.types import Array
 
 from .sweeps import rows, sweep, write_config
 
@@ -107,11 +109,38 @@ def test_supervised_rows_are_the_same(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(rows(tmp_path / "supervised"), rows(tmp_path / "plain"))
 
 
+def test_a_fork_server_that_begins_early_serves_or_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unused = ForkServer()
+    unused.begin()
+    unused.load()
+    assert unused.end() == -signal.SIGKILL
+    server = ForkServer()
+    monkeypatch.setattr(supervised, "FORK_SERVER", server)
+    server.begin()
+    assert server._process is not None
+    began = server._process.pid
+    assert supervised.ask(_told) == ({"two": 2}, {})
+    server.load()
+    trials = list(load(config_with(tmp_path, "measure")).trials())
+    worker = Worker()
+    try:
+        assert [row["status"] for row in worker.measure(trials[:1], Limits())] == ["ok"]
+        assert server._process.pid == began
+    finally:
+        worker.close()
+        worker.dispose()
+    assert server.end() == 0
+
+
+def _told() -> tuple[dict[str, int], dict[str, Array]]:
+    return {"two": 2}, {}
+
+
 def test_workers_start_and_go_on_though_their_fork_server_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = ForkServer()
-    monkeypatch.setattr(supervised, "_fork_server", server)
+    monkeypatch.setattr(supervised, "FORK_SERVER", server)
     trials = list(load(config_with(tmp_path, "measure")).trials())
     first, second = Worker(), Worker()
     try:
@@ -172,7 +201,7 @@ def test_a_trial_that_stops_the_processes_above_it_costs_its_own_row_at_most(
     tmp_path: Path, act: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = ForkServer()
-    monkeypatch.setattr(supervised, "_fork_server", server)
+    monkeypatch.setattr(supervised, "FORK_SERVER", server)
     monkeypatch.setattr(supervised, "_idle", [])
     monkeypatch.setattr(supervised, "END_SECONDS", 2.0)
     monkeypatch.setattr(fork_server, "START_SECONDS", 40.0)  # a stopped fork server is waited for so long
@@ -187,7 +216,7 @@ def test_a_trial_that_stops_the_processes_above_it_costs_its_own_row_at_most(
 
 def test_what_a_killed_supervisor_leaves_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = ForkServer()
-    monkeypatch.setattr(supervised, "_fork_server", server)
+    monkeypatch.setattr(supervised, "FORK_SERVER", server)
     worker = Worker()
     config = write_config(tmp_path, method={"act": "leave_and_linger", "path": str(tmp_path / "pid")})
     trial = next(iter(load(config).trials()))

@@ -129,3 +129,14 @@ def test_ids_are_numbers_and_what_is_no_id_is_none() -> None:
         assert keys_of(column).tolist() == expected
         assert keys_of(column.slice(1)).tolist() == expected[1:]
     assert keys_of(pa.chunked_array([], pa.string())).tolist() == []
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_ids_alone_and_ids_with_others_have_the_same_keys(kind: pa.DataType) -> None:
+    ids = [f"{7**k:016x}" for k in range(20)]
+    whole = pa.chunked_array([pa.array(ids[:5], kind).slice(2), pa.array(ids[5:], kind)])
+    assert keys_of(whole).tolist() == [7**k for k in range(2, 20)]
+    assert keys_of(whole.chunk(0).slice(1)).tolist() == [7**k for k in range(3, 5)]
+    for other in ("0" * 15 + "A", "0" * 15 + "g", "0" * 15 + "\u00e9", " " * 16, None, ""):
+        spoilt = pa.chunked_array([*whole.chunks, pa.array([other], kind)])
+        assert keys_of(spoilt).tolist() == [*keys_of(whole).tolist(), 0]
