@@ -55,7 +55,7 @@ def _beam(
         bounds = np.empty(2 * count)
         for child in range(2 * count):
             moved = sums[child // 2] + (2 * (child % 2) - 1) * halves[depth]
-            bounds[child] = bound_over_sides(moved, vectors[depth + 1], values[depth + 1], turned, 0.0)
+            bounds[child] = bound_over_sides(moved, vectors[depth + 1], values[depth + 1], turned, 0.0)[0]
         most = min(2 * count, width)
         next_sides, next_sums, next_points = np.empty((most, m), np.int8), np.empty((most, d)), np.empty((most, d))
         kept = 0

@@ -16,7 +16,7 @@ A leaf is exact.
 import numpy as np
 
 from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
-from recovery.types import Array
+from recovery.types import Array, Codes
 
 THIN = 1e-12
 """A cell with no point farther than this from all of its planes, relative to its length, is one that rounding made."""
@@ -27,8 +27,8 @@ _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 
 @_compiled
-def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: float) -> float:
-    """An upper bound on max v.u + sqrt(u.Q u); it stops below the goal. turned (d,) is written to."""
+def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: float) -> tuple[float, float, float]:
+    """An upper bound on max v.u + sqrt(u.Q u), its mu and tau; it stops below the goal. turned (d,) is written to."""
     d = len(v)
     size, largest = 0.0, 0.0
     for j in range(d):
@@ -39,7 +39,8 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
     # better bound helps
     best = size + np.sqrt(largest)
     if best <= goal or size > goal or largest == 0.0 or size == 0.0:
-        return best
+        return best, best, np.sqrt(largest)
+    of_best = best, np.sqrt(largest)
     for j in range(d):
         s = 0.0
         for k in range(d):
@@ -72,17 +73,18 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
                 u = turned[j] / (mu - q[j] / tau)
                 total += turned[j] * u
                 spread += q[j] * u * u
-        best = min(best, total / 2.0)
+        if total / 2.0 < best:
+            best, of_best = total / 2.0, (mu, tau)
         if best <= goal:
             break
         # half of the way to the tau of this u, in logarithms: four such steps come within 1 % of the limit on random v
         # and Q of d = 4 to 16, four whole ones stay up to 5 % above it
         tau = np.sqrt(tau * np.sqrt(max(spread, 1e-4 * largest)))
-    return best
+    return best, of_best[0], of_best[1]
 
 
 @_compiled
-def _nearest_of_hull(normals: Array, sides: Array, chosen: Array, y: Array, z: Array, Q: Array) -> bool:
+def _nearest_of_hull(normals: Array, sides: Codes, chosen: Array, y: Array, z: Array, Q: Array) -> bool:
     """The point z nearest to 0 of the affine hull of the chosen signed normals, and its weights y; False if dependent.
 
     With B = [1; P] of these points P, y is the least-squares solution of B y = e_1 up to a factor, and the residual r
@@ -127,7 +129,7 @@ def _nearest_of_hull(normals: Array, sides: Array, chosen: Array, y: Array, z: A
 
 
 @_compiled
-def cell_point(normals: Array, sides: Array, m: int, z: Array) -> int:
+def cell_point(normals: Array, sides: Codes, m: int, z: Array) -> int:
     """Whether a point z has sides_i normals_i.z > 0 for i < m, written to z: 1 yes, 0 no, -1 rounding decides."""
     d = normals.shape[1]
     chosen, weight = np.empty(d + 2, np.int64), np.empty(d + 2)
@@ -214,7 +216,7 @@ def search_cells(  # type: ignore[no-untyped-def]
         top = pending - 1
         depth = depths[top]
         goal = max(value, limit) + tolerance
-        above = bound_over_sides(sums[top], vectors[depth], values[depth], turned, goal)
+        above = bound_over_sides(sums[top], vectors[depth], values[depth], turned, goal)[0]
         pending = top
         if above <= goal:
             continue

@@ -45,7 +45,7 @@ def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: M
     # the heaviest first: what is open then has the least to add, and bounds fall early
     order = np.argsort(-np.linalg.norm(halves, axis=1), kind="stable")
     centres, halves, normals = centres[order], halves[order], normals[order]
-    vectors, values = _spreads(halves)
+    vectors, values = spreads(halves)
     left_out = np.ascontiguousarray(_signs(known, plane, side, len(normals))[:, order])
     return Planes(normals, halves, c / scale + centres.sum(axis=0), vectors, values, left_out, scale)
 
@@ -84,7 +84,7 @@ def _signs(known: Mask, plane: Index, side: Array, count: int) -> Array:
     return signs[(signs[:, plane[live]] == meant).all(axis=1)]
 
 
-def _spreads(halves: Array) -> tuple[Array, Array]:
+def spreads(halves: Array) -> tuple[Array, Array]:
     """Eigenvectors (m + 1, d, d), as rows, and values of Q for the planes from each depth on; values rounded up."""
     m, d = halves.shape
     vectors, values = np.zeros((m + 1, d, d)), np.zeros((m + 1, d))

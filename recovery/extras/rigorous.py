@@ -18,6 +18,7 @@ import numpy as np
 from recovery.config import Trial
 from recovery.errors import RecoverError, StoreError
 from recovery.extras.proofs.balls import Unproved, at_rising_precision
+from recovery.extras.proofs.cells import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
 from recovery.extras.proofs.model import Balls, Model, model_of
@@ -61,11 +62,6 @@ class Verified:
     opposite: str | None = None
 
 
-GATED_OVER_ALL = (
-    "over all patterns the gated program's dual is bounded in doubles, with a margin for rounding, not yet in balls"
-)
-
-
 def verify_rigorously(instance: Instance, architecture: Architecture, method: MinNorm, verdict: str | None) -> Verified:
     """Prove a stored verdict of a minimum-norm trial, about the labels A W* of its planted weights W*."""
     if instance.setting.noise > 0:
@@ -75,8 +71,6 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
     instance = with_searched_patterns(instance, architecture, method.program, None, method.beam)
     problem = PlantedProgram.of(instance, architecture, method.program, confinement=method.confinement)
     if instance.setting.patterns.kind == "all":
-        if verdict == "recovered" and not problem.program.has_cones:
-            return Verified(False, GATED_OVER_ALL)
         problem, found = grown_program(problem, method.beam)
         case = _Case(problem.instance, problem)
         return _attempt(case, verdict, partial(_proofs_over_all_patterns, found) if verdict == "recovered" else None)
@@ -181,7 +175,8 @@ def _proofs_of_another_optimum(case: _Case) -> Iterator[Callable[[], float]]:
 def _proofs_over_all_patterns(found: Generation, case: _Case) -> Iterator[Callable[[], float]]:
     if found.lam is not None:
         lam = found.lam / case.problem.program.groups.scales
-        yield partial(prove_unique_everywhere, case.model, lam, case.instance.setting.patterns.nodes)
+        prove = prove_unique_everywhere if case.cones else prove_unique_in_every_cell
+        yield partial(prove, case.model, lam, case.instance.setting.patterns.nodes)
 
 
 Proofs = Callable[[_Case], Iterator[Callable[[], float]]]

@@ -207,13 +207,15 @@ def test_balls_prove_better_networks_and_recoveries_over_all_patterns() -> None:
     assert proved == [("not_optimal", True), ("recovered", True)]
 
 
-def test_balls_say_that_they_do_not_yet_prove_gated_recoveries_over_all_patterns() -> None:
-    architecture = ARCHITECTURES["relu_skip"]
-    instance = draw(Setting(16, 2, patterns=Patterns(kind="all")), np.random.default_rng(1), architecture)
-    assert GATED(instance, architecture).verdict == "recovered"
-    again = verify_rigorously(instance, architecture, GATED, "recovered")
+@pytest.mark.parametrize("method", [EXACT, GATED], ids=lambda method: method.program)
+def test_balls_say_what_they_do_not_prove(method: MinNorm) -> None:
+    architecture = ARCHITECTURES["relu_norm"]
+    setting = Setting(20, 4, planted=NormalizedRelu(), patterns=Patterns(kind="all"))
+    instance = draw(setting, np.random.default_rng([20, 4, 0]), architecture)
+    assert method(instance, architecture).verdict == "recovered"
+    again = verify_rigorously(instance, architecture, method, "recovered")
     assert not again.proved
-    assert "not yet in balls" in again.reason
+    assert "normalised after the ReLU" in again.reason
 
 
 def test_a_beam_before_each_proof_changes_no_verdict() -> None:

@@ -22,6 +22,7 @@ from recovery.types import Array, Rng
 from tests.conditions.test_oracle import KINDS, by_enumeration, drawn
 
 EXACT = MinNorm(program="exact")
+GATED = MinNorm(program="gated")
 
 
 def turned_of(seed: int, n: int = 7, d: int = 3) -> Turned:
@@ -149,11 +150,12 @@ class Spoiled:
         return X
 
 
+@pytest.mark.parametrize("method", [EXACT, GATED], ids=lambda method: method.program)
 @pytest.mark.parametrize("how", ["", "zero", "repeated", "near", "integers", "unit", "uneven"])
 @pytest.mark.parametrize(
     ("name", "planted"), [("relu_skip", Linear()), ("relu", Relu(k=1)), ("relu_norm_skip", Linear())]
 )
-def test_recoveries_are_proved_and_no_false_one_is(name: str, planted: object, how: str) -> None:
+def test_recoveries_are_proved_and_no_false_one_is(name: str, planted: object, how: str, method: MinNorm) -> None:
     """The second opinion is the verdict over every pattern, listed."""
     architecture, proved, claimed = ARCHITECTURES[name], 0, 0
     for seed in range(5):
@@ -164,11 +166,11 @@ def test_recoveries_are_proved_and_no_false_one_is(name: str, planted: object, h
             return draw(setting, Streams.spawn(np.random.default_rng([7, seed])), architecture)
 
         try:
-            verdict = EXACT(instance("all"), architecture).verdict
-            true = EXACT(instance("exhaustive"), architecture).verdict
+            verdict = method(instance("all"), architecture).verdict
+            true = method(instance("exhaustive"), architecture).verdict
         except RecoverError:
             continue
-        found = verify_rigorously(instance("all"), architecture, EXACT, "recovered")
+        found = verify_rigorously(instance("all"), architecture, method, "recovered")
         assert not found.proved or true != "not_optimal", (seed, true, found)
         assert found.proved or found.reason
         if verdict == "recovered":

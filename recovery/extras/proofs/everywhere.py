@@ -48,12 +48,10 @@ def _own(model: Model, sign: int) -> Mask:
     return patterns
 
 
-class _Problem:
-    """f of one sign, in balls."""
+class DualSums:
+    """The rows, t and c of a dual with M^T lam = u exactly, in balls; sign: of what the exact dual is bounded for."""
 
-    def __init__(self, balls: Balls, lam: Array, sign: int) -> None:
-        balls.check_cones()
-        check_signs(balls.model)
+    def __init__(self, balls: Balls, lam: Array, sign: int = 1) -> None:
         self.balls, self.sign = balls, sign
         self.dual = corrected(balls, lam)
 
@@ -77,16 +75,27 @@ class _Problem:
         slope = self.sign * arb(self.balls.model.architecture.slope)
         return [slope * dot(column, self.dual) for column in zip(*self.rows, strict=True)]
 
+    def skip(self) -> arb:
+        """The dual norm of a skip connection that is not planted, else 0."""
+        if not self.balls.model.linear or 0 in self.balls.model.support:
+            return arb(0)
+        return length(self.balls.dual_squares([0], [self.dual])[0])
+
+
+class _Problem(DualSums):
+    """f of one sign, in balls."""
+
+    def __init__(self, balls: Balls, lam: Array, sign: int) -> None:
+        balls.check_cones()
+        check_signs(balls.model)
+        super().__init__(balls, lam, sign)
+
     def floats(self) -> Turned | None:
         return turn(_middle(self.rows), np.array([float(a.mid()) for a in self.weights]), _middle([self.linear])[0])
 
     def bound(self, turned: Turned | None, steepest: float, own: Mask) -> float:
         """That on f off the planted cells and on the skip connection, from one on f_float. Raises `Unproved`."""
-        model = self.balls.model
-        squares = []
-        if model.linear and 0 not in model.support:
-            squares = self.balls.dual_squares([0], [self.dual])
-        value = length(squares[0]) if squares else arb(0)
+        value = self.skip()
         if turned is not None:
             lost = self._lost(turned)
             B = matrix(turned.basis)
