@@ -21,8 +21,9 @@ from recovery.instances.arrangements import cell_count
 from recovery.instances.draw import Setting
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram, ProgramKind
-from recovery.methods.feasible_dual import CellSearch, Generation, NeuronSearch
+from recovery.methods.feasible_dual import CellSearch, Generation
 from recovery.methods.method import Measurement
+from recovery.methods.neuron_dual import NeuronSearch
 from recovery.methods.searched import violating_cells, violating_neurons
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import Certificate, certify
