@@ -35,7 +35,7 @@ from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Setting, Streams
 from recovery.instances.draw import draw as drawn
 from recovery.instances.patterns import Patterns
-from recovery.instances.planted import Linear, Planted, Relu
+from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.feasible_dual import BELOW
 from recovery.methods.generation import grown_program
@@ -141,6 +141,7 @@ def verdicts_against_every_pattern(instances: int) -> list[str]:
     models: list[tuple[str, Planted]] = [
         *(("relu_skip", Linear()), ("relu", Relu()), ("relu", Relu(k=2))),
         *(("relu_skip", Relu()), ("relu_norm_skip", Linear())),
+        *(("relu_norm", NormalizedRelu()), ("relu_norm", NormalizedRelu(k=2))),
     ]
     hows = ("gaussian", "zero rows", "repeated", "opposite", "integers")
     lines = ["| program | rows | compared | the same | undecided | different | recovered |", "|---" * 7 + "|"]
