@@ -22,8 +22,8 @@ from recovery.programs.uniqueness import MARGIN, Candidate, planted_candidate
 from recovery.solvers.dual_search import search_dual
 from recovery.types import Array, Index, Mask, Rng
 
-MOST_ROUNDS = 240
-"""Some 30 are enough for cells up to d = 12; at d = 16, n = 3d some draws take more than 60."""
+MOST_ROUNDS = 60
+"""Some 30 are enough for cells up to d = 12; at d = 16, n = 3d some draws take more, and minutes."""
 MARGINS = (0.9, 0.97, 0.99, 0.999, 0.9999, 1.0 - 1e-5)
 """What the dual is to stay below at what was found: the first of these that it can."""
 CELL_MARGINS = (*MARGINS, 1.0 - 1e-6, 1.0 - 3e-7, 1.0 - 2.1e-7)
