@@ -27,9 +27,6 @@ STRONG = 1e-2
 """Where beta is above this share of the least one without weights, s starts larger by the root of both: few groups
 stay, and large steps leave the others out sooner. At a tenth 12 steps become 9, at 0.01 larger ones cost steps
 (measured)."""
-NEAR = 10.0
-"""From a start, s is this many times as large: 18 to 23 % less time along five of seven paths, 7 and 14 % more along
-two (measured)."""
 INEXACTNESS = 0.2
 """An inner problem is solved to this fraction of the relative gap: 0.01 takes a fifth more steps; from 0.5 on some
 problems take many (measured)."""
@@ -150,7 +147,7 @@ def _start(program: GatedProgram, start: Solution | None) -> _State:
     s = float(np.linalg.norm(y)) / (bound * max(column, np.finfo(float).tiny))
     if start is not None and start.W.any() and start.lam.any():
         s = float(np.linalg.norm(start.W, axis=1).max()) / bound
-        return _State(start.W, start.lam, groups.adjoint(start.lam), NEAR * s, PULL * s * column**2, start.lam)
+        return _State(start.W, start.lam, groups.adjoint(start.lam), s, PULL * s * column**2, start.lam)
     # a start just outside the dual's boundary: at least one group is active in the first step
     At = groups.adjoint(y)
     largest = float(np.linalg.norm(At, axis=1).max())
