@@ -24,13 +24,14 @@ from math import comb, frexp, gcd
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.instances.all_ones import decide_all_ones
+from recovery.instances.all_ones import ROUNDING, decide_all_ones
 from recovery.types import Array, Mask
 
 MOST_CELLS = 200_000
 """As booleans these are 20 MB for 100 rows."""
-CLEAR = 1e-9
-"""A point farther than this from each hyperplane, relative to its length, is in a cell that rounding did not make."""
+CLEAR = ROUNDING
+"""A point farther than this from each hyperplane, relative to its length, is in a cell that rounding did not make: it
+is a direction that `decide_all_ones` would take for a proof, and exact."""
 
 Whole = tuple[int, ...]
 """A hyperplane's normal, or a point, up to a positive factor: integers without a common divisor."""

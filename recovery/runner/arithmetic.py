@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from recovery.runner.fork_server import worker_environment
 from recovery.runner.supervised import end_processes
 from recovery.store.provenance import provenance
@@ -24,7 +26,7 @@ KERNEL, WITHOUT, TARGET = "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMB
 """Variables that OpenBLAS, NumPy and Numba read when they are loaded."""
 _TARGETS_BEFORE = {"Intel": "skylake-avx512", "AMD": "znver5"}
 """Vendor -> what Numba compiled for, in rows that are older than that note. All Intel with AVX-512 are tuned alike."""
-_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_PLAIN = re.compile(r"[A-Za-z0-9._-]{1,40}")
 _PROBE = """
 import json
 import numpy as np
@@ -99,6 +101,17 @@ def others(makers: Iterable[Mapping[str, Any]]) -> list[Arithmetic]:
     """The arithmetics in which rows were computed by what `makers` says, without this process's own."""
     own, named = here(), {arithmetic(made) for made in makers} - {None}
     return sorted((one for one in named if one and not one.covers(own)), key=str)
+
+
+def other_versions(makers: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The versions of NumPy with which rows were computed, without this process's own: no variable chooses one.
+
+    Another version has another OpenBLAS, in which some singular vector has the other sign: a draw of `haar` is then
+    another draw.
+    """
+    libraries = [made.get("libraries") for made in makers]
+    named = {str(each.get("numpy", "")) for each in libraries if isinstance(each, dict)} - {np.__version__}
+    return sorted(f"NumPy {version}" for version in named if _PLAIN.fullmatch(version))
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from recovery.instances.planted import Neurons
 from recovery.methods.columns import Columns
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE
 from recovery.programs.exact import ExactProgram
-from recovery.runner.arithmetic import Arithmetic, computing_in, others
+from recovery.runner.arithmetic import Arithmetic, computing_in, other_versions, others
 from recovery.runner.own_code import sweep_of
 from recovery.runner.supervised import ask
 from recovery.runner.trial import Row, draw_instance, failure
@@ -87,8 +87,8 @@ class Replayed:
     again: Row
     differences: Sequence[Difference]
     outcome: Literal["same", "rounding", "other", "different", "open"]
-    arithmetics: Sequence[Arithmetic] = ()
-    """The other one, or those that do not run."""
+    arithmetics: Sequence[Arithmetic | str] = ()
+    """The other one, or those that do not run, versions of NumPy among them."""
 
     @property
     def agrees(self) -> bool:
@@ -110,7 +110,7 @@ def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Repla
             yield result
         else:
             left.append(result)
-    lacking = list[Arithmetic]()
+    lacking: list[Arithmetic | str] = [*other_versions(grid.makers)] if left else []
     for other in others(grid.makers) if left else ():
         if not other.runs_here():
             lacking.append(other)

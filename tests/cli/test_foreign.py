@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from recovery.errors import ParameterError
 from recovery.extras.rigorous import Checked, Verified, write
 from recovery.extras.submit import quoted
 from recovery.report.texts import csv_text
+from recovery.runner.arithmetic import other_versions
 from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder
@@ -186,12 +188,20 @@ def test_a_place_that_is_none_is_mended_from_the_parts(out: Path, field: str) ->
 
 
 def test_the_grid_in_the_repository_verifies() -> None:
-    """Its rows are older than some columns, which is no difference."""
-    result = recover(
-        "verify", Path(__file__).parents[2] / "results" / "papers" / "p1-fig06", "--sample", 40, "--seed", 1
-    )
-    assert result.exit_code == 0, result.output
+    """Its rows are older than some columns, which is no difference.
+
+    A row may be open where another version of NumPy stored it: the signs of singular vectors, which draws of `haar` and
+    `whitened_cubic` have, are those of its OpenBLAS.
+    """
+    grid = Path(__file__).parents[2] / "results" / "papers" / "p1-fig06"
+    result = recover("verify", grid, "--sample", 40, "--seed", 1)
     assert "0 different" in result.stdout
+    counted = re.search(r"(\d+) open", result.stdout)
+    if not counted or not other_versions(read(grid).makers):
+        assert result.exit_code == 0, result.output
+    else:
+        assert result.exit_code == 1
+        assert int(counted[1]) <= 4  # of about 20 rows of such draws
 
 
 def test_text_of_a_part_is_no_command_to_the_terminal(out: Path) -> None:

@@ -1,6 +1,7 @@
 """What figures of every kind look like: nothing cut, nothing over another, axes from the config, names as in papers."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from benchmarks.contact import faults
+from recovery.config import StyleSpec
 from recovery.extras.comparison import compare
 from recovery.extras.comparison_page import draw_differences
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Axis, Diagram, log_ticks
 from recovery.report.figures import figures_beside, main_figure
-from recovery.report.figures.style import MATH
+from recovery.report.figures.sheet import sheet
+from recovery.report.figures.style import MATH, Style, set_axis
 
 from .grids import fail, grid, wendel_rows
 
@@ -192,3 +195,19 @@ def test_marks_are_in_the_key_only_where_they_are_drawn() -> None:
     key = [text.get_text() for legend in figure.legends for text in legend.findobj(Text) if isinstance(text, Text)]
     assert not any("missing" in text for text in key)
     assert not any("no trial finished" in text for text in key)
+
+
+@pytest.mark.parametrize("values", [[0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.1], [1, 2, 3, 1000, 1001]])
+def test_labels_under_an_axis_stand_clear_of_each_other(values: list[float]) -> None:
+    axis = Axis(values)
+    with sheet(2, "", Style(StyleSpec())) as page:
+        ax = page.axes[0]
+        ax.set_xlim(*axis.reach)
+        set_axis(ax, "x", axis)
+        ax.set_xlim(*axis.reach)
+        page.figure.canvas.draw()
+    labels = [label for label in ax.get_xticklabels() if label.get_text()]
+    boxes = [label.get_window_extent() for label in labels]
+    assert len(boxes) >= 2
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+    assert labels[0].get_text() == f"{values[0]:g}"

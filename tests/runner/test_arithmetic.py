@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -18,7 +19,17 @@ from recovery.cli.main import main
 from recovery.config import Trial
 from recovery.runner import arithmetic as arithmetics
 from recovery.runner import replay as replaying
-from recovery.runner.arithmetic import KERNEL, TARGET, WITHOUT, Arithmetic, arithmetic, computing_in, here, others
+from recovery.runner.arithmetic import (
+    KERNEL,
+    TARGET,
+    WITHOUT,
+    Arithmetic,
+    arithmetic,
+    computing_in,
+    here,
+    other_versions,
+    others,
+)
 from recovery.store import read
 from recovery.store.compact import compact
 from recovery.store.folder import Folder
@@ -227,3 +238,18 @@ def test_training_is_verified_with_the_kernel_that_computed_it(tmp_path: Path) -
         status, said = recover("Prescott", *verified)
         assert status == 1
         assert word in said
+
+
+def test_versions_of_numpy_are_told_apart() -> None:
+    own = {"libraries": {"numpy": np.__version__}}
+    assert other_versions([own, {}, {"libraries": None}, {"libraries": {"numpy": "x y"}}, {"libraries": {}}]) == []
+    assert other_versions([own, {"libraries": {"numpy": "1.0"}}]) == ["NumPy 1.0"]
+
+
+def test_a_row_that_differs_is_open_where_another_numpy_stored_rows(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setattr(replaying, "other_versions", lambda makers: ["NumPy 1.0"])
+    _, counts, said, status = verify(monkeypatch, folder, ["Here"], "objective", {"Here": -1.0})
+    assert (counts["same"], counts["different"], counts["open"], status) == (23, 0, 1, 1)
+    assert "1 open: they differ, and NumPy 1.0, which computed rows of this grid, does not run on this machine" in said

@@ -22,6 +22,8 @@ from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Script, log_ticks
 UNBROKEN = "\u00a0"
 LABELS_BESIDE = 1.7
 """Inches of labels that stand side by side under a panel; more of them are turned."""
+CLEAR = 0.04
+"""Inches between two labels at least: the width of a blank."""
 WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
 """Inches: a journal's column, its page, a slide of 16:9."""
 LARGER = {"slide": 1.5}
@@ -151,12 +153,29 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     drawn = ax.xaxis if which == "x" else ax.yaxis
     if axis.kind == "log":
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
-    ticks = [] if list(axis.values) == [None] else axis.ticks
-    drawn.set_ticks([at for at, _ in ticks], [MATH.value(value) for _, value in ticks])
+    ticks = [] if list(axis.values) == [None] else [(at, MATH.value(value)) for at, value in axis.ticks]
+    if which == "x":
+        size = FontProperties(size=matplotlib.rcParams["xtick.labelsize"]).get_size_in_points()
+        if sum(width(label, size) for _, label in ticks) > LABELS_BESIDE:
+            ax.tick_params(axis="x", rotation=30)
+        elif axis.kind != "even":
+            room = ax.get_window_extent().width / ax.figure.dpi
+            ticks = _apart(ticks, axis, room, size)
+    drawn.set_ticks([at for at, _ in ticks], [label for _, label in ticks])
     drawn.set_ticks([], minor=True)
-    size = FontProperties(size=matplotlib.rcParams["xtick.labelsize"]).get_size_in_points()
-    if which == "x" and sum(width(MATH.value(value), size) for _, value in ticks) > LABELS_BESIDE:
-        ax.tick_params(axis="x", rotation=30)
+
+
+def _apart(ticks: list[tuple[float, str]], axis: Axis, room: float, size: float) -> list[tuple[float, str]]:
+    """From the left, the labels that stand clear of the last one kept, on an axis of about so many inches."""
+    scale = np.log if axis.kind == "log" else np.asarray
+    low, high = scale(axis.reach)
+    kept, end = list[tuple[float, str]](), -np.inf
+    for at, label in sorted(ticks):
+        middle, half = room * (float(scale(at)) - low) / (high - low), width(label, size) / 2
+        if middle - half >= end + CLEAR:
+            kept.append((at, label))
+            end = middle + half
+    return kept
 
 
 def label_log(drawn: DrawnAxis, low: float, high: float, most: int = MOST_TICKS) -> None:
