@@ -26,7 +26,8 @@ KERNEL, WITHOUT, TARGET = "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMB
 """Variables that OpenBLAS, NumPy and Numba read when they are loaded."""
 _TARGETS_BEFORE = {"Intel": "skylake-avx512", "AMD": "znver5"}
 """Vendor -> what Numba compiled for, in rows that are older than that note. All Intel with AVX-512 are tuned alike."""
-_PLAIN = re.compile(r"[A-Za-z0-9._-]{1,40}")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_VERSION = re.compile(r"[A-Za-z0-9.+_-]{1,40}")
 _PROBE = """
 import json
 import numpy as np
@@ -111,7 +112,7 @@ def other_versions(makers: Iterable[Mapping[str, Any]]) -> list[str]:
     """
     libraries = [made.get("libraries") for made in makers]
     named = {str(each.get("numpy", "")) for each in libraries if isinstance(each, dict)} - {np.__version__}
-    return sorted(f"NumPy {version}" for version in named if _PLAIN.fullmatch(version))
+    return sorted(f"NumPy {version}" for version in named if _VERSION.fullmatch(version))
 
 
 @contextmanager
