@@ -37,6 +37,7 @@ PARAMETER = re.compile(r"(?:^|(?<=[.;]\s))(\w+(?:, \w+)*): ")
 FIRST: dict[str, str] = YAML(typ="safe").load(DOCS / "components.yaml")
 """What stands first on a component's page: what it is for, and an example in Python."""
 MADE_OF_GRIDS = "<!-- made by docs/generate.py of its template and of what is in results/papers -->\n"
+TEMPLATES = ("findings", "claims", "tables")
 MADE = "<!-- made by docs/generate.py from the program's tables; a test keeps it true -->\n"
 
 
@@ -213,7 +214,7 @@ PAGES = {
 
 
 def measured(page: str) -> str:
-    """A page with a template, `findings` or `claims`: every number in its place."""
+    """A page with a template, one of `TEMPLATES`: every number in its place."""
     head, _, rest = (DOCS / f"{page}.template").read_text().partition("\n")
     return f"{head}\n\n{MADE_OF_GRIDS}{filled(rest)}"
 
@@ -221,5 +222,5 @@ def measured(page: str) -> str:
 if __name__ == "__main__":
     for page, make in PAGES.items():
         (HERE / page).write_text(make())
-    for page in ("findings", "claims"):
+    for page in TEMPLATES:
         (DOCS / f"{page}.md").write_text(measured(page))

@@ -14,6 +14,10 @@
 - `{{rows GRID COLUMN | QUERY}}`: that n of one curve, with its 95 % profile interval. `{{widest GRID COLUMN | QUERY |
   SIZES}}`: the largest ratio of the ends of such an interval, and of how many curves.
 - `{{within GRIDS}}`: how many numbers of all tables that the configs claim are within three errors.
+- `{{numbers GRID K}}`: the table of claim number K: each number as printed, ours, and z; bold beyond three errors.
+- `{{number GRID COLUMN | QUERY | PRINTED ERROR}}`: the mean, and z beside a printed number with its standard error;
+  ERROR is `ours` where the source's mean is taken to be as uncertain as ours.
+- `{{within DRAWS GRIDS}}`: the same, if the source's means were of so many draws, each as uncertain as ours.
 - `{{verdict GRID K}}`: the verdict on claim number K as the gallery has it.
 - `{{paper TEXT}}`: a quotation. `{{test FILE TEXT}}`: what a test shows; the file must have the text.
 """
@@ -27,11 +31,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, t
 
-from recovery.config import ThresholdClaim
+from recovery.config import TableClaim, ThresholdClaim
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
+from recovery.report.statistics.means import FAR, claimed_table, claimed_tables
 from recovery.report.statistics.model import Counts, fit
 from recovery.store import read
 
@@ -90,8 +95,14 @@ def _value(asked: str) -> str:
         return _growth(grid, int(number) - 1)
     if verb == "missed":
         return _missed(rest)
+    if verb == "numbers":
+        grid, number = rest.split()
+        return _numbers(grid, int(number) - 1)
+    if verb == "number":
+        return _number(rest)
     if verb == "within":
-        return _within(rest.split())
+        draws, *others = rest.split()
+        return _within_of(int(draws), others) if draws.isdigit() else _within(rest.split())
     if verb in ("powers", "widest"):
         return (_powers if verb == "powers" else _widest)(*_curves(asked, rest))
     if verb == "rows":
@@ -155,6 +166,47 @@ def _within(grids: list[str]) -> str:
     texts = [claim.measured for grid in grids for claim in _claims(grid)]
     found = [tuple(map(int, match)) for text in texts for match in TABLED.findall(text)]
     return f"{sum(inside for inside, _ in found)} of {sum(count for _, count in found)}"
+
+
+def _within_of(draws: int, grids: list[str]) -> str:
+    inside = count = 0
+    for grid in grids:
+        for table in claimed_tables(_analysis(grid).diagram):
+            other = np.maximum(table.stated_error, table.error * np.sqrt(table.count / draws))
+            far = np.abs(table.mean - table.stated) > FAR * np.hypot(table.error, other)
+            inside, count = inside + int((~far).sum()), count + far.size
+    return f"{inside} of {count}"
+
+
+def _numbers(grid: str, k: int) -> str:
+    diagram = _analysis(grid).diagram
+    claim = diagram.sweep.claims[k]
+    if not isinstance(claim, TableClaim):
+        raise ValueError(f"claim {k + 1} of {grid} is no table")
+    table = claimed_table(diagram, claim)
+    symbol = {"noise": r"\sigma"}.get(table.across, table.across)
+    lines = [f"| {table.axis.removeprefix('method.')} | {' | '.join(f'${symbol} = {c}$' for c in table.columns)} |"]
+    lines.append("|---" * (len(table.columns) + 1) + "|")
+    for i, row in enumerate(table.rows):
+        cells = [_beside(*part) for part in zip(table.stated[i], table.mean[i], table.z[i], strict=True)]
+        lines.append(f"| {row} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _beside(stated: float, mean: float, z: float) -> str:
+    bold = "**" if abs(z) > FAR else ""
+    return f"{stated:g} / {bold}{mean:.3g} ({z:+.1f}){bold}"
+
+
+def _number(asked: str) -> str:
+    what, query, printed = asked.split(" | ")
+    values = _column(*what.split(), query)
+    if len(values) < 2:
+        raise ValueError(f"no trials: {asked}")
+    error = float(values.std(ddof=1)) / np.sqrt(len(values))
+    stated, own = printed.split()
+    z = (values.mean() - float(stated)) / np.hypot(error, error if own == "ours" else float(own))
+    return f"{values.mean():.3g} (z = {z:+.1f})"
 
 
 @dataclass(frozen=True)

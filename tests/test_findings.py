@@ -3,16 +3,16 @@
 import pytest
 from scipy.stats import beta
 
-from docs.generate import DOCS, measured
+from docs.generate import DOCS, TEMPLATES, measured
 from docs.measured import GRIDS, filled, typed
 from recovery.errors import StoreError
 from recovery.store import read
 
-TEMPLATE = (DOCS / "findings.template").read_text()
 
 
-def test_no_number_in_findings_stands_without_its_grid() -> None:
-    assert typed(TEMPLATE) == []
+@pytest.mark.parametrize("page", ["findings", "tables"])
+def test_no_number_stands_without_its_grid(page: str) -> None:
+    assert typed((DOCS / f"{page}.template").read_text()) == []
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,30 @@ def test_a_verdict_follows_the_gallery() -> None:
     assert (DOCS / "claims.md").read_text() == measured("claims"), "run `python -m docs.generate`"
 
 
+def test_a_printed_number_stands_beside_ours_with_the_errors_of_both() -> None:
+    query = "noise == 5 and `method.selector` == 'forest'"
+    rows = read(GRIDS / "p3-table1").frame.query(query)["test_mse"].to_numpy(float)
+    own = rows.std(ddof=1) / 10
+    for stated, error in (("0.8", 0.8), ("ours", own)):
+        z = (rows.mean() - 9.7) / (own**2 + error**2) ** 0.5
+        found = filled("{{number p3-table1 test_mse | " + query + " | 9.7 " + stated + "}}")
+        assert found == f"{rows.mean():.3g} (z = {z:+.1f})"
+    lines = filled("{{numbers p3-table1 3}}").splitlines()
+    assert len(lines) == 7
+    far, near = lines[5].split(" | ")[-1], lines[5].split(" | ")[1]
+    assert far.startswith(f"9.7 / **{rows.mean():.3g} (+3.1)**")
+    assert "**" not in near
+    printed, sure, unsure = (filled("{{within " + draws + "p3-table1}}") for draws in ("", "1000000 ", "1 "))
+    assert printed == "55 of 60"
+    assert sure == printed  # the stated errors are never taken to be smaller than stated
+    assert int(unsure.split()[0]) > 55
+    with pytest.raises(ValueError, match="no table"):
+        filled("{{numbers p1-theorem7 1}}")
+    with pytest.raises(ValueError, match="no trials"):
+        filled("{{number p3-table1 test_mse | noise == 77 | 9.7 0.8}}")
+
+
 @pytest.mark.deep
-def test_findings_are_those_of_the_grids() -> None:
-    assert (DOCS / "findings.md").read_text() == measured("findings"), "run `python -m docs.generate`"
+@pytest.mark.parametrize("page", TEMPLATES)
+def test_pages_are_those_of_the_grids(page: str) -> None:
+    assert (DOCS / f"{page}.md").read_text() == measured(page), "run `python -m docs.generate`"
