@@ -9,7 +9,6 @@ from recovery.errors import StoreError
 from recovery.store import read
 
 
-
 @pytest.mark.parametrize("page", ["findings", "tables"])
 def test_no_number_stands_without_its_grid(page: str) -> None:
     assert typed((DOCS / f"{page}.template").read_text()) == []
