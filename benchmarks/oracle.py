@@ -4,7 +4,8 @@
 
 Against the exact value of every cell, d = 2 to 4, degenerate rows among them: instances whose bounds differ from it by
 more than 1e-6, relative to sum_i |t_i| ||x_i||, and proofs that are wrong. Verdicts over all patterns beside those over
-every pattern, listed, d = 2 to 4: an undecided one is counted apart. By (d, n), Gaussian data: draws settled (violated,
+every pattern, listed, d = 2 to 4: an undecided one is counted apart, and not_unique beside not_optimal is different,
+though weights that are not optimal may share their cost with others. By (d, n), Gaussian data: draws settled (violated,
 or proved to be at most 1 - 1e-7), seconds of processor time, cones; of the exact oracle both signs of the dual
 X (X^T X)^{-1} w*, and those that column generation ends with where that dual is violated but the neuron recovered; of
 the gated oracle its largest value, to rounding. Missed by search: none of the climbs from 4 n random starts found a
