@@ -99,6 +99,7 @@ class _Composer(Composer):
 def _compose(text: str, source: str) -> tuple[Node | None, YAML]:
     yaml = YAML(typ="safe", pure=True)
     yaml.Composer = _Composer
+    yaml.composer.warn_double_anchors = False  # YAML 1.2 lets an anchor be set again; an alias means the last one
     try:
         return yaml.compose(text), yaml
     except MarkedYAMLError as error:

@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from recovery.cli.main import main
 from recovery.config import ConfigError, load
+from recovery.config.reader import read_text
 
 GOOD = """\
 name: small
@@ -184,6 +185,11 @@ def test_bad_config(folder: Path, text: str | bytes, position: str, parts: list[
     for part in parts:
         assert part in message
     assert not (folder / "owned").exists()
+
+
+def test_an_anchor_may_be_set_again() -> None:
+    tree, problems = read_text("a: &r [1]\nb: *r\nc: &r [2]\nd: *r\n", "here")
+    assert (tree.value, problems) == ({"a": [1], "b": [1], "c": [2], "d": [2]}, [])
 
 
 def test_an_alias_bomb_is_refused(folder: Path) -> None:
