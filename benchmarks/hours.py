@@ -6,7 +6,7 @@ Each config's trials are drawn with chances in proportion to the seconds in its 
 in all about N, and run again, one thread. A config's hours are its stored ones times the mean ratio of new to stored
 seconds: unbiased whatever machine stored the grid, and near since seconds of one config mostly have one ratio.
 --against: another clone of the program, which runs every trial beside this one, in turns. Without configs, all of the
-prefix are measured and the table is written to hours.md, as far as it has come: called again for some, it adds them.
+prefix are measured and the table is written to hours.md. --to: a run that was ended goes on there.
 """
 
 import argparse
@@ -72,12 +72,12 @@ class Worker:
 
 @dataclass(frozen=True)
 class Measured:
-    """A config's hours now and in the other clone (NaN where it lacks the trials), with their standard errors."""
+    """A config's hours in each clone (NaN where it lacks the trials), with their standard errors."""
 
     name: str
     trials: int
-    hours: tuple[float, float]
-    errors: tuple[float, float]
+    hours: list[float]
+    errors: list[float]
 
 
 def stored_seconds(name: str) -> tuple[list[str], Array]:
@@ -100,7 +100,7 @@ def measured(name: str, count: int, workers: Sequence[Worker]) -> Measured:
     ratios = np.array([[worker.seconds(name, ids[i]) / stored[i] for worker in workers] for i in drawn])
     hours = stored.sum() / 3600
     means, errors = ratios.mean(axis=0) * hours, ratios.std(axis=0, ddof=1) * hours / np.sqrt(count)
-    return Measured(name, count, (means[0], means[-1]), (errors[0], errors[-1]))
+    return Measured(name, count, means.tolist(), errors.tolist())
 
 
 def shares(names: Sequence[str], count: int) -> Iterator[tuple[str, int]]:
@@ -115,7 +115,7 @@ def main() -> None:
     from recovery.config import shipped
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=300)
+    parser.add_argument("--trials", type=int, default=150)
     parser.add_argument("--prefix", default="p1-")
     parser.add_argument("--against", type=Path, help="a clone of the program at another commit")
     parser.add_argument(
@@ -135,15 +135,15 @@ def main() -> None:
         print(done[-1], flush=True)
         if given.to:
             given.to.write_text(json.dumps(done))
-    other = f"hours at {commit(given.against)}" if given.against else "the same"
-    lines = [f"| config | trials drawn | hours | {other} | ratio |", "|---|---|---|---|---|"]
+    columns = ["hours", *([f"hours at {commit(given.against)}", "ratio"] if given.against else [])]
+    lines = [f"| config | trials drawn | {' | '.join(columns)} |", f"|{'---|' * (2 + len(columns))}"]
     whole = np.array([hours for _, _, hours, _ in done]).sum(axis=0)
     error = np.sqrt(np.square([errors for _, _, _, errors in done]).sum(axis=0))
     rows = [*sorted(done, key=lambda one: -one[2][0]), ["all", sum(one[1] for one in done), whole, error]]
-    for name, count, (now, then), (doubt, doubt_then) in rows:
-        lines.append(
-            f"| {name} | {count} | {now:.3f} +- {doubt:.3f} | {then:.3f} +- {doubt_then:.3f} | {now / then:.2f} |"
-        )
+    for name, count, hours, errors in rows:
+        cells = [f"{hour:.3f} +- {doubt:.3f}" for hour, doubt in zip(hours, errors, strict=True)]
+        cells += [f"{hours[0] / hours[1]:.2f}"] if given.against else []
+        lines.append(f"| {name} | {count} | {' | '.join(cells)} |")
     lines += ["", f"Standard errors after +-. One thread, processor time, {machine()}"]
     written(__file__, lines, kept=not given.names)
 

@@ -454,10 +454,11 @@ def main() -> None:
 
 
 def read(path: Path) -> dict[str, str]:
-    """The sections that are stored."""
-    if not path.exists():
+    """The sections that are stored, if they are of this commit and machine."""
+    stored = path.read_text() if path.exists() else ""
+    if machine() not in stored:
         return {}
-    parts = path.read_text().rpartition("\n\nOne thread")[0].split("## ")[1:]
+    parts = stored.rpartition("\n\nOne thread")[0].split("## ")[1:]
     return {title: text.strip() for title, _, text in (part.partition("\n\n") for part in parts)}
 
 
