@@ -14,4 +14,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, leave)
     from .main import main as command
 
-    command(prog_name="recover")
+    try:
+        command(prog_name="recover")
+    finally:
+        gc.freeze()  # Python looks through all that is left when it ends: a sixth of a short command

@@ -1,7 +1,8 @@
 """Whether what the config asks of its cells can be: memory, files, and what methods say of them; and their costs."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,46 +79,58 @@ class Checks:
         first, law = distinct(laws)
         alike = np.split(np.argsort(law, kind="stable"), np.cumsum(np.bincount(law))[:-1])
         for representative, places in zip(first, alike[: len(first)], strict=True):
-            faults = 0
-            for place, cost in zip(places.tolist(), self._asked(cells[representative], cells[places]), strict=False):
-                if isinstance(cost, float):
-                    costs[place] = cost
-                    continue
-                self._say(self._checked(cells[place]), str(cost))
-                faults += 1
-                if faults == MOST_FAULTS:
-                    break
+            costs[places] = self._asked(cells[representative], cells[places])
         return costs
 
-    def _asked(self, first: int, cells: Index) -> Iterator[float | RecoverError]:
-        """The cost of each of some cells that differ in n and d alone, or why there is none."""
-        n, d = (self.parts[name].take(cells) for name in ("n", "d"))
+    def _asked(self, first: int, cells: Index) -> Array:
+        """The cost of each of some cells that differ in n and d alone; 0 where there is none, which is a problem."""
+        sizes = [
+            Coded([part.value for part in self.parts[name].values], self.parts[name].codes[cells]) for name in "nd"
+        ]
         try:
-            for name in sorted(frozenset[str]().union(*(column[first].own for column in self.parts.values()))):
-                resolve(name)
-            of = {name: imported(self._value(first, name)) for name in ("data", "planted", "architecture", "method")}
+            ask = self._question(first)
         except (Exception, SystemExit) as error:
-            yield from (_refused(error) for _ in cells)
-            return
-        method, architecture = of["method"], of["architecture"]
-        others = (
-            of["data"],
-            of["planted"],
-            *(self._value(first, name) for name in ("noise", "patterns", "noise_scale")),
-        )
-        check, of_setting = getattr(method, "check", None), getattr(method, "setting_cost", None)
-        for size in zip((part.value for part in n), (part.value for part in d), strict=True):
+            for cell in cells[:MOST_FAULTS]:
+                self._say(self._checked(cell), str(_refused(error)))
+            return np.zeros(len(cells))
+        told, faults = array("d"), 0
+        answers = map(float, map(ask, *sizes))  # goes on behind a call that raised
+        while len(told) < len(cells) and faults < MOST_FAULTS:
             try:
-                if check or of_setting:
-                    setting = Setting(*size, *others)
-                    if check:
-                        check(setting, architecture)
-                cost = float(of_setting(setting) if of_setting else method.cost(*size))
-                if not 0 <= cost < math.inf:
-                    raise ParameterError(f"its cost is {cost}; a cost is a number of seconds, at least 0")
-                yield cost
+                told.extend(answers)
+                if len(told) < len(cells):
+                    raise StopIteration  # by the user's code: the answers would not be at their end
             except (Exception, SystemExit) as error:
-                yield _refused(error)
+                self._say(self._checked(cells[len(told)]), str(_refused(error)))
+                told.append(0.0)
+                faults += 1
+        costs = np.zeros(len(cells))
+        costs[: len(told)] = told
+        for place in np.flatnonzero(~((costs >= 0) & (costs < math.inf)))[: MOST_FAULTS - faults]:
+            text = f"its cost is {float(costs[place])}; a cost is a number of seconds, at least 0"
+            self._say(self._checked(cells[place]), text)
+        return costs
+
+    def _question(self, first: int) -> Callable[[int, int], Any]:
+        """What tells the cost of the cell of these n and d that is like another in all else. Raises what importing the
+        user's code does."""
+        for name in sorted(frozenset[str]().union(*(column[first].own for column in self.parts.values()))):
+            resolve(name)
+        data, planted, architecture, method = (
+            imported(self._value(first, name)) for name in ("data", "planted", "architecture", "method")
+        )
+        others = (data, planted, *(self._value(first, name) for name in ("noise", "patterns", "noise_scale")))
+        check, of_setting = getattr(method, "check", None), getattr(method, "setting_cost", None)
+        if not (check or of_setting):
+            return method.cost
+
+        def ask(n: int, d: int) -> Any:
+            setting = Setting(n, d, *others)
+            if check:
+                check(setting, architecture)
+            return of_setting(setting) if of_setting else method.cost(n, d)
+
+        return ask
 
     def _checked(self, cell: int) -> Path:
         """Where a method's fault is placed: at the last axis value that it may be about."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -33,15 +34,22 @@ class Coded(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return map(self.values.__getitem__, self.codes.tolist())
 
+    @cached_property
+    def first(self) -> tuple[Index, Codes]:
+        """The first row of each value that some row has, in the order of the rows; for each row, which value it has."""
+        return distinct([self])
+
     @property
     def distinct(self) -> list[T]:
         """The values that some row has, in the order of the rows."""
-        return [self.values[code] for code in self.codes[distinct([self])[0]]]
+        return [self.values[code] for code in self.codes[self.first[0]]]
 
     def map(self, function: Callable[[T], U]) -> Coded[U]:
         """A function of each value that some row has."""
-        first, number = distinct([self])
-        return Coded([function(self[row]) for row in first], number)
+        first, number = self.first
+        mapped = Coded([function(self[row]) for row in first], number)
+        vars(mapped)["first"] = self.first
+        return mapped
 
     def take(self, rows: Index) -> Coded[T]:
         return constant(self.values[0], len(rows)) if len(self.values) == 1 else Coded(self.values, self.codes[rows])

@@ -21,7 +21,7 @@ from recovery.config.labels import combinations
 from recovery.config.mapping import as_overrides, as_text
 from recovery.config.overrides import override
 from recovery.config.own import OwnCode
-from recovery.config.own_axes import own_faults, say_rounding
+from recovery.config.own_axes import has_own_code, own_faults, say_rounding
 from recovery.config.own_curves import kept_curves
 from recovery.config.points import Block, axes_of, computed_axes
 from recovery.config.problems import ConfigError, MissingFileError, Place, Problem, as_shown
@@ -180,6 +180,8 @@ class _Parts(NamedTuple):
 
 
 def _sweep(tree: Tree, context: Context) -> tuple[Sweep | None, list[Problem]]:
+    if has_own_code(tree):
+        context.own.expect()
     parts, problems = _parts(tree)
     provide(context.code)
     add_folders([context.folder, Path.cwd()])

@@ -58,12 +58,17 @@ class OwnCode:
     """
 
     def __init__(self, imports: bool = True) -> None:
-        self._imports = imports
+        self._imports = self._asked = imports
         self._described: dict[str, Description] = {}
         self._costs: dict[str, Array] = {}
         self._codes: dict[str, str] = {}
         self._parameters: dict[str, dict[str, bool]] = {}
         self._curves: dict[str, list[Any]] = {}
+
+    def expect(self) -> None:
+        """The user's code will be asked for something: where nobody was, that is said before all else is composed."""
+        if not self._asked:
+            raise UntoldError("all")
 
     def description(self, component: str, text: str, make: Callable[[], Description]) -> Description:
         return self._known(self._described, f"{component} {text}", make)
@@ -105,6 +110,7 @@ class OwnCode:
     def of(cls, document: Mapping[str, Any], costs: Mapping[str, Array]) -> "OwnCode":
         """What another process was told. Raises `ParameterError` for what it cannot have been."""
         own = cls(imports=False)
+        own._asked = True
         try:
             for key, (resolved, identity, columns) in document["described"].items():
                 own._described[key] = Description(resolved, identity, columns_from(columns))

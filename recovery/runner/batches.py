@@ -90,7 +90,8 @@ def _is_number(value: Scalar) -> TypeGuard[float]:
 class Batches:
     """The trials that wait, handed out as numbered batches, also to several threads at once.
 
-    A batch holds about `BATCH_SECONDS` of work: the methods' costs times a rate learned from what came back.
+    A batch holds about `BATCH_SECONDS` of work: the methods' costs times a rate learned from what came back. The
+    first of each job is one trial: costs are guesses, and the first row shall not wait for many.
     """
 
     def __init__(self, trials: Iterable[Trial], jobs: int) -> None:
@@ -115,15 +116,15 @@ class Batches:
         with self._lock:
             if not self:
                 raise StopIteration
-            rate = self._rate or 1.0
+            rate, most = self._rate or 1.0, 1 if self._handed_out < self._jobs else MOST_TRIALS
             share = self._left * rate / (self._jobs * BATCHES_LEFT)
             room = min(BATCH_SECONDS, max(share, SHORTEST_SECONDS)) / rate
             batch: list[tuple[float, Trial]] = []
-            while self._again and len(batch) < MOST_TRIALS and (not batch or self._again[0][0] <= room):
+            while self._again and len(batch) < most and (not batch or self._again[0][0] <= room):
                 batch.append(self._again.popleft())
                 room -= batch[-1][0]
             if not self._again:
-                batch += self._fresh(room, MOST_TRIALS - len(batch), not batch)
+                batch += self._fresh(room, most - len(batch), not batch)
             self._left -= sum(cost for cost, _ in batch)
             self._handed_out += 1
             self._out[self._handed_out] = batch

@@ -37,12 +37,13 @@ class ForkServer:
         self._lock = Lock()
         self._asked = self._for_trials = False
 
-    def begin(self) -> None:
-        """Start it, for trials that follow; where it cannot, a supervisor that is asked for says why."""
+    def begin(self, runs_trials: bool = True) -> None:
+        """Start it before it is needed, and for trials or not; where it cannot, a supervisor that is asked for says
+        why."""
         with self._lock, suppress(OSError):
             if self._control is None:
                 self._control, self._process = self._start()
-                self._for_trials = True
+                self._for_trials = runs_trials
 
     def load(self) -> None:
         """Have it load what trials need, if they follow, while this process does something else."""
@@ -90,11 +91,11 @@ class ForkServer:
 
     def _start(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
         ours, theirs = socket.socketpair()
-        code = f"from recovery.runner.supervisor import serve_forks; serve_forks({theirs.fileno()})"
+        load = "import gc; gc.disable(); from recovery.runner.supervisor import serve_forks"
         with theirs, ExitStack() as unstarted:
             unstarted.enter_context(ours)
             process = subprocess.Popen(
-                [sys.executable, "-c", code],
+                [sys.executable, "-c", f"{load}; serve_forks({theirs.fileno()})"],
                 pass_fds=[theirs.fileno()],
                 env={**os.environ, **worker_environment()},
                 stdin=subprocess.DEVNULL,

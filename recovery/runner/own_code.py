@@ -13,6 +13,7 @@ from recovery.config.own import OwnCode, UntoldError
 from recovery.config.problems import Place, Problem
 from recovery.errors import ParameterError, RecoverError
 from recovery.notebook import provide
+from recovery.runner.fork_server import FORK_SERVER
 from recovery.types import Array
 
 
@@ -53,6 +54,7 @@ def _composed(compose: _Compose) -> Sweep:
     try:
         return compose(own=OwnCode(imports=False))
     except UntoldError:
+        FORK_SERVER.begin(runs_trials=False)  # loads its modules while this process loads its own
         from recovery.runner.supervised import ask  # Arrow and the solvers, which few configs need
 
         told, costs = ask(tell, compose)

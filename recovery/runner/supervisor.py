@@ -7,6 +7,7 @@ also what left its process group, says how it ended, and can fork the next.
 """
 
 import ctypes
+import gc
 import os
 import select
 import signal
@@ -33,8 +34,11 @@ def serve_forks(descriptor: int) -> None:
     """The fork server: a supervisor, in a session of its own, for each socket that it is sent, until its own is closed.
 
     Where none can be forked the socket is closed, which says so. It waits for its supervisors: their time is counted.
-    It ends a supervisor that a trial has stopped, and all that one which is gone has left.
+    It ends a supervisor that a trial has stopped, and all that one which is gone has left. What it has loaded is kept
+    from garbage collection, which would copy it for each fork.
     """
+    gc.freeze()
+    gc.enable()  # was off while modules were loaded
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     _prctl(_ADOPT_ORPHANS, 1)
@@ -48,6 +52,7 @@ def serve_forks(descriptor: int) -> None:
         if message in (LOAD, TRIALS):
             _ = scipy.linalg.lapack  # is loaded when first asked for, here once for all
             load_numba()  # too
+            gc.freeze()
         if message == LOAD:
             continue
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # until it is known to be a supervisor

@@ -107,6 +107,17 @@ class Formless:
     draw = Several.draw
 
 @dataclass(frozen=True)
+class Choosy(Guess):
+    def cost(self, n, d):
+        if n in (5, 6):
+            raise ValueError(f"n is {n}, d is {d}")
+        if n == 7:
+            raise StopIteration
+        if n == 8:
+            raise SystemExit("n is 8")
+        return {9: -9.0, 10: float("nan"), 11: "dear", 12: True, 13: "1.5"}.get(n, n + d / 100)
+
+@dataclass(frozen=True)
 class Weighted(Guess):
     weights: list[float] = ()
     copy: int = 1
@@ -114,6 +125,15 @@ class Weighted(Guess):
     def __call__(self, instance, architecture):
         return {"angle": sum(self.weights)}
 '''
+
+
+RAISED = (
+    "ValueError: n is 5, d is 3",
+    "ValueError: n is 6, d is 3",
+    "StopIteration: ",
+    "SystemExit: n is 8",
+    "ValueError: could not convert string to float: 'dear'",
+)
 
 
 @pytest.fixture
@@ -166,6 +186,29 @@ def test_what_a_planted_model_must_have_may_be_a_field(folder: Path) -> None:
     planted = {"kind": "own_things:Several", "neurons": 3}
     sweep = own(folder, planted=planted, method={"kind": "own_things:Guess"})
     assert sweep.cells[0].imported.setting.planted.neurons == 3
+
+
+def test_each_cell_has_the_cost_that_it_was_told(folder: Path) -> None:
+    axes = {"n": [20, 12, 40, 13, 30], "d": [3, 1, 2]}
+    cells = own(folder, method={"kind": "own_things:Choosy"}, axes=axes).cells
+    told = {12: 1.0, 13: 1.5}
+    assert [cell.cost for cell in cells] == [told.get(n, n + d / 100) for n in axes["n"] for d in axes["d"]]
+    assert cells.costs.tolist() == [cell.cost for cell in cells]
+
+
+def test_every_cost_that_is_none_is_a_problem(folder: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        own(folder, method={"kind": "own_things:Choosy"}, axes={"n": [20, *range(5, 12), 30]})
+    refused = [f"its cost or check raises {error}" for error in RAISED]
+    wrong = [f"its cost is {cost}; a cost is a number of seconds, at least 0" for cost in (-9.0, "nan")]
+    assert sorted(problem.text for problem in caught.value.problems) == sorted([*refused, *wrong])
+
+
+def test_no_cost_is_asked_for_behind_a_thousand_refusals(folder: Path) -> None:
+    axes = {"n": [9, 5], "d": {"start": 1, "stop": 1200}}
+    with pytest.raises(ConfigError) as caught:
+        own(folder, method={"kind": "own_things:Choosy"}, axes=axes)
+    assert len(caught.value.problems) == 1000
 
 
 def test_fields_of_a_method_may_be_lists(folder: Path) -> None:
