@@ -168,8 +168,12 @@ class Groups:
     def images(self, W: Array, chosen: Index) -> Array:
         """A_g w_g of the chosen groups as columns, (n, len(chosen)), for W (len(chosen), r)."""
         images = self.base @ self.base_weights(W, chosen).T
-        images *= self._diagonals(self.patterns[:, chosen])
+        images *= self.diagonals(chosen)
         return images
+
+    def diagonals(self, chosen: Index) -> Array:
+        """D_g of the chosen groups as columns, (n, len(chosen)); patterns are read faster than the eightfold D."""
+        return self._diagonals(self.patterns[:, chosen])
 
     def _diagonals(self, patterns: Mask) -> Array:
         D = patterns.astype(np.float64)
@@ -228,7 +232,7 @@ class Groups:
     def columns(self, chosen: Index) -> Array:
         """The chosen blocks side by side, (n, len(chosen) r)."""
         if self.transforms is None:
-            D = self._diagonals(self.patterns[:, chosen])
+            D = self.diagonals(chosen)
             return (D[:, :, None] * self.base[:, None, :]).reshape(self.n, -1)
         blocks = [self.block(int(g)) for g in chosen]
         return blocks[0] if len(blocks) == 1 else np.hstack(blocks) if blocks else np.empty((self.n, 0))
@@ -250,7 +254,7 @@ class Groups:
         """
         if self.transforms is None:
             return self._hadamard(chosen, c)
-        E = self.D[:, chosen]
+        E = self.diagonals(chosen)
         p, q = E.mean(axis=0), self.rank / self.n
         a = np.maximum(p - q, 0.0) / (p**2 * max(1.0 - q, 1.0 / self.n))
         H = self._hadamard(chosen, c * a)
@@ -264,14 +268,14 @@ class Groups:
         That is (B B^T) o M for M = D diag(c) D^T. With m = M 1 / sqrt(1^T M 1), M - m m^T has no negative eigenvalue:
         its part is taken for its diagonal, and R = diag(m) B.
         """
-        E = self.D[:, chosen]
+        E = self.diagonals(chosen)
         m = E @ (c * E.sum(axis=0))
         m /= np.sqrt(max(float(m.sum()), np.finfo(float).tiny))
         rest = np.maximum(E**2 @ c - m * m, 0.0)
         return rest * np.einsum("nr,nr->n", self.base, self.base), self.base * m[:, None]
 
     def _hadamard(self, chosen: Index, c: Array) -> Array:
-        E = self.D[:, chosen] * np.sqrt(c)
+        E = self.diagonals(chosen) * np.sqrt(c)
         return self.base_gram * (E @ E.T)
 
     def dimensions(self, chosen: Index) -> Mask:

@@ -71,7 +71,7 @@ def loose_descent(H: Rows, gradient: Array) -> Array | None:
         return None
     diagonal, mean = groups.mean_gram(H.active, c)
     near = across(diagonal + H.shift, np.hstack([mean, H.images * np.sqrt(H.turns)]))
-    D, B = groups.D[:, H.active], groups.base
+    D, B = groups.diagonals(H.active), groups.base
 
     def product(v: Array) -> Array:
         pulls = D.T @ (B * v[:, None])

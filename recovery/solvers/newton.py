@@ -24,9 +24,9 @@ TOLERANCE = 1e-10
 STEP_GROWTH = 3.0
 """Growth of s a step: 5 saves no Newton steps, 10 makes some inner problems fail (measured)."""
 STRONG = 1e-2
-"""Where beta is above this share of the least one without weights, s starts larger by the root of both: few groups
-stay, and large steps leave the others out sooner. At a tenth 12 steps become 9, at 0.01 larger ones cost steps
-(measured)."""
+"""Where beta is above this share of the least one without gated weights, s starts larger by the root of both: few
+groups stay, and large steps leave the others out sooner. Beside a skip connection, which fits most, it starts larger by
+both themselves. At a tenth 12 steps become 9, at 0.01 larger ones cost steps without a skip connection (measured)."""
 INEXACTNESS = 0.2
 """An inner problem is solved to this fraction of the relative gap: 0.01 takes a fifth more steps; from 0.5 on some
 problems take many (measured)."""
@@ -150,11 +150,19 @@ def _start(program: GatedProgram, start: Solution | None) -> _State:
         return _State(start.W, start.lam, groups.adjoint(start.lam), s, PULL * s * column**2, start.lam)
     # a start just outside the dual's boundary: at least one group is active in the first step
     At = groups.adjoint(y)
-    largest = float(np.linalg.norm(At, axis=1).max())
+    norms = np.linalg.norm(At, axis=1)
+    largest, gated = float(norms.max()), float(norms[int(groups.linear) :].max(initial=0.0))
     scale = 1.01 * bound / largest if largest > 0 else 0.0
+    strong = 1.0
     if not program.interpolates:
-        s *= max(1.0, float(np.sqrt(scale / STRONG)))
-    return _State(np.zeros((groups.count, groups.rank)), y * scale, At * scale, s, PULL * s * column**2, y * scale)
+        scale = min(scale, 1.0)  # where y is within the boundary it is the dual itself, and no weights are left
+    if not program.interpolates and gated > 0:
+        strong = max(1.0, float(np.sqrt(min(1.01 * bound / gated, 1.0) / STRONG)))
+    s *= strong
+    pull = PULL * s * column**2
+    if groups.linear:
+        s *= strong
+    return _State(np.zeros((groups.count, groups.rank)), y * scale, At * scale, s, pull, y * scale)
 
 
 def _near(program: GatedProgram, state: _State, near: Mask, tolerance: float) -> Array:
