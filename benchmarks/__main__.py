@@ -21,7 +21,6 @@ ALONE = (
     "large",
     "report",
     "floor",
-    "forecast",
     "scaling",
     "gated",
     "path",
@@ -32,6 +31,7 @@ ALONE = (
 )
 """What is timed, or takes both processors."""
 PAIRED = (
+    "forecast",
     "verdicts",
     "truths",
     "tensors",

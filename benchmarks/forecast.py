@@ -1,7 +1,7 @@
 """How near the forecast of a sweep comes: beside it, the time that as many trials take as there is time for.
 
 python -m benchmarks.forecast [--seconds S] [NAME ...] prints Markdown, and for all shipped configs writes it to
-benchmarks/forecast.md. Trials are drawn one after another for S seconds (20) and three at least, and for LONGER times S
+benchmarks/forecast.md. Trials are drawn one after another for S seconds (10) and three at least, and for LONGER times S
 at most while their mean is rougher than ROUGH, each of SLOWEST seconds at most: half of them with probability in
 proportion to their guessed cost, half of them all alike, so that one which takes much longer than its guess is met too.
 The mean of time / probability is then an unbiased estimate of what the sweep takes, whatever the forecast had timed; a
@@ -73,7 +73,7 @@ def line(sweep: Sweep, seconds: float) -> tuple[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of timing, a config")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of timing, a config")
     parser.add_argument("names", nargs="*", help="shipped configs; all, where none is named")
     given = parser.parse_args()
     sweeps, _ = load_shipped(given.names or None)

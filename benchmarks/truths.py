@@ -1,7 +1,7 @@
 """Does a threshold's interval cover, and does it decide? Grids are drawn from curves of every kind, on and off the
 lattice of n and d, and analysed as a report does.
 
-    python -m benchmarks.truths [--truth wendel ...] [--replicates 1 5 20 100] [--grids 500] [--jobs 1] [--out FILE.csv]
+    python -m benchmarks.truths [--truth wendel ...] [--replicates 1 5 20 100] [--grids 250] [--jobs 1] [--out FILE.csv]
 
 n = 10, 20, ..., 400 and ten sizes d, in half of the grids multiples of 10 and in half not; the ratio is 1.93, 2.00,
 2.03 or 2.07 in turn. Per truth and replicates: how often the 95 % interval covers, how often no threshold is given, how
@@ -160,7 +160,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--truth", nargs="*", choices=TRUTHS, default=TRUTHS)
     parser.add_argument("--replicates", nargs="*", type=int, default=REPLICATES)
-    parser.add_argument("--grids", type=int, default=500)
+    parser.add_argument("--grids", type=int, default=250)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     arguments = parser.parse_args()

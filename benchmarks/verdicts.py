@@ -239,7 +239,7 @@ def write(path: Path, lines: list[str], kept: bool) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=1000, help="matrices of each kind")
+    parser.add_argument("--count", type=int, default=500, help="matrices of each kind")
     parser.add_argument("--trials", type=int, help="trials of each matrix, as many as there are at most")
     parser.add_argument("--kind", choices=list(KINDS), action="append", help="this kind, printed only; repeatable")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".md"))
