@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+import scipy.linalg  # noqa: F401  # NumPy and SciPy bring a BLAS each, and only what is loaded is limited
+from threadpoolctl import threadpool_limits
+
 HERE = Path(__file__).parent
+
+
+def one_thread() -> threadpool_limits:
+    """A context in which every BLAS has one thread."""
+    return threadpool_limits(1)
 
 
 def machine(clone: Path = HERE) -> str:

@@ -10,9 +10,8 @@ import resource
 import time
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks import machine, written
+from benchmarks import machine, one_thread, written
 from benchmarks.verdicts import NAMES
 from recovery.errors import SolverError
 from recovery.instances.draw import Setting, draw
@@ -118,7 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, for trying the script")
     quick = parser.parse_args().quick
-    with threadpool_limits(1):
+    with one_thread():
         beyond = largest(100, 25) if quick else largest(400, 100)  # first: peak memory is the process's own
         lines = [
             agreement(2 if quick else 30),

@@ -17,9 +17,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks import machine, written
+from benchmarks import machine, one_thread, written
 from recovery.config import Trial, load
 from recovery.runner.trial import measure
 
@@ -78,7 +77,7 @@ def main() -> None:
     trials = list(load(chosen[0], chosen[1:]).trials())
     some = [trial for trial in trials if trial.replicate == 0]
     ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1)
-    with threadpool_limits(1):
+    with one_thread():
         processor(measure, some)  # what is imported and cached once
         inside = [(processor(floor, some), processor(measure, some)) for _ in range(7)]
         whole = [(processor(floor, trials), command(chosen)) for _ in range(3)]

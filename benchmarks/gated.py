@@ -12,9 +12,8 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks import machine, written
+from benchmarks import machine, one_thread, written
 from recovery.errors import SolverError
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.planted import Linear, NormalizedRelu, Planted
@@ -107,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a quarter of the sizes, for trying the script")
     quick = parser.parse_args().quick
-    with threadpool_limits(1):
+    with one_thread():
         beyond = large(1000, 250) if quick else large(4000, 1000)  # first: peak memory is the process's own
         rate = product_rate()
         lines = [

@@ -7,10 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import scipy.linalg  # noqa: F401  # its BLAS is limited only where it is loaded before
-from threadpoolctl import threadpool_limits
 
-from benchmarks import machine, written
+from benchmarks import machine, one_thread, written
 from recovery.instances.draw import Setting, draw
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import Certificate, certify
@@ -64,7 +62,7 @@ def row(architecture: str, n: int, d: int, end: float) -> str:
 
 def main() -> None:
     lines = ["| program | beta / largest | twenty solves | a path | solves / path |", "|---|---|---|---|---|"]
-    with threadpool_limits(1):
+    with one_thread():
         for architecture in ("relu", "relu_skip"):
             for n, d in SIZES:
                 for end in ENDS:

@@ -23,10 +23,8 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import numpy as np
-import scipy.linalg  # noqa: F401  # its BLAS is limited only where it is loaded before
-from threadpoolctl import threadpool_limits
 
-from benchmarks import machine, written
+from benchmarks import machine, one_thread, written
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import patterns_of
 from recovery.programs.architecture import ARCHITECTURES
@@ -306,7 +304,7 @@ def main() -> None:
     )
     parser.add_argument("--to", type=Path, help="JSON file of the rows so far, which are not measured again")
     given = parser.parse_args()
-    with threadpool_limits(1):
+    with one_thread():
         if given.one:
             name, n, d, fraction, architecture = given.one
             for line in runs(name, int(n), int(d), float(fraction), architecture, given.limit):

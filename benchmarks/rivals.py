@@ -20,10 +20,9 @@ from sklearn import datasets
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LassoCV
 from sklearn.model_selection import KFold
-from threadpoolctl import threadpool_limits
 
 import recovery
-from benchmarks import machine
+from benchmarks import machine, one_thread
 from recovery.types import Array, Mask
 
 SHIPPED = {"diabetes": "target", "iris": "petal width (cm)", "wine": "flavanoids", "breast_cancer": "target"}
@@ -118,7 +117,7 @@ def main() -> None:
     stored = path.read_text() if path.exists() else ""
     kept = stored.splitlines() if machine() in stored else []
     for name in sys.argv[1:] or [*DRAWN, *SHIPPED]:
-        with threadpool_limits(1), warnings.catch_warnings():
+        with one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             lines = line(name)
         kept = [row for row in kept if row.startswith("| ") and not row.startswith((f"| {name},", head[0]))] + lines

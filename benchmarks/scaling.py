@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks import machine, written
+from benchmarks import machine, one_thread, written
 from benchmarks.exact import problem
 from recovery.errors import SolverError
 from recovery.programs.certificate import certify
@@ -78,7 +77,7 @@ def main() -> None:
     if "ECOS" in installed_solvers():
         columns += [("cvxpy + ECOS", ecos, "exact"), ("cvxpy + ECOS", ecos, "gated")]
     cells, exponents = [], []
-    with threadpool_limits(1):
+    with one_thread():
         for _, solve, kind in columns:
             seconds: dict[int, float] = {}
             cells.append(["-"] * len(sizes))

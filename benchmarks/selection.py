@@ -13,9 +13,8 @@ from collections.abc import Callable
 from itertools import product
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks import machine, written
+from benchmarks import machine, one_thread, written
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Standard
 from recovery.instances.sparse import SparseNetwork
@@ -102,7 +101,7 @@ def main() -> None:
     instance = draw(SETTING, np.random.default_rng(0))
     X, y = instance.X[:TRAINED], instance.y[:TRAINED] / instance.y.std()
     seconds, least = {}, {}
-    with threadpool_limits(1):
+    with one_thread():
         for name, way in WAYS.items():
             start = time.process_time()
             least[name] = way(X, y)

@@ -11,9 +11,8 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks import machine, written
+from benchmarks import machine, one_thread, written
 from benchmarks.verdicts import KINDS
 from recovery.errors import SolverError
 from recovery.instances.patterns import unique_patterns
@@ -90,7 +89,7 @@ def main() -> None:
     lines = ["| matrices | programs | undecided | of them broken down | Clarabel decides |", "|---|---|---|---|---|"]
     total = np.zeros(4, dtype=int)
     start = time.process_time()
-    with threadpool_limits(1):
+    with one_thread():
         for kind in STRANGE:
             row = np.zeros(4, dtype=int)
             for seed in range(count):

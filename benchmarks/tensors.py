@@ -17,9 +17,8 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
-from threadpoolctl import threadpool_limits
 
-from benchmarks import machine
+from benchmarks import machine, one_thread
 from recovery.instances.network import BiasedNetwork
 from recovery.programs.relu_network import ReluNetwork, parameter_error
 from recovery.report.claims import Analysis
@@ -32,6 +31,7 @@ from recovery.tensors.printed import fix_signs
 from recovery.tensors.signs import signs
 from recovery.types import Array, Rng
 
+GRIDS = Path(__file__).parents[1] / "results" / "papers"
 SPREAD = {"outer": "spread"}
 CHUNK = 8192
 """Rows that the stream draws at once."""
@@ -255,11 +255,11 @@ def weights_and_signs() -> list[str]:
 
 
 def diagrams() -> list[str]:
-    """Must show 3: where rows of stored sweeps cross one half; `recover sweep` of both comes first."""
+    """Must show 3: where rows of stored sweeps cross one half."""
     lines = ["| sweep | row | n at 50 % | 95 % interval |", "|---|---|---|---|"]
     notes = []
     for name in ("p4-recovery", "p4-smoothed"):
-        diagram = Diagram.of(stored(Path("results", name)))
+        diagram = Diagram.of(stored(GRIDS / name))
         for row in Analysis(diagram).rows[0]:
             half, up = row.half, str(diagram.layout.y).rpartition(".")[2]
             lines.append(f"| {name} | {up} = {row.y:g} | {half.estimate:.4g} | {half.low:g} to {half.high:g} |")
@@ -443,7 +443,7 @@ def main() -> None:
     path = Path(__file__).with_suffix(".md")
     wanted = sys.argv[1:] or list(PARTS)
     sections = read(path)
-    with threadpool_limits(1):
+    with one_thread():
         for name in wanted:
             title, part = PARTS[name]
             sections[title] = "\n".join(part())

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks import machine, written
+from benchmarks import machine, one_thread, written
 from recovery.instances.draw import Setting, draw
 from recovery.instances.planted import Linear, NormalizedRelu, Planted
 from recovery.methods.train import Train
@@ -48,7 +47,7 @@ def row(architecture: str, planted: Planted, n: int, d: int, rate: float) -> str
 
 def main() -> None:
     planted: dict[str, Planted] = {"relu_skip": Linear(), "relu_norm": NormalizedRelu(k=1)}
-    with threadpool_limits(1):
+    with one_thread():
         rate = product_rate()
         lines = [
             "| architecture | (n, d) | 400 epochs | an epoch | of product rate |",
