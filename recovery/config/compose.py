@@ -100,12 +100,10 @@ class Composer:
                 {axis: columns[axis] for axis in offers},
                 block.count,
             )
-        whole = np.logical_and.reduce(
-            [
-                np.array([part is not None for part in column.values], np.bool_)[column.codes]
-                for column in parts.values()
-            ]
-        )
+        # a component of a broken value is None; of an axis of one's own no component may ask for the value
+        missing = [([part is None for part in column.values], column.codes) for column in parts.values()]
+        missing += [([one.value is BROKEN for one in columns[axis].values], columns[axis].codes) for axis in own]
+        whole = ~np.logical_or.reduce([np.array(values, np.bool_)[codes] for values, codes in missing])
         row = np.flatnonzero(whole)
         sound: dict[str, Any] = {name: column.take(row).map(lambda part: part) for name, column in parts.items()}
         sound[AXES] = self._free(block, row, sound)

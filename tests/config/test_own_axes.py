@@ -134,6 +134,11 @@ def test_an_axis_that_nothing_takes_is_refused(folder: Path) -> None:
         own(folder, axes={"tempi": [1, 2]})
 
 
+def test_an_axis_of_one_block_that_cannot_be_computed_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"axes\[1\].tempi: .* uses 'slow', which is neither an axis nor a number"):
+        load_fields(axes=[{"noise": [0.1]}, {"tempi": "slow"}])
+
+
 @pytest.mark.parametrize("name", ["seed", "status", "recovered", "sqrt", "pi"])
 def test_words_that_mean_something_else_are_no_axes(folder: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="choose another"):
