@@ -43,7 +43,7 @@ from recovery.methods.generation import grown_program
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.store.grid import read
-from recovery.types import Array, Mask
+from recovery.types import Array, Mask, Rng
 
 SIZES = [
     *((6, 8), (8, 10), (10, 13), (12, 16)),
@@ -54,26 +54,28 @@ GATED_SIZES = [(7, 28), (8, 28), (10, 30), (12, 36), (10, 40), (16, 48)]
 NODES = 50_000_000
 LIMIT = 1.0 - 1e-7
 RESULTS = Path(__file__).parents[1] / "results" / "papers"
-KINDS = ("gaussian", "integers", "zero rows", "repeated", "opposite", "lower rank", "uneven", "nearly equal")
+KINDS = (
+    *("gaussian", "integers", "zero rows", "repeated rows", "opposite rows", "lower rank", "uneven rows"),
+    "nearly equal rows",
+)
 
 
-def spoiled(kind: str, rng: np.random.Generator) -> Array:
-    d = int(rng.integers(2, 5))
-    n = int(rng.integers(1, 12))
+def spoiled(kind: str, rng: Rng, n: int, d: int) -> Array:
+    """Rows (n, d) with what the kind says; gaussian ones otherwise."""
     X: Array = rng.standard_normal((n, d))
     if kind == "integers":
         X = rng.integers(-2, 3, (n, d)).astype(float)
     elif kind == "zero rows":
         X[rng.integers(n)] = 0.0
-    elif kind == "repeated":
+    elif kind == "repeated rows":
         X = X[rng.integers(0, n, n)]
-    elif kind == "opposite":
+    elif kind == "opposite rows":
         X[n // 2 :] = -X[: n - n // 2]
     elif kind == "lower rank":
         X[:, -1] = X[:, 0]
-    elif kind == "uneven":
+    elif kind == "uneven rows":
         X *= 10.0 ** rng.integers(-6, 7, (n, 1))
-    elif kind == "nearly equal":
+    elif kind == "nearly equal rows":
         X[n // 2 :] = X[: n - n // 2] + 1e-9 * rng.standard_normal((n - n // 2, d))
     return X
 
@@ -104,7 +106,8 @@ def _against_enumeration(
             if compared == each:
                 break
             rng = np.random.default_rng([number, seed])
-            X = spoiled(kind, rng)
+            d, n = int(rng.integers(2, 5)), int(rng.integers(1, 12))
+            X = spoiled(kind, rng, n, d)
             lam = rng.standard_normal(len(X)) if seed % 3 else rng.integers(-2, 3, len(X)).astype(float)
             size = float(np.abs(lam) @ np.linalg.norm(X, axis=1))
             try:

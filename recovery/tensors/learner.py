@@ -8,12 +8,12 @@ from enum import Enum
 from math import factorial
 
 import numpy as np
-import scipy
 
 from recovery.programs.relu_network import ReluNetwork, affine, parameter_error
-from recovery.tensors.hermite import PARTS, Estimate, Moments, coefficients, exact, powers
+from recovery.tensors.hermite import PARTS, Estimate, Moments, exact, powers
 from recovery.tensors.jennrich import Terms, decompose, fit, rank_above, singular_values
 from recovery.tensors.printed import fix_signs
+from recovery.tensors.scalars import linear_rest, regress, scalars
 from recovery.tensors.signs import signs
 from recovery.types import Array, Rng
 
@@ -21,8 +21,6 @@ ROUNDING = 1e-10
 """Exact moments have rounding for noise: singular values below this fraction of the largest are none."""
 CANCELLED = 1e-14
 """Of the terms that exact moments add up: what rounding leaves where they cancel."""
-LARGEST_BIAS = 8.0
-"""A unit with |b| > 8 enters the moments with e^{-b^2/2} < 1e-13: rounding hides it, so no larger bias is believed."""
 NEAREST, FARTHEST = 1e-3, 0.5
 """Two unit vectors nearer than this are one whatever the noise; those farther apart (30 degrees) never are."""
 CLEAR = 2.0
@@ -30,7 +28,7 @@ CLEAR = 2.0
 UNEXPLAINED = 2.0
 """Terms do not explain moments whose residual is above this multiple of the sampling noise."""
 MISFIT = 1e-6
-"""Of exact moments, what units that are right leave by rounding, whatever their biases up to `LARGEST_BIAS`."""
+"""Of exact moments, what units that are right leave by rounding, whatever their biases that are believed."""
 SEEN = 20.0
 """A unit with |b| <= 1 has a singular value of a phi(1) / sqrt(2!) = a / 6 or more: where a linear part of 20 eta_1 is
 left, a unit of its size would have been seen three times over, if it were not linear."""
@@ -265,58 +263,6 @@ def paired_weights(moments: Moments, error: Moments, most: int, trust: bool, rng
         if len(kept) < most and (trust or ratio[i] > 1.0) and min(distances, default=np.inf) > near:
             kept.append(int(i))
     return W[kept]
-
-
-def scalars(moments: Moments, W: Array) -> tuple[Array, Array]:
-    """Biases and outer weights of unit weights W (m, d) known up to sign (P4, Algorithm 2, Lemma 4.5): b (m,), a (m,).
-
-    zeta_j(i) = (-1)^j a_i He_{j-2}(b_i) phi(b_i). l = 1: b = -zeta_3 / zeta_2. l >= 2, with gamma_{j-2} = zeta_j and
-    q the index in {k+1, k+2} of the larger |gamma_q|, k = l - 2: b = -(gamma_{q+1} + q gamma_{q-1}) / gamma_q.
-    """
-    order, m = moments.order, np.arange(len(W))
-    if order == 1:
-        gamma, q = np.array([zeta(moments, W, 2), zeta(moments, W, 3)]), np.zeros(len(W), np.intp)
-        above, below = gamma[1], np.zeros(len(W))
-    else:
-        k = order - 2
-        gamma = np.array([zeta(moments, W, j) for j in range(2, order + 4)])
-        q = np.where(np.abs(gamma[k + 1]) >= np.abs(gamma[k + 2]), k + 1, k + 2)
-        above, below = gamma[q + 1, m], q * gamma[q - 1, m]
-    top = gamma[q, m]
-    # He_{q+1} = b He_q - q He_{q-1}, divided by He_q: of two neighbours the larger is the safer divisor
-    b = np.divide(-(above + below), top, out=np.zeros(len(W)), where=top != 0)
-    b = np.clip(b, -LARGEST_BIAS, LARGEST_BIAS)
-    # a from gamma_q = (-1)^q a He_q(b) phi(b)
-    he = (-1.0) ** q * scipy.special.eval_hermitenorm(q, b)
-    scale = np.sqrt(2.0 * np.pi) * np.exp(0.5 * b * b)
-    return b, np.divide(scale * top, he, out=np.zeros(len(W)), where=he != 0)
-
-
-def zeta(moments: Moments, W: Array, j: int) -> Array:
-    """The coefficients of T_j = sum_i zeta_j(i) w_i^{(x)j}, j <= 2l + 1, by least squares; shape (m,)."""
-    if j <= 2 * moments.order:
-        return np.linalg.lstsq(powers(W, j), moments.whole[j].ravel(), rcond=None)[0]
-    along = moments.responses(W)[0]
-    square = powers(W, 2 * moments.order)
-    design = np.einsum("km,am->kam", along, square).reshape(moments.odd.size, len(W))
-    return np.linalg.lstsq(design, moments.odd.ravel(), rcond=None)[0]
-
-
-def linear_rest(moments: Moments, W: Array, b: Array, a: Array) -> tuple[Array, float]:
-    """v (d,) and c of the linear function that T_1 and T_0 have beyond the units."""
-    units = ReluNetwork(W, b, a)
-    return moments.whole[1] - coefficients(units, 1) @ W, float(moments.whole[0] - coefficients(units, 0).sum())
-
-
-def regress(X: Array, y: Array, W: Array, b: Array) -> tuple[Array, Array, float]:
-    """a (m,), v (d,) and c of least squares on (w_i.x + b_i)_+, x and 1 (P4, Algorithm 5 and Claim D.14).
-
-    (-z)_+ = z_+ - z, so the features of the other sign are in the span of these.
-    """
-    m = len(W)
-    design = np.hstack([np.maximum(X @ W.T + b, 0.0), X, np.ones((len(X), 1))])
-    solution = np.linalg.lstsq(design, y, rcond=None)[0]
-    return solution[:m], solution[m:-1], float(solution[-1])
 
 
 def _vectors(terms: Terms, order: int) -> Array:

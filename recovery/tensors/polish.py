@@ -8,7 +8,7 @@ import scipy
 
 from recovery.errors import ParameterError
 from recovery.programs.relu_network import TINY, ReluNetwork
-from recovery.tensors.learner import regress
+from recovery.tensors.scalars import regress
 from recovery.types import Array, Rng
 
 EXACT = 1e-8

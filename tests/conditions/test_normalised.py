@@ -4,6 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from benchmarks.oracle import spoiled
 from recovery.conditions.oracle import exact_dual, gated_dual
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
@@ -19,17 +20,7 @@ def drawn(kind: str, seed: int) -> tuple[Groups, Array] | None:
     rng = np.random.default_rng([KINDS.index(kind), seed])
     d = int(rng.integers(2, 4))
     n = int(rng.integers(1, 3)) if kind == "few rows" else int(rng.integers(2, 8))
-    X: Array = rng.standard_normal((n, d))
-    if kind == "integers":
-        X = rng.integers(-2, 3, (n, d)).astype(float)
-    elif kind == "zero rows":
-        X[rng.integers(n)] = 0.0
-    elif kind == "repeated rows":
-        X = X[rng.integers(0, n, n)]
-    elif kind == "opposite rows":
-        X[n // 2 :] = -X[: n - n // 2]
-    elif kind == "lower rank":
-        X[:, -1] = X[:, 0]
+    X = spoiled(kind, rng, n, d)
     lam = rng.standard_normal(n) if seed % 3 else rng.integers(-2, 3, n).astype(float)
     try:
         return ARCHITECTURES["relu_norm"].groups(X, enumerate_cells(X)[0]), lam

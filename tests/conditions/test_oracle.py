@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from benchmarks.oracle import KINDS, spoiled
 from recovery.conditions.oracle import dual_terms, exact_dual, largest_neuron
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
@@ -21,30 +22,8 @@ def by_enumeration(X: Array, lam: Array, linear: Array | None = None) -> float:
 
 
 def drawn(kind: str, rng: Rng) -> Array:
-    d = int(rng.integers(2, 5))
-    n = int(rng.integers(1, 11))
-    X: Array = rng.standard_normal((n, d))
-    if kind == "integers":
-        X = rng.integers(-2, 3, (n, d)).astype(float)
-    elif kind == "zero rows":
-        X[rng.integers(n)] = 0.0
-    elif kind == "repeated rows":
-        X = X[rng.integers(0, n, n)]
-    elif kind == "opposite rows":
-        X[n // 2 :] = -X[: n - n // 2]
-    elif kind == "lower rank":
-        X[:, -1] = X[:, 0]
-    elif kind == "uneven rows":
-        X *= 10.0 ** rng.integers(-6, 7, (n, 1))
-    elif kind == "nearly equal rows":
-        X[n // 2 :] = X[: n - n // 2] + 1e-9 * rng.standard_normal((n - n // 2, d))
-    return X
-
-
-KINDS = (
-    *("gaussian", "integers", "zero rows", "repeated rows", "opposite rows", "lower rank", "uneven rows"),
-    "nearly equal rows",
-)
+    d, n = int(rng.integers(2, 5)), int(rng.integers(1, 11))
+    return spoiled(kind, rng, n, d)
 
 
 @pytest.mark.parametrize("kind", KINDS)

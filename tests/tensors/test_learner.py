@@ -7,7 +7,8 @@ from scipy import stats
 from recovery.instances.network import BiasedNetwork
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
-from recovery.tensors.learner import Identification, Learned, learn, scalars, standard_error
+from recovery.tensors.learner import Identification, Learned, learn, standard_error
+from recovery.tensors.scalars import scalars
 from tests.tensors.networks import draw_network
 
 

@@ -8,8 +8,9 @@ from scipy.special import eval_hermitenorm, ndtr
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
 from recovery.tensors.jennrich import decompose, rank_above
-from recovery.tensors.learner import Identification, learn, paired_weights, scalars
+from recovery.tensors.learner import Identification, learn, paired_weights
 from recovery.tensors.printed import ACCURACY, fix_signs, truncated_regression
+from recovery.tensors.scalars import scalars
 from tests.tensors.networks import draw_network
 
 

@@ -1,0 +1,66 @@
+"""Biases and outer weights of units whose weights are known up to sign, and the linear part that they leave.
+
+From moments (P4, Algorithm 2), or by least squares on data (P4, Algorithm 5).
+"""
+
+import numpy as np
+import scipy
+
+from recovery.programs.relu_network import ReluNetwork
+from recovery.tensors.hermite import Moments, coefficients, powers
+from recovery.types import Array
+
+LARGEST_BIAS = 8.0
+"""A unit with |b| > 8 enters the moments with e^{-b^2/2} < 1e-13: rounding hides it, so no larger bias is believed."""
+
+
+def scalars(moments: Moments, W: Array) -> tuple[Array, Array]:
+    """Biases and outer weights of unit weights W (m, d) known up to sign (P4, Algorithm 2, Lemma 4.5): b (m,), a (m,).
+
+    zeta_j(i) = (-1)^j a_i He_{j-2}(b_i) phi(b_i). l = 1: b = -zeta_3 / zeta_2. l >= 2, with gamma_{j-2} = zeta_j and
+    q the index in {k+1, k+2} of the larger |gamma_q|, k = l - 2: b = -(gamma_{q+1} + q gamma_{q-1}) / gamma_q.
+    """
+    order, m = moments.order, np.arange(len(W))
+    if order == 1:
+        gamma, q = np.array([zeta(moments, W, 2), zeta(moments, W, 3)]), np.zeros(len(W), np.intp)
+        above, below = gamma[1], np.zeros(len(W))
+    else:
+        k = order - 2
+        gamma = np.array([zeta(moments, W, j) for j in range(2, order + 4)])
+        q = np.where(np.abs(gamma[k + 1]) >= np.abs(gamma[k + 2]), k + 1, k + 2)
+        above, below = gamma[q + 1, m], q * gamma[q - 1, m]
+    top = gamma[q, m]
+    # He_{q+1} = b He_q - q He_{q-1}, divided by He_q: of two neighbours the larger is the safer divisor
+    b = np.divide(-(above + below), top, out=np.zeros(len(W)), where=top != 0)
+    b = np.clip(b, -LARGEST_BIAS, LARGEST_BIAS)
+    # a from gamma_q = (-1)^q a He_q(b) phi(b)
+    he = (-1.0) ** q * scipy.special.eval_hermitenorm(q, b)
+    scale = np.sqrt(2.0 * np.pi) * np.exp(0.5 * b * b)
+    return b, np.divide(scale * top, he, out=np.zeros(len(W)), where=he != 0)
+
+
+def zeta(moments: Moments, W: Array, j: int) -> Array:
+    """The coefficients of T_j = sum_i zeta_j(i) w_i^{(x)j}, j <= 2l + 1, by least squares; shape (m,)."""
+    if j <= 2 * moments.order:
+        return np.linalg.lstsq(powers(W, j), moments.whole[j].ravel(), rcond=None)[0]
+    along = moments.responses(W)[0]
+    square = powers(W, 2 * moments.order)
+    design = np.einsum("km,am->kam", along, square).reshape(moments.odd.size, len(W))
+    return np.linalg.lstsq(design, moments.odd.ravel(), rcond=None)[0]
+
+
+def linear_rest(moments: Moments, W: Array, b: Array, a: Array) -> tuple[Array, float]:
+    """v (d,) and c of the linear function that T_1 and T_0 have beyond the units."""
+    units = ReluNetwork(W, b, a)
+    return moments.whole[1] - coefficients(units, 1) @ W, float(moments.whole[0] - coefficients(units, 0).sum())
+
+
+def regress(X: Array, y: Array, W: Array, b: Array) -> tuple[Array, Array, float]:
+    """a (m,), v (d,) and c of least squares on (w_i.x + b_i)_+, x and 1 (P4, Algorithm 5 and Claim D.14).
+
+    (-z)_+ = z_+ - z, so the features of the other sign are in the span of these.
+    """
+    m = len(W)
+    design = np.hstack([np.maximum(X @ W.T + b, 0.0), X, np.ones((len(X), 1))])
+    solution = np.linalg.lstsq(design, y, rcond=None)[0]
+    return solution[:m], solution[m:-1], float(solution[-1])
