@@ -65,6 +65,20 @@ def test_objectives_agree_with_clarabel(solved, half):
     assert compared >= COUNT // 4
 
 
+@pytest.mark.parametrize(("n", "d", "beta"), [(20, 10, None), (20, 5, 1e-3), (40, 5, 1e-3), (40, 10, 1e-5)])
+@pytest.mark.parametrize("architecture", [RELU, SKIP])
+def test_columns_in_units_four_orders_apart_are_solved(architecture, n, d, beta):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((n, d)) * np.logspace(-2, 2, d)
+        patterns = unique_patterns(X, [X @ rng.standard_normal((d, 50)) >= 0])
+        y = sum(np.maximum(X @ rng.standard_normal(d), 0) for _ in range(2))
+        program = GatedProgram(architecture.groups(X, patterns), y, None if beta is None else beta * np.linalg.norm(y))
+        solution = solve_newton(program)
+        assert solution.outcome is Outcome.SOLVED
+        assert certify(program, solution).error <= 1e-9
+
+
 def test_a_large_penalty_gives_zero_and_a_smaller_one_does_not():
     program = small_program(0)
     threshold = zero_threshold(program.groups, program.y)
