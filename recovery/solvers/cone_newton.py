@@ -26,7 +26,7 @@ the next ones, beside those in use (measured: with all of them 10 to 30 % slower
 STEP_GROWTH, HARD_GROWTH, HARD = 2.0, 1.41, 20
 """Growth of s after an inner problem that was solved: 3 takes more Newton steps, the more the more rows a variable
 there are (measured). After one of more than HARD steps it is HARD_GROWTH."""
-RETREAT = 0.05
+RETREAT = 0.02
 """After one inner problem that was not solved s stays, after each further one in a row it falls to this share: thin
 cones, of few rows or of columns in units far apart, have next to only rays for faces, and with s for ever as large one
 inner problem after another fails (measured: columns of 0.01 to 100, 72 programs, 51 solved where s stays, 72 so; in
@@ -44,7 +44,7 @@ ROUGH, ROUGH_STEPS, ROUGH_RANK = 0.03, 4, 10
 """Above this error, the first steps of an inner problem have Hessians with faces in the mean, which cost much less; not
 below so many variables a group, where faces differ too much: 64 normalised neurons of 4 to 12 variables take 9 922
 steps with it everywhere, 5 514 without (measured)."""
-OUTER_LIMIT, INNER_LIMIT, STEP_LIMIT = 100, 40, 3000
+OUTER_LIMIT, INNER_LIMIT, STEP_LIMIT = 200, 40, 3000
 DIGITS = 1e-12
 """What rounding leaves of a gradient, relative to the labels."""
 NEARLY = 1e-6

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.methods.columns import Columns
-from recovery.store.folder import TRIALS, Folder
-from recovery.store.parts import PROVENANCE, list_parts, merge, read_parts, refuse
+from recovery.store.folder import Folder
+from recovery.store.parts import PROVENANCE, TRIALS, list_parts, merge, read_parts, refuse
 from recovery.store.schema import row_schema
 from recovery.store.trajectories import TRAJECTORIES, merge_records, split_records
 from recovery.types import Mask, Scalar

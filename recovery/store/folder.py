@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from recovery.errors import StoreError
 from recovery.store.parts import (
+    TRIALS,
     Damaged,
     clean_temporaries,
     list_parts,
@@ -29,7 +30,6 @@ from recovery.store.trajectories import TRAJECTORIES, trajectory_table
 from recovery.text import printable
 from recovery.types import Array
 
-TRIALS = "trials"
 DAMAGED = "damaged"
 MOST_DIFFERENCES = 12
 MOST_NAMED = 12

@@ -21,7 +21,7 @@ from recovery.methods.columns import Columns
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE, merge, read_parts, refuse
 from recovery.store.rounds import Round, counts, read_rounds
-from recovery.store.schema import IDENTITY, keys_of, row_schema, stored_columns
+from recovery.store.schema import keys_of, row_schema, stored_columns
 from recovery.types import Array
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 OBEYED = r"[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
 """Control characters and marks of direction, as Arrow's expressions write them."""
-
-EVERY_ROW = (*IDENTITY, "n", "d", "status", "seconds", "started_at")
-"""The columns that all parts have, whichever version wrote them."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +72,9 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
     rounds, more = read_rounds(folder.rounds)
     refuse([*damaged, *more])
     refuse_other_types(content, parts)
-    if columns is None:
-        _refuse_missing(parts)
     own, left_out = own_rows(content, rounds, parts)
     made_by = [maker for table in own for maker in makers(table)]
     return Grid(folder.path, content, _shown(merge(own)), rounds, left_out, made_by)
-
-
-def _refuse_missing(parts: Sequence[tuple[Path, pa.Table]]) -> None:
-    for path, table in parts:
-        if lacking := [name for name in EVERY_ROW if name not in table.schema.names]:
-            raise StoreError(
-                f"{path}: has no column {', '.join(map(repr, lacking))}, which every sweep of this program writes; "
-                "move the part away, and `recover sweep` runs its trials again"
-            )
 
 
 def refuse_other_types(content: Mapping[str, Any], parts: Sequence[tuple[Path, pa.Table]]) -> None:

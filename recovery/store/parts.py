@@ -23,9 +23,11 @@ import pyarrow.parquet as pq
 
 from recovery.errors import StoreError
 from recovery.methods.columns import COLUMNS
-from recovery.store.schema import CIRCUMSTANCE, IDENTITY, row_schema
+from recovery.store.schema import CIRCUMSTANCE, EVERY_ROW, IDENTITY, row_schema
 from recovery.text import printable
 
+TRIALS = "trials"
+"""The folder of the parts that have the rows."""
 SUFFIX = ".parquet"
 _NAME = re.compile(r"part-(?P<digest>[0-9a-f]{32})\.parquet")
 _TEMPORARY = re.compile(r"\.(?P<host>.+)\.(?P<pid>\d+)\.[0-9a-f]{32}\.tmp")
@@ -167,7 +169,7 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Da
         if checksum(data) != name["digest"]:
             return Damaged(path, f"its {len(data)} bytes do not match the checksum in its name")
         parquet = pq.ParquetFile(pa.BufferReader(data))
-        if fault := _fault(parquet):
+        if fault := _fault(parquet, rows=path.parent.name == TRIALS):
             return Damaged(path, fault)
         present = parquet.schema_arrow.names
         return parquet.read(columns=None if columns is None else [name for name in columns if name in present])
@@ -179,13 +181,18 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Da
         return Damaged(path, f"is no Parquet file: {printable(str(error))}")
 
 
-def _fault(parquet: pq.ParquetFile) -> str | None:
-    """What a part holds that this program never writes, before anything of it is unpacked; None if there is nothing."""
-    schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
+def _fault(parquet: pq.ParquetFile, rows: bool) -> str | None:
+    """What a part holds that this program never writes, before anything of it is unpacked; None if there is nothing.
+
+    rows: whether it is one of trials.
+    """
+    schema, count = parquet.schema_arrow, parquet.metadata.num_rows
     if "trial_id" not in schema.names or not _is_text(schema.field("trial_id").type):
         return "holds no trials"
-    if rows > MOST_ROWS:
-        return f"has {rows} rows, which no part of this program has"
+    if count > MOST_ROWS:
+        return f"has {count} rows, which no part of this program has"
+    if rows and (lacking := [name for name in EVERY_ROW if name not in schema.names]):
+        return f"has no column {', '.join(map(repr, lacking))}, which every sweep of this program writes"
     fixed = IDENTITY | CIRCUMSTANCE if set(IDENTITY) <= set(schema.names) else {}
     for name, kind in fixed.items():
         if name in schema.names:

@@ -27,6 +27,8 @@ CIRCUMSTANCE: dict[str, pa.DataType] = {
 }
 """`recorded`: how many moments of its way the trial left in the trajectories; null for none. `own_code`: a hash of the
 user's code that it ran; null for the program's own."""
+EVERY_ROW = (*IDENTITY, "n", "d", "status", "seconds", "started_at")
+"""The columns that all parts of trials have, whichever version wrote them."""
 _ARROW: dict[Any, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 

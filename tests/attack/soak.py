@@ -87,7 +87,7 @@ def folders(step: int, folder: Path) -> Found:
     out = Path(shutil.copytree(made(), folder / "out"))
     (folder / "pwn_things.py").write_text(f"open({str(flag)!r}, 'w').close()\ndef f(rng, n, d):\n    return 0\n")
     for _ in range(rng.randint(1, 3)):
-        with contextlib.suppress(FileNotFoundError, IndexError, StoreError, pa.ArrowException):  # another was before it
+        with contextlib.suppress(OSError, IndexError, StoreError, pa.ArrowException):  # another was before it
             rng.choice(CRAFTS)(out, rng)
     found: Found = Counter()
     trial = "0" * 16

@@ -259,11 +259,24 @@ def test_a_text_where_the_rows_have_numbers_is_a_message(out: Path) -> None:
     assert "noise: the config has '../../x', where the rows have numbers" in done.stderr
 
 
-def test_a_part_without_a_column_of_all_parts_is_named(out: Path) -> None:
-    part = list_parts(out / "trials")[0]
-    table = pq.read_table(part).drop_columns(["n"])
-    part.unlink()
-    less = write_part(part.parent, table)
-    done = recover("report", out)
+@pytest.mark.parametrize("column", ["n", "status", "seconds", "started_at", "sweep"])
+@pytest.mark.parametrize("command", ["report", "status", "compact", "trials"])
+def test_a_part_without_a_column_of_all_parts_is_named(out: Path, command: str, column: str) -> None:
+    less = without(column, out)
+    done = recover(command, out)
     assert done.exit_code == 2
-    assert f"{less}: has no column 'n'" in done.stderr.replace("\n", "")
+    assert f"{less}: has no column {column!r}" in done.stderr.replace("\n", "")
+
+
+def test_a_sweep_runs_the_trials_of_a_part_without_a_column_again(out: Path) -> None:
+    before = len(read(out).frame)
+    less = without("status", out)
+    assert [damaged.path.name for damaged in Folder(out).prepare()] == [less.name]
+    assert len(read(out).frame) < before
+
+
+def without(column: str, out: Path) -> Path:
+    part = list_parts(out / "trials")[0]
+    table = pq.read_table(part).drop_columns([column])
+    part.unlink()
+    return write_part(part.parent, table)
