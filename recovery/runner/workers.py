@@ -69,8 +69,16 @@ def dask(jobs: int) -> Iterator[Service]:
     try:
         from dask import config
         from distributed import Client, LocalCluster
+        from joblib._dask import DaskDistributedBackend
     except ImportError as error:
         raise _missing("dask") from error
+
+    class Cluster(DaskDistributedBackend):  # type: ignore[misc]
+        """joblib would run all trials here where it has counted one worker, as when the others have yet to come."""
+
+        def effective_n_jobs(self, n_jobs: int) -> int:
+            return max(2, super().effective_n_jobs(n_jobs))
+
     for handler in logging.getLogger("distributed").handlers:  # the sweep says in its own words what is lost
         handler.setLevel(logging.CRITICAL)
     with ExitStack() as stack:
@@ -89,7 +97,7 @@ def dask(jobs: int) -> Iterator[Service]:
             client = stack.enter_context(Client(address))
         except (OSError, TimeoutError) as error:
             raise EngineLostError(f"the dask scheduler at {address} does not answer: {error}") from error
-        stack.enter_context(parallel_config("dask", client=client))
+        stack.enter_context(parallel_config(Cluster(client=client)))
         yield Service(sum(client.ncores().values()) or jobs, _by_joblib, supervise=True)
 
 

@@ -11,6 +11,7 @@ from typing import get_args, get_type_hints
 
 import pandas as pd
 import pytest
+from joblib import Parallel, delayed
 
 from recovery.cli.sweep import BACKENDS as OFFERED
 from recovery.config.header import Header
@@ -32,6 +33,13 @@ def test_threads_give_the_same_rows(tmp_path: Path) -> None:
     sweep(config, tmp_path / "plain")
     sweep(config, tmp_path / "threads", jobs=3, backend="threading")
     pd.testing.assert_frame_equal(rows(tmp_path / "threads"), rows(tmp_path / "plain"))
+
+
+@pytest.mark.deep
+def test_a_dask_cluster_of_one_worker_runs_the_trials_there() -> None:
+    with BACKENDS["dask"](1):
+        processes = Parallel()(delayed(os.getpid)() for _ in range(4))
+    assert os.getpid() not in processes
 
 
 @pytest.mark.deep
