@@ -119,7 +119,9 @@ class ConeNewton:
             if np.isnan(error):
                 outcome = Outcome.NUMERICAL_TROUBLE
                 break
-            if error <= tolerance:
+            # the certificate has what the weights leave of the labels, lam less the misfit, where the gap has lam
+            excess = self.delta * float(misfit @ (0.5 * misfit - self.lam))
+            if max(error, abs(gap + relative(excess, objective))) <= tolerance:
                 # lam inside the bounds, so that the multipliers of these projections prove it
                 self.cones.scale(1.0 / max(1.0, largest))
                 return self._solution(self.W, inside, Outcome.SOLVED, self.cones.multipliers)

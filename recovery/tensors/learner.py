@@ -28,7 +28,7 @@ CLEAR = 2.0
 UNEXPLAINED = 2.0
 """Terms do not explain moments whose residual is above this multiple of the sampling noise."""
 MISFIT = 1e-6
-"""Of exact moments, what units that are right leave by rounding, whatever their biases that are believed."""
+"""Of exact moments, what units that are right leave by rounding, whatever their biases up to `scalars.LARGEST_BIAS`."""
 SEEN = 20.0
 """A unit with |b| <= 1 has a singular value of a phi(1) / sqrt(2!) = a / 6 or more: where a linear part of 20 eta_1 is
 left, a unit of its size would have been seen three times over, if it were not linear."""
