@@ -33,7 +33,7 @@ from recovery.methods.columns import Columns, select
 from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
 from recovery.store import read
-from recovery.store.compact import compact
+from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, read_parts, write_part
 from tests.runner.slurm import PROGRAMS, one_node

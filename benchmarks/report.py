@@ -192,7 +192,7 @@ def outcomes(rows: Any, first: int, rng: Any) -> Any:
     import pyarrow as pa
 
     from recovery.methods.columns import COLUMNS
-    from recovery.store.schema import row_schema
+    from recovery.store.row_schema import row_schema
     from recovery.theory import CURVES
 
     size = len(rows)

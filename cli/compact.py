@@ -11,7 +11,7 @@ from . import options
 @options.results
 def command(results: Path) -> None:
     """Rewrite the part files of RESULTS as few. Safe while sweeps write to it and reports read it."""
-    from recovery.store.compact import compact
+    from recovery.store.compaction import compact
     from recovery.store.folder import Folder
 
     folder = Folder(results)

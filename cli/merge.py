@@ -22,7 +22,7 @@ def command(results: tuple[Path, ...], out: Path) -> None:
     After a kill, the same command goes on. Folders of another sweep are refused, with what differs.
     """
     from recovery.extras.merging import merge_folders
-    from recovery.runner.status import sweep_status
+    from recovery.runner.sweep_status import sweep_status
 
     from .status import in_words
 

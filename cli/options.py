@@ -35,7 +35,7 @@ def say_left_out(grid: "Grid") -> None:
 
 def say_edited(grid: "Grid") -> None:
     """Say on stderr how many rows ran other code of the user's than there is now."""
-    from recovery.runner.edited import edited
+    from recovery.runner.sweep_status import edited
 
     if words := edited(grid):
         click.echo(words, err=True)

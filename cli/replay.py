@@ -22,7 +22,7 @@ def command(results: Path, trial_id: str, save: Path | None, show_traceback: boo
     With --save, also write what was drawn: X, y, noise, patterns, planted neurons and X_test. Exit status: 0 if the
     rows agree up to rounding, here or as the processor computes that stored them; 1 if they differ.
     """
-    from recovery.runner.replay import Replayed, find_trial, replay, run, save_instance, stored_rows
+    from recovery.runner.rerun import Replayed, find_trial, replay, run, save_instance, stored_rows
     from recovery.runner.trial import TRACEBACK, TRAJECTORY
     from recovery.store import read
 

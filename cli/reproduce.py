@@ -13,8 +13,8 @@ from . import options
 
 if TYPE_CHECKING:
     from recovery.extras.reproduction import Figure
+    from recovery.runner.run import Forecast, Options
     from recovery.runner.stop import Stop
-    from recovery.runner.sweep import Forecast, Options
 
 PAPERS = ("P1", "P2", "P3", "P4")
 
@@ -56,8 +56,8 @@ def command(
     from joblib import cpu_count
 
     from recovery.extras.reproduction import Figure
+    from recovery.runner.run import Options
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
-    from recovery.runner.sweep import Options
     from recovery.runner.workers import Engine
 
     figures = [Figure(name, out / name, replicates) for name in chosen(papers)]
@@ -121,7 +121,7 @@ def forecasts(
     from recovery.config import MissingFileError
     from recovery.errors import RecoverError
     from recovery.runner.forecast import MOST_SECONDS, SECONDS
-    from recovery.runner.sweep import forecast
+    from recovery.runner.run import forecast
     from recovery.text import duration
 
     forecast_of: list[tuple[Figure, Forecast]] = []

@@ -12,7 +12,7 @@ import click
 from . import options
 
 if TYPE_CHECKING:
-    from recovery.runner.status import SweepStatus
+    from recovery.runner.sweep_status import SweepStatus
 
 
 @click.command()
@@ -28,7 +28,7 @@ def command(results: Path, as_json: bool, watched: bool) -> None:
 
     if results.is_dir() and not watched and not (results / SWEEP_FILE).exists() and any(results.rglob(SWEEP_FILE)):
         return click.echo(of_all(results, as_json))
-    from recovery.runner.status import sweep_status
+    from recovery.runner.sweep_status import sweep_status
 
     if watched:
         from time import sleep
@@ -66,7 +66,7 @@ def of_all(folder: Path, as_json: bool) -> str:
 
 def in_words(sweep: SweepStatus) -> str:
     """Counts by status, the most frequent errors, the rate of late and the time left."""
-    from recovery.runner.status import WINDOW, age
+    from recovery.runner.sweep_status import WINDOW, age
     from recovery.text import duration
 
     lines = [f"{sweep.path}: {sweep.stored} of {sweep.planned} trials stored, {sweep.missing} missing"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recovery.runner.plan import Plan
     from recovery.runner.progress import Display
     from recovery.runner.rounds import Look
-    from recovery.runner.sweep import Options, Summary
+    from recovery.runner.run import Options, Summary
 
 LEAST_MEMORY = 32
 """MiB: below, not even a small trial runs, and every one would be stored as `killed`."""
@@ -143,8 +143,8 @@ def command(
                 from recovery.runner.own_code import load
                 from recovery.runner.plan import plan
                 from recovery.runner.progress import Progress, display
+                from recovery.runner.run import MOST_EQUAL, Options, run
                 from recovery.runner.supervised import Limits
-                from recovery.runner.sweep import MOST_EQUAL, Options, run
                 from recovery.runner.workers import Engine
 
             sweep = load(config, overrides, until)
@@ -223,7 +223,7 @@ def _content(planned: Plan, summary: Summary) -> dict[str, object]:
 
 
 def _forecast(planned: Plan, options: Options) -> str:
-    from recovery.runner.sweep import forecast
+    from recovery.runner.run import forecast
     from recovery.text import duration
 
     expected = forecast(planned, options)

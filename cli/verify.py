@@ -45,7 +45,7 @@ def command(
     Exit status: 0 if all agree up to rounding (are proved); 1 if some are different or open, sweep.json is damaged,
     rows belong to no trial of the sweep, or nothing is stored that could be verified.
     """
-    from recovery.runner.replay import planned_trials
+    from recovery.runner.rerun import planned_trials
     from recovery.store import read
     from recovery.store.folder import Folder
 
@@ -74,7 +74,7 @@ def command(
 
 def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[str, int]:
     """Print what differs; returns how many rows came out how."""
-    from recovery.runner.replay import replay
+    from recovery.runner.rerun import replay
 
     counts = dict.fromkeys(("same", "rounding", "other", "different", "open"), 0)
     named = {"other": set[str](), "open": set[str]()}
@@ -101,7 +101,7 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[st
 def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> int:
     """Print which verdicts are proved; returns how many are not."""
     from recovery.extras.rigorous import check, summary, write
-    from recovery.runner.replay import stored_rows
+    from recovery.runner.rerun import stored_rows
 
     stored = stored_rows(grid, chosen)
     checked = []

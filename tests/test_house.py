@@ -94,8 +94,7 @@ def test_no_circle_of_modules():
 
 
 LATE = {
-    "recovery/runner/edited.py": {"recovery.config"},
-    "recovery/runner/status.py": {"recovery.runner.rounds", "recovery.config"},
+    "recovery/runner/sweep_status.py": {"recovery.runner.rounds", "recovery.config"},
     "recovery/store/grid.py": {"recovery.config.components", "recovery.config"},
     "recovery/config/header.py": {"recovery.theory"},
     "recovery/programs/groups.py": {"recovery.programs.transforms"},

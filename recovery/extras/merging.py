@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from recovery.errors import StoreError
 from recovery.methods.columns import Columns, columns_document, union
-from recovery.runner.replay import differences as unequal_columns
+from recovery.runner.rerun import differences as unequal_columns
 from recovery.store.folder import MOST_DIFFERENCES, Folder, differences
 from recovery.store.grid import own_rows, refuse_other_types
 from recovery.store.parts import TRIALS, merge, read_parts, refuse
-from recovery.store.rounds import Round, read_rounds
-from recovery.store.schema import stored_columns
-from recovery.store.trajectories import TRAJECTORIES
+from recovery.store.records import TRAJECTORIES
+from recovery.store.round_files import Round, read_rounds
+from recovery.store.row_schema import stored_columns
 
 
 @dataclass(frozen=True)

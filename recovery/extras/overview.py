@@ -15,7 +15,7 @@ from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure, render
 from recovery.report.texts.rows import crossing_rows, threshold_rows
-from recovery.runner.status import WINDOW, SweepStatus, age, sweep_status
+from recovery.runner.sweep_status import WINDOW, SweepStatus, age, sweep_status
 from recovery.store import read
 from recovery.store.sweepfile import SWEEP_FILE
 from recovery.text import duration, many, printable

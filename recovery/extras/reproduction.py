@@ -12,9 +12,9 @@ from pathlib import Path
 from recovery.config import Even, from_document, load
 from recovery.runner.plan import Plan, plan
 from recovery.runner.progress import Progress
+from recovery.runner.run import Options, Summary, forecast, run
 from recovery.runner.stop import Stop, StopRequested
-from recovery.runner.sweep import Options, Summary, forecast, run
-from recovery.store.compact import compact
+from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 
 SAFE = 0.7

@@ -25,7 +25,7 @@ from recovery.report.formats import BUNDLE, PICTURES, REPORT, format_of, write
 from recovery.report.texts import as_csv, as_json, as_latex, as_markdown
 from recovery.store import read
 from recovery.store.parts import write_part
-from recovery.store.rounds import ROUNDS, encode_round
+from recovery.store.round_files import ROUNDS, encode_round
 from recovery.store.sweepfile import encode
 from recovery.user import own_sources
 

@@ -15,7 +15,7 @@ from recovery.errors import ReportError, StoreError
 from recovery.report.diagram import Diagram
 from recovery.report.texts.terminal import maps
 from recovery.runner.progress import State
-from recovery.runner.status import SweepStatus, sweep_status
+from recovery.runner.sweep_status import SweepStatus, sweep_status
 from recovery.store import read
 
 EVERY = 2.0

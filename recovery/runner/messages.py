@@ -17,7 +17,7 @@ from recovery.config import Trial
 from recovery.errors import RecoverError
 from recovery.methods.columns import checked, checked_record
 from recovery.runner.trial import PROCESSOR, TRACEBACK, TRAJECTORY, Row, shown, shown_lines
-from recovery.store.schema import FAILURES
+from recovery.store.row_schema import FAILURES
 from recovery.types import Array
 
 _HEAD = struct.Struct(">8sQ")

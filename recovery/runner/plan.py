@@ -20,8 +20,8 @@ from recovery.runner.own_code import sweep_of
 from recovery.runner.rounds import next_round
 from recovery.store.folder import Folder, check_continuation
 from recovery.store.provenance import provenance
-from recovery.store.rounds import Round, counts, read_rounds
-from recovery.store.schema import FAILURES, keys_of
+from recovery.store.round_files import Round, counts, read_rounds
+from recovery.store.row_schema import FAILURES, keys_of
 from recovery.types import Index, Mask
 
 UNSTORED = -1

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from recovery.config import Trial, Trials
 from recovery.runner.batches import cost
 from recovery.runner.trial import Row
-from recovery.store.schema import FAILURES
+from recovery.store.row_schema import FAILURES
 from recovery.text import duration
 
 FIRST_LINE, RAREST_LINE = 10.0, 300.0

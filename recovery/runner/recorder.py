@@ -13,7 +13,7 @@ from recovery.errors import StoreError
 from recovery.runner.trial import TRAJECTORY, Row
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE
-from recovery.store.schema import coordinate_types, row_schema
+from recovery.store.row_schema import coordinate_types, row_schema
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
 """Seconds between parts: short at first, so that a run that is killed early has stored something."""

@@ -19,7 +19,7 @@ from recovery.config.sampling import Sampling
 from recovery.config.tree import canonical_json
 from recovery.errors import StoreError
 from recovery.sampling.placement import Slice, Transition, place, sharpen
-from recovery.store.rounds import Round, counts
+from recovery.store.round_files import Round, counts
 from recovery.types import Index
 
 

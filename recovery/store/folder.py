@@ -24,9 +24,9 @@ from recovery.store.parts import (
     write_atomically,
     write_part,
 )
-from recovery.store.rounds import ROUNDS, Round, read_rounds, write_round
+from recovery.store.records import TRAJECTORIES, trajectory_table
+from recovery.store.round_files import ROUNDS, Round, read_rounds, write_round
 from recovery.store.sweepfile import SWEEP_FILE, Content, decode, encode, rebuilt
-from recovery.store.trajectories import TRAJECTORIES, trajectory_table
 from recovery.text import printable
 from recovery.types import Array
 

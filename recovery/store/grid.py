@@ -20,8 +20,8 @@ from recovery.errors import RecoverError, StoreError
 from recovery.methods.columns import Columns
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE, merge, read_parts, refuse
-from recovery.store.rounds import Round, counts, read_rounds
-from recovery.store.schema import keys_of, row_schema, stored_columns
+from recovery.store.round_files import Round, counts, read_rounds
+from recovery.store.row_schema import keys_of, row_schema, stored_columns
 from recovery.types import Array
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from recovery.errors import StoreError
 from recovery.methods.columns import COLUMNS
-from recovery.store.schema import CIRCUMSTANCE, EVERY_ROW, IDENTITY, row_schema
+from recovery.store.row_schema import CIRCUMSTANCE, EVERY_ROW, IDENTITY, row_schema
 from recovery.text import printable
 
 TRIALS = "trials"

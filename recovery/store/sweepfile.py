@@ -8,7 +8,7 @@ from typing import Any
 
 from recovery.errors import ParameterError
 from recovery.store.parts import PROVENANCE, Damaged, document_checksum, list_parts, read_part
-from recovery.store.schema import stored_columns
+from recovery.store.row_schema import stored_columns
 from recovery.text import FOLDER_NAME, is_plain
 
 SWEEP_FILE = "sweep.json"

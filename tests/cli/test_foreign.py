@@ -24,7 +24,7 @@ from recovery.extras.submit import quoted
 from recovery.report.texts import csv_text
 from recovery.runner.arithmetic import other_versions
 from recovery.store import read
-from recovery.store.compact import compact
+from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, write_part
 from tests.runner.sweeps import rows, sweep, write_config

@@ -18,7 +18,7 @@ from recovery.extras.merging import merge_folders
 from recovery.store import read
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
-from recovery.store.trajectories import read_trajectories
+from recovery.store.records import read_trajectories
 from tests.runner.kills import started, stored_ids
 from tests.runner.sweeps import TIMES, sweep, write_config
 from tests.store.rows import statuses

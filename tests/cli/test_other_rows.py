@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from recovery.cli.main import main
 from recovery.store import read
-from recovery.store.compact import compact
+from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
 from tests.runner.sweeps import sweep, write_config

@@ -84,8 +84,8 @@ def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) ->
 def test_an_instance_that_cannot_be_drawn_is_a_message(
     out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recovery.runner.replay.draw_instance", lambda trial: 1 / 0)
-    monkeypatch.setattr("recovery.runner.replay.ask", lambda call, trial: call(trial))  # in this process
+    monkeypatch.setattr("recovery.runner.rerun.draw_instance", lambda trial: 1 / 0)
+    monkeypatch.setattr("recovery.runner.rerun.ask", lambda call, trial: call(trial))  # in this process
     result = recover("replay", "--trust", out, rows(out).index[0], "--save", tmp_path / "trial.npz")
     assert result.exit_code == 2
     assert "its instance cannot be drawn: ZeroDivisionError" in result.stderr

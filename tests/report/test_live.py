@@ -16,7 +16,7 @@ from rich.console import Console
 
 from recovery.report.live import EVERY, Watching, watch
 from recovery.runner.progress import State
-from recovery.runner.status import SweepStatus
+from recovery.runner.sweep_status import SweepStatus
 from recovery.store.folder import Folder
 
 from .grids import fail, grid, wendel_rows

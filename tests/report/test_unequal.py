@@ -17,7 +17,7 @@ from recovery.report.page import report_page
 from recovery.report.statistics.proportions import wilson
 from recovery.report.texts.tables import cell_table
 from recovery.store import Grid, read
-from recovery.store.rounds import counts
+from recovery.store.round_files import counts
 
 from .grids import grid, wendel_rows
 

@@ -15,7 +15,7 @@ COMMAND = [sys.executable, "-m", "recovery.cli", "sweep"]
 COMPACT = """
 import sys, time
 from pathlib import Path
-from recovery.store.compact import compact
+from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 while not Path(sys.argv[1], "sweep.json").exists():
     time.sleep(0.01)

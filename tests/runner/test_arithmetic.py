@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from recovery.cli.main import main
 from recovery.config import Trial
 from recovery.runner import arithmetic as arithmetics
-from recovery.runner import replay as replaying
+from recovery.runner import rerun as replaying
 from recovery.runner.arithmetic import (
     KERNEL,
     TARGET,
@@ -31,7 +31,7 @@ from recovery.runner.arithmetic import (
     others,
 )
 from recovery.store import read
-from recovery.store.compact import compact
+from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE, list_parts, write_part
 from recovery.store.provenance import provenance

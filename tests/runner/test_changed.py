@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from recovery.store import read
-from recovery.store.compact import compact
+from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.user import fingerprint, resolve, user_names
 from tests.cli.test_odd_input import recover

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from recovery.runner.sweep import MOST_EQUAL
+from recovery.runner.run import MOST_EQUAL
 from recovery.store import read
 from tests.cli.test_odd_input import recover
 from tests.runner.sweeps import rows, sweep, write_config

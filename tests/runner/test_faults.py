@@ -21,10 +21,10 @@ from recovery.errors import StoreError
 from recovery.runner import trial as trial_module
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
-from recovery.runner.sweep import Options, run
+from recovery.runner.run import Options, run
 from recovery.runner.workers import Engine
 from recovery.store import parts, read
-from recovery.store.compact import compact
+from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts, write_atomically
 from tests.needs import lacking

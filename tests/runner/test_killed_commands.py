@@ -18,7 +18,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from recovery.store import read
-from recovery.store.trajectories import read_trajectories
+from recovery.store.records import read_trajectories
 
 from .kills import started, stored_ids
 from .sweeps import TIMES, rows, sweep, write_config

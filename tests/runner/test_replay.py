@@ -1,7 +1,7 @@
 """What a replayed row is compared in."""
 
 from recovery.methods.columns import select
-from recovery.runner.replay import differences
+from recovery.runner.rerun import differences
 
 COLUMNS = select("objective", "solver", "iterations")
 STORED = {"status": "ok", "error_type": None, "objective": 1.0, "solver": "newton", "iterations": 30}

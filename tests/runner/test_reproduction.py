@@ -10,8 +10,8 @@ from recovery.errors import StoreError
 from recovery.extras import reproduction
 from recovery.extras.reproduction import Figure, run_figure
 from recovery.runner.progress import Progress
+from recovery.runner.run import Forecast, Options, Summary
 from recovery.runner.stop import Stop
-from recovery.runner.sweep import Forecast, Options, Summary
 from recovery.runner.workers import Engine
 from recovery.store.parts import list_parts
 from tests.runner.sweeps import interrupt_after, rows, sweep, write_config

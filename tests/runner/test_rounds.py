@@ -11,7 +11,7 @@ from recovery.config import load
 from recovery.errors import StoreError
 from recovery.runner.plan import plan
 from recovery.runner.rounds import plan_round
-from recovery.runner.status import sweep_status
+from recovery.runner.sweep_status import sweep_status
 from recovery.store import read
 from recovery.store.folder import Folder
 from recovery.store.grid import answers

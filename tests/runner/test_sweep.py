@@ -11,7 +11,7 @@ from recovery.config import load
 from recovery.errors import StoreError
 from recovery.runner.plan import plan
 from recovery.store import read
-from recovery.store.compact import compact
+from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
 

@@ -18,9 +18,9 @@ from recovery.report.statistics.looks import level_of
 from recovery.report.until import look
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
-from recovery.runner.status import sweep_status
+from recovery.runner.run import Options, Summary, run
 from recovery.runner.stop import Stop
-from recovery.runner.sweep import Options, Summary, run
+from recovery.runner.sweep_status import sweep_status
 from recovery.runner.workers import Engine
 from recovery.sampling.placement import Slice, sharpen
 from recovery.store import read

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from recovery.methods.columns import COLUMNS
 from recovery.store.folder import Folder
-from recovery.store.schema import coordinate_types, row_schema
+from recovery.store.row_schema import coordinate_types, row_schema
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CONTENT = {"name": "made-up", "digest": "0", "trials": 4, "config": {"name": "made-up", "n": 10}, "provenance": {}}

@@ -9,9 +9,9 @@ import pytest
 from recovery.errors import StoreError
 from recovery.methods.columns import COLUMNS
 from recovery.store import read
-from recovery.store.compact import add_columns, compact
+from recovery.store.compaction import add_columns, compact
 from recovery.store.parts import list_parts
-from recovery.store.schema import coordinate_types
+from recovery.store.row_schema import coordinate_types
 from recovery.types import Mask
 
 from .rows import START, folder, rows

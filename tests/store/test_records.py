@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from recovery.store.trajectories import trajectory_table
+from recovery.store.records import trajectory_table
 from recovery.types import Array
 
 STRANGE = np.array([np.nan, np.inf, -0.0, 5e-324, 1e308, -np.inf])

@@ -17,7 +17,7 @@ from recovery.methods.columns import (
     union,
 )
 from recovery.methods.table import METHODS
-from recovery.store.schema import CIRCUMSTANCE, IDENTITY, coordinate_types, keys_of, row_schema, stored_columns
+from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY, coordinate_types, keys_of, row_schema, stored_columns
 
 
 def test_every_kind_of_column_has_a_type() -> None:

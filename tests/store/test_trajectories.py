@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from recovery.errors import StoreError
-from recovery.store import compact as compaction
-from recovery.store.compact import compact
+from recovery.store import compaction
+from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
-from recovery.store.trajectories import TRAJECTORIES, read_trajectories
+from recovery.store.records import TRAJECTORIES, read_trajectories
 
 from .rows import folder, rows, statuses
 
@@ -103,7 +103,7 @@ LOOP = """
 import sys
 from pathlib import Path
 import numpy as np
-from recovery.store.compact import compact
+from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 folder, first = Folder(Path(sys.argv[1])), int(sys.argv[2])
 for i in range(first, first + 10_000):

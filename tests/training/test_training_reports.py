@@ -16,11 +16,11 @@ from recovery.report.figures.trajectories import firsts, runs_of
 from recovery.report.statistics import Pairs, mcnemar
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
-from recovery.runner.sweep import Options, run
+from recovery.runner.run import Options, run
 from recovery.runner.workers import Engine
 from recovery.store import Grid, read
 from recovery.store.parts import list_parts
-from recovery.store.trajectories import TRAJECTORIES, read_trajectories
+from recovery.store.records import TRAJECTORIES, read_trajectories
 from recovery.training.population import landscape
 
 TRAINED = """

@@ -11,7 +11,7 @@ from recovery.config import Sweep, own_axes
 from recovery.errors import ReportError
 from recovery.expressions import ExpressionError, is_expression, parse
 from recovery.methods.columns import FIXED, Columns
-from recovery.store.schema import CIRCUMSTANCE, IDENTITY
+from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY
 
 
 @dataclass(frozen=True)

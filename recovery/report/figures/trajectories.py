@@ -20,7 +20,7 @@ from recovery.report.diagram import coordinates
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, label_log, line_style
 from recovery.store import Grid
-from recovery.store.trajectories import read_trajectories
+from recovery.store.records import read_trajectories
 from recovery.training.networks import pairing
 from recovery.training.population import landscape
 from recovery.types import Array

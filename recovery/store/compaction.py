@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from recovery.methods.columns import Columns
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE, TRIALS, list_parts, merge, read_parts, refuse
-from recovery.store.schema import row_schema
-from recovery.store.trajectories import TRAJECTORIES, merge_records, split_records
+from recovery.store.records import TRAJECTORIES, merge_records, split_records
+from recovery.store.row_schema import row_schema
 from recovery.types import Mask, Scalar
 
 ROWS_A_PART = 500_000

@@ -1,25 +1,30 @@
 """How a stored sweep stands: counts, the rate of late, and the time that is left. Reads only."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from recovery.runner.edited import edited, own_names
+from recovery.errors import ParameterError
 from recovery.store import Grid, read
 from recovery.store.folder import Folder
-from recovery.store.schema import FAILURES
+from recovery.store.row_schema import FAILURES
 from recovery.text import printable
 from recovery.types import Array
+from recovery.user import fingerprints, user_names
 
 WINDOW = timedelta(minutes=5)
 MICROSECOND = timedelta(microseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_ERRORS = 5
 LOOKED_AT = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message", "recorded")
+MOST_MODULES = 8
+"""Of a sweep whose stored code is compared with today's: any choice of them may be what a trial ran."""
 
 
 @dataclass(frozen=True)
@@ -133,3 +138,32 @@ def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:
 def age(moment: datetime) -> float:
     """Seconds since then; never negative, whatever the clocks did."""
     return max((datetime.now(UTC) - moment).total_seconds(), 0.0)
+
+
+def own_names(document: Mapping[str, Any]) -> set[str]:
+    """The user's code that a stored document names, as `module:NAME`."""
+    if not any(user_names(document)):
+        return set()
+    from recovery.config import own_code  # takes longer than all else that `status` does
+
+    return own_code(dict(document))
+
+
+def edited(grid: Grid) -> str:
+    """How many stored trials ran other code of the user's than its files hold now, in words; '' where none did.
+
+    Nothing is imported. Code of a notebook is stored with the sweep, and is not compared.
+    """
+    document = grid.sweep["config"]
+    names = own_names(document)
+    if not names or document.get("code") or len({name.partition(":")[0] for name in names}) > MOST_MODULES:
+        return ""
+    try:
+        codes = fingerprints(names, [Path(document.get("folder", ".")), Path.cwd()])
+    except ParameterError as error:
+        return f"whether its own code was edited is not known here: {error}"
+    count = len(Folder(grid.path).of_other_code(codes))
+    words = (
+        f"{count} stored trials ran other code of yours than there is now; `recover sweep --rerun-changed` runs them"
+    )
+    return f"{words} again" if count else ""

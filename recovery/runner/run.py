@@ -23,10 +23,10 @@ from recovery.runner.rounds import Looking, plan_round, split
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.trial import TRACEBACK, Row
 from recovery.runner.workers import Engine, EngineLostError
-from recovery.store.compact import add_columns, take_out
+from recovery.store.compaction import add_columns, take_out
 from recovery.store.grid import answers
 from recovery.store.parts import Damaged
-from recovery.store.schema import FAILURES, coordinate_types
+from recovery.store.row_schema import FAILURES, coordinate_types
 from recovery.types import Mask, Scalar
 
 MOST_EQUAL = 50

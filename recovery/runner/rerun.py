@@ -25,7 +25,7 @@ from recovery.runner.trial import Row, draw_instance, failure
 from recovery.runner.workers import Engine
 from recovery.store import Grid
 from recovery.store.parts import write_file
-from recovery.store.rounds import counts
+from recovery.store.round_files import counts
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """Numbers this close are the same up to rounding, which another processor or BLAS may do differently."""
