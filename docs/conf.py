@@ -7,7 +7,7 @@ from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
-from docs.house import drawing
+from docs.layers import drawing
 
 project = "recover"
 author = "the authors of recover"
@@ -42,11 +42,11 @@ def _display(writer: Any, node: Any) -> NoReturn:
     raise SkipNode
 
 
-def _house(app: Sphinx) -> None:
-    (Path(app.srcdir) / "_static" / "house.svg").write_text(drawing(), encoding="utf-8")
+def _draw_layers(app: Sphinx) -> None:
+    (Path(app.srcdir) / "_static" / "layers.svg").write_text(drawing(), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:
-    """Formulas as MathML: browsers set it themselves, without a script from another address. The house, drawn."""
+    """Write formulas as MathML, which browsers display without a script, and draw the layers of packages."""
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
-    app.connect("builder-inited", _house)
+    app.connect("builder-inited", _draw_layers)

@@ -27,7 +27,8 @@ PHRASES = [
     *("no fits", "in balls", "of late", "the house", "stands? (?:beside|apart|in)", "asked for", "one's own"),
     *("so many", "seldom", "as it stands", "that of", "laid over", "(?:is|are|be|was|not) told", "told (?:of|by|to)"),
     # persons and places for code
-    *("nurses?", "(?:room|wing)s? (?:that|of|above|below|with)", "wings", "own code", "code of one's", "other code of"),
+    *("nurses?", "rooms? (?:that|of|it)", "wings?"),
+    *("own code", "code of one's", "other code of"),
     *("thing of ours", "(?:modules?|files?|code|classes) of (?:yours|ours)", "knows? (?:no|nothing|of)"),
     *("asks? nothing", "is asked", "are asked", "cannot tell", "not (?:been )?told"),
     # old or rare words

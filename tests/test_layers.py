@@ -1,0 +1,156 @@
+"""Imports go from higher layers to lower ones only; the library below `methods` uses no YAML, no tables and no disk."""
+
+import ast
+import re
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+from docs.layers import ROOT, SOURCES, depths, direct, drawing, imports, package_of, packages, parsed
+
+LAYERS = [
+    {"cli"},
+    {"api", "extras"},
+    {"report"},
+    {"runner"},
+    {"store"},
+    {"config"},
+    {"methods"},
+    {"conditions", "instances", "selection", "solvers", "tensors"},
+    {"training"},
+    {"programs", "sampling", "theory"},
+    {"expressions", "notebook", "user"},
+    {"compiled", "errors", "text", "types"},
+]
+LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
+MODULES = {
+    "api",
+    "cli",
+    "compiled",
+    "errors",
+    "expressions",
+    "notebook",
+    "text",
+    "types",
+    "user",
+}
+"""Modules in recovery/, and `cli`, which is not below recovery/."""
+SUBPACKAGES = {"report": ["page", "texts", "figures", "claims", "statistics", "diagram"]}
+"""Subpackages in layers, from the highest. A file of the package itself combines them, and none of them imports it."""
+NOT_IN_THE_LIBRARY = {"ruamel", "pydantic", "pandas", "pyarrow", "joblib", "click", "rich", "matplotlib", "statsmodels"}
+LATE = {
+    "recovery/runner/sweep_status.py": {"recovery.runner.rounds", "recovery.config"},
+    "recovery/store/grid.py": {"recovery.config.components", "recovery.config"},
+    "recovery/config/header.py": {"recovery.theory"},
+    "recovery/programs/groups.py": {"recovery.programs.transforms"},
+    "recovery/programs/orthonormal.py": {"recovery.programs.transforms"},
+    "recovery/api.py": {"recovery.report.page.chart"},
+    "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page", "recovery.report.texts.terminal"},
+    "recovery/runner/own_code.py": {"recovery.runner.supervised"},
+    "recovery/solvers/dual_search.py": {"recovery.solvers.cone_projections"},
+    "recovery/solvers/table.py": {"recovery.solvers.cones"},
+    "recovery/training/models.py": {"recovery.training.passes"},
+    "recovery/training/optimizers.py": {"recovery.training.passes"},
+}
+"""File -> the modules that its functions import, which saves start-up time: theory curves, used by few configs; Altair,
+for a chart; matplotlib, for pictures; rich, for a map; worker processes, for user code; compiled kernels."""
+
+
+def test_imports_go_to_lower_layers() -> None:
+    wrong = []
+    for path in SOURCES:
+        package, subpackage = package_of(path)
+        layers = SUBPACKAGES.get(package, []) if subpackage else []
+        for module in imports(path):
+            parts = module.split(".")
+            if parts[0] != "recovery" or len(parts) < 2:
+                continue
+            if parts[1] != package:
+                right = LEVEL[parts[1]] > LEVEL[package]
+            else:
+                right = not layers or (parts[2:3] != [] and parts[2] in layers[layers.index(str(subpackage)) :])
+            if not right:
+                wrong.append(f"{path.relative_to(ROOT)} imports {module}")
+    assert wrong == []
+
+
+def test_the_library_uses_no_config_and_no_store() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in SOURCES
+        if LEVEL[package_of(path)[0]] >= LEVEL["conditions"] or package_of(path)[1] == "proofs"
+        if path.name not in ("files.py", "frames.py")  # they read the user's matrix or table with pandas
+        for module in imports(path)
+        if module.split(".")[0] in NOT_IN_THE_LIBRARY
+    ]
+    assert wrong == []
+
+
+def test_only_the_commands_import_extras() -> None:
+    """The core can be read without them; `recovery` itself offers one of them from Python."""
+    extra = {path: {m for m in imports(path) if m.split(".")[:2] == ["recovery", "extras"]} for path in SOURCES}
+    assert {package_of(path)[0] for path, modules in extra.items() if modules} == {"cli", "extras"}
+    assert {module for module in imports(ROOT / "recovery/__init__.py") if "extras" in module} <= {
+        "recovery.extras.selected",
+        "recovery.extras.selected.select_columns",
+    }
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    """A topological order of all modules exists, also with the imports inside functions."""
+    modules = {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in SOURCES}
+    graph = {name: {m for m in imports(path) if m in modules and m != name} for name, path in modules.items()}
+    assert list(TopologicalSorter(graph).static_order())
+
+
+def test_imports_inside_functions_are_those_that_save_start_up_time() -> None:
+    """The commands import what they need when they run; elsewhere each late import is listed."""
+    late = dict[str, set[str]]()
+    for path in SOURCES:
+        for node in ast.walk(parsed(path)) if package_of(path)[0] != "cli" else ():
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                inner = {n.module for n in ast.walk(node) if isinstance(n, ast.ImportFrom) and n.module}
+                if ours := {module for module in inner if module.startswith("recovery")}:
+                    late.setdefault(str(path.relative_to(ROOT)), set()).update(ours)
+    assert late == LATE
+
+
+def test_every_package_is_in_the_contributing_guide_and_in_the_wheel() -> None:
+    packaged, guide = (ROOT / "pyproject.toml").read_text(), (ROOT / "CONTRIBUTING.md").read_text()
+    found = {path.parent.name for path in ROOT.glob("recovery/*/__init__.py")}
+    assert found == LEVEL.keys() - MODULES
+    inner = {f"{top}/{name}" for top, names in SUBPACKAGES.items() for name in names}
+    assert {
+        f"{top}/{p.parent.name}" for top in SUBPACKAGES for p in ROOT.glob(f"recovery/{top}/*/__init__.py")
+    } == inner
+    for package in found | inner:
+        assert f'"recovery.{package.replace("/", ".")}"' in packaged
+        assert f"recovery/{package}/" in guide or f"    {package.partition('/')[2]}/" in guide
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """Names that begin with an underscore stay in their module."""
+    places = dict[str, list[str]]()
+    for path in SOURCES:
+        for node in parsed(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_every_package_is_drawn_below_all_that_import_it() -> None:
+    graph, depth = packages(), depths(packages())
+    assert {"cli", "config", "methods", "solvers", "programs"} <= graph.keys()
+    assert all(depth[other] > depth[package] for package, others in graph.items() for other in others)
+    assert sorted(re.findall(r">([a-z]+)</text>", drawing())) == sorted(graph)
+
+
+def test_lines_that_are_omitted_are_implied_by_others() -> None:
+    graph = {"a": frozenset("bc"), "b": frozenset("c"), "c": frozenset[str]()}
+    assert direct(graph) == {("a", "b"), ("b", "c")}
+    assert drawing().count("<path ") == len(direct(packages())) < sum(map(len, packages().values()))
+
+
+def test_a_circle_is_refused() -> None:
+    with pytest.raises(CycleError):
+        depths({"a": frozenset("b"), "b": frozenset("a")})
