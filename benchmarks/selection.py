@@ -18,8 +18,8 @@ from benchmarks import machine, one_thread, written
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Standard
 from recovery.instances.sparse import SparseNetwork
-from recovery.selection.grid import HyperparameterGrid, PenalizedDescent, run_grid
-from recovery.selection.networks import Networks, initialize
+from recovery.selection.hyperparameters import HyperparameterGrid, PenalizedDescent, run_grid
+from recovery.selection.sparse_networks import Networks, initialize
 from recovery.types import Array
 
 SETTING = Setting(500, 100, Standard(), SparseNetwork(), noise=1.0, noise_scale="unit")

@@ -27,7 +27,7 @@ from recovery.store.grid import read as stored
 from recovery.tensors.hermite import Estimate, count_operations, estimate, exact, from_samples
 from recovery.tensors.learner import learn, weighted
 from recovery.tensors.polish import EXACT, PER_START, ROWS, flatten, polish, random_start, random_starts, search
-from recovery.tensors.printed import fix_signs
+from recovery.tensors.printed_steps import fix_signs
 from recovery.tensors.scalars import regress
 from recovery.tensors.signs import signs
 from recovery.types import Array, Rng

@@ -16,9 +16,9 @@ from recovery.methods.columns import Column, Columns, select
 from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture
 from recovery.selection.cutoffs import Cutoff
-from recovery.selection.grid import HyperparameterGrid, Outer, Shrinkage
-from recovery.selection.networks import distance
+from recovery.selection.hyperparameters import HyperparameterGrid, Outer, Shrinkage
 from recovery.selection.selectors import TREES, Selector, SelectorName
+from recovery.selection.sparse_networks import distance
 from recovery.types import Array, Mask
 
 Positive = Annotated[float, Gt(0)]

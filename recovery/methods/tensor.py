@@ -18,7 +18,7 @@ from recovery.programs.relu_network import ReluNetwork, function_error, paramete
 from recovery.tensors.hermite import count_operations, estimate, exact, from_samples
 from recovery.tensors.learner import Learned, learn
 from recovery.tensors.polish import random_starts, search
-from recovery.tensors.printed import truncated_regression
+from recovery.tensors.printed_steps import truncated_regression
 from recovery.types import Array, Rng, Scalar
 
 MOST_DIRECTIONS = 10

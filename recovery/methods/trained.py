@@ -17,8 +17,8 @@ from recovery.methods.representation import check_representable, prediction
 from recovery.programs.architecture import Architecture
 from recovery.training.descent import Descent, Ending
 from recovery.training.models import SMALLEST_NORM, Parameters, predict
-from recovery.training.networks import count_merged, group_error, pairing, weight_error
 from recovery.training.population import Population
+from recovery.training.trained_neurons import count_merged, group_error, pairing, weight_error
 from recovery.types import Array, Rng
 
 MEASURED = select(

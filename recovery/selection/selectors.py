@@ -10,7 +10,7 @@ import numpy as np
 from recovery.errors import DataError
 from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.cutoffs import Cutoff, cut
-from recovery.selection.grid import HyperparameterGrid, Outer, Shrinkage, choose
+from recovery.selection.hyperparameters import HyperparameterGrid, Outer, Shrinkage, choose
 from recovery.types import Array, Index, Mask, Rng
 
 FOLDS = 5

@@ -12,7 +12,7 @@ import numpy as np
 from recovery.programs.relu_network import ReluNetwork, affine, parameter_error
 from recovery.tensors.hermite import PARTS, Estimate, Moments, exact, powers
 from recovery.tensors.jennrich import Terms, decompose, fit, rank_above, singular_values
-from recovery.tensors.printed import fix_signs
+from recovery.tensors.printed_steps import fix_signs
 from recovery.tensors.scalars import linear_rest, regress, scalars
 from recovery.tensors.signs import signs
 from recovery.types import Array, Rng

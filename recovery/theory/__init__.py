@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recovery.theory.descent import theorem1_error
+from recovery.theory.as_printed import opposite_limit_printed, orthogonal_limit_printed
+from recovery.theory.gradient_descent import theorem1_error
+from recovery.theory.l1 import l1_transition
 from recovery.theory.mixture import opposite_split, opposite_split_bound
 from recovery.theory.moments import opposite_limit, orthogonal_limit, relu_limit
 from recovery.theory.noisy import theorem10_interval
-from recovery.theory.printed import opposite_limit_printed, orthogonal_limit_printed
-from recovery.theory.sparse import l1_transition
 from recovery.theory.strong import PAPER_RATIO, strong_margin, strong_width
 from recovery.theory.wendel import proposition6, theorem5, theorem7_failure, theorem11, wendel
 from recovery.types import Array

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import recovery
 from recovery.cli.main import main
 from recovery.extras import selected
-from recovery.selection.grid import HyperparameterGrid
+from recovery.selection.hyperparameters import HyperparameterGrid
 from recovery.selection.selectors import Selector
 
 from .stand_ins import boys

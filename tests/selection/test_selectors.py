@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 from recovery.errors import DataError, ParameterError
 from recovery.selection.cutoffs import cut
-from recovery.selection.grid import HyperparameterGrid, choose
+from recovery.selection.hyperparameters import HyperparameterGrid, choose
 from recovery.selection.selectors import Selector
 
 SMALL = HyperparameterGrid((0.1, 0.01), (0.02,), (10,), (100, 300))

@@ -6,9 +6,9 @@ from scipy.stats import binom
 
 from recovery.training.descent import Budget, Descent, Ending, descend
 from recovery.training.models import Empirical, Parameters, initialize, sign_halves
-from recovery.training.networks import group_error, pairing, weight_error
 from recovery.training.optimizers import GradientDescent
 from recovery.training.population import Population
+from recovery.training.trained_neurons import group_error, pairing, weight_error
 
 from .architectures import TRAINED
 

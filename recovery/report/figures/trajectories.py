@@ -21,8 +21,8 @@ from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, label_log, line_style
 from recovery.store import Grid
 from recovery.store.records import read_trajectories
-from recovery.training.networks import pairing
 from recovery.training.population import landscape
+from recovery.training.trained_neurons import pairing
 from recovery.types import Array
 
 MOST_PANELS = 9

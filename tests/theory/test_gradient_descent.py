@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import binom, norm
 
-from recovery.theory.descent import (
+from recovery.theory.gradient_descent import (
     CORRELATION,
     CURVATURE,
     EMPIRICAL_SMOOTHNESS,

@@ -7,8 +7,8 @@ import pytest
 
 from recovery.programs.architecture import RELU
 from recovery.programs.relu_network import ReluNetwork
-from recovery.selection.grid import HyperparameterGrid, PenalizedDescent, choose, run_grid
-from recovery.selection.networks import Networks, distance, initialize, network
+from recovery.selection.hyperparameters import HyperparameterGrid, PenalizedDescent, choose, run_grid
+from recovery.selection.sparse_networks import Networks, distance, initialize, network
 from recovery.training.models import Empirical, Parameters
 
 B, R, N, P = 3, 5, 17, 4

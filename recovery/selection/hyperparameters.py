@@ -12,7 +12,7 @@ import numpy as np
 
 from recovery.errors import DataError, ParameterError
 from recovery.programs.relu_network import ReluNetwork
-from recovery.selection.networks import Networks, initialize, network
+from recovery.selection.sparse_networks import Networks, initialize, network
 from recovery.training.optimizers import Adam
 from recovery.types import Array, Rng
 

@@ -7,7 +7,7 @@ from recovery.instances.draw import Setting, Streams, draw
 from recovery.methods.train import Contraction
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.training.models import Empirical, Minibatches, Parameters, initialize, paired_outer, predict
-from recovery.training.networks import count_merged, group_error, pairing, weight_error
+from recovery.training.trained_neurons import count_merged, group_error, pairing, weight_error
 
 from .architectures import TRAINED
 

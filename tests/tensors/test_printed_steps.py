@@ -9,7 +9,7 @@ from recovery.programs.relu_network import ReluNetwork, function_error, paramete
 from recovery.tensors.hermite import exact, from_samples
 from recovery.tensors.jennrich import decompose, rank_above
 from recovery.tensors.learner import Identification, learn, paired_weights
-from recovery.tensors.printed import ACCURACY, fix_signs, truncated_regression
+from recovery.tensors.printed_steps import ACCURACY, fix_signs, truncated_regression
 from recovery.tensors.scalars import scalars
 from tests.tensors.networks import draw_network
 

@@ -5,9 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from recovery.theory.mixture import split_bound, split_probability
-from recovery.theory.moments import opposite_limit, orthogonal_limit
-from recovery.theory.printed import (
+from recovery.theory.as_printed import (
     lemma8,
     lemma8_printed,
     opposite_limit_printed,
@@ -16,6 +14,8 @@ from recovery.theory.printed import (
     root_separation_mended,
     root_separation_printed,
 )
+from recovery.theory.mixture import split_bound, split_probability
+from recovery.theory.moments import opposite_limit, orthogonal_limit
 from recovery.theory.strong import strong_width
 
 LEVEL = norm.isf(5e-7)

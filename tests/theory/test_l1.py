@@ -5,7 +5,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
 from recovery.errors import ParameterError
-from recovery.theory.sparse import l1_dimension, l1_transition
+from recovery.theory.l1 import l1_dimension, l1_transition
 
 
 @pytest.mark.parametrize("rho", [0.02, 0.1928448, 0.6])
