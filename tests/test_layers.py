@@ -42,8 +42,6 @@ LATE = {
     "recovery/runner/sweep_status.py": {"recovery.runner.rounds", "recovery.config"},
     "recovery/store/grid.py": {"recovery.config.components", "recovery.config"},
     "recovery/config/header.py": {"recovery.theory"},
-    "recovery/programs/groups.py": {"recovery.programs.transforms"},
-    "recovery/programs/orthonormal.py": {"recovery.programs.transforms"},
     "recovery/api.py": {"recovery.report.page.chart"},
     "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page", "recovery.report.texts.terminal"},
     "recovery/runner/own_code.py": {"recovery.runner.supervised"},

@@ -1,7 +1,7 @@
-"""Architectures: two-layer networks, as values that make everything that depends on which network it is.
+"""Architectures: two-layer networks as values that define everything that depends on the kind of network.
 
-An architecture of your own is such a value, or one of a subclass that overrides `features`; a config names it as
-`architecture: module:NAME`. Nothing looks at its name.
+A user's architecture is such a value, or an instance of a subclass that overrides `features`; a config refers to it as
+`architecture: module:NAME`. No code depends on an architecture's name.
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class Architecture:
     """f(X) = [X w_0] + sum_i N((X w_i)_+) a_i.
 
     skip: whether there is a skip connection X w_0. normalization: of each neuron over the data, to a trained length:
-    `none`, `after` the ReLU (P1's normalised network), or `before` it (P1, (24): on whitened data). slope: of the
-    activation where its argument is negative; 0 is the ReLU. uses: what it can be put to: `gated` and `exact` convex
+    `none`, `after` the ReLU (P1's normalised network), or `before` it (P1, (24): on whitened data). slope: slope of the
+    activation for negative arguments; 0 is the ReLU. uses: what the architecture supports: `gated` and `exact` convex
     programs, `isometry` conditions, networks `trained` by gradient descent or `learned` from moments.
     """
 
@@ -55,45 +55,49 @@ class Architecture:
 
     @property
     def plain(self) -> bool:
-        """Whether it is f(X) = sum_i (X w_i)_+ a_i."""
+        """Whether f(X) = sum_i (X w_i)_+ a_i."""
         return not self.skip and not self.normalized and self.slope == 0.0
 
     @property
     def normalized(self) -> bool:
-        """Whether neurons are brought to a trained length: their weights are then coordinates in bases of the data."""
+        """Whether neurons are scaled to a trained length: weights are then coordinates in bases of the data."""
         return self.normalization != "none"
 
     @property
     def normalizes_after(self) -> bool:
-        """Whether a neuron's length is that of its activations."""
+        """Whether the length of a neuron is the norm of its activations."""
         return self.normalization == "after"
 
     @property
     def normalizes_before(self) -> bool:
-        """Whether a neuron's length is that of X w, before the activation."""
+        """Whether the length of a neuron is the norm of X w, before the activation."""
         return self.normalization == "before"
 
     def measured(self, pattern: Mask) -> Mask:
-        """The rows over which the length of a normalised neuron of this pattern (n,) is taken, (n,)."""
+        """The rows over which the length of a normalised neuron of this pattern (n,) is computed, (n,)."""
         return pattern if self.normalizes_after else np.ones_like(pattern)
 
     def require(self, use: Use) -> None:
-        """Raises `ParameterError` where it does not declare this use."""
+        """Raise `ParameterError` if the architecture does not support this use."""
         if use not in self.uses:
             able = ", ".join(name for name, other in ARCHITECTURES.items() if use in other.uses)
             raise ParameterError(f"architecture {self.name!r} cannot be {_DOING[use]}; those that can are {able}")
 
     def features(self, X: Array) -> Array:
-        """What the neurons act on, (n, d'): X (n, d), and further columns behind it if they see more than X."""
+        """The inputs of the neurons, (n, d'), for X (n, d): X, and further columns after it if neurons see more than
+        X.
+        """
         return X
 
     def lift(self, W: Array, X: Array) -> Array:
-        """Neurons W (d, k) on X (n, d) as neurons (d', k) on its features: zeros for the further columns."""
+        """Convert neurons W (d, k) on X (n, d) to neurons (d', k) on its features, with zeros for the further
+        columns.
+        """
         more = self.features(X[:1]).shape[1] - X.shape[1]
         return np.pad(W, ((0, more), (0, 0))) if more else W
 
     def groups(self, X: Array, patterns: Mask) -> Groups:
-        """The group operators over patterns (n, p) of the features of X (n, d)."""
+        """The group operators for patterns (n, p) of the features of X (n, d)."""
         F = self.features(X)
         base, coordinates = orthonormal_base(F) if self.normalized else (F, np.eye(F.shape[1]))
         if self.skip:
@@ -101,13 +105,13 @@ class Architecture:
         return Groups(base, patterns, coordinates, self.skip, self.normalizes_after, self.slope)
 
     def condition(self, k: int, *, linear: bool) -> str:
-        """P1's name of the isometry condition for k planted neurons, or for a linear one."""
+        """The name in P1 of the isometry condition for k planted neurons, or for a linear neuron."""
         if linear:
             return "orth-NIC-L" if self.normalizes_before else "NIC-L"
         return f"{'NNIC' if self.normalizes_after else 'NIC'}-{1 if k == 1 else 'k'}"
 
     def check(self) -> None:
-        """Raises `ParameterError` where `features` or `groups` do not give what this class says."""
+        """Raise `ParameterError` if `features` or `groups` do not return what this class documents."""
         X = np.random.default_rng(0).standard_normal((5, 2))
         F = self.features(X)
         if F.ndim != 2 or len(F) != 5 or F.shape[1] < 2 or not np.array_equal(F[:, :2], X):
@@ -133,7 +137,7 @@ _DOING: dict[Use, str] = {
 
 
 class _Absent(Architecture):
-    """In the place of an architecture, for a method of the user's that needs none: it can be put to nothing."""
+    """Placeholder architecture, without uses, for a user's method that needs none."""
 
     def __post_init__(self) -> None:
         pass
@@ -144,7 +148,7 @@ NONE = _Absent("none", uses=frozenset())
 
 @dataclass(frozen=True)
 class Biased(Architecture):
-    """f(X) = sum_i (X w_i + b_i)_+ a_i: neurons that see a column of ones behind X (P4)."""
+    """f(X) = sum_i (X w_i + b_i)_+ a_i: neurons that see a column of ones after X (P4)."""
 
     def features(self, X: Array) -> Array:
         return np.hstack([X, np.ones((len(X), 1))])
@@ -162,12 +166,12 @@ ARCHITECTURES: dict[str, Architecture] = {
         Biased("relu_bias", uses=CONVEX | {"learned"}),
     )
 }
-"""Name -> architecture."""
+"""Architectures by name."""
 RELU = ARCHITECTURES["relu"]
 
 
 def find_architecture(name: str) -> Architecture:
-    """The architecture of this name. Raises `ParameterError`."""
+    """Return the architecture of this name. Raises `ParameterError` if there is none."""
     if name not in ARCHITECTURES:
         raise ParameterError(f"unknown architecture {name!r}; there are {', '.join(ARCHITECTURES)}")
     return ARCHITECTURES[name]

@@ -1,7 +1,7 @@
-"""What can be proved about a program from candidate weights and a candidate dual, whatever found them.
+"""Certificates: what candidate weights and a candidate dual prove about a program, whichever solver found them.
 
 For interpolation, any lam whose dual norms are at most 1 proves that the optimum is at least y.lam; for regularisation
-with bound beta, at least y.lam - 1/2 ||lam||^2. A lam that exceeds the bound is scaled back first.
+with beta, at least y.lam - 1/2 ||lam||^2 if they are at most beta. A lam that exceeds the bound is scaled back first.
 """
 
 from dataclasses import dataclass
@@ -15,18 +15,17 @@ from recovery.types import Array, Mask
 RESIDUAL_TOLERANCE = 1e-8
 CONE_TOLERANCE = 1e-8
 ACTIVE_TOLERANCE = 1e-6
-"""A group is active when its weight exceeds this fraction of the largest."""
+"""A group is active if its norm exceeds this fraction of the largest."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Residuals and gap of a solution, all relative, so that scaling X or y changes none of them.
+    """Residuals and gap of a solution. All are relative, so scaling X or y does not change them.
 
-    primal_residual: ||F(W) - y|| / ||y|| (0 when regularised: every W is feasible), in rows divided by
-    `groups.scales`; what it is worth, `recovery.methods.interpolant` says. dual_violation: the largest
-    dual norm / bound - 1, at least 0, before lam was scaled back.
-    gap: (objective - dual_objective) / the larger of the two, with the scaled-back lam. cone_violation: how far weights
-    leave their cones. tolerance: of the gap, for a proof.
+    primal_residual: ||F(W) - y|| / ||y||, with rows divided by `groups.scales`; 0 if regularised, since every W is
+    feasible. `recovery.methods.interpolant` judges how much a residual matters. dual_violation: max(0, largest dual
+    norm / bound - 1), before lam was scaled back. gap: (objective - dual_objective) / the larger of both, with the
+    scaled lam. cone_violation: distance of the weights from their cones. tolerance: largest gap of a proof.
     """
 
     objective: float
@@ -40,27 +39,27 @@ class Certificate:
 
     @property
     def feasible(self) -> bool:
-        """Whether the weights interpolate, in their cones, to rounding."""
+        """Whether the weights interpolate and are in their cones, up to rounding."""
         return self.primal_residual <= RESIDUAL_TOLERANCE and self.cone_violation <= CONE_TOLERANCE
 
     @property
     def error(self) -> float:
-        """The largest of residual, gap and cone violation: what a solver drives to zero."""
+        """The largest of residual, gap and cone violation, which a solver reduces to its tolerance."""
         return max(abs(self.gap), self.primal_residual, self.cone_violation)
 
     @property
     def proves_optimal(self) -> bool:
-        """Feasible, in its cones, and within the tolerance of the optimum."""
+        """Whether the weights are feasible and within the tolerance of the optimum."""
         return self.feasible and abs(self.gap) <= self.tolerance
 
 
 def certify(program: Program, solution: Solution, beyond: float = 0.0) -> Certificate:
-    """The certificate of a solution; costs two products with the groups, and projections where there are cones.
+    """Compute the certificate of a solution. Costs two products with the groups, and projections if there are cones.
 
-    beyond: a bound on the dual norms at its lam of rows that the program does not have: over all patterns, say.
+    beyond: a bound on the dual norms of rows that are not in the program, for example over all other patterns.
     """
     W, lam, bound = solution.W, solution.lam, program.penalty
-    # a solver's lam exceeds the bound by its accuracy; only a multiple within it proves anything
+    # a solver's lam exceeds the bound by its accuracy; only a multiple within the bound proves anything
     largest = float(program.dual_norms(solution).max(initial=beyond))
     norms = program.norms(W)
     residual = program.residual(W)
@@ -68,7 +67,7 @@ def certify(program: Program, solution: Solution, beyond: float = 0.0) -> Certif
     if not program.interpolates:
         objective += 0.5 * float(residual @ residual)
     dual_objective = program.dual_objective(_feasible(program, lam, largest))
-    # uneven rows each by its own size: relative to the whole, a row of 1 beside one of 1e9 could be missed altogether
+    # uneven rows are each relative to their norm: otherwise the misfit of a row of 1 next to one of 1e9 would not show
     scales = program.groups.scales
     misfit = float(np.linalg.norm(residual / scales)) if program.interpolates else 0.0
     return Certificate(
@@ -84,21 +83,23 @@ def certify(program: Program, solution: Solution, beyond: float = 0.0) -> Certif
 
 
 def _feasible(program: Program, lam: Array, largest: float) -> Array:
-    """The multiple of lam that is dual feasible: for interpolation the nearest, else the one of the best objective."""
+    """Scale lam to be dual feasible: for interpolation the nearest multiple, otherwise the one with the best
+    objective.
+    """
     limit = program.penalty / largest if largest > 0 else np.inf
     if program.interpolates:
         return lam * min(1.0, limit)
     square = float(lam @ lam)
-    # c y.lam - c^2 ||lam||^2 / 2 is a parabola in c: its top, or the nearest c that is feasible
+    # c y.lam - c^2 ||lam||^2 / 2 is a parabola in c: take its maximum, or the nearest feasible c
     return lam * float(np.clip(float(program.y @ lam) / square, 0.0, limit)) if square > 0 else lam
 
 
 def active_groups(norms: Array) -> Mask:
-    """Which groups have a weight above ACTIVE_TOLERANCE of the largest, from their norms (p,)."""
+    """Which groups have a norm above ACTIVE_TOLERANCE times the largest, (p,), from their norms (p,)."""
     active: Mask = norms > ACTIVE_TOLERANCE * norms.max(initial=0.0)
     return active
 
 
 def relative(difference: float, scale: float) -> float:
-    """difference / scale; 0 for no difference, infinite for one against nothing."""
+    """difference / scale, or 0 if there is no difference; infinite if only the scale is 0."""
     return 0.0 if difference == 0.0 else difference / scale if scale > 0 else float("inf")

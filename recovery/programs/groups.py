@@ -1,52 +1,33 @@
-"""The group operators A_g of an architecture on data, applied all at once and never formed.
+"""Group operators A_g of an architecture on data, applied all at once and never formed.
 
-Every architecture is A_g = D_g B T_g: a base matrix B (n, r), a diagonal D_g that is 1 where pattern g is active and
-`slope` elsewhere (0 for the ReLU), and where the columns of A_g are to be orthonormal a transform T_g (r, r). Then
-    sum_g A_g w_g = rowsum(D o (B V^T)),  V_g = T_g w_g,        A_g^T lam = T_g^T (column g of B^T (D o lam)),
-two matrix products of size n x r x p. Source: P1, (11)-(17), (24).
+In every architecture A_g = D_g B T_g: a base matrix B (n, r), a diagonal D_g that is 1 where pattern g is active and
+`slope` elsewhere (0 for the ReLU), and a transform T_g (r, r) that makes the columns of A_g orthonormal, or the
+identity. Two matrix products of n x r x p operations then serve all groups:
+    sum_g A_g w_g = rowsum(D o (B V^T)),  V_g = T_g w_g,        A_g^T lam = T_g^T (column g of B^T (D o lam)).
+Source: P1, (11)-(17), (24).
 """
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.programs.orthonormal import UNEVEN, confined_transforms, orthonormal_transforms, projection_norms
+from recovery.programs.transforms import ProjectionSums, Transforms
 from recovery.types import Array, Index, Mask
 
-if TYPE_CHECKING:
-    from recovery.programs.transforms import ProjectionSums, Transformed
 
-
-@dataclass
-class _Computed:
-    """What groups have computed: `subset` hands the first four on to fewer groups; the others are of the last dual.
-
-    base_gram: in a list that all subsets share, empty until one asks for it.
-
-    images: A_g^T lam, (p, r). norms: of its rows, (p,).
-    """
-
-    base_gram: list[Array] = field(default_factory=list)
-    transforms: Array | None = None
-    transformed: "Transformed | None" = None
-    projections: "ProjectionSums | None" = None
-    lam: Array | None = None
-    images: Array | None = None
-    norms: Array | None = None
-
-
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Groups:
-    """The operators A_g, g < p. Weights are arrays W (p, r), a row a group.
+    """The operators A_g, g < p, of one architecture on one data set. Weights are arrays W (p, r), one row per group.
 
-    base: B (n, r). patterns: (n, p) boolean. coordinates: (r, d), a weight w in R^d on the data enters B as
+    base: B (n, r). patterns: (n, p), boolean. coordinates: (r, d); a weight w in R^d on the data has base weights
     coordinates @ w. linear: group 0 is the skip connection, whose pattern is all ones. orthonormal: T_g makes the
-    columns of A_g orthonormal (B must have orthonormal columns, and slope be 0). slope: of the activation where its
-    argument is negative. confined: whether orthonormal groups hold only neurons in the row space of D_g X, as P1's (16)
-    does; it matters to exact programs alone. Raises `ParameterError` for shapes that do not fit.
+    columns of A_g orthonormal (B must have orthonormal columns, and slope must be 0). slope: slope of the activation
+    for negative arguments. confined: orthonormal groups hold only neurons in the row space of D_g X, as in P1, (16);
+    only exact programs depend on it. Do not change the arrays: derived ones are computed once, and the images of the
+    last dual are kept. Raises `ParameterError` for inconsistent shapes.
     """
 
     base: Array
@@ -56,7 +37,10 @@ class Groups:
     orthonormal: bool = False
     slope: float = 0.0
     confined: bool = False
-    _computed: _Computed = field(init=False, default_factory=_Computed, repr=False, compare=False)
+    _whole: "tuple[Groups, Mask] | None" = field(init=False, default=None, repr=False)
+    """The groups that this is a subset of, and which of them: base products and transforms are theirs."""
+    _last: tuple[Array, Array, Array] | None = field(init=False, default=None, repr=False)
+    """The last dual lam (n,), its images A_g^T lam (p, r), and their norms (p,)."""
 
     def __post_init__(self) -> None:
         (n, r), shape = self.base.shape, self.patterns.shape
@@ -83,12 +67,12 @@ class Groups:
 
     @cached_property
     def D(self) -> Array:
-        """The diagonals D_g as columns, float64 (n, p), for BLAS."""
+        """The diagonals D_g as columns, (n, p), in float64 for BLAS."""
         return self._diagonals(self.patterns)
 
     @cached_property
     def scales(self) -> Array:
-        """What to measure each row's rounding by, (n,): norms of the rows of B where these are uneven, else 1."""
+        """Units in which to measure residuals, (n,): norms of the rows of B if these are uneven, otherwise 1."""
         squares: Array = np.einsum("nr,nr->n", self.base, self.base)
         if (squares >= UNEVEN**2 * squares.max(initial=0.0)).all():
             return np.ones(self.n)
@@ -96,51 +80,41 @@ class Groups:
         live = sizes > 0
         return np.where(live, sizes, 1.0) if sizes[live].min() < UNEVEN * sizes.max() else np.ones(self.n)
 
-    @property
+    @cached_property
     def base_gram(self) -> Array:
         """B B^T, (n, n)."""
-        known = self._computed.base_gram
-        if not known:
-            known.append(self.base @ self.base.T)
-        return known[0]
+        return self.base @ self.base.T if self._whole is None else self._whole[0].base_gram
+
+    @cached_property
+    def _products(self) -> Transforms | None:
+        if not self.orthonormal:
+            return None
+        if self._whole is not None:
+            groups, chosen = self._whole
+            return None if groups._products is None else groups._products.subset(chosen)
+        T = orthonormal_transforms(self.base, self.patterns)
+        return Transforms(confined_transforms(T, self.base, self.patterns, self.coordinates) if self.confined else T)
 
     @property
     def transforms(self) -> Array | None:
-        """T (p, r, r); zero columns stand for what a group of lower rank does not have. None for identities."""
-        known = self._computed
-        if self.orthonormal and known.transforms is None:
-            T = orthonormal_transforms(self.base, self.patterns)
-            known.transforms = (
-                confined_transforms(T, self.base, self.patterns, self.coordinates) if self.confined else T
-            )
-        return known.transforms
-
-    @property
-    def _transformed(self) -> "Transformed | None":
-        known = self._computed
-        if known.transformed is None and self.transforms is not None:
-            from recovery.programs.transforms import Transformed
-
-            known.transformed = Transformed(self.transforms)
-        return known.transformed
+        """T (p, r, r), with zero columns where a group has lower rank; None if all are the identity."""
+        return None if self._products is None else self._products.values
 
     @cached_property
-    def _seen(self) -> Mask:
+    def _nonzero_columns(self) -> Mask:
         return np.any(self.transforms, axis=1)
 
-    @property
-    def _projections(self) -> "ProjectionSums":
-        known = self._computed
-        if known.projections is None:
-            from recovery.programs.transforms import ProjectionSums
-
-            assert self.transforms is not None
-            known.projections = ProjectionSums(self.base, self.patterns, self.transforms)
-        return known.projections
+    @cached_property
+    def _projections(self) -> ProjectionSums:
+        if self._whole is not None:
+            groups, chosen = self._whole
+            return groups._projections.subset(np.flatnonzero(chosen))
+        assert self.transforms is not None
+        return ProjectionSums(self.base, self.patterns, self.transforms)
 
     @cached_property
     def largest_norm(self) -> float:
-        """A bound on every ||A_g||: 1 where the columns of A_g are orthonormal, else by the Frobenius norm of B."""
+        """An upper bound on every ||A_g||: 1 for orthonormal columns, otherwise from the Frobenius norm of B."""
         return 1.0 if self.orthonormal else max(1.0, abs(self.slope)) * float(np.linalg.norm(self.base))
 
     def over(self, patterns: Mask) -> "Groups":
@@ -148,31 +122,28 @@ class Groups:
         return Groups(self.base, patterns, self.coordinates, False, self.orthonormal, self.slope)
 
     def subset(self, chosen: Mask) -> "Groups":
-        """Some of these operators, and the skip connection if there is one."""
+        """The chosen operators (p,), and the skip connection if there is one."""
         chosen = chosen.copy()
         chosen[: int(self.linear)] = True
         groups = replace(self, patterns=self.patterns[:, chosen])
-        known = groups._computed
-        known.base_gram = self._computed.base_gram
-        if self._computed.transforms is not None and self._transformed is not None:
-            known.transformed = self._transformed.among(chosen)
-            known.transforms = known.transformed.transforms
-            known.projections = self._projections.among(np.flatnonzero(chosen))
+        groups._whole = self, chosen
         return groups
 
     def forward(self, W: Array) -> Array:
-        """sum_g A_g w_g for W (p, r); shape (n,). Costs 2 n r p flops, over non-zero rows only."""
+        """sum_g A_g w_g for W (p, r); shape (n,). Costs 2 n r flops per group with weights."""
         active = np.flatnonzero(W.any(axis=1))
         return self.images(W[active], active).sum(axis=1)
 
     def images(self, W: Array, chosen: Index) -> Array:
-        """A_g w_g of the chosen groups as columns, (n, len(chosen)), for W (len(chosen), r)."""
+        """A_g w_g of the chosen groups as columns, (n, k), for W (k, r)."""
         images = self.base @ self.base_weights(W, chosen).T
         images *= self.diagonals(chosen)
         return images
 
     def diagonals(self, chosen: Index) -> Array:
-        """D_g of the chosen groups as columns, (n, len(chosen)); patterns are read faster than the eightfold D."""
+        """D_g of the chosen groups as columns, (n, k). Boolean patterns are read faster than D, which is eight times
+        larger.
+        """
         return self._diagonals(self.patterns[:, chosen])
 
     def _diagonals(self, patterns: Mask) -> Array:
@@ -180,47 +151,45 @@ class Groups:
         return D if self.slope == 0.0 else D + self.slope * ~patterns
 
     def base_weights(self, W: Array, chosen: Index | None = None) -> Array:
-        """V_g = T_g w_g of the chosen groups, else of all: what multiplies B; (k, r)."""
-        return W if self._transformed is None else self._transformed.base_weights(W, chosen)
+        """V_g = T_g w_g of the chosen groups, or of all; (k, r)."""
+        return W if self._products is None else self._products.apply(W, chosen)
 
-    def group_pulls(self, B: Array, chosen: Index | None = None) -> Array:
-        """T_g^T b_g of the chosen groups, else of all: the pulls on w_g of pulls b_g on V_g; (k, r)."""
-        return B if self._transformed is None else self._transformed.group_pulls(B, chosen)
+    def group_gradients(self, B: Array, chosen: Index | None = None) -> Array:
+        """T_g^T b_g, (k, r): gradients with respect to w_g from gradients b_g with respect to V_g = T_g w_g."""
+        return B if self._products is None else self._products.apply_transposed(B, chosen)
 
     def adjoint(self, lam: Array) -> Array:
-        """A_g^T lam for every g; shape (p, r), read only. Costs 2 n r p flops, and none for the last lam again.
+        """A_g^T lam for every g; shape (p, r), read only. Costs 2 n r p flops, or none for the same lam again.
 
-        A dual point is examined where it is found and certified where it is reported: the product is then the same.
+        A dual is usually examined first and certified later, which needs the same product twice.
         """
-        known = self._computed
-        if known.lam is None or known.images is None or not np.array_equal(known.lam, lam):
-            images = self.group_pulls(((self.base * lam[:, None]).T @ self.D).T)
-            images.flags.writeable = False
-            known.lam, known.images, known.norms = lam.copy(), images, None
-            return images
-        return known.images
+        return self._images(lam)[1]
 
     def adjoint_norms(self, lam: Array) -> Array:
-        """The norms of the rows of `adjoint(lam)`, (p,), read only; like these known for the last lam."""
-        images, known = self.adjoint(lam), self._computed
-        if known.norms is None:
-            known.norms = np.sqrt(np.einsum("gr,gr->g", images, images))
-            known.norms.flags.writeable = False
-        return known.norms
+        """Norms of the rows of `adjoint(lam)`, (p,), read only and kept for the last lam."""
+        return self._images(lam)[2]
+
+    def _images(self, lam: Array) -> tuple[Array, Array, Array]:
+        if self._last is None or not np.array_equal(self._last[0], lam):
+            images = self.group_gradients(((self.base * lam[:, None]).T @ self.D).T)
+            norms = np.sqrt(np.einsum("gr,gr->g", images, images))
+            images.flags.writeable = norms.flags.writeable = False
+            self._last = lam.copy(), images, norms
+        return self._last
 
     def dual_norms(self, lam: Array) -> Array:
-        """||A_g^T lam|| for every g, (p,); no transform is formed for it."""
+        """||A_g^T lam|| for every g, (p,), without forming any transform."""
         return projection_norms(self.base, self.patterns, lam) if self.orthonormal else self.adjoint_norms(lam).copy()
 
     def row_gains(self, pattern: Mask, lam: Array) -> Array:
-        """How much ||A^T lam||^2 of one pattern (n,) grows, to first order, where a row is activated; (n,)."""
+        """First-order growth of ||A^T lam||^2 for one pattern (n,) when a row is activated; one value per row, (n,)."""
         if self.orthonormal:
             rows = self.base[pattern]
             fitted = self.base @ np.linalg.lstsq(rows, lam[pattern], rcond=None)[0]
-            # ||P lam||^2 is ||D lam||^2 less a least-squares residual: row i adds lam_i^2 - (lam_i - fitted_i)^2
+            # ||P lam||^2 is ||D lam||^2 minus a least-squares residual: row i adds lam_i^2 - (lam_i - fitted_i)^2
             gains: Array = 2 * lam * fitted - fitted**2
             return gains
-        # half of the derivative of ||B^T (d o lam)||^2 in d_i
+        # half the derivative of ||B^T (d o lam)||^2 with respect to d_i
         d = np.where(pattern, 1.0, self.slope)
         return lam * (self.base @ (self.base.T @ (d * lam)))
 
@@ -230,7 +199,7 @@ class Groups:
         return A if self.transforms is None else A @ self.transforms[g]
 
     def columns(self, chosen: Index) -> Array:
-        """The chosen blocks side by side, (n, len(chosen) r)."""
+        """The chosen blocks A_g side by side, (n, k r)."""
         if self.transforms is None:
             D = self.diagonals(chosen)
             return (D[:, :, None] * self.base[:, None, :]).reshape(self.n, -1)
@@ -240,17 +209,18 @@ class Groups:
     def weighted_gram(self, chosen: Index, c: Array, close: float = 0.0) -> Array:
         """sum_g c_g A_g A_g^T over the chosen groups, c >= 0; shape (n, n). For `close`, see `ProjectionSums`.
 
-        Without transforms this is (B B^T) o (D diag(c) D^T), at n^2 flops a group whatever r is.
+        Without transforms it is (B B^T) o (D diag(c) D^T), at n^2 flops per group for any r.
         """
         if self.transforms is not None:
             return self._projections.weighted(chosen, c, close)
         return self._hadamard(chosen, c)
 
     def rough_gram(self, chosen: Index, c: Array) -> Array:
-        """`weighted_gram`, with each projection A_g A_g^T taken for a D_g B B^T D_g + b D_g if there are transforms.
+        """An estimate of `weighted_gram` that replaces each projection A_g A_g^T by a D_g B B^T D_g + b D_g.
 
-        a and b are the nearest in the mean over random B of orthonormal columns, by the traces of products of free
-        projections: tr(PQ) = n p q, tr(PQPQ) = n p q (p + q - p q) for those of rank n p and n q.
+        a and b are the best on average over random B with orthonormal columns, from the traces of products of free
+        projections: tr(PQ) = n p q and tr(PQPQ) = n p q (p + q - p q) for projections P, Q of rank n p, n q. Without
+        transforms the result is exact.
         """
         if self.transforms is None:
             return self._hadamard(chosen, c)
@@ -258,15 +228,16 @@ class Groups:
         p, q = E.mean(axis=0), self.rank / self.n
         a = np.maximum(p - q, 0.0) / (p**2 * max(1.0 - q, 1.0 / self.n))
         H = self._hadamard(chosen, c * a)
-        # P's diagonal on its rows is q / p in the mean, 1 where these are at most r; that of a B B^T is a q
+        # On its rows, P has the mean diagonal q / p, or 1 if there are at most r rows; that of a B B^T is a q.
         np.einsum("ii->i", H)[:] += E @ (c * (np.minimum(q / p, 1.0) - a * q))
         return H
 
     def mean_gram(self, chosen: Index, c: Array) -> tuple[Array, Array]:
-        """A diagonal (n,) and R (n, r) whose sum, the diagonal + R R^T, is near `weighted_gram`; without transforms.
+        """A diagonal (n,) and R (n, r) such that diagonal + R R^T approximates `weighted_gram`; without transforms
+        only.
 
-        That is (B B^T) o M for M = D diag(c) D^T. With m = M 1 / sqrt(1^T M 1), M - m m^T has no negative eigenvalue:
-        its part is taken for its diagonal, and R = diag(m) B.
+        The sum is (B B^T) o M with M = D diag(c) D^T. With m = M 1 / sqrt(1^T M 1), M - m m^T is positive semidefinite
+        and is replaced by its diagonal; R = diag(m) B represents m m^T exactly.
         """
         E = self.diagonals(chosen)
         m = E @ (c * E.sum(axis=0))
@@ -279,28 +250,30 @@ class Groups:
         return self.base_gram * (E @ E.T)
 
     def dimensions(self, chosen: Index) -> Mask:
-        """Which coordinates of the chosen groups exist, (len(chosen), r)."""
+        """Which coordinates of the chosen groups exist, (k, r): all of them, or the non-zero columns of T_g."""
         if self.transforms is None:
             return np.ones((len(chosen), self.rank), dtype=np.bool_)
-        seen: Mask = self._seen[chosen]
-        return seen
+        present: Mask = self._nonzero_columns[chosen]
+        return present
 
     @cached_property
     def narrowed(self) -> Mask:
-        """Which groups hold fewer neurons than have their pattern, (p,): confined ones of less than full rank."""
+        """Which confined groups have less than full rank, (p,): these hold only part of the neurons of their
+        pattern.
+        """
         if not self.confined or not self.orthonormal:
             return np.zeros(self.count, dtype=np.bool_)
         partial: Mask = np.asarray(~self.dimensions(np.arange(self.count)).all(axis=1))
         return partial
 
     def duplicates_of(self, g: int) -> Index:
-        """Other groups whose operator is that of g: equal patterns, the skip connection counting as all ones."""
+        """Other groups with the same operator as g: equal patterns, where the skip connection counts as all ones."""
         same = (self.patterns == self.patterns[:, g, None]).all(axis=0)
         same[g] = False
         return np.flatnonzero(same)
 
     def find(self, pattern: Mask) -> int:
-        """The first group, never the skip connection, of this pattern (n,). Raises `KeyError` if there is none."""
+        """The first group of this pattern (n,) that is not the skip connection. Raises `KeyError` if there is none."""
         same = (self.patterns == pattern[:, None]).all(axis=0)
         same[: int(self.linear)] = False
         if not same.any():
@@ -308,11 +281,11 @@ class Groups:
         return int(np.argmax(same))
 
     def activate(self, Z: Array) -> Array:
-        """The activation of Z: its positive part, and `slope` times its negative part."""
+        """Apply the activation to Z: max(z, 0), or `slope` times z where z is negative."""
         return np.maximum(Z, 0.0) if self.slope == 0.0 else np.where(Z >= 0.0, Z, self.slope * Z)
 
     def neuron(self, g: int, w: Array, X: Array) -> Array:
-        """The weight w_g (r,) with which group g is the neuron w (d,) on X (n, d): A_g w_g = activation(X w)."""
+        """The weight w_g (r,) of group g that represents the neuron w (d,) on X (n, d): A_g w_g = activation(X w)."""
         if self.transforms is None:
             return self.coordinates @ w
         return self.block(g).T @ self.activate(X @ w)

@@ -1,9 +1,9 @@
-"""Convex programs as data: what gated and exact programs share, and the gated one. They know no solver.
+"""Convex programs as data: what gated and exact programs share, and the gated program. They do not depend on solvers.
 
     beta None: min sum_k N_k(W_k) subject to F(W) = y,      beta > 0: min 1/2 ||F(W) - y||^2 + beta sum_k N_k(W_k),
-with a linear map F and norms N_k of the rows of W. Any lam (n,) whose dual norms are at most `penalty` bounds the
-optimum from below by `dual_objective`. P1 prints (27), (28), (211), (212) without the 1/2; that form with beta is this
-one with beta / 2.
+with a linear map F and norms N_k of the rows of W. Any lam (n,) whose dual norms are at most `penalty` proves the lower
+bound `dual_objective` on the optimum. P1 prints (27), (28), (211), (212) without the factor 1/2: its beta is twice the
+beta here.
 """
 
 from abc import ABC, abstractmethod
@@ -20,10 +20,11 @@ from recovery.types import Array, Index
 
 @dataclass(frozen=True)
 class Row:
-    """One row w of W written out: its part of F is operator @ w, its norm ||norm @ w||, and cone @ w >= 0.
+    """One row w of W with its matrices formed: it adds operator @ w to F, has norm ||norm @ w||, and cone @ w >= 0.
 
-    places: the coordinates of the row that exist; operator (n, m), norm (q, m) and cone (n, m) are about these m. None
-    for the identity, and for no cone. lift (r, m): the row of W is lift @ w; None where w is its `places`.
+    places: the m coordinates of the row that exist; operator (n, m), norm (q, m) and cone (n, m) act on these. norm
+    None: the identity; cone None: no cone. lift (r, m): the row of W is lift @ w; None if w are the entries at
+    `places`.
     """
 
     places: Index
@@ -37,7 +38,8 @@ class Row:
 class Program(ABC):
     """A convex program over groups A_g and labels y (n,).
 
-    kind: its name in configs. gap_tolerance: of a proof. has_cones: whether rows of W are confined to cones.
+    kind: its name in configs. gap_tolerance: largest relative gap of a proof. has_cones: whether cones confine rows of
+    W.
     """
 
     groups: Groups
@@ -60,7 +62,7 @@ class Program(ABC):
 
     @property
     def penalty(self) -> float:
-        """The factor of the norms: 1 for interpolation, else beta."""
+        """The factor of the norms: 1 for interpolation, otherwise beta."""
         return 1.0 if self.beta is None else self.beta
 
     @property
@@ -71,7 +73,7 @@ class Program(ABC):
     @property
     @abstractmethod
     def members(self) -> Index:
-        """The rows of W that may be other than zero."""
+        """The rows of W that may be non-zero."""
 
     @abstractmethod
     def row(self, k: int) -> Row:
@@ -87,43 +89,48 @@ class Program(ABC):
 
     @abstractmethod
     def dual_norms(self, solution: Solution) -> Array:
-        """Upper bounds on the dual norm of each row at the solution's lam."""
+        """Upper bounds on the dual norm of each row of `members` at the solution's lam."""
 
     @abstractmethod
     def cone_violation(self, W: Array) -> float:
-        """How far rows of W lie outside their cones, relative; 0 where there are none."""
+        """Relative distance of the rows of W from their cones; 0 without cones."""
 
     @abstractmethod
     def gated_weights(self, W: Array) -> Array:
-        """The weights (p, r) of the gated program that stand for W: in group coordinates, signs taken in."""
+        """The weights (p, r) of the gated program that W represents: in group coordinates, with signs applied."""
 
     @abstractmethod
     def coordinates_of(self, W: Array) -> Array:
-        """The rows of W in group coordinates, in which N_k is the Euclidean norm; the shape of W."""
+        """The rows of W in group coordinates, in which N_k is the Euclidean norm; same shape as W."""
 
     @property
     @abstractmethod
     def signs(self) -> Array:
-        """The sign with which each row of W enters a network, (size,)."""
+        """The sign of each row of W in a network, (size,)."""
 
     @abstractmethod
     def place(self, g: int, sign: float, w: Array, F: Array) -> tuple[int, Array]:
-        """The row of W, and its value, that make group g sign times the neuron w (d',) on the features F (n, d')."""
+        """The row index of W, and its value, with which group g represents sign times the neuron w (d',) on features F
+        (n, d').
+        """
 
     @abstractmethod
     def off_support(self, lam: Array, norms: Array, support: Index) -> tuple[Array, Multipliers]:
-        """Bounds on the dual norms at lam of the rows off `support`, and what proves them. norms: ||A_g^T lam||."""
+        """Upper bounds on the dual norms at lam of the rows outside `support`, and multipliers that prove them.
+
+        norms: ||A_g^T lam||, (p,).
+        """
 
     def balanced(self) -> "Program":
-        """The same program with each row of (B, y) divided by `groups.scales`, where rows are uneven and that is so.
+        """The same program with uneven rows of (B, y) divided by `groups.scales`, or the program itself.
 
-        Interpolation asks the same of such rows, a regularised fit does not, nor do norms that rows enter. A dual of
-        the balanced program divided by the scales is one of this.
+        Scaling a row changes neither the interpolants nor their norms. It does change a regularised fit, and norms over
+        rows, so these programs stay as they are. A dual of the balanced program, divided by the scales, is a dual of
+        this one.
         """
         scales, groups = self.groups.scales, self.groups
         if not self.interpolates or groups.orthonormal or (scales == 1.0).all():
             return self
-        # the feasible set stays, and the norms are those of weights: only the dual is scaled
         even = replace(groups, base=groups.base / scales[:, None])
         return replace(self, groups=even, y=self.y / scales)
 
@@ -132,7 +139,7 @@ class Program(ABC):
         return self.forward(W) - self.y
 
     def objective(self, W: Array) -> float:
-        """The primal objective at W; for interpolation the constraint is not looked at."""
+        """The primal objective at W. For interpolation, the constraint is not checked."""
         value = self.penalty * float(self.norms(W).sum())
         if self.interpolates:
             return value
@@ -140,7 +147,9 @@ class Program(ABC):
         return value + 0.5 * float(residual @ residual)
 
     def dual_objective(self, lam: Array) -> float:
-        """y.lam, less 1/2 ||lam||^2 when regularised; a lower bound where every dual norm is at most `penalty`."""
+        """y.lam, minus 1/2 ||lam||^2 if regularised: a lower bound on the optimum if every dual norm is at most
+        `penalty`.
+        """
         value = float(self.y @ lam)
         return value if self.interpolates else value - 0.5 * float(lam @ lam)
 

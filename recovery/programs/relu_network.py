@@ -1,4 +1,6 @@
-"""ReLU networks with biases, f(x) = sum_i a_i (w_i.x + b_i)_+, and their exact distances over x ~ N(0, I) (P4)."""
+"""ReLU networks with biases, f(x) = sum_i a_i (w_i.x + b_i)_+, and exact distances between them for x ~ N(0, I)
+(P4).
+"""
 
 from dataclasses import dataclass
 
@@ -8,10 +10,10 @@ import scipy
 from recovery.types import Array
 
 TINY = 1e-150
-"""Stands for zero where Owen's T needs the sign of a limit; its square is still a number."""
+"""Replaces zero where Owen's T needs the sign of a limit; its square does not underflow."""
 
 FLAT = 1e-40
-"""The weight that a constant unit gets: far below rounding, and its bias over this still has a square."""
+"""Weight given to a constant unit: far below rounding, and the square of its bias over this does not overflow."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class ReluNetwork:
     def unit(self) -> "ReluNetwork":
         """The same function with ||w_i|| = 1: a (w.x + b)_+ = a ||w|| ((w.x + b) / ||w||)_+.
 
-        A zero row is a constant: it becomes `FLAT` times the first unit vector, which is the same to rounding.
+        A zero row is a constant unit: its weight becomes `FLAT` times the first unit vector, equal up to rounding.
         """
         norms = np.linalg.norm(self.W, axis=1)
         flat = norms == 0
@@ -46,7 +48,7 @@ class ReluNetwork:
         return ReluNetwork(self.W, self.b, -self.a)
 
     def square_norm(self) -> float:
-        """E[f(x)^2] over x ~ N(0, I), in closed form; rounding leaves about 1e-16 sum |a_i a_j|."""
+        """E[f(x)^2] for x ~ N(0, I), in closed form; rounding errors are about 1e-16 sum |a_i a_j|."""
         unit = self.unit()
         return max(0.0, float(unit.a @ relu_products(unit.W, unit.b) @ unit.a))
 
@@ -61,18 +63,18 @@ def relu_products(W: Array, b: Array) -> Array:
 
     With r = w_i.w_j, s = sqrt(1 - r^2) and L = P(w_i.x > -b_i, w_j.x > -b_j):
     (b_i b_j + r) L + b_i phi(b_j) Phi((b_i - r b_j)/s) + b_j phi(b_i) Phi((b_j - r b_i)/s) + s^2 phi_2(b_i, b_j; r),
-    which integrates L over r (Price's theorem). L is by Owen's T function.
+    the integral of L over r (Price's theorem). L is computed with Owen's T function.
     """
     near = np.linalg.norm(W[:, None, :] - W[None, :, :], axis=2)
     far = np.linalg.norm(W[:, None, :] + W[None, :, :], axis=2)
-    # 1 - r and 1 + r from |w_i -+ w_j| keep the digits of nearly parallel rows
+    # 1 - r and 1 + r computed from |w_i -+ w_j| keep their digits for nearly parallel rows
     r, s = np.clip(W @ W.T, -1.0, 1.0), np.maximum(0.5 * near * far, TINY)
     h, k = np.broadcast_arrays(np.where(b == 0, TINY, b)[:, None], np.where(b == 0, TINY, b)[None, :])
-    # back is k - r h, of two terms with 1 -+ r from the distances: no digits cancel where r is near +-1
+    # back is k - r h, written with 1 -+ r from the distances, to avoid cancellation for r near +-1
     back = np.where(r > 0, (k - h) + 0.5 * near**2 * h, (k + h) - 0.5 * far**2 * h)
     across = back.T
     with np.errstate(over="ignore"):
-        # P(Z_1 < h, Z_2 < k) by Owen's T (Owen 1956), with the term 1/2 where h and k have opposite signs
+        # P(Z_1 < h, Z_2 < k) by Owen's T (Owen 1956), minus 1/2 if h and k have opposite signs
         both = (
             0.5 * (scipy.special.ndtr(h) + scipy.special.ndtr(k))
             - scipy.special.owens_t(h, back / (h * s))
@@ -86,14 +88,14 @@ def relu_products(W: Array, b: Array) -> Array:
 
 
 def function_error(estimate: ReluNetwork, planted: ReluNetwork) -> float:
-    """||estimate - planted|| / ||planted|| in L2 over x ~ N(0, I), in closed form; exact to about 1e-8."""
+    """||estimate - planted|| / ||planted|| in L2 for x ~ N(0, I), in closed form; accurate to about 1e-8."""
     return float(np.sqrt((estimate + -planted).square_norm() / planted.square_norm()))
 
 
 def parameter_error(estimate: ReluNetwork, planted: ReluNetwork, up_to_sign: bool = False) -> float | None:
     """The largest ||(w_i, b_i, a_i) - (w_j, b_j, a_j)|| after the best permutation, at ||w|| = 1.
 
-    None if the numbers of units differ. With `up_to_sign`, (w, b) and (-w, -b) are one.
+    Returns None if the numbers of units differ. With `up_to_sign`, (w, b) and (-w, -b) count as equal.
     """
     if len(estimate.a) != len(planted.a):
         return None

@@ -1,4 +1,4 @@
-"""What a solver hands back. It knows no solver, and nothing in it is a proof: see `recovery.programs.certificate`."""
+"""The result of a solver. It does not depend on solvers and proves nothing: see `recovery.programs.certificate`."""
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -9,7 +9,7 @@ from recovery.types import Array, Index
 
 
 class Outcome(Enum):
-    """How a solve ended; the value says it to the user."""
+    """How a solve ended. Rows store the text of the value in their reason."""
 
     SOLVED = "solved to the tolerance asked for"
     NEARLY_SOLVED = "stopped near a solution, short of the tolerance asked for"
@@ -20,7 +20,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Multipliers:
-    """Multipliers mu >= 0 (k, n) of the cones' rows, for the signed groups `chosen` (k,) of an exact program."""
+    """Multipliers mu >= 0 (k, n) of the rows of the cones of the signed groups `chosen` (k,) of an exact program."""
 
     chosen: Index
     values: Array
@@ -32,9 +32,9 @@ class Multipliers:
 
 @dataclass(frozen=True)
 class Solution:
-    """Weights W as the program has them, dual lam (n,), how the solve ended, its steps, and what ran.
+    """Weights W in the program's layout, dual lam (n,), outcome, number of steps, and the name of the solver.
 
-    multipliers: of an exact program, those that help to bound the dual's projections; others are 0.
+    multipliers: for an exact program, those that bound the projections at lam; all others are 0.
     """
 
     W: Array
@@ -45,7 +45,7 @@ class Solution:
     multipliers: Multipliers = field(default_factory=lambda: Multipliers.none(0))
 
     def unbalanced(self, scales: Array) -> "Solution":
-        """A solution of a balanced program as one of the program whose rows were divided by `scales` (n,)."""
+        """Convert a solution of the balanced program to the original one, whose rows were divided by `scales` (n,)."""
         given = self.multipliers
         values = given.values / scales if len(given.chosen) else given.values
         return replace(self, lam=self.lam / scales, multipliers=Multipliers(given.chosen, values))

@@ -1,8 +1,8 @@
-"""What can be proved about planted weights as the optimum of an interpolation program.
+"""Proofs that planted weights are the unique optimum of an interpolation program.
 
 Weights with support S and directions u = w_g / ||w_g|| are the unique interpolant of least norm if some lam has
-A_S^T lam = u and ||A_g^T lam|| < 1 for every g off S, and the images A_g u_g are linearly independent: every optimal
-W has sum ||w_g|| = lam.y, so it vanishes off S and points along u on S. At the least-norm lam the condition is the
+A_S^T lam = u and ||A_g^T lam|| < 1 for every g outside S, and the images A_g u_g are linearly independent: every
+optimal W has sum ||w_g|| = lam.y, so it is zero outside S and has direction u on S. For the least-norm lam this is the
 isometry condition of P1: (NIC-L), (NIC-1), (NIC-k), (NNIC-1), (NNIC-k).
 """
 
@@ -19,20 +19,20 @@ from recovery.programs.solution import Multipliers
 from recovery.types import Array, Index, Mask
 
 EQUALITY_TOLERANCE = 1e-9
-"""How well A_S^T lam = u must hold; u has unit rows."""
+"""Largest accepted ||A_S^T lam - u||; u has unit rows."""
 MARGIN = 1e-7
-"""Strict inequalities must hold by this much: far above rounding, far below what a sample resolves."""
+"""Strict inequalities must hold by this margin: far above rounding, far below the resolution of a sample."""
 WELL_CONDITIONED = 1e-8
-"""Reciprocal condition number of A_S^T A_S, or of a QR factor, below which singular values take over."""
+"""Reciprocal condition number of A_S^T A_S, or of a QR factor, below which singular values are used instead."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Planted weights as a candidate optimum: support S, directions u = w_g / ||w_g||, and what A_S determines.
+    """Planted weights as a candidate optimum: support S, directions u = w_g / ||w_g||, and quantities derived from A_S.
 
-    block: A_S, (n, m). smallest: a lower estimate of its least non-zero singular value.
-    lam: the least-norm solution of A_S^T lam = u, (n,), or None where there is none. distinct: whether the images
-    A_g u_g are linearly independent. error: ||A_S^T lam - u||. present: the coordinates of S that exist.
+    block: A_S, (n, m). smallest: a lower estimate of its smallest non-zero singular value. lam: the least-norm solution
+    of A_S^T lam = u, (n,), or None if there is none. distinct: whether the images A_g u_g are linearly independent.
+    error: ||A_S^T lam - u||. present: the coordinates of S that exist.
     """
 
     weights: Array
@@ -51,14 +51,16 @@ class Candidate:
         return _frame(self.block)
 
     def solve(self, labels: Array) -> Array:
-        """The weights of S, a row a group, whose labels are nearest to these (n,)."""
+        """The weights of S, one row per group, whose labels are nearest to the given ones (n,)."""
         v = np.zeros(self.present.shape)
         v[self.present] = np.linalg.lstsq(self.block, labels, rcond=None)[0]
         return v
 
 
 def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
-    """Prepare planted weights W (p, r), zero off the rows `support`, for certification: one factorisation of A_S."""
+    """Prepare planted weights W (p, r), zero outside the rows `support`, for certification: one factorisation of
+    A_S.
+    """
     directions = W[support] / np.linalg.norm(W[support], axis=1, keepdims=True)
     present = groups.dimensions(support)
     A, u = groups.columns(support), directions.ravel()
@@ -67,31 +69,31 @@ def planted_candidate(groups: Groups, W: Array, support: Index) -> Candidate:
     lam, smallest = _least_norm_dual(A, u)
     error = float(np.linalg.norm(A.T @ lam - u))
     ends = present.sum(axis=1).cumsum().tolist()
-    # an optimum has weights t_g u_g on S alone: independent images A_g u_g leave sum t_g A_g u_g = y one solution
+    # an optimum has weights t_g u_g on S only; independent images A_g u_g make sum t_g A_g u_g = y uniquely solvable
     images = np.array([A[:, a:b] @ u[a:b] for a, b in zip([0, *ends], ends, strict=False)]).T
     lam_or_none = lam if error <= EQUALITY_TOLERANCE else None
     return Candidate(W, support, directions, A, smallest, lam_or_none, _independent(images), error, present)
 
 
 def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
-    """The least-norm solution lam of A^T lam = u, and a lower estimate of the least non-zero singular value of A."""
-    if not A.shape[1]:  # LAPACK complains of matrices without columns
+    """The least-norm solution lam of A^T lam = u, and a lower estimate of the smallest non-zero singular value of A."""
+    if not A.shape[1]:  # LAPACK rejects matrices without columns
         return np.zeros(len(A)), np.inf
-    # the normal equations, where their condition number, that of A squared, leaves them enough digits
+    # the normal equations, if their condition number (that of A squared) leaves enough digits
     gram = A.T @ A
     size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
     factor, failed = scipy.linalg.lapack.dpotrf(gram)
     reciprocal = 0.0 if failed else float(scipy.linalg.lapack.dpocon(factor, size)[0])
     if reciprocal > WELL_CONDITIONED:
         z = scipy.linalg.lapack.dpotrs(factor, u)[0]
-        # one step of refinement: the Gram matrix has the condition number of A squared
+        # one step of refinement, because the Gram matrix has the condition number of A squared
         z += scipy.linalg.lapack.dpotrs(factor, u - A.T @ (A @ z))[0]
         return A @ z, float(np.sqrt(reciprocal * size))
     P, s, Vt = np.linalg.svd(A, full_matrices=False)
     keep = s > RANK_TOLERANCE * s.max(initial=0.0)
     frame, inverse = P[:, keep], Vt[keep].T / s[keep]
     lam = frame @ (inverse.T @ u)
-    # refined once as well: dividing by small s amplifies rounding
+    # also refined once: dividing by small s amplifies rounding
     lam += frame @ (inverse.T @ (u - A.T @ lam))
     return lam, float(s[keep].min(initial=np.inf))
 
@@ -112,14 +114,14 @@ def _independent(images: Array) -> bool:
     lengths = np.linalg.norm(images, axis=0)
     if not lengths.all():
         return False
-    # unit columns, so that a short image is not taken for a dependent one
+    # unit columns, so that a short image does not count as dependent
     s = np.linalg.svd(images / lengths, compute_uv=False)
     return len(s) == images.shape[1] and bool(s[-1] > RANK_TOLERANCE * s[0])
 
 
 @dataclass(frozen=True)
 class Examined:
-    """The largest dual norm off the planted rows, whether lam proves them the unique optimum, and what bounds it."""
+    """The largest dual norm outside the planted rows, whether lam proves uniqueness, and the multipliers used."""
 
     value: float
     proved: bool
@@ -127,17 +129,16 @@ class Examined:
 
 
 def examine_dual(program: Program, rows: Index, planted: Candidate, lam: Array) -> Examined:
-    """Does lam prove the planted weights, on these rows of W, the unique interpolant of least norm?
+    """Check whether lam proves that the planted weights, on these rows of W, are the unique interpolant of least norm.
 
-    The proof needs distinct images, A_S^T lam = u to EQUALITY_TOLERANCE, and the largest dual norm below 1 by MARGIN
-    and by all that the correction to exact equality can change. Costs one product with the groups, and projections
-    where there are cones.
+    The proof needs distinct images, A_S^T lam = u to EQUALITY_TOLERANCE, and a largest dual norm below 1 by MARGIN plus
+    the effect of correcting lam to exact equality. Costs one product with the groups, and projections for cones.
     """
     At = program.groups.adjoint(lam)
     error = float(np.linalg.norm(At[planted.support] - planted.directions))
     bounds, multipliers = program.off_support(lam, program.groups.adjoint_norms(lam), rows)
     largest = float(bounds.max(initial=0.0))
-    # the nearest lam with A_S^T lam = u is at most error / sigma_min away: no norm moves by more than ||A_g|| times it
+    # the nearest lam with A_S^T lam = u is at most error / sigma_min away, which bounds the change of every norm
     correction = error / planted.smallest * program.groups.largest_norm
     proved = planted.distinct and error <= EQUALITY_TOLERANCE and largest < 1.0 - MARGIN - correction
     return Examined(largest, proved, multipliers)

@@ -267,8 +267,8 @@ class ConeNewton:
         pairs = np.zeros(groups.count, dtype=np.bool_)
         pairs[wanted] = True
         own = np.flatnonzero(pairs)
-        pulls = groups.group_pulls((self.diagonals[own] * lam) @ self.base, own)
-        return pulls[np.searchsorted(own, wanted)] * self.sign[chosen]
+        gradients = groups.group_gradients((self.diagonals[own] * lam) @ self.base, own)
+        return gradients[np.searchsorted(own, wanted)] * self.sign[chosen]
 
     def _fit(self, chosen: Index, W: Array) -> Array:
         return np.einsum("kn,kn->n", self.signed[chosen], self.cones.weights(chosen, W) @ self.base.T)

@@ -5,7 +5,7 @@ import pytest
 
 from recovery.programs.groups import Groups
 from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
-from recovery.programs.transforms import Transformed, inverse_factors
+from recovery.programs.transforms import Transforms, inverse_factors
 
 
 def transforms(rng: np.random.Generator, r: int) -> np.ndarray:
@@ -21,23 +21,25 @@ def transforms(rng: np.random.Generator, r: int) -> np.ndarray:
 def test_products_are_those_of_numpy(r: int) -> None:
     rng = np.random.default_rng(r)
     T = transforms(rng, r)
-    products = Transformed(T)
+    products = Transforms(T)
     for chosen in (None, np.arange(8), np.array([5, 2, 2, 0, 7]), np.zeros(0, dtype=np.intp)):
         some = T if chosen is None else T[chosen]
         for rows in (rng.standard_normal((len(some), r)), rng.integers(-3, 4, (len(some), r))):
             strided = np.asfortranarray(rows)
-            assert np.allclose(products.base_weights(strided, chosen), np.einsum("gij,gj->gi", some, rows), atol=1e-13)
-            assert np.allclose(products.group_pulls(strided, chosen), np.einsum("gji,gj->gi", some, rows), atol=1e-13)
+            assert np.allclose(products.apply(strided, chosen), np.einsum("gij,gj->gi", some, rows), atol=1e-13)
+            assert np.allclose(
+                products.apply_transposed(strided, chosen), np.einsum("gji,gj->gi", some, rows), atol=1e-13
+            )
     kept = np.arange(8) % 3 == 1
     W = rng.standard_normal((int(kept.sum()), r))
-    assert np.allclose(products.among(kept).base_weights(W, None), np.einsum("gij,gj->gi", T[kept], W), atol=1e-13)
+    assert np.allclose(products.subset(kept).apply(W, None), np.einsum("gij,gj->gi", T[kept], W), atol=1e-13)
 
 
 def test_products_do_not_hide_what_is_not_a_number() -> None:
-    products = Transformed(transforms(np.random.default_rng(0), 4))
+    products = Transforms(transforms(np.random.default_rng(0), 4))
     rows = np.full((8, 4), np.nan)
-    assert np.isnan(products.base_weights(rows, None)[0]).all()
-    assert np.isnan(products.group_pulls(rows, None)[1]).all()
+    assert np.isnan(products.apply(rows, None)[0]).all()
+    assert np.isnan(products.apply_transposed(rows, None)[1]).all()
 
 
 @pytest.mark.parametrize(("m", "r"), [(0, 3), (1, 1), (5, 4), (16, 7), (17, 12), (37, 33)])

@@ -111,7 +111,7 @@ def test_a_projection_is_the_best_neuron_of_its_cell(architecture: str, n: int, 
         v, g = cp.Variable(groups.rank), k % groups.count
         size = v if program.factors is None else program.factors[g] @ v
         cone = (program.orientation(chosen)[0][:, None] * groups.base) @ v >= 0
-        problem = cp.Problem(cp.Maximize(program.pulls(lam, chosen)[0] @ v), [cp.norm2(size) <= 1, cone])
+        problem = cp.Problem(cp.Maximize(program.gradients(lam, chosen)[0] @ v), [cp.norm2(size) <= 1, cone])
         problem.solve(solver="CLARABEL")
         assert value == pytest.approx(max(problem.value, 0.0), abs=1e-5)
 
