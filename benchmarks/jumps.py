@@ -96,15 +96,15 @@ def analysed(truth: str, grid: str, replicates: int, seed: int) -> dict[str, flo
     if found.jump is None or np.isnan(found.jump.before):
         return {"found": 0.0}
     inside = [size.n50.low <= true * size.d <= size.n50.high for size in found.sizes]
-    quarters = [part.given.estimate for part in found.jump.quarters]
-    given = bool(np.isfinite(found.given.estimate))
+    quarters = [part.interval.estimate for part in found.jump.quarters]
+    given = bool(np.isfinite(found.interval.estimate))
     return {
         "found": 1.0,
         "given": given,
-        "estimate": found.given.estimate if given else np.nan,
-        "covers": found.given.low <= true <= found.given.high if given else np.nan,
-        "or_withdrawn": not given or found.given.low <= true <= found.given.high,
-        "length": found.given.high - found.given.low if given else np.nan,
+        "estimate": found.interval.estimate if given else np.nan,
+        "covers": found.interval.low <= true <= found.interval.high if given else np.nan,
+        "or_withdrawn": not given or found.interval.low <= true <= found.interval.high,
+        "length": found.interval.high - found.interval.low if given else np.nan,
         "sizes": float(np.mean(inside)),
         "quarter": quarters[0],
         "three": quarters[1],

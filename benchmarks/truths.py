@@ -104,7 +104,7 @@ def judged(truth: str, replicates: int, seed: int) -> dict[str, float]:
     """What one grid's analysis says, against the truth."""
     panel, ratio, ratios = draw(truth, replicates, seed)
     found = pooled(panel)
-    given = found.given
+    given = found.interval
     inside = [size.n50.low <= r * size.d <= size.n50.high for size, r in zip(found.sizes, ratios, strict=True)]
     row = {
         "given": float(np.isfinite(given.estimate)),

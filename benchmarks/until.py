@@ -60,7 +60,7 @@ def goes_on(rng: Rng, sizes: Array, chance: Array, until: Until, replicates: int
         if not added.any():
             break
         yes, total, rounds = yes + rng.binomial(added, chance), total + added, rounds + 1
-    given = found.given
+    given = found.interval
     return {"low": given.low, "high": given.high, "trials": int(total.sum()), "tests": record["tests"]} | {
         "rounds": rounds, "met": record["known"], "estimate": given.estimate
     }  # fmt: skip
@@ -72,7 +72,7 @@ def fixed(rng: Rng, sizes: Array, chance: Array, half: float) -> float:
     while low < high:
         middle = (low + high) // 2
         total = np.full(chance.shape, LADDER[middle])
-        given = pooled(panel(sizes, rng.binomial(total, chance), total)).given
+        given = pooled(panel(sizes, rng.binomial(total, chance), total)).interval
         if (given.high - given.low) / 2 <= half:
             high = middle
         else:

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted([*ROOT.glob("recovery/*/**/*.py"), *ROOT.glob("recovery/[a-z]*.py"), *ROOT.glob("cli/*.py")])
 BOX, GAP, RISE = (118, 34), 14, 50
-SMALL = {"compiled", "errors", "text", "types"}
+SMALL = {"compiled", "errors", "interval", "text", "types"}
 """Short modules that nearly every package imports; the drawing omits them."""
 Graph = Mapping[str, frozenset[str]]
 

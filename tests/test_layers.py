@@ -20,7 +20,7 @@ LAYERS = [
     {"training"},
     {"programs", "sampling", "theory"},
     {"expressions", "notebook", "user"},
-    {"compiled", "errors", "text", "types"},
+    {"compiled", "errors", "interval", "text", "types"},
 ]
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
 MODULES = {
@@ -29,6 +29,7 @@ MODULES = {
     "compiled",
     "errors",
     "expressions",
+    "interval",
     "notebook",
     "text",
     "types",

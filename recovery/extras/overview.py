@@ -12,9 +12,8 @@ from recovery.errors import RecoverError, ReportError
 from recovery.extras.gallery import VERDICTS, with_few_colours
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
-from recovery.report.diagram import Diagram
+from recovery.report.diagram import PLAIN, Diagram
 from recovery.report.figures import main_figure, render
-from recovery.report.texts.rows import crossing_rows, threshold_rows
 from recovery.runner.sweep_status import WINDOW, SweepStatus, age, sweep_status
 from recovery.store import read
 from recovery.store.sweepfile import SWEEP_FILE
@@ -135,22 +134,17 @@ def _entry(folder: Path, one: Standing, start: Path) -> Entry:
 def thresholds(analysis: Analysis) -> list[str]:
     """A line a panel: n/d at 50 % with its interval; over other axes, a line a row that crosses one half."""
     if analysis.pooled:
-        rows = [row for row in threshold_rows(analysis) if row["95 % interval"]]
-        several = len({row["value"] for row in rows}) > 1
-        return list(
-            dict.fromkeys(
-                f"{_before(row['value'] if several else '', row['panel'])}"
-                f"n/d = {row['n/d at 50 %']} ({row['95 % interval']})"
-                for row in rows
-            )
-        )
-    lines = []
-    for row in crossing_rows(analysis):
-        *where, half, interval = row.items()
-        if half[1]:
-            place = ", ".join(value if name == "panel" else f"{name} = {value}" for name, value in where)
-            lines.append(f"{_before(place)}{half[0].removesuffix(' at 50 %')} = {half[1]} ({interval[1]})")
-    return lines
+        rows = [row for row in analysis.measured_beside_stated if row.interval.known]
+        several = len({row.of for row in rows}) > 1
+        lines = [f"{_before(row.of if several else '', row.panel)}n/d = {row.interval:.3f}" for row in rows]
+        return list(dict.fromkeys(lines))
+    layout = analysis.diagram.layout
+    return [
+        f"{_before(panel.title, f'{layout.y} = {PLAIN.value(row.y)}' if layout.y else '')}{layout.x} = {row.half:.4g}"
+        for panel, rows in zip(analysis.diagram.panels, analysis.rows, strict=False)
+        for row in rows
+        if row.half.known
+    ]
 
 
 def _before(*parts: str) -> str:

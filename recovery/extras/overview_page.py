@@ -24,7 +24,7 @@ def overview_page(name: str, entries: Sequence[Entry]) -> str:
         f"<h1>{escape(title)}</h1>",
         f"<p>{escape(in_short([one.standing for one in entries]))}.{f' Claims: {claims}.' if claims else ''}</p>",
         "<p class='soft'>A name is a link where the sweep has a page of its own: "
-        "<code>recover report FOLDER --format html</code> makes it. Intervals are of 95 %.</p>",
+        "<code>recover report FOLDER --format html</code> makes it.</p>",
         table(HEAD, [_row(one) for one in entries]),
     ]
     return document(title, [f'<div class="sweeps">{"".join(body)}</div>'])

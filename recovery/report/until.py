@@ -8,7 +8,7 @@ import numpy as np
 
 from recovery.config import ThresholdClaim, Until
 from recovery.report.claims.threshold import judge_panel, stated_limits
-from recovery.report.claims.words import drift_words, interval, unknown_words
+from recovery.report.claims.words import drift_words, unknown_words
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Pooled, pooled
 from recovery.report.statistics.looks import level_of
@@ -73,11 +73,11 @@ class Asked:
         half = self.until.half
         if half is None:
             return all(judge_panel(found, *claim.limits)[1] != "cannot tell" for claim in self.claims)
-        return bool((found.given.high - found.given.low) / 2 <= half)
+        return bool((found.interval.high - found.interval.low) / 2 <= half)
 
     def wanted(self, found: Pooled) -> float:
         """By how much the variance has to fall until it may; infinite where nothing is known yet."""
-        given, half = found.given, self.until.half
+        given, half = found.interval, self.until.half
         if not np.isfinite([given.estimate, given.low, given.high]).all():
             return np.inf
         if half is not None:
@@ -87,7 +87,8 @@ class Asked:
 
 def _falls(found: Pooled, least: float, most: float) -> float:
     """By how much the variance falls until the interval lies within the limits, or the surer one outside."""
-    at, (low, high), (lower, higher) = found.given.estimate, (found.given.low, found.given.high), found.sure
+    at, low, high = found.interval.estimate, found.interval.low, found.interval.high
+    lower, higher = found.outer_interval.low, found.outer_interval.high
     if least < at < most:
         return float(max((at - low) / (at - least), (high - at) / (most - at)) ** 2)
     reach, room = (higher - at, least - at) if at <= least else (at - lower, at - most)
@@ -116,7 +117,7 @@ def record_of(
         "level_of": tests if known or left <= 0 else tests + 1,
         "known": known,
         "aimed": not known and wanted <= STEP,
-        **{name: _number(getattr(found.given, name)) for name in ("estimate", "low", "high")},
+        **{name: _number(getattr(found.interval, name)) for name in ("estimate", "low", "high")},
     }
     return record, 1.0 if known else float(np.clip(wanted, LEAST, STEP))
 
@@ -126,10 +127,9 @@ def _number(value: float) -> float | None:
 
 
 def _words(diagram: Diagram, found: Pooled, asked: Asked, record: dict[str, Any]) -> str:
-    """`n/d = 2.010, 1.930 to 2.090 (3400 of at most 40000 trials); asked: half width 0.05`."""
+    """`n/d = 2.010 (99.5 % interval 1.930 to 2.090; 3400 of at most 40000 trials); asked: half width 0.05`."""
     title = f"{found.panel.title}: " if len(diagram.panels) > 1 else ""
-    given, known = found.given, np.isfinite(found.given.estimate)
-    text = f"n/d = {given.estimate:.3f}, {interval(given)}" if known else unknown_words(found, "50 %")
+    text = f"n/d = {found.interval:.3f}" if found.interval.known else unknown_words(found, "50 %")
     text += f"; {drift_words(found)}" if drift_words(found) else ""  # then no number of trials makes it narrow
     if asked.until.half is not None:
         wanted = f"half width {asked.until.half:g}"

@@ -29,16 +29,17 @@ def judge(rows: pd.DataFrame, claim: dict[str, Any], **document: Any) -> ClaimRe
 @pytest.mark.parametrize("open_", [0, 3])
 def test_the_interval_of_a_proportion_covers_exactly_whatever_is_open(total: int, open_: int) -> None:
     """A count of yes is missed if some choice of the open trials among them is."""
-    ends = [Sample(np.repeat([1.0, 0.0], [k, total - k]), True, open_).interval("mean", 0.05) for k in range(total + 1)]
+    ends = [Sample(np.repeat([1.0, 0.0], [k, total - k]), True, open_).interval("mean") for k in range(total + 1)]
     for p in np.linspace(0.01, 0.99, 50):
-        covered = np.array([low <= p <= high for _, low, high in ends])
+        covered = np.array([end.low <= p <= end.high for end in ends])
         missed = [not covered[max(yes - open_, 0) : min(yes, total) + 1].all() for yes in range(total + open_ + 1)]
         assert binom.pmf(np.flatnonzero(missed), total + open_, p).sum() <= 0.05
 
 
 @pytest.mark.parametrize("count", [1, 5, 6, 20, 101])
 def test_the_interval_of_a_median_is_the_shortest_that_the_binomial_law_allows(count: int) -> None:
-    _, low, high = Sample(np.arange(count, dtype=float), False).interval("median", 0.05)
+    found = Sample(np.arange(count, dtype=float), False).interval("median")
+    low, high = found.low, found.high
     if np.isinf(low):
         assert binom.cdf(0, count, 0.5) > 0.025
     else:

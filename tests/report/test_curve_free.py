@@ -49,7 +49,7 @@ def test_the_estimate_lies_in_the_interval_whatever_the_counts() -> None:
         x = np.sort(rng.random(12))
         total = rng.integers(0, 40, 12).astype(float)
         yes = rng.binomial(total.astype(int), np.where(rng.random(12) < 0.2, 1 - x, x)).astype(float)
-        found, sure = crossing(x, yes, total - yes), crossing(x, yes, total - yes, SURE)
+        found, sure = crossing(x, yes, total - yes), crossing(x, yes, total - yes, 0.99)
         if np.isfinite(found.estimate):
             seen += 1
             assert found.low <= found.estimate <= found.high
@@ -109,7 +109,7 @@ def test_intervals_cover_the_median_of_any_rising_curve(name: str, replicates: i
     found, sure = 0, 0
     for _ in range(200):
         yes = rng.binomial(replicates, chance).astype(float)
-        one, other = crossing(x, yes, replicates - yes), crossing(x, yes, replicates - yes, SURE)
+        one, other = crossing(x, yes, replicates - yes), crossing(x, yes, replicates - yes, 0.99)
         found += one.low <= 203 <= one.high
         sure += other.low <= 203 <= other.high
     assert binomtest(found, 200, 0.93, alternative="less").pvalue > 1e-3

@@ -288,7 +288,7 @@ def test_a_threshold_is_never_negative() -> None:
     rows["recovered"] = pd.array(wins, dtype="boolean")
     analysis = analysed(rows, report={"x": "n", "y": "d"})
     (found,) = analysis.pooled
-    assert np.isnan(found.given.estimate)
+    assert np.isnan(found.interval.estimate)
     assert np.isnan(found.sizes[0].n50.estimate)
     assert in_words(found).startswith(("the grid begins beyond the transition", "the grid does not tell"))
     assert "n/d = -" not in shown(analysis.diagram)

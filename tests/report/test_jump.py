@@ -42,7 +42,7 @@ def test_a_step_is_found_between_its_two_levels() -> None:
     assert found.jump is not None
     assert found.jump.before == pytest.approx(1.0, rel=0.1)
     assert found.jump.after == pytest.approx(0.2, rel=0.1)
-    assert found.given.low <= AT <= found.given.high
+    assert found.interval.low <= AT <= found.interval.high
     assert all(size.n50.low <= AT * size.d <= size.n50.high for size in found.sizes)
     assert "falls from" in in_words(found)
     assert caption(found).startswith("jump: n/d = 2.")
@@ -60,7 +60,7 @@ def test_a_step_is_found_between_its_two_levels() -> None:
 )
 def test_the_place_of_a_step_does_not_hang_on_how_it_is_measured(change: Any) -> None:
     found = measured(stepped(change))
-    assert found.given.low <= AT <= found.given.high
+    assert found.interval.low <= AT <= found.interval.high
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_place_of_a_step_does_not_hang_on_how_it_is_measured(change: Any) ->
 def test_what_does_not_jump_says_so(values: Any) -> None:
     rows = stepped(values)
     found = measured(rows)
-    assert np.isnan(found.given.estimate)
+    assert np.isnan(found.interval.estimate)
     assert in_words(found) == "does not jump along n"
     assert judge(rows).verdict == "cannot tell"
 
@@ -116,5 +116,5 @@ def test_a_jump_stands_in_every_format() -> None:
     assert len(record) <= 10
     assert "three quarters of the way" in as_json([analysis])
     assert "n50_low" in as_csv([analysis]).splitlines()[0]
-    assert f"{record['n/d']:.3f}" in as_markdown([analysis])
+    assert f"{record['estimate']:.3f}" in as_markdown([analysis])
     assert "half way at n/d" in report_page([analysis])

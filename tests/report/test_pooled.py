@@ -1,6 +1,6 @@
 """One threshold of a panel with one interval: what it covers, what moves it, and what it says."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,11 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import binomtest, norm
 
 from benchmarks.truths import judged
+from recovery.interval import Interval
 from recovery.report.claims import Analysis
 from recovery.report.claims.words import caption, in_words
 from recovery.report.diagram.diagram import Diagram, Panel
-from recovery.report.statistics.curve_free import Crossing, crossing
+from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.estimates import sensitivity
 from recovery.report.statistics.pooled import pooled
 from recovery.report.statistics.slices import Slices, crossed
@@ -71,11 +72,12 @@ def test_a_higher_level_is_a_wider_interval_about_the_same_estimate() -> None:
     for options in ({}, {"d": [20]}):
         panel = panel_of(**options)
         usual, higher = pooled(panel), pooled(panel, 0.99)
-        assert higher.given.estimate == usual.given.estimate
-        assert (higher.given.low, higher.given.high) == pytest.approx(usual.sure)
-        ends = higher.sure[0], higher.given.low, usual.given.low, usual.given.high, higher.given.high, higher.sure[1]
-        assert list(ends) == sorted(ends)
-        assert higher.level == 0.99
+        assert higher.interval.estimate == usual.interval.estimate
+        assert astuple(higher.interval) == pytest.approx(astuple(usual.outer_interval))
+        nested = [usual.interval, higher.interval, higher.outer_interval]
+        ends = [*(found.low for found in reversed(nested)), *(found.high for found in nested)]
+        assert ends == sorted(ends)
+        assert [found.level for found in nested] == pytest.approx([0.95, 0.99, 0.998])
 
 
 @pytest.mark.parametrize("options", [{}, {"d": [20]}, {"n": range(10, 31, 10)}])
@@ -93,29 +95,29 @@ def test_the_threshold_does_not_hang_on_units_order_or_who_succeeds() -> None:
     panel = Diagram.of(grid(rows)).panels[0]
     found = pooled(panel)
     shuffled = Panel(panel.title, panel.where, panel.cells.sample(frac=1, random_state=1), panel.x, panel.y)
-    assert pooled(shuffled).given.estimate == pytest.approx(found.given.estimate)
+    assert pooled(shuffled).interval.estimate == pytest.approx(found.interval.estimate)
     turned = rows.assign(recovered=~rows["recovered"])
     other = pooled(Diagram.of(grid(turned)).panels[0])
-    assert other.given == found.given
+    assert other.interval == found.interval
     assert (found.falling, other.falling) == (False, True)
     assert "falling with n" in in_words(other)
     scaled = pooled(Diagram.of(grid(rows.assign(n=rows["n"] * 3))).panels[0])
-    assert scaled.given.estimate == pytest.approx(3 * found.given.estimate)
-    assert pooled(panel).given == found.given
+    assert scaled.interval.estimate == pytest.approx(3 * found.interval.estimate)
+    assert pooled(panel).interval == found.interval
 
 
 def test_trials_not_run_yet_are_left_out_and_failed_ones_could_be_of_either_kind() -> None:
     rows = wendel_rows(n=range(10, 201, 10), d=[20, 40, 60], replicates=10, seed=6)
     whole = pooled(Diagram.of(grid(rows)).panels[0])
-    assert whole.moved == (0.0, 0.0)
+    assert whole.missing_shift == (0.0, 0.0)
     some = pooled(Diagram.of(grid(rows.drop(rows.index[::5]), replicates=10)).panels[0])
-    assert some.moved == (0.0, 0.0)
-    assert np.isfinite(some.given.estimate)
+    assert some.missing_shift == (0.0, 0.0)
+    assert np.isfinite(some.interval.estimate)
     failed = pooled(Diagram.of(grid(fail(rows, slice(0, len(rows), 9)))).panels[0])
-    assert failed.moved[0] < 0 < failed.moved[1]
+    assert failed.missing_shift[0] < 0 < failed.missing_shift[1]
     far = rows.index[(rows["n"] > 5 * rows["d"])]
     away = pooled(Diagram.of(grid(fail(rows, list(far)[::4]))).panels[0])
-    assert away.moved == (0.0, pytest.approx(0.0, abs=0.02))
+    assert away.missing_shift == (0.0, pytest.approx(0.0, abs=0.02))
 
 
 def test_a_ratio_that_drifts_says_so_in_one_sentence() -> None:
@@ -130,7 +132,7 @@ def test_a_ratio_that_drifts_says_so_in_one_sentence() -> None:
     assert "from d = 10 to d = 50" in in_words(found)
     assert caption(found).endswith(", changes with d")
     assert "falls by" not in in_words(straight.pooled[0])
-    near = {**CLAIM, "value": found.given.estimate, "tolerance": 0.3}
+    near = {**CLAIM, "value": found.interval.estimate, "tolerance": 0.3}
     assert Analysis(Diagram.of(grid(flat, claims=[near]))).claims[0].verdict == "cannot tell"  # not at every d
 
 
@@ -149,7 +151,7 @@ def test_odds_that_do_not_change_with_n_are_no_threshold(chance: float) -> None:
     rows, told = wendel_rows(n=range(10, 201, 10), d=range(10, 51, 10), replicates=10), 0
     for seed in range(40):
         rows["recovered"] = np.random.default_rng(seed).random(len(rows)) < chance
-        told += np.isfinite(pooled(Diagram.of(grid(rows)).panels[0]).given.estimate)
+        told += np.isfinite(pooled(Diagram.of(grid(rows)).panels[0]).interval.estimate)
     assert binomtest(told, 40, 0.06, alternative="greater").pvalue > 1e-3
 
 
@@ -158,7 +160,7 @@ def test_one_number_and_one_interval_in_ten_fields() -> None:
     analysis = Analysis(Diagram.of(grid(rows)))
     (record,) = analysis.thresholds()
     assert len(record) <= 10
-    span = f"{record['n/d']:.3f} ({record['low']:.3f} to {record['high']:.3f})"
+    span = f"{record['estimate']:.3f} (95 % interval {record['low']:.3f} to {record['high']:.3f})"
     assert in_words(analysis.pooled[0]) == record["words"] == f"50 % at n/d = {span}"
 
 
@@ -184,7 +186,7 @@ def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> 
     rows["max_deviation"] = np.where(rows["recovered"].astype(bool), 1e-7, 1e-1)
     column, series = sensitivity(Diagram.of(grid(rows)))
     assert column == "max_deviation"
-    expected = pooled(Diagram.of(grid(rows)).panels[0]).given.estimate
+    expected = pooled(Diagram.of(grid(rows)).panels[0]).interval.estimate
     by_tolerance = {round(np.log10(tolerance), 1): found.estimate for tolerance, found in series[0]}
     assert all(by_tolerance[k] == pytest.approx(expected) for k in (-6.0, -4.0, -2.0))
     assert np.isnan(by_tolerance[-8.0])  # nothing counts as recovered
@@ -213,7 +215,7 @@ def test_the_growth_of_a_threshold_is_the_power_that_it_was_drawn_with(power: fl
     assert np.mean(centres) == pytest.approx(power, abs=0.04)
 
 
-def growth_of(counts: pd.DataFrame) -> Crossing:
+def growth_of(counts: pd.DataFrame) -> Interval:
     """That of a panel with these cells."""
     panel = Diagram.of(grid(wendel_rows(n=[4], d=[4], replicates=1))).panels[0]
     counts = counts.assign(ok=counts["yes"] + counts["no"], failed=0, missing=0, undecided=0)

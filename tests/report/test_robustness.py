@@ -79,7 +79,7 @@ def test_all_failed_shows_no_value_anywhere() -> None:
     analysis = Analysis(Diagram.of(grid(only_failed())))
     assert analysis.diagram.table["value"].isna().all()
     assert "20 failed" in text_of(analysis.diagram)
-    assert all(np.isnan(found.given.estimate) for found in analysis.pooled)
+    assert all(np.isnan(found.interval.estimate) for found in analysis.pooled)
 
 
 @pytest.mark.deep
@@ -96,7 +96,7 @@ def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     within = [size.n50.low <= 2 * size.d <= size.n50.high for size in sizes if size.d <= 220]
     assert binomtest(sum(within), len(within), 0.95, alternative="less").pvalue > 1e-3
     assert sensitivity_fit(analysis, "")
-    assert analysis.pooled[0].given.low <= 2 <= analysis.pooled[0].given.high
+    assert analysis.pooled[0].interval.low <= 2 <= analysis.pooled[0].interval.high
     assert len(render(draw_map(analysis), "pdf")) < 1_000_000
 
 

@@ -41,7 +41,7 @@ def test_thresholds_weigh_cells_by_their_trials(unequal: Grid) -> None:
     (found,) = analysis.pooled
     for size in found.sizes:
         assert size.n50.low <= 2 * size.d <= size.n50.high
-    assert found.given.low <= 2 <= found.given.high
+    assert found.interval.low <= 2 <= found.interval.high
     weighed = [cell for cell in found.panel.cells.itertuples() if cell.trials == 2000]
     assert all(abs(cell.value - 0.5) < 0.06 for cell in weighed)  # half of them recover at n = 2d
 

@@ -64,8 +64,8 @@ def test_it_stops_at_the_interval_that_was_asked_for_and_reports_it(tmp_path: Pa
     (panel,) = last["panels"]
     assert (summary.stopped, summary.unmet, last["ended"], panel["known"]) == (None, "", True, True)
     assert FIRST < summary.planned == sum(summary.stored.values()) < 50 * FIRST
-    assert (found.given.high - found.given.low) / 2 <= 0.2
-    assert (found.given.low, found.given.high) == pytest.approx((panel["low"], panel["high"]))
+    assert (found.interval.high - found.interval.low) / 2 <= 0.2
+    assert (found.interval.low, found.interval.high) == pytest.approx((panel["low"], panel["high"]))
     assert found.level == level_of(panel["tests"]) > 0.95
     assert summary.looked[0].endswith("; asked: half width 0.2, known")
     assert f"'{RULE}' is met after {panel['tests']} test" in Diagram.of(read(tmp_path / "out")).summary()
@@ -105,7 +105,7 @@ def test_a_stricter_rule_goes_on_and_remembers_how_often_it_looked(tmp_path: Pat
     after = rounds(out)
     assert after[: len(before)] == before
     assert after[-1]["until"]["panels"][0]["tests"] > before[-1]["until"]["panels"][0]["tests"]
-    assert threshold(out).given.high - threshold(out).given.low <= 0.24
+    assert threshold(out).interval.high - threshold(out).interval.low <= 0.24
 
 
 def test_the_ceiling_ends_it_and_says_so(tmp_path: Path) -> None:

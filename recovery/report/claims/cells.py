@@ -7,6 +7,7 @@ import scipy
 
 from recovery.config import BinomialClaim, BoundClaim, MonotoneClaim, TableClaim, ValueClaim
 from recovery.errors import ReportError
+from recovery.interval import LEVEL
 from recovery.report.claims.result import Judgement, against
 from recovery.report.claims.words import p_value
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
@@ -15,8 +16,8 @@ from recovery.report.statistics.means import FAR, claimed_table
 from recovery.theory import CURVES
 from recovery.types import Array, Mask
 
-OFTEN = 0.05
-"""Level of the interval by which a claim holds: 95 %. What contradicts it has the claim's own level."""
+OFTEN = 1 - LEVEL
+"""Error rate of the tests that show a trend in one line of cells."""
 WORDS = {"mean": "", "median": "the median of ", "every": "every "}
 
 
@@ -58,11 +59,11 @@ def _named(limit: float | str) -> str:
 def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim) -> tuple[str, Judgement]:
     """By the interval of all trials together: 95 % inside the limits, or the claim's level outside."""
     sample = _sample(estimates.diagram, rows)
-    estimate, low, high = sample.interval(claim.statistic, OFTEN)
+    found = sample.interval(claim.statistic)
     if claim.statistic == "every":
-        return _every(sample, low, high, *claim.limits)
-    verdict = against((low, high), sample.interval(claim.statistic, claim.level)[1:], *claim.limits)
-    return f"{estimate:.4g}, 95 % interval {low:.4g} to {high:.4g}, {_trials(sample)}", verdict
+        return _every(sample, found.low, found.high, *claim.limits)
+    verdict = against(found, sample.interval(claim.statistic, 1 - claim.level), *claim.limits)
+    return f"{found.estimate:.4g}, {found.words('.4g')}, {_trials(sample)}", verdict
 
 
 def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[str, Judgement]:
@@ -80,8 +81,9 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
         here = rows & (diagram.cells.code == code)
         sample, bound = _sample(diagram, here), float(np.nanmean(limits[here]))
         # a one-sided test at a level is a two-sided interval at twice that level
-        estimate, low, high = sample.interval(claim.statistic, 2 * level)
-        middle = estimate if claim.statistic != "every" else (high if upper else low)
+        found = sample.interval(claim.statistic, 1 - 2 * level)
+        low, high = found.low, found.high
+        middle = found.estimate if claim.statistic != "every" else (high if upper else low)
         if np.isnan(bound) or not len(sample.values):
             open_ += 1
             continue
@@ -118,13 +120,13 @@ def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tu
     whole = _sample(diagram, rows)
     parts = [whole, *(_sample(diagram, rows & (diagram.cells.code == code)) for code in codes if len(codes) > 1)]
     shares = [claim.level] if len(parts) == 1 else [claim.level / 2, *[claim.level / 2 / len(codes)] * len(codes)]
-    estimate, low, high = whole.interval("mean", OFTEN)
-    text = f"{estimate:.4g}, 95 % interval {low:.4g} to {high:.4g}, {_trials(whole)}"
+    found = whole.interval("mean")
+    text = f"{found.estimate:.4g}, {found.words('.4g')}, {_trials(whole)}"
     for i, (sample, share) in enumerate(zip(parts, shares, strict=True)):
-        _, least, most = sample.interval("mean", share)
-        if not least <= claim.probability <= most:
+        tested = sample.interval("mean", 1 - share)
+        if not tested.low <= claim.probability <= tested.high:
             return text + (f"; but not so at {_place(diagram, codes[i - 1])}" if i else ""), "contradicted"
-    near = claim.probability - claim.tolerance <= low and high <= claim.probability + claim.tolerance
+    near = claim.probability - claim.tolerance <= found.low and found.high <= claim.probability + claim.tolerance
     return text, "holds" if near else "cannot tell"
 
 
@@ -240,8 +242,8 @@ def _able(sample: Sample, bound: float, upper: bool, level: float, statistic: st
     """Whether some outcome of so many trials would lie beyond the bound."""
     if statistic != "mean" or not sample.proportion:
         return len(sample.values) > (1 if statistic == "mean" else 0)
-    worst_of_all = Sample(np.full(len(sample.values), float(upper)), True).interval("mean", 2 * level)
-    return bool(worst_of_all[1] > bound if upper else worst_of_all[2] < bound)
+    worst_of_all = Sample(np.full(len(sample.values), float(upper)), True).interval("mean", 1 - 2 * level)
+    return bool(worst_of_all.low > bound if upper else worst_of_all.high < bound)
 
 
 def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, float]:

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from recovery.config import (
     ValueClaim,
 )
 from recovery.errors import ReportError
+from recovery.interval import Interval
 from recovery.report.claims.cells import (
     judge_binomial,
     judge_bound,
@@ -150,10 +151,8 @@ class Analysis(Estimates):
         """One plain record a panel, for tables; numbers that do not exist are NaN."""
         records = []
         for pooled in self.pooled:
-            given, drift = pooled.given, pooled.drift
-            change = (drift.change, drift.low, drift.high) if drift else (np.nan,) * 3
-            record = {"panel": pooled.panel.title, "n/d": given.estimate, "low": given.low, "high": given.high}
-            record |= dict(zip(("change", "change_low", "change_high"), change, strict=True))
+            change = pooled.drift.change if pooled.drift else Interval(np.nan, np.nan, np.nan, pooled.interval.level)
+            record = {"panel": pooled.panel.title} | asdict(pooled.interval) | change.columns("change")
             if pooled.jump is not None:
                 record |= {"before": pooled.jump.before, "after": pooled.jump.after}
             records.append(record | {"words": in_words(pooled)})
@@ -163,19 +162,12 @@ class Analysis(Estimates):
         """The second opinion of the probit model: one plain record a panel."""
         records = []
         for pooled, model in zip(self.pooled, self.second_opinions, strict=True):
-            scaling = model.scaling
+            fit, scaling = model.fit, model.scaling or Interval(np.nan, np.nan, np.nan)
             records.append(
-                {
-                    "panel": pooled.panel.title,
-                    "n/d": model.fit.estimate,
-                    "low": model.fit.low,
-                    "high": model.fit.high,
-                    "slope": model.fit.slope,
-                    "exponent": scaling.exponent if scaling else np.nan,
-                    "exponent_low": scaling.low if scaling else np.nan,
-                    "exponent_high": scaling.high if scaling else np.nan,
-                    "rising_p": model.monotone,
-                }
+                {"panel": pooled.panel.title}
+                | {name: getattr(fit, name) for name in ("estimate", "low", "high", "level", "slope")}
+                | scaling.columns("exponent")
+                | {"rising_p": model.monotone}
             )
         return records
 
@@ -189,8 +181,7 @@ class Analysis(Estimates):
         """One plain record a panel and a value of y: the x at 50 %, of diagrams over other axes than n and d."""
         layout = self.diagram.layout
         return [
-            {"panel": panel.title, layout.y or "y": row.y, layout.x: row.half.estimate}
-            | {"low": row.half.low, "high": row.half.high}
+            {"panel": panel.title, layout.y or "y": row.y} | asdict(row.half)
             for panel, rows in zip(self.diagram.panels, self.rows, strict=False)
             for row in rows
         ]
@@ -198,7 +189,7 @@ class Analysis(Estimates):
     def sizes(self) -> list[dict[str, Any]]:
         """One plain record a panel and a size d: the n at 50 % there; numbers that do not exist are NaN."""
         return [
-            {"panel": panel.title, "d": size.d, "n": size.n50.estimate, "low": size.n50.low, "high": size.n50.high}
+            {"panel": panel.title, "d": size.d} | asdict(size.n50)
             for panel, sizes in zip(self.diagram.panels, self.by_size, strict=False)
             for size in sizes
         ]

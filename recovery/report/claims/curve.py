@@ -7,6 +7,7 @@ import scipy
 
 from recovery.config import CurveClaim
 from recovery.errors import ReportError
+from recovery.interval import Interval
 from recovery.report.claims.result import Judgement, of_all
 from recovery.report.diagram import Panel
 from recovery.report.statistics import Estimates, poolable, tail
@@ -60,26 +61,26 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
     def deviance(shift: float) -> float:
         return _ratio(yes, yes + no, np.clip(function(n / (1 + shift), d), 1e-300, 1 - 1e-16))
 
-    shift, low, high = _minimum(deviance, RISE)
-    text += f"; moved by {shift:+.1%} of n, 95 % interval {low:+.1%} to {high:+.1%}"
-    if deviance(0.0) - deviance(shift) > scipy.special.chdtri(1, level):
+    shift = _minimum(deviance)
+    text += f"; moved by {shift.estimate:+.1%} of n, {shift.words('+.1%')}"
+    if deviance(0.0) - deviance(shift.estimate) > scipy.special.chdtri(1, level):
         return text, "contradicted"
-    return text, "holds" if low >= -SHIFT and high <= SHIFT else "cannot tell"
+    return text, "holds" if shift.low >= -SHIFT and shift.high <= SHIFT else "cannot tell"
 
 
-def _minimum(deviance: Callable[[float], float], rise: float) -> tuple[float, float, float]:
-    """Where a function of the shift is least, and the ends between which it stays within `rise` of that."""
+def _minimum(deviance: Callable[[float], float]) -> Interval:
+    """Where a function of the shift is least, and the ends between which it stays within `RISE` of that."""
     reach = 0.9
     coarse = np.linspace(-reach, reach, 181)
     start = float(coarse[int(np.argmin([deviance(shift) for shift in coarse]))])
     best = scipy.optimize.minimize_scalar(deviance, bounds=(max(start - 0.02, -reach), start + 0.02), method="bounded")
 
     def excess(shift: float) -> float:
-        return deviance(shift) - float(best.fun) - rise
+        return deviance(shift) - float(best.fun) - RISE
 
     root = scipy.optimize.brentq
     low, high = (float(root(excess, best.x, end)) if excess(end) > 0 else end for end in (-reach, reach))
-    return float(best.x), low, high
+    return Interval(float(best.x), low, high)
 
 
 def _ratio(yes: Array, total: Array, expected: Array) -> float:

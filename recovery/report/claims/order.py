@@ -98,7 +98,7 @@ def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> st
     """Where each value reaches 50 %, as far as the grid is over n and d."""
     if not poolable(estimates.diagram):
         return ""
-    words = [f"{name} {measured(estimates.pooled[i])[0]}" for i, name in zip(panels, names, strict=True)]
+    words = [f"{name} {measured(estimates.pooled[i])}" for i, name in zip(panels, names, strict=True)]
     return f"50 % at n/d: {', '.join(words)}"
 
 

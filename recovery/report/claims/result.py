@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from recovery.interval import Interval
+
 Judgement = Literal["holds", "contradicted", "cannot tell", "not tested"]
 
 
@@ -29,8 +31,8 @@ def worst(verdicts: list[Judgement]) -> Judgement:
     return next(verdict for verdict in order if verdict in verdicts)
 
 
-def against(usual: tuple[float, float], sure: tuple[float, float], least: float, most: float) -> Judgement:
-    """Holds if the usual interval lies within the limits, contradicted if the surer one lies outside."""
-    if least <= usual[0] and usual[1] <= most:
+def against(inner: Interval, outer: Interval, least: float, most: float) -> Judgement:
+    """Holds if the inner interval lies within the limits, contradicted if the outer one lies outside."""
+    if least <= inner.low and inner.high <= most:
         return "holds"
-    return "contradicted" if sure[1] < least or sure[0] > most else "cannot tell"
+    return "contradicted" if outer.high < least or outer.low > most else "cannot tell"

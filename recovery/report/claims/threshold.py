@@ -7,8 +7,9 @@ import numpy as np
 
 from recovery.config import ThresholdClaim
 from recovery.errors import ReportError
+from recovery.interval import Interval
 from recovery.report.claims.result import Judgement, against, of_all
-from recovery.report.claims.words import drift_words, interval, jump_words, measured, unknown_words
+from recovery.report.claims.words import drift_words, jump_words, measured, unknown_words
 from recovery.report.statistics import Estimates, Pooled
 
 MOST = 1000
@@ -38,12 +39,12 @@ def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdCla
 
 @dataclass(frozen=True)
 class Measured:
-    """One panel's threshold in words, beside the one that a claim states for it if any does."""
+    """One panel's threshold, beside the one that a claim states for it if any does."""
 
     of: str
     panel: str
     measured: str
-    interval: str
+    interval: Interval
     stated: str
     verdict: str
     source: str
@@ -68,7 +69,7 @@ def measured_beside_stated(estimates: Estimates) -> list[Measured]:
 
 
 def _beside(of: str, pooled: Pooled, claim: ThresholdClaim | None) -> Measured:
-    shown = (of, pooled.panel.title, *measured(pooled))
+    shown = (of, pooled.panel.title, measured(pooled), pooled.interval)
     if claim is None:
         return Measured(*shown, "", "", "")
     return Measured(*shown, stated_limits(claim), judge_panel(pooled, *claim.limits)[1], claim.source)
@@ -80,7 +81,7 @@ def judge_panel(pooled: Pooled, least: float, most: float) -> tuple[str, Judgeme
     text, verdict = _judge(pooled, least, most)
     if pooled.jump is None:
         return text, verdict
-    text = jump_words(pooled) if np.isnan(pooled.given.estimate) else f"{jump_words(pooled)}; half way {text}"
+    text = jump_words(pooled) if not pooled.interval.known else f"{jump_words(pooled)}; half way {text}"
     verdicts = {verdict, *(_judge(part, least, most)[1] for part in pooled.jump.quarters)}
     if len(verdicts) > 1 and verdict != "cannot tell":
         text += "; but not so for a quarter and three quarters of the way"
@@ -88,29 +89,29 @@ def judge_panel(pooled: Pooled, least: float, most: float) -> tuple[str, Judgeme
 
 
 def _judge(pooled: Pooled, least: float, most: float) -> tuple[str, Judgement]:
-    """Holds if the 95 % interval lies within the limits, contradicted if the 99 % interval lies outside; both moved by
+    """Holds if the interval lies within the limits, contradicted if the outer interval lies outside; both moved by
     what failed and undecided trials could make of the estimate. Where n/d drifts with d, both ends of the trend must
     agree too."""
-    given = pooled.given
-    if np.isnan(given.estimate):
+    found, (down, up) = pooled.interval, pooled.missing_shift
+    if not found.known:
         return unknown_words(pooled, "50 %"), "cannot tell"
-    text = f"n/d = {given.estimate:.3f}, 95 % interval {interval(given)}"
-    less, more = pooled.moved
-    if less or more:
-        text += f"; {given.estimate + less:.3f} to {given.estimate + more:.3f} by what unfinished trials may have been"
-    usual, sure = (given.low + less, given.high + more), (pooled.sure[0] + less, pooled.sure[1] + more)
-    verdict = against(usual, sure, least, most)
+    text = f"n/d = {found.estimate:.3f}, {found.words()}"
+    if down or up:
+        text += f"; {found.estimate + down:.3f} to {found.estimate + up:.3f} by what unfinished trials may have been"
+    inner, outer = found.moved(down, up), pooled.outer_interval.moved(down, up)
+    verdict = against(inner, outer, least, most)
     text += f"; {drift_words(pooled)}" if drift_words(pooled) else ""
     if pooled.drift is not None and pooled.drift.shown and verdict != "cannot tell":
         inside = [least <= ratio <= most for _, ratio in pooled.drift.ends]
         if (verdict == "holds" and not all(inside)) or (verdict == "contradicted" and any(inside)):
             return text, "cannot tell"
-    return text + (_advice(given.estimate, usual, least, most) if verdict == "cannot tell" else ""), verdict
+    return text + (_advice(inner, least, most) if verdict == "cannot tell" else ""), verdict
 
 
-def _advice(estimate: float, ends: tuple[float, float], least: float, most: float) -> str:
+def _advice(found: Interval, least: float, most: float) -> str:
     """How many times the replicates would tell: an interval's width goes with the square root of their number."""
-    room, known = min(abs(estimate - least), abs(estimate - most)), [abs(e - estimate) for e in ends if np.isfinite(e)]
+    estimate, ends = found.estimate, [end for end in (found.low, found.high) if np.isfinite(end)]
+    room, known = min(abs(estimate - least), abs(estimate - most)), [abs(end - estimate) for end in ends]
     if not known or room <= 0 or (times := max(ceil((max(known) / room) ** 2), 2)) > MOST:
         return "; the estimate lies so near the end of the tolerance that more replicates do not tell"
     return f"; about {times} times the replicates would tell, or n in finer steps"

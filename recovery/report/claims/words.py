@@ -4,15 +4,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from recovery.interval import Interval
 from recovery.report.diagram import PLAIN
-from recovery.report.statistics import CrossedRow, Crossing, Pooled
+from recovery.report.statistics import CrossedRow, Pooled
 
 
 def in_words(pooled: Pooled) -> str:
-    """`50 % at n/d = 1.993 (1.955 to 2.030)`, or what the data leave open; of a number, also between what it jumps."""
+    """Return `50 % at n/d = 1.993 (95 % interval 1.955 to 2.030)`, or why there is no threshold.
+
+    Where the panel shows a number, the sentence begins with the values before and after its jump.
+    """
     if pooled.jump is None:
         return _threshold(pooled, "50 %")
-    if np.isnan(pooled.given.estimate):
+    if not pooled.interval.known:
         return jump_words(pooled)
     return f"{jump_words(pooled)}; {_threshold(pooled, 'half way')}"
 
@@ -24,23 +28,22 @@ def jump_words(pooled: Pooled) -> str:
         return "does not jump along n"
     verb = "rises" if jump.after > jump.before else "falls"
     words = f"{verb} from {jump.before:.3g} to {jump.after:.3g} with n"
-    ends = [part.given.estimate for part in jump.quarters]
+    ends = [part.interval.estimate for part in jump.quarters]
     if not ends or np.isnan(ends).any():
         return words
     return f"{words}, a quarter and three quarters of the way at n/d = {ends[0]:.3f} and {ends[1]:.3f}"
 
 
 def _threshold(pooled: Pooled, what: str) -> str:
-    given = pooled.given
-    if np.isnan(given.estimate):
+    if not pooled.interval.known:
         return unknown_words(pooled, what)
-    words = f"{what} at n/d = {given.estimate:.3f} ({interval(given)})" + (", falling with n" if pooled.falling else "")
+    words = f"{what} at n/d = {pooled.interval:.3f}" + (", falling with n" if pooled.falling else "")
     return f"{words}; {drift_words(pooled)}" if drift_words(pooled) else words
 
 
 def unknown_words(pooled: Pooled, what: str) -> str:
     """Why there is no threshold."""
-    low, high = pooled.given.low, pooled.given.high
+    low, high = pooled.interval.low, pooled.interval.high
     if np.isfinite(high):
         return f"the grid begins beyond the transition: {what} lies below n/d = {high:.3g}"
     if np.isfinite(low):
@@ -54,29 +57,21 @@ def unknown_words(pooled: Pooled, what: str) -> str:
 def drift_words(pooled: Pooled) -> str:
     """How n/d changes with d, as far as the cells show that it does: the threshold is then one number for several."""
     drift = pooled.drift
-    if drift is None or not drift.shown or np.isnan(pooled.given.estimate):
+    if drift is None or not drift.shown or not pooled.interval.known:
         return ""
     (first, _), (last, _) = drift.ends
-    verb = "rises" if drift.change > 0 else "falls"
-    low, high = sorted((abs(drift.low), abs(drift.high)))
-    return f"n/d {verb} by {abs(drift.change):.0%} ({low:.0%} to {high:.0%}) from d = {first:g} to d = {last:g}"
+    change = drift.change
+    low, high = sorted((abs(change.low), abs(change.high)))
+    size = Interval(abs(change.estimate), low, high, change.level)
+    return f"n/d {'rises' if change.estimate > 0 else 'falls'} by {size:.0%} from d = {first:g} to d = {last:g}"
 
 
-def measured(pooled: Pooled) -> tuple[str, str]:
-    """The ratio and its interval, `1.993` and `1.955 to 2.030`; or why there is none, and nothing."""
-    if np.isnan(pooled.given.estimate):
-        return "outside the grid" if np.isfinite([pooled.given.low, pooled.given.high]).any() else "cannot tell", ""
-    return f"{pooled.given.estimate:.3f}", interval(pooled.given)
-
-
-def interval(crossing: Crossing, form: str = ".3f") -> str:
-    """`1.955 to 2.030`, or the end that an open interval has."""
-    low, high = crossing.low, crossing.high
-    if np.isinf(low) and np.isinf(high):
-        return "open at both ends"
-    if np.isinf(low):
-        return f"below {high:{form}}"
-    return f"above {low:{form}}" if np.isinf(high) else f"{low:{form}} to {high:{form}}"
+def measured(pooled: Pooled) -> str:
+    """Return the estimate, `1.993`, or why there is none."""
+    interval = pooled.interval
+    if interval.known:
+        return f"{interval.estimate:.3f}"
+    return "outside the grid" if np.isfinite([interval.low, interval.high]).any() else "cannot tell"
 
 
 def rows_in_words(rows: Sequence[CrossedRow], x: str, y: str | None) -> str:
@@ -88,18 +83,18 @@ def rows_in_words(rows: Sequence[CrossedRow], x: str, y: str | None) -> str:
 def _crossed(row: CrossedRow, x: str) -> str:
     low, high = row.half.low, row.half.high
     if np.isfinite(row.half.estimate):
-        return f"{x} = {row.half.estimate:.4g} ({interval(row.half, 'g')})"
+        return f"{x} = {row.half.estimate:.4g} ({row.half.words('g')})"
     return f"{x} above {low:g}" if np.isfinite(low) else f"{x} below {high:g}" if np.isfinite(high) else ""
 
 
 def caption(pooled: Pooled) -> str:
-    """`50 %: n/d = 1.99 [1.96, 2.03]` for a panel's corner; empty without an estimate."""
-    given, what = pooled.given, "50 %" if pooled.jump is None else "jump"
-    if np.isnan(given.estimate):
+    """`50 %: n/d = 1.99, 1.96 to 2.03 (95 %)` for a panel's corner; empty without an estimate."""
+    interval, what = pooled.interval, "50 %" if pooled.jump is None else "jump"
+    if not interval.known:
         return ""
-    bounded = np.isfinite([given.low, given.high]).all()
-    ends = f"[{given.low:.2f}, {given.high:.2f}]" if bounded else "(interval open)"
-    return f"{what}: n/d = {given.estimate:.2f} {ends}" + (", changes with d" if drift_words(pooled) else "")
+    return f"{what}: n/d = {interval.estimate:.2f}, {interval.entry('.2f')}" + (
+        ", changes with d" if drift_words(pooled) else ""
+    )
 
 
 def p_value(p: float) -> str:

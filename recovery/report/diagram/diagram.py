@@ -207,7 +207,7 @@ class Diagram:
         panels = self._rule["panels"]
         end = "met" if all(panel["known"] for panel in panels) else "not met" if self._rule["ended"] else "open"
         tests = many(max(panel["tests"] for panel in panels), "test")
-        return f". '{self._rule['rule']}' is {end} after {tests}; 95 % intervals are wider, to allow for that"
+        return f". '{self._rule['rule']}' is {end} after {tests}; the level of each interval allows for that"
 
 
 def _measured_something(grid: Grid) -> Grid:

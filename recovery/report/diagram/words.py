@@ -5,11 +5,13 @@ matplotlib sets the same text as mathematics.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from recovery.interval import LEVEL, interval_words
 
 LETTERS = {
     "n": "$n$",
@@ -63,10 +65,9 @@ COLUMNS = {
 """Measured columns whose words are not their names."""
 BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means", "selector")
 """Coordinates whose values say by themselves what they are."""
-POOLED = "50 % over all $d$, 95 % interval"
 NOT_MEASURED = "not measured"
 UNFINISHED = "no trial finished"
-INTERVAL, RANGE = "95 % interval", "interquartile range"
+INTERVAL, RANGE = interval_words([LEVEL]), "interquartile range"
 """The bars of a fraction, and of a number."""
 
 _OF_PARTS = re.compile(r"(\w+)((?: \w+=\S+)*)")
@@ -166,11 +167,15 @@ def lettered(i: int, count: int, title: str) -> str:
     return f"({letters(i)}) {title}".rstrip() if count > 1 else title
 
 
-def half_words(sizes: str | None, jump: bool) -> str:
-    """What a key calls the marks of one half: at which sizes d, or None over other axes."""
-    if sizes is None:
-        return f"50 %, with {INTERVAL}"
-    return f"{'half way of the jump' if jump else '50 %'} at {sizes}, with {INTERVAL}"
+def half_words(sizes: str | None, jump: bool, levels: Iterable[float]) -> str:
+    """Name the marks of one half in a key: at which sizes d (None over other axes), with intervals of these levels."""
+    where = "50 %" if sizes is None else f"{'half way of the jump' if jump else '50 %'} at {sizes}"
+    return f"{where}, with {interval_words(levels)}"
+
+
+def pooled_words(levels: Iterable[float]) -> str:
+    """Name the band of a panel's pooled threshold in a key, with intervals of these levels."""
+    return f"50 % over all $d$, {interval_words(levels)}"
 
 
 def unfinished_words(failed: int, missing: int) -> str:

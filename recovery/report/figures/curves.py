@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from recovery.report.claims import Analysis, caption
 from recovery.report.diagram import (
     INTERVAL,
-    POOLED,
     RANGE,
     Axis,
     Diagram,
@@ -22,6 +21,7 @@ from recovery.report.diagram import (
     is_number,
     joint_values,
     named_curves,
+    pooled_words,
     scale_of,
     theory_along,
 )
@@ -159,7 +159,7 @@ def draw_ratios(analysis: Analysis) -> Figure:
             page.name(place, MATH.where(diagram.panels[i].where), caption(analysis.pooled[i]))
         page.label(MATH.axis("n/d"), diagram.measured_label)
         entries = {str(h.get_label()): h for handles in keys for h in handles}
-        last = {MATH.marked(POOLED): 1, INTERVAL: 2}
+        last = {MATH.marked(pooled_words(analysis.levels)): 1, INTERVAL: 2}
         page.add(entries[label] for label in sorted(entries, key=lambda label: (last.get(label, 0), len(label), label)))
     return page.figure
 
@@ -175,8 +175,10 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
             not_measured(ax)
         ax.set_xticks([])
         return []
-    if np.isfinite([threshold.given.estimate, threshold.given.low, threshold.given.high]).all():
-        ax.axvspan(threshold.given.low, threshold.given.high, color="0.85", zorder=0, label=MATH.marked(POOLED))
+    interval = threshold.interval
+    if interval.known and interval.bounded:
+        label = MATH.marked(pooled_words(analysis.levels))
+        ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=label)
     for k, d in enumerate(sizes):
         cells = panel.cells[(panel.cells["d"] == d) & (panel.cells["yes"] + panel.cells["no"] > 0)].sort_values("n")
         if not len(cells):

@@ -148,7 +148,7 @@ def mark_handles(diagram: Diagram) -> list[Line2D]:
 
 
 def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
-    """n50 at every d with its 95 % interval; none where that is open at both ends."""
+    """n50 at every d with its interval; none where that is open at both ends."""
     if not analysis.pooled:
         return _crossings(ax, analysis, i)
     there = [(size.d, size.n50) for size in analysis.pooled[i].sizes]
@@ -183,7 +183,8 @@ def _draw_open_ends(ax: Axes, at: Array, ends: Array, seen: Array, across: bool)
 
 def _half_words(analysis: Analysis, i: int) -> str:
     sizes = sizes_in_words(analysis.diagram.panels[i]) if analysis.pooled else None
-    return half_words(sizes, bool(analysis.pooled) and analysis.pooled[i].jump is not None)
+    jump = bool(analysis.pooled) and analysis.pooled[i].jump is not None
+    return half_words(sizes, jump, analysis.levels)
 
 
 def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:

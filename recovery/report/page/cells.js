@@ -30,7 +30,7 @@ const fractionFacts = (view, i, undecided) => {
   const facts = [];
   if (yes + no) {
     facts.push([words, `${yes} of ${yes + no} (${percent(view.read("value")(i))})`]);
-    facts.push(["95 % interval", `${percent(low)} to ${percent(high)}`]);
+    facts.push([`${grid.notes.level} interval`, `${percent(low)} to ${percent(high)}`]);
   } else facts.push([words, grid.notes.unmeasured]);
   if (choice.columns.worst && undecided + grid.failed[i] + grid.missing[i]) {
     const bracket = `${percent(choice.columns.worst[i])}, ${percent(choice.columns.best[i])}`;
@@ -56,7 +56,7 @@ const numberFacts = (view, i) => {
 export const tableOf = (view) => {
   const { grid, choice } = view;
   const fraction = choice.pair !== undefined;
-  const ends = fraction ? ["95 % low", "95 % high"] : ["lower quartile", "upper quartile"];
+  const ends = fraction ? [`${grid.notes.level} low`, `${grid.notes.level} high`] : ["lower quartile", "upper quartile"];
   const counts = fraction ? ["yes", "no"] : choice.columns.count ? ["count"] : [];
   const of = (values) => (i) => values[i];
   const measured = () => [

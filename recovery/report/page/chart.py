@@ -11,6 +11,7 @@ import matplotlib
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
+from recovery.interval import LEVEL, percent
 from recovery.report.claims import Analysis
 from recovery.report.page.encodings import ALONE, THEMES, Json
 from recovery.report.page.payload import payload
@@ -152,7 +153,8 @@ class Picture:
         return row | {"x": x, "x2": x2, "y": y, "y2": y2, "v": self.value[k]}
 
     def _tooltip(self) -> Json:
-        ends = ("95 % low", "95 % high") if "pair" in self.choice else ("lower quartile", "upper quartile")
+        limits = f"{percent(LEVEL)} low", f"{percent(LEVEL)} high"
+        ends = limits if "pair" in self.choice else ("lower quartile", "upper quartile")
         titles = {f"c{j}": key["label"] for j, key in enumerate(self.grid["keys"])}
         titles |= {
             "v" if self.map else "y": self.look["label"],

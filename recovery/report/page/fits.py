@@ -30,13 +30,13 @@ def fits(analysis: Analysis, name: str) -> list[FitChart]:
 def collapse(analysis: Analysis, name: str) -> FitChart | None:
     """Fractions against t = (n - ratio d) / sqrt n, sizes d in three groups; or nothing."""
     bins = np.arange(-REACH, REACH + 0.01, 0.5)
-    usable = [threshold for threshold in analysis.pooled if np.isfinite(threshold.given.estimate)]
+    usable = [threshold for threshold in analysis.pooled if threshold.interval.known]
     if not usable:
         return None
     yes, total = np.zeros((3, len(bins) - 1)), np.zeros((3, len(bins) - 1))
     for threshold in usable:
         n, d, won, lost = (threshold.panel.cells[name].to_numpy(dtype=float) for name in ("n", "d", "yes", "no"))
-        t = (n - threshold.given.estimate * d) / np.sqrt(n)
+        t = (n - threshold.interval.estimate * d) / np.sqrt(n)
         third = np.searchsorted(np.quantile(np.unique(d), [1 / 3, 2 / 3]), d, side="right")
         place = np.digitize(t, bins) - 1
         inside = (place >= 0) & (place < len(bins) - 1)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from recovery.config.load import plain_document
+from recovery.interval import Interval
 from recovery.report.claims import Analysis, in_words
 from recovery.report.diagram import PLAIN
 from recovery.report.figures import figures_beside, main_figure, main_kind, render
@@ -131,7 +132,7 @@ def _thresholds(analyses: list[Analysis]) -> str:
         return crossed or "<p>None: the value shown is no proportion along a coordinate with numbers.</p>"
     note = (
         "<p class='soft'>n/d where a fraction that only rises, or only falls, with n crosses one half: n50 at each "
-        "d, pooled with weights d. 95 % intervals by the bootstrap and by the scatter over d.</p>"
+        "d, pooled with weights d. Intervals by the bootstrap and by the scatter over d.</p>"
     )
     parts = [note, *map(_left_out, analyses), table(["panel", "threshold"], rows), _sizes(analyses)]
     return "".join([*parts, crossed, *(_second_opinion(analysis) for analysis in analyses if analysis.full)])
@@ -145,7 +146,7 @@ def _crossings(analysis: Analysis) -> str:
     x = escape(PLAIN.axis(analysis.diagram.layout.x))
     note = (
         f"<p class='soft'>Where a fraction that only rises, or only falls, with {x} crosses one half, row by row. No "
-        "curve is fitted; 95 % intervals end at cells.</p>"
+        "curve is fitted; intervals end at cells.</p>"
     )
     return note + table([escape(name) for name in lines[0]], [[escape(text) for text in row.values()] for row in lines])
 
@@ -168,14 +169,15 @@ def _sizes(analyses: list[Analysis]) -> str:
     """n50 at each d."""
     rows = [
         [
-            _name(analyses, analysis, record["panel"]),
-            f"{record['d']:g}",
-            _span(record["n"], record["low"], record["high"]),
+            _name(analyses, analysis, panel.title),
+            f"{size.d:g}",
+            _span(size.n50),
         ]
         for analysis in analyses
-        for record in analysis.sizes()
+        for panel, sizes in zip(analysis.diagram.panels, analysis.by_size, strict=False)
+        for size in sizes
     ]
-    head = ["panel", "d", "n50 (95 % interval)"]
+    head = ["panel", "d", "n50 (interval)"]
     return f"<details><summary>n50 at each d</summary>{table(head, rows)}</details>"
 
 
@@ -204,11 +206,9 @@ def _named(name: str, value: float) -> str:
     return f"{name} {_number(value)}" if _number(value) else ""
 
 
-def _span(value: float, low: float, high: float) -> str:
-    """An estimate with its interval, or what of them is known: an interval that says nothing is left out."""
-    known = bool(_number(low)) and bool(_number(high)) and bool(np.isfinite(low) or np.isfinite(high))
-    ends = f"{_number(low)} to {_number(high)}" if known else ""
-    return f"{_number(value)} ({ends})" if ends and _number(value) else _number(value) or ends
+def _span(interval: Interval) -> str:
+    """Return an estimate with its interval, or the part of both that is known."""
+    return f"{interval:.3g}" if np.isfinite([interval.low, interval.high]).any() else _number(interval.estimate)
 
 
 def _fits(analyses: list[Analysis]) -> tuple[str, list[Json]]:

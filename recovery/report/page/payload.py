@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.path import Path
 
+from recovery.interval import LEVEL, Interval, percent
 from recovery.report.claims import Analysis, caption, contour
 from recovery.report.diagram import (
     NOT_MEASURED,
     PLAIN,
-    POOLED,
     UNFINISHED,
     Axis,
     Cells,
@@ -18,12 +18,13 @@ from recovery.report.diagram import (
     half_words,
     lettered,
     lines,
+    pooled_words,
     theory_along,
     unfinished_words,
 )
 from recovery.report.page.encodings import THEMES, Json, coordinate, coordinates, ordinal, series, strokes
 from recovery.report.page.values import MOST_MARKS, Gathered, choices, mark
-from recovery.report.statistics import Crossing, sizes_in_words
+from recovery.report.statistics import sizes_in_words
 from recovery.types import Array
 
 MOST_IDS = 50_000
@@ -83,7 +84,7 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
             "curves": _strokes([row for rows in theory for row in rows]),
         },
         "alone": {theme: series([own["label"]], theme) for theme in THEMES},
-        "notes": {"unmeasured": NOT_MEASURED, "empty": "no trials yet"},
+        "notes": {"unmeasured": NOT_MEASURED, "empty": "no trials yet", "level": percent(LEVEL)},
         "certificates": _certificates(diagram, column),
         "ids": _ids(diagram.cells, order),
     }
@@ -138,7 +139,8 @@ def _panel(analysis: Analysis, i: int) -> Json:
     if (across if along else up).kind == "even":
         half = []
     sizes = sizes_in_words(panel) if analysis.pooled else None
-    words = half_words(sizes, bool(analysis.pooled) and analysis.pooled[i].jump is not None)
+    jump = bool(analysis.pooled) and analysis.pooled[i].jump is not None
+    words = half_words(sizes, jump, analysis.levels)
     place = (up if along else across).at
 
     def span(k: int, low: float, high: float) -> Json:
@@ -166,11 +168,11 @@ def _panel(analysis: Analysis, i: int) -> Json:
 
 def _band(analysis: Analysis, i: int) -> list[Json]:
     """The interval of the pooled threshold, along n/d."""
-    if not analysis.pooled or np.isnan(analysis.pooled[i].given.estimate):
+    if not analysis.pooled or not analysis.pooled[i].interval.known:
         return []
-    given = analysis.pooled[i].given
-    ends = _finite([[given.low, given.high]])
-    return [{"x": low, "x2": high, "label": PLAIN.marked(POOLED)} for low, high in ends]
+    interval = analysis.pooled[i].interval
+    label = PLAIN.marked(pooled_words(analysis.levels))
+    return [{"x": low, "x2": high, "label": label} for low, high in _finite([[interval.low, interval.high]])]
 
 
 def _along(diagram: Diagram) -> str:
@@ -182,7 +184,7 @@ def _half(analysis: Analysis, i: int) -> list[list[float]]:
     """[place of the other coordinate's value, where one half is crossed, and its interval]: an open end is the end of
     the axis, and what is open at both ends is left out, as in figures."""
     layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
-    crossings: list[tuple[int, Crossing]] = []
+    crossings: list[tuple[int, Interval]] = []
     if analysis.pooled:
         sizes = list(panel.y if layout.y == "d" else panel.x)
         crossings += [(sizes.index(size.d), size.n50) for size in analysis.pooled[i].sizes]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recovery.interval import LEVEL, percent
 from recovery.report.diagram import INTERVAL, RANGE, AxisKind, Diagram, Quantity, scale_of, scales_of, undecided_words
 from recovery.report.page.encodings import Json, colour, height
 from recovery.report.statistics import COLUMNS, FINE, TOLERANCES, wilson
@@ -14,7 +15,8 @@ from recovery.types import Array, Index
 
 COSTS = ("seconds", "gap")
 """What a trial took and how sure it is; of a fine grid too."""
-ENDS = {"value": "{}", "low": "lower 95 % limit, {}", "high": "upper 95 % limit, {}"}
+LIMIT = f"{percent(LEVEL)} limit, {{}}"
+ENDS = {"value": "{}", "low": f"lower {LIMIT}", "high": f"upper {LIMIT}"}
 NUMBERS = ("median", "mean", "lowest", "highest")
 QUARTILES = ("lower", "upper")
 MOST_MARKS = 5000

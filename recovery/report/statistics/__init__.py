@@ -1,6 +1,6 @@
 """What is estimated from a diagram: thresholds, intervals, scaling, sensitivity."""
 
-from recovery.report.statistics.curve_free import CrossedRow, Crossing
+from recovery.report.statistics.curve_free import CrossedRow
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, SecondOpinion, sensitivity
 from recovery.report.statistics.model import Counts, Threshold, fit
 from recovery.report.statistics.pooled import Pooled, pooled
@@ -20,7 +20,6 @@ __all__ = [
     "TOLERANCES",
     "Counts",
     "CrossedRow",
-    "Crossing",
     "Estimates",
     "Pairs",
     "Pooled",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Axis, Diagram, Panel
 from recovery.report.statistics.transition import numbers
 from recovery.theory.normal import normal_reach
@@ -30,30 +31,21 @@ def rise(level: float) -> float:
     return float(np.interp(-log(1 - level), -np.log(1 - known), shares) * normal_reach(level) ** 2)
 
 
-@dataclass(frozen=True)
-class Crossing:
-    """n50 and an interval; infinite where the cells end, the estimate NaN if they do not reach both sides."""
-
-    estimate: float
-    low: float
-    high: float
-
-
-def crossing(x: Array, yes: Array, no: Array, rise: float = RISE_OF_RISING) -> Crossing:
+def crossing(x: Array, yes: Array, no: Array, level: float = LEVEL) -> Interval:
     """Isotonic estimate of n50, and the x that a likelihood ratio under monotonicity does not reject.
 
     The estimate joins the last fitted fraction below one half with the first above. The set holds x if
-    2 (log L of the best rising fractions - log L of the best that rise and cross one half at x) <= `rise`.
+    2 (log L of the best rising fractions - log L of the best that rise and cross one half at x) <= `rise(level)`.
     Its ends are cells, or infinite. Falling counts: exchange yes and no.
     """
     x, yes, no = _tied(x, yes, no)
     if not len(x):
-        return Crossing(np.nan, -np.inf, np.inf)
+        return Interval(np.nan, -np.inf, np.inf, level)
     ratio, fitted = _ratios(yes, no)
     # The likelihood is constant between two cells, so the set is a union of gaps; its hull has a cell at either end.
-    kept = np.flatnonzero(ratio <= rise)
+    kept = np.flatnonzero(ratio <= rise(level))
     ends = np.concatenate([[-np.inf], x, [np.inf]])
-    return Crossing(_crossed(x, fitted), float(ends[kept[0]]), float(ends[kept[-1] + 1]))
+    return Interval(_crossed(x, fitted), float(ends[kept[0]]), float(ends[kept[-1] + 1]), level)
 
 
 def _tied(x: Array, yes: Array, no: Array) -> tuple[Array, Array, Array]:
@@ -115,7 +107,7 @@ class CrossedRow:
     """One value of y, None without one, and where its fractions cross one half along x."""
 
     y: Any
-    half: Crossing
+    half: Interval
 
 
 def has_rows(diagram: Diagram) -> bool:
@@ -145,7 +137,7 @@ def _trend(at: Array, yes: Array, no: Array) -> float:
     return float(np.sum((at - at.mean()) * (yes - share * total)))
 
 
-def _back(half: Crossing) -> Crossing:
+def _back(half: Interval) -> Interval:
     """From log x to x; what lies beyond the cells stays infinite."""
     low = np.exp(half.low) if np.isfinite(half.low) else half.low
-    return Crossing(float(np.exp(half.estimate)), float(low), float(np.exp(half.high)))
+    return Interval(float(np.exp(half.estimate)), float(low), float(np.exp(half.high)), half.level)

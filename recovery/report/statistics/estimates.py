@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import scipy
 
+from recovery.interval import Interval
 from recovery.report.diagram import Diagram, Panel, Quantity, default_quantity, is_measured
-from recovery.report.statistics.curve_free import CrossedRow, Crossing, has_rows, rows
+from recovery.report.statistics.curve_free import CrossedRow, has_rows, rows
 from recovery.report.statistics.looks import levels
 from recovery.report.statistics.model import Threshold, fit, of_rows
 from recovery.report.statistics.pooled import Jump, Pooled, of_sizes, pooled
 from recovery.report.statistics.sizes import Size, Sizes, size_by_size
-from recovery.report.statistics.transition import Collapse, collapse, monotone, poolable, ratio_counts, thinned
+from recovery.report.statistics.transition import collapse, monotone, poolable, ratio_counts, thinned
 from recovery.types import Array
 
 TOLERANCES = [10.0**k for k in range(-8, 2)]
@@ -100,11 +101,11 @@ class SecondOpinion:
     curves of all d fall on one, and the p-value of success never becoming rarer with n."""
 
     fit: Threshold
-    scaling: Collapse | None
+    scaling: Interval | None
     monotone: float
 
 
-def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Crossing]]]]:
+def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Interval]]]]:
     """(column, for each panel (tolerance, threshold)); no panels where no such column was measured over n and d."""
     asked = diagram.quantity.column
     names = [asked] if asked in COLUMNS else [name for name in COLUMNS if name in diagram.frame]
@@ -112,15 +113,15 @@ def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Crossing]
     if not names or not diagram.layout.over_n_and_d:
         return "", []
     tallies = diagram.cells.tallies(names[0], TOLERANCES)
-    curves: list[list[tuple[float, Crossing]]] = []
+    curves: list[list[tuple[float, Interval]]] = []
     for panel, level in zip(diagram.panels, levels(diagram), strict=True):
         series = []
-        last: tuple[bytes, Crossing] | None = None
+        last: tuple[bytes, Interval] | None = None
         for tolerance, tally in zip(TOLERANCES, tallies, strict=True):
             cells = panel.cells.drop(columns=tally.columns, errors="ignore").join(tally)
             counts = cells[["yes", "no"]].to_numpy().tobytes()
             if last is None or last[0] != counts:
-                last = (counts, pooled(replace(panel, cells=cells), level).given)
+                last = (counts, pooled(replace(panel, cells=cells), level).interval)
             series.append((tolerance, last[1]))
         curves.append(series)
     return names[0], curves

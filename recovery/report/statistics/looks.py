@@ -7,8 +7,8 @@ the width so far, before the trials of that test are drawn.
 """
 
 from recovery.config import Until
+from recovery.interval import LEVEL
 from recovery.report.diagram import Diagram
-from recovery.report.statistics.pooled import LEVEL
 
 FIRST = 0.1
 """Of the whole error, what the test after the first round takes: few sweeps know enough then."""

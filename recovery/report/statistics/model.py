@@ -11,14 +11,15 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from recovery.interval import LEVEL, Interval
 from recovery.theory.normal import normal_reach
 from recovery.types import Array, Mask
 
 MOST_STEPS = 200
 CONVERGED = 1e-12
 """Of the log likelihood: what one more step may win."""
-RISE = normal_reach(0.95) ** 2
-"""A 95 % profile interval ends where the deviance has risen by so much (Wilks)."""
+RISE = normal_reach(LEVEL) ** 2
+"""Rise of the deviance at which a profile interval ends (Wilks)."""
 
 
 def mills(x: Array) -> Array:
@@ -146,23 +147,20 @@ FLAT = 1e-8
 """A curve whose eta differs by less from cell to cell."""
 
 
-@dataclass(frozen=True)
-class Threshold:
-    """theta with its 95 % profile-likelihood interval, the slope, and the deviance on df degrees of freedom.
+@dataclass(frozen=True, kw_only=True)
+class Threshold(Interval):
+    """theta with its profile-likelihood interval, the slope, and the deviance on df degrees of freedom.
 
     `separated`: every no lies on one side of every yes. Then the likelihood only says that theta lies in `between`,
     the estimate is the middle of that and the slope infinite; if all trials ended alike, `between` is open at one end
     and the estimate NaN. The slope is negative where success becomes rarer with u.
     """
 
-    estimate: float
-    low: float
-    high: float
-    slope: float
-    separated: bool
-    between: tuple[float, float]
-    deviance: float
-    df: int
+    slope: float = np.nan
+    separated: bool = False
+    between: tuple[float, float] = (-np.inf, np.inf)
+    deviance: float = np.nan
+    df: int = 0
 
 
 def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None = None) -> Threshold:
@@ -173,7 +171,7 @@ def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None
     closed form and the profile, which stays finite, gives the interval (Venzon and Moolgavkar 1988).
     """
     if not len(counts):
-        return Threshold(np.nan, -np.inf, np.inf, np.nan, False, (-np.inf, np.inf), np.nan, 0)
+        return Threshold(np.nan, -np.inf, np.inf)
     rising, falling = counts.between(), counts.flipped().between()
     if rising[0] <= rising[1]:
         return _separated(counts, rising, 1.0)
@@ -181,12 +179,13 @@ def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None
         return _separated(counts.flipped(), falling, -1.0)
     estimate, slope, deviance = _maximum(counts, near)
     if np.isnan(estimate):
-        return Threshold(np.nan, -np.inf, np.inf, np.nan, False, (-np.inf, np.inf), deviance, len(counts) - 2)
+        return Threshold(np.nan, -np.inf, np.inf, deviance=deviance, df=len(counts) - 2)
     low = high = np.nan
     if intervals:
         oriented = counts if slope >= 0 else counts.flipped()
         low, high = _interval(oriented, (estimate, estimate), deviance)
-    return Threshold(estimate, low, high, slope, False, (np.nan, np.nan), deviance, len(counts) - 2)
+    nowhere = (np.nan, np.nan)
+    return Threshold(estimate, low, high, slope=slope, between=nowhere, deviance=deviance, df=len(counts) - 2)
 
 
 def of_rows(threshold: Threshold) -> Threshold:
@@ -261,7 +260,9 @@ def _separated(rising: Counts, between: tuple[float, float], sign: float) -> Thr
     if not two_sided:
         ends = (-np.inf, ends[1]) if np.isfinite(high) else (ends[0], np.inf)
     estimate = (low + high) / 2 if two_sided else np.nan
-    return Threshold(estimate, *ends, sign * np.inf, True, between, least, len(rising) - 2)
+    return Threshold(
+        estimate, *ends, slope=sign * np.inf, separated=True, between=between, deviance=least, df=len(rising) - 2
+    )
 
 
 def _interval(rising: Counts, start: tuple[float, float], least: float) -> tuple[float, float]:

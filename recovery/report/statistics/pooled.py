@@ -11,57 +11,54 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Panel
-from recovery.report.statistics.curve_free import Crossing, crossing, rise
+from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.sizes import FEWEST, LogLine, Pool, Size, Sizes, freedom_of, line, size_by_size
 from recovery.report.statistics.slices import crossed, stack, unfinished
 from recovery.report.statistics.transition import numbers
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
-LEVEL = 0.95
-SURER = 5.0
-"""How many times less often the surer interval misses: 99 % beside 95 %."""
+OUTER = 5.0
+"""The outer interval has one fifth of the error rate: 99 % for 95 %."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """The straight line of n/d in log d: (d, n/d) at the least and the largest d, and the relative change between them
-    with its interval."""
+    """The straight line of n/d in log d: (d, n/d) at the least and the largest d, and the relative change between
+    them."""
 
     ends: tuple[tuple[float, float], tuple[float, float]]
-    change: float
-    low: float
-    high: float
+    change: Interval
 
     @property
     def shown(self) -> bool:
-        """Whether the interval leaves no change out."""
-        return self.low > 0 or self.high < 0
+        """Whether the interval excludes 0."""
+        return self.change.low > 0 or self.change.high < 0
 
 
 @dataclass(frozen=True)
 class Pooled:
     """One panel's threshold as a ratio n/d.
 
-    `given`: the ratio with its interval; without an estimate, what the cells say of it. `sure`: a surer interval, of a
-    fifth of the error. `level`: of `given`, 95 % unless a sweep that looked several times needs more.
+    `interval`: of the ratio; without an estimate, its ends are the bounds that the cells give. `outer_interval`: the
+    same at one fifth of the error rate.
     `growth`: p of n50/d ~ d^p, with its interval; none with one size. Zero where n/d goes to a constant.
-    `moved`: by how much failed and undecided trials could lower it and raise it, had they all ended one way.
+    `missing_shift`: by how much failed and undecided trials could lower it and raise it, had they all ended one way.
     `falling`: yes becomes rarer with n. `drift`: how it changes with d; None with one size.
     `jump`: of a number rather than a frequency, what it jumps between; yes is then a trial beyond half way.
     """
 
     panel: Panel
-    given: Crossing
-    sure: tuple[float, float]
-    moved: tuple[float, float]
+    interval: Interval
+    outer_interval: Interval
+    missing_shift: tuple[float, float]
     falling: bool
     sizes: tuple[Size, ...]
     drift: Drift | None
     jump: "Jump | None" = None
-    level: float = LEVEL
-    growth: Crossing | None = None
+    growth: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -81,19 +78,19 @@ def pooled(panel: Panel, level: float = LEVEL) -> Pooled:
 
 def of_sizes(panel: Panel, told: Sizes, level: float) -> Pooled:
     """The same from what each size tells, at the same level."""
-    unknown = Pooled(
-        panel, _unknown(told.parts), (-np.inf, np.inf), (0.0, 0.0), told.falling, told.widened, None, level=level
-    )
+    unbounded = Interval(np.nan, -np.inf, np.inf, 1 - (1 - level) / OUTER)
+    unknown = Pooled(panel, _unknown(told.parts, level), unbounded, (0.0, 0.0), told.falling, told.widened, None)
     if told.pool is None:
         return unknown
-    given, sure, drift = _estimate(
+    interval, outer, drift = _estimate(
         told.pool, [size for size, kept in zip(told.alone, told.kept, strict=True) if kept], level
     )
     growth = None if drift is None else _growth(told.pool, level)
-    return replace(unknown, given=given, sure=sure, moved=_moved(told, given.estimate), drift=drift, growth=growth)
+    shift = _missing_shift(told, interval.estimate)
+    return replace(unknown, interval=interval, outer_interval=outer, missing_shift=shift, drift=drift, growth=growth)
 
 
-def _estimate(pool: Pool, alone: list[Size], level: float) -> tuple[Crossing, tuple[float, float], Drift | None]:
+def _estimate(pool: Pool, alone: list[Size], level: float) -> tuple[Interval, Interval, Drift | None]:
     """The pooled ratio with its intervals, and its drift.
 
     The error is the larger of the bootstrap's and of the scatter of the sizes, for trials of one size may hang together
@@ -102,13 +99,13 @@ def _estimate(pool: Pool, alone: list[Size], level: float) -> tuple[Crossing, tu
     """
     d, weight, slices = pool.d, pool.weight, pool.slices
     ratio, estimate = pool.at / d, pool.ratio
-    levels = (level, 1 - (1 - level) / SURER)
+    levels = (level, 1 - (1 - level) / OUTER)
     if len(d) == 1:  # nothing to pool: the likelihood-ratio set of that size, which is exact in the limit
         half = alone[0].n50
-        far = crossing(slices.n[0], slices.rising[0], slices.total[0] - slices.rising[0], rise(levels[1]))
+        far = crossing(slices.n[0], slices.rising[0], slices.total[0] - slices.rising[0], levels[1])
         return (
-            Crossing(estimate, min(half.low / d[0], estimate), max(half.high / d[0], estimate)),
-            (far.low / d[0], far.high / d[0]),
+            Interval(estimate, min(half.low / d[0], estimate), max(half.high / d[0], estimate), level),
+            Interval(estimate, far.low / d[0], far.high / d[0], levels[1]),
             None,
         )
     # Trials of one draw of X for all n, or odds that differ from cell to cell, make the binomial bootstrap too sure.
@@ -127,8 +124,8 @@ def _estimate(pool: Pool, alone: list[Size], level: float) -> tuple[Crossing, tu
             reach = max(normal_reach(each) * error, hidden)
         else:
             reach = max(normal_reach(each) * error, _student_reach(freedom, each) * scatter) + hidden
-        ends.append((max(estimate - reach, 0.0), estimate + reach))
-    return Crossing(estimate, *ends[0]), ends[1], _drift(d, ratio, estimate, variance, level)
+        ends.append(Interval(estimate, max(estimate - reach, 0.0), estimate + reach, each))
+    return ends[0], ends[1], _drift(d, ratio, estimate, variance, level)
 
 
 def _student_reach(freedom: float, level: float) -> float:
@@ -142,17 +139,18 @@ def _drift(d: Array, ratio: Array, estimate: float, variance: Array, level: floa
     far = _far(d, fit, variance, level)
     ends = tuple((float(d[k]), estimate + fit.slope * float(fit.along[k])) for k in (0, -1))
     span = float(fit.along[-1] - fit.along[0]) / max(ends[0][1], 1e-9)
-    return Drift((ends[0], ends[1]), fit.slope * span, (fit.slope - far) * span, (fit.slope + far) * span)
+    change = Interval(fit.slope * span, (fit.slope - far) * span, (fit.slope + far) * span, level)
+    return Drift((ends[0], ends[1]), change)
 
 
-def _growth(pool: Pool, level: float) -> Crossing:
+def _growth(pool: Pool, level: float) -> Interval:
     """The slope of log(n50/d) in log d."""
     # what a step hides is uniform over it, and its own at each d: the grid's n do not meet the same n/d
     each = (pool.variance + pool.step**2 / 12) / pool.at**2
     values = np.log(pool.at / pool.d)
     fit = line(pool.d, values, float(pool.weight @ values))
     far = _far(pool.d, fit, each, level)
-    return Crossing(fit.slope, fit.slope - far, fit.slope + far)
+    return Interval(fit.slope, fit.slope - far, fit.slope + far, level)
 
 
 def _far(d: Array, fit: LogLine, variance: Array, level: float) -> float:
@@ -163,7 +161,7 @@ def _far(d: Array, fit: LogLine, variance: Array, level: float) -> float:
     return max(normal_reach(level) * float(np.sqrt(fit.lever**2 @ variance)), _student_reach(freedom, level) * scatter)
 
 
-def _moved(told: Sizes, estimate: float) -> tuple[float, float]:
+def _missing_shift(told: Sizes, estimate: float) -> tuple[float, float]:
     """What the estimate loses and gains if all failed and undecided trials were of the kind that becomes more, or less,
     frequent: far from one half they move nothing. Trials that were not run yet are left out, whatever their outcome."""
     if not any((unfinished(cells) > 0).any() for _, cells in told.parts):
@@ -175,13 +173,13 @@ def _moved(told: Sizes, estimate: float) -> tuple[float, float]:
     return min(ends[0], 0.0), max(ends[1], 0.0)
 
 
-def _unknown(parts: Sequence[tuple[float, pd.DataFrame]]) -> Crossing:
+def _unknown(parts: Sequence[tuple[float, pd.DataFrame]], level: float) -> Interval:
     """No estimate; where all trials ended alike, the n/d beyond which one half lies."""
     cells = pd.concat([cells for _, cells in parts]) if parts else pd.DataFrame(columns=["n", "d", "yes", "no"])
     some = cells[cells["yes"] + cells["no"] > 0]
     ratio, yes, no = numbers(some, "n") / numbers(some, "d"), numbers(some, "yes"), numbers(some, "no")
     if len(some) and not yes.any():
-        return Crossing(np.nan, float(ratio.max()), np.inf)
+        return Interval(np.nan, float(ratio.max()), np.inf, level)
     if len(some) and not no.any():
-        return Crossing(np.nan, -np.inf, float(ratio.min()))
-    return Crossing(np.nan, -np.inf, np.inf)
+        return Interval(np.nan, -np.inf, float(ratio.min()), level)
+    return Interval(np.nan, -np.inf, np.inf, level)

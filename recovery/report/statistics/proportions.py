@@ -7,12 +7,13 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
+from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import as_numbers, finished
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
-QUANTILE = normal_reach(0.95)
-"""Of the standard normal law, for 95 %."""
+QUANTILE = normal_reach(LEVEL)
+"""Half the length of the standard normal law's central interval of this level."""
 
 
 def wilson(yes: ArrayLike, no: ArrayLike) -> tuple[Array, Array]:
@@ -76,35 +77,36 @@ class Sample:
     proportion: bool
     open: int = 0
 
-    def interval(self, statistic: str, level: float) -> tuple[float, float, float]:
-        """(estimate, low, high) of the mean, the median or of `every` value, at confidence 1 - level.
+    def interval(self, statistic: str, level: float = LEVEL) -> Interval:
+        """Return the interval of the mean, of the median, or of `every` value: then the least and the greatest.
 
         A proportion's is exact (Clopper and Pearson 1934), a median's by order statistics; both hold whatever the open
-        trials would have answered. A mean's is Student's, of the finished trials. Of `every`: the least and greatest.
+        trials would have answered. A mean's is Student's, of the finished trials.
         """
         values, count = np.sort(self.values), len(self.values)
         if statistic == "every":
-            return np.nan, *((float(values[0]), float(values[-1])) if count else (-np.inf, np.inf))
+            return Interval(np.nan, *((float(values[0]), float(values[-1])) if count else (-np.inf, np.inf)), level)
         if statistic == "median":
             return self._median(values, level)
         if self.proportion:
             yes, total = float(values.sum()), count + self.open
-            # the p at which as many or more have the chance level / 2 is a quantile of a beta law; open trials count as
-            # no for the lower end and as yes for the upper one
-            low = float(scipy.special.betaincinv(yes, total - yes + 1, level / 2)) if yes else 0.0
+            # The p at which as many successes or more have probability (1 - level) / 2 is a quantile of a beta law.
+            # Undecided trials count as failures for the lower end and as successes for the upper one.
+            low = float(scipy.special.betaincinv(yes, total - yes + 1, (1 - level) / 2)) if yes else 0.0
             most = yes + self.open
-            high = float(scipy.special.betaincinv(most + 1, total - most, 1 - level / 2)) if most < total else 1.0
-            return yes / count if count else np.nan, low, high
+            high = float(scipy.special.betaincinv(most + 1, total - most, (1 + level) / 2)) if most < total else 1.0
+            return Interval(yes / count if count else np.nan, low, high, level)
         if count < 2:
-            return float(values.mean()) if count else np.nan, -np.inf, np.inf
-        far = float(scipy.special.stdtrit(count - 1, 1 - level / 2)) * float(values.std(ddof=1)) / np.sqrt(count)
-        return float(values.mean()), float(values.mean()) - far, float(values.mean()) + far
+            return Interval(float(values.mean()) if count else np.nan, -np.inf, np.inf, level)
+        far = float(scipy.special.stdtrit(count - 1, (1 + level) / 2)) * float(values.std(ddof=1)) / np.sqrt(count)
+        return Interval(float(values.mean()), float(values.mean()) - far, float(values.mean()) + far, level)
 
-    def _median(self, values: Array, level: float) -> tuple[float, float, float]:
+    def _median(self, values: Array, level: float) -> Interval:
         """The k-th smallest is above the median with probability P(Binomial(N, 1/2) < k); open ones may lie at either
         end."""
         unknown = np.full(self.open, np.inf)
         low, high = np.concatenate([-unknown, values]), np.concatenate([values, unknown])
-        k = int(scipy.stats.binom.ppf(level / 2, len(low), 0.5))  # P(Binomial < k) <= level / 2
+        k = int(scipy.stats.binom.ppf((1 - level) / 2, len(low), 0.5))  # P(Binomial < k) <= (1 - level) / 2
         middle = float(np.median(values)) if len(values) else np.nan
-        return (middle, float(low[k - 1]), float(high[-k])) if k else (middle, -np.inf, np.inf)
+        ends = (float(low[k - 1]), float(high[-k])) if k else (-np.inf, np.inf)
+        return Interval(middle, *ends, level)

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from recovery.interval import Interval
 from recovery.report.diagram import Panel
-from recovery.report.statistics.curve_free import Crossing, crossing, rise
+from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.slices import Slices, counts_along, crossed, resampled, stack
 from recovery.report.statistics.transition import by_size, numbers
 from recovery.types import Array, Mask
@@ -34,7 +35,7 @@ class Size:
     the sizes than they explain."""
 
     d: float
-    n50: Crossing
+    n50: Interval
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def size_by_size(panel: Panel, level: float) -> Sizes:
     """n50 at each d of a panel over n and d, with intervals of this level."""
     parts = [(d, part.cells) for d, part in by_size(panel)]
     trend = _trend(parts)
-    alone = tuple(Size(d, crossing(*counts_along(cells, trend < 0), rise(level))) for d, cells in parts)
+    alone = tuple(Size(d, crossing(*counts_along(cells, trend < 0), level)) for d, cells in parts)
     unknown = Sizes(parts, trend < 0, alone, np.zeros(len(parts), dtype=np.bool_), None)
     if not parts or abs(trend) < CLEAR:
         return unknown
@@ -118,8 +119,8 @@ def _widened(size: Size, excess: float) -> Size:
     half = size.n50
     if excess <= 1 or not np.isfinite(half.estimate):
         return size
-    ends = (half.estimate + excess * (end - half.estimate) for end in (half.low, half.high))
-    return Size(size.d, Crossing(half.estimate, *ends))
+    low, high = (half.estimate + excess * (end - half.estimate) for end in (half.low, half.high))
+    return Size(size.d, Interval(half.estimate, low, high, half.level))
 
 
 class LogLine(NamedTuple):

@@ -1,12 +1,13 @@
 """The transition of a panel, slice by slice: where it is, how it scales, and whether success rises."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy
 
+from recovery.interval import Interval
 from recovery.report.diagram import Diagram, Panel
 from recovery.report.statistics.model import RISE, Counts, fit
 from recovery.types import Array
@@ -70,20 +71,11 @@ def numbers(cells: pd.DataFrame, name: str) -> Array:
     return cells[name].to_numpy(dtype=float)
 
 
-@dataclass(frozen=True)
-class Collapse:
-    """The exponent nu with which curves of all d fall on one, P(yes) = Phi(a (n - ratio d) / n^nu), and its interval.
+def collapse(panel: Panel) -> Interval | None:
+    """Fit the exponent nu with which the curves of all d coincide, P(yes) = Phi(a (n - ratio d) / n^nu).
 
-    1/2 for Wendel's law: the transition's width grows as sqrt n.
+    Wendel's law has 1/2: its transition is sqrt n wide. None with fewer than two sizes d, or without a transition.
     """
-
-    exponent: float
-    low: float
-    high: float
-
-
-def collapse(panel: Panel) -> Collapse | None:
-    """Fit the exponent of finite-size scaling; None with fewer than two sizes d, or without any transition to scale."""
     cells = panel.cells
     if cells["d"].nunique() < 2:
         return None
@@ -108,7 +100,7 @@ def collapse(panel: Panel) -> Collapse | None:
             float(scipy.optimize.brentq(excess, best.x, end, xtol=1e-3)) if excess(end) > 0 else np.sign(end) * np.inf
         )
         ends.append(root)
-    return Collapse(float(best.x), ends[0], ends[1])
+    return Interval(float(best.x), ends[0], ends[1])
 
 
 def monotone(panel: Panel) -> float:

@@ -2,17 +2,16 @@
 and the columns of a file that were chosen."""
 
 from collections import Counter
-from dataclasses import astuple
 from functools import partial
 
 import numpy as np
 
+from recovery.interval import Interval
 from recovery.report.claims import Analysis
-from recovery.report.claims.words import interval
 from recovery.report.diagram import PLAIN, Diagram, finished, has
 from recovery.report.statistics.means import FAR, MeanTable
 
-THRESHOLD = ("value", "panel", "n/d at 50 %", "95 % interval", "stated", "verdict", "source")
+THRESHOLD = ("value", "panel", "n/d at 50 %", "interval", "stated", "verdict", "source")
 CHOSEN = "chosen"
 """The measured column: names, the most important one first."""
 MOST = 10
@@ -20,7 +19,12 @@ MOST = 10
 
 def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
     """Each panel's threshold beside the one that a claim states for it, in words, as the paper's Table I has them."""
-    return [dict(zip(THRESHOLD, astuple(row), strict=True)) for row in analysis.measured_beside_stated]
+    rows = []
+    for row in analysis.measured_beside_stated:
+        interval = row.interval.entry() if row.interval.known else ""
+        words = (row.of, row.panel, row.measured, interval, row.stated, row.verdict, row.source)
+        rows.append(dict(zip(THRESHOLD, words, strict=True)))
+    return rows
 
 
 def crossing_rows(analysis: Analysis) -> list[dict[str, str]]:
@@ -33,24 +37,26 @@ def crossing_rows(analysis: Analysis) -> list[dict[str, str]]:
             line = {"panel": panel.title} if len(analysis.rows) > 1 else {}
             line |= {y: PLAIN.value(row.y)} if y is not None else {}
             half = "" if np.isnan(row.half.estimate) else f"{row.half.estimate:.4g}"
-            lines.append(line | {f"{x} at 50 %": half, "95 % interval": interval(row.half, ".6g")})
+            lines.append(line | {f"{x} at 50 %": half, "interval": row.half.entry(".6g")})
     return lines
 
 
 def model_rows(analysis: Analysis) -> list[dict[str, str]]:
     """A line a panel of the probit model's second opinion: estimates with their intervals, and a p-value."""
-    spans = {"n/d": ("n/d", "low", "high"), "width as n to the": ("exponent", "exponent_low", "exponent_high")}
-    rows = []
-    for record in analysis.models():
-        line = {"panel": record["panel"]} | {
-            name: _span(*(record[key] for key in keys)) for name, keys in spans.items()
+    return [
+        {
+            "panel": pooled.panel.title,
+            "n/d": _shown(model.fit),
+            "width as n to the": _shown(model.scaling),
+            "slope": f"{model.fit.slope:.3g}",
+            "p of only rising": f"{model.monotone:.2g}",
         }
-        rows.append(line | {"slope": f"{record['slope']:.3g}", "p of only rising": f"{record['rising_p']:.2g}"})
-    return rows
+        for pooled, model in zip(analysis.pooled, analysis.second_opinions, strict=True)
+    ]
 
 
-def _span(value: float, low: float, high: float) -> str:
-    return "" if np.isnan(value) else f"{value:.3f} ({low:.3f} to {high:.3f})"
+def _shown(interval: Interval | None) -> str:
+    return f"{interval:.3f}" if interval is not None and interval.known else ""
 
 
 def mean_title(table: MeanTable) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from recovery.interval import LEVEL
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import wilson
@@ -26,7 +27,7 @@ PIECE = 20_000
 
 
 def cell_table(diagram: Diagram) -> pd.DataFrame:
-    """One row a cell: coordinates, counts; for each proportion its counts, fraction, 95 % Wilson interval and the
+    """One row a cell: coordinates, counts; for each proportion its counts, fraction, Wilson interval and the
     bracket of unfinished trials; for each number its count, mean, median and range."""
     blocks = [diagram.cells.keys, diagram.cells.counts()]
     for quantity in diagram.measured:
@@ -37,6 +38,7 @@ def cell_table(diagram: Diagram) -> pd.DataFrame:
             low, high = wilson(tally["yes"].to_numpy(), tally["no"].to_numpy())
             tally.insert(4, "low", low)
             tally.insert(5, "high", high)
+            tally.insert(6, "level", LEVEL)
         blocks.append(tally.add_prefix(f"{quantity}_"))
     return pd.concat(blocks, axis=1)
 
@@ -52,8 +54,8 @@ def as_csv(analyses: list[Analysis]) -> str:
 
 
 def _crossings(analysis: Analysis) -> pd.DataFrame:
-    """n50 of the cell's d with its 95 % interval, for cells of a proportion over n and d."""
-    names = {"n": "n50", "low": "n50_low", "high": "n50_high"}
+    """n50 of the cell's d with its interval, for cells of a proportion over n and d."""
+    names = {"estimate": "n50", "low": "n50_low", "high": "n50_high", "level": "n50_level"}
     table, parts = pd.DataFrame(analysis.sizes()), [pd.DataFrame(index=[])]
     for panel in analysis.diagram.panels if len(table) else []:
         known = table[table["panel"] == panel.title].set_index("d")[list(names)].rename(columns=names)

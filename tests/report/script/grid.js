@@ -99,7 +99,7 @@ export const grid = () => ({
   lines: [{ x: 10, y: 5, label: "n = 2d" }],
   strokes: { map: { light: { stroke: "lines" } }, curves: { light: {} } },
   alone: { light: { scale: { domain: ["fraction recovered"] }, legend: null } },
-  notes: { unmeasured: "not measured", empty: "no trials yet" },
+  notes: { unmeasured: "not measured", empty: "no trials yet", level: "95 %" },
   certificates: { dual: [3, 0, 0, 1] },
   ids: ["ab cd", "ef!", "", ""],
 });
