@@ -48,8 +48,8 @@ class Interval:
         return f"{self.ends(form)} ({percent(self.level)})"
 
     def columns(self, name: str) -> dict[str, float]:
-        """Return the four numbers as columns of a table: `name`, `name_low`, `name_high` and `name_level`."""
-        return {name: self.estimate} | {f"{name}_{end}": getattr(self, end) for end in ("low", "high", "level")}
+        """Return the numbers as columns of a table that has the level already: `name`, `name_low` and `name_high`."""
+        return {name: self.estimate, f"{name}_low": self.low, f"{name}_high": self.high}
 
     def moved(self, down: float, up: float) -> "Interval":
         """Return the interval with `down` added to its lower end and `up` to its upper end."""

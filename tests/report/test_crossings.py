@@ -85,7 +85,8 @@ def test_they_are_said_stored_and_drawn():
     assert "m = 2: n below 100; m = 3: n above 100000" in text.getvalue()
     records = json.loads(as_json([analysis]))[0]["crossings"]
     assert records[1] == {"panel": "", "m": 1} | {
-        name: pytest.approx(value) for name, value in {"n": 10**4.5, "low": 1e4, "high": 1e5}.items()
+        name: pytest.approx(value)
+        for name, value in {"estimate": 10**4.5, "low": 1e4, "high": 1e5, "level": 0.95}.items()
     }
     assert [records[k][end] for k, end in ((2, "low"), (3, "high"))] == ["-inf", "inf"]
     np.testing.assert_allclose(marked(analysis), [0, 1, 4])
@@ -106,7 +107,7 @@ def test_from_python_there_are_crossings_where_there_is_no_threshold() -> None:
     assert len(results.thresholds()) == 0
     crossings = results.crossings()
     assert crossings["m"].tolist() == [0, 1, 2, 3, 4][: len(crossings)]
-    assert crossings[["n", "low", "high"]].iloc[0].to_list() == pytest.approx([10**3.5, 1e3, 1e4])
+    assert crossings[["estimate", "low", "high"]].iloc[0].to_list() == pytest.approx([10**3.5, 1e3, 1e4])
     assert "3162" in results._repr_html_()
     assert len(results.crossings("seconds")) == 0
 

@@ -113,7 +113,7 @@ def test_a_jump_stands_in_every_format() -> None:
     analysis = Analysis(Diagram.of(grid(stepped(), report=REPORT, claims=[CLAIM])))
     record = analysis.thresholds()[0]
     assert record["before"] > record["after"]
-    assert len(record) <= 10
+    assert len(record) <= 11
     assert "three quarters of the way" in as_json([analysis])
     assert "n50_low" in as_csv([analysis]).splitlines()[0]
     assert f"{record['estimate']:.3f}" in as_markdown([analysis])

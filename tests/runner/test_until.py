@@ -66,7 +66,7 @@ def test_it_stops_at_the_interval_that_was_asked_for_and_reports_it(tmp_path: Pa
     assert FIRST < summary.planned == sum(summary.stored.values()) < 50 * FIRST
     assert (found.interval.high - found.interval.low) / 2 <= 0.2
     assert (found.interval.low, found.interval.high) == pytest.approx((panel["low"], panel["high"]))
-    assert found.level == level_of(panel["tests"]) > 0.95
+    assert found.interval.level == level_of(panel["tests"]) > 0.95
     assert summary.looked[0].endswith("; asked: half width 0.2, known")
     assert f"'{RULE}' is met after {panel['tests']} test" in Diagram.of(read(tmp_path / "out")).summary()
     assert sweep_status(tmp_path / "out").missing == 0

@@ -1,0 +1,76 @@
+"""An interval is one value, and every report prints it with its own confidence level."""
+
+import json
+from dataclasses import replace
+from io import StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from recovery.extras.overview import thresholds
+from recovery.interval import Interval, interval_words
+from recovery.report.claims import Analysis
+from recovery.report.diagram import Diagram
+from recovery.report.figures import main_figure, render
+from recovery.report.page import report_page
+from recovery.report.texts import as_csv, as_json, as_latex
+from recovery.report.texts.terminal import print_diagram
+from recovery.store import Grid
+
+from .grids import grid, wendel_rows
+
+RULE = "threshold +-0.05"
+CLAIM = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.5}
+
+
+def adaptive(level_of: int) -> Grid:
+    """A grid whose sweep ended after so many interim analyses."""
+    rows = wendel_rows(n=range(10, 61, 10), d=range(5, 21, 5), replicates=20)
+    until = {"rule": RULE, "ended": True, "panels": [{"title": "", "tests": level_of, "level_of": level_of}]}
+    until["panels"][0]["known"] = True
+    record = {"round": 2, "counts": {}, "budget": len(rows), "value": "recovered", "trials": len(rows), "until": until}
+    return replace(grid(rows, sampling={"kind": "until", "rule": RULE}, claims=[CLAIM]), rounds=[record])
+
+
+@pytest.mark.parametrize(("tests", "level", "words"), [(1, 0.995, "99.5 %"), (2, 0.9775, "97.75 %")])
+def test_an_adaptive_sweep_shows_its_own_level_everywhere(tests: int, level: float, words: str) -> None:
+    analysis = Analysis(Diagram.of(adaptive(tests)))
+    text = StringIO()
+    print_diagram(analysis, Console(file=text, width=400))
+    picture = render(main_figure(analysis)[1].draw(), "svg").decode()
+    (document,) = json.loads(as_json([analysis]))
+    for records in (document["thresholds"], document["sizes"]):
+        assert [record["level"] for record in records] == pytest.approx([level] * len(records))
+        assert {"estimate", "low", "high"} <= set(records[0])
+    assert pd.read_csv(StringIO(as_csv([analysis])))["n50_level"].unique() == pytest.approx([level])
+    shown = [text.getvalue(), picture, report_page([analysis]), as_latex([analysis]), *thresholds(analysis)]
+    for report in (*shown, analysis.claims[0].measured):
+        assert words in report.replace("\\%", "%")
+        assert "95 %" not in report.replace("99.5 %", "").replace("lower 95 %", "").replace("upper 95 %", "") or (
+            report in shown[1:3]  # cells have Wilson intervals of 95 %
+        )
+
+
+def test_a_proportion_of_a_cell_has_its_level_in_csv() -> None:
+    table = pd.read_csv(StringIO(as_csv([Analysis(Diagram.of(grid(wendel_rows())))])))
+    assert set(table["recovered_level"]) == {0.95}
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        (Interval(1.9931, 1.955, 2.03), "1.993 (95 % interval 1.955 to 2.030)"),
+        (Interval(1.9931, 1.955, np.inf, 0.99), "1.993 (99 % interval above 1.955)"),
+        (Interval(np.nan, -np.inf, 2.03, 0.98875), "98.875 % interval below 2.030"),
+        (Interval(1.9931, -np.inf, np.inf), "1.993 (95 % interval unbounded)"),
+    ],
+)
+def test_an_interval_formats_itself(interval: Interval, text: str) -> None:
+    assert f"{interval:.3f}" == text
+
+
+def test_a_key_names_the_levels_of_all_panels() -> None:
+    assert interval_words([0.95, 0.95]) == "95 % interval"
+    assert interval_words([0.995, 0.9775]) == "97.75 % to 99.5 % intervals"
