@@ -45,7 +45,7 @@ GRIDS = ROOT / "results" / "papers"
 PLACE = re.compile(r"\{\{(.+?)\}\}", flags=re.DOTALL)
 FOUND = re.compile(
     r"(?:(?P<label>[a-z]+(?: = [\d.]+)?): )?[^:]*?"
-    r"n/d = (?P<at>[\d.]+), 95 % interval (?P<low>[\d.]+) to (?P<high>[\d.]+)"
+    r"n/d = (?P<at>[\d.]+), [\d.]+ % interval (?P<low>[\d.]+) to (?P<high>[\d.]+)"
 )
 TABLED = re.compile(r"(\d+) of (\d+) numbers within")
 STATISTICS = {"mean": np.mean, "median": np.median, "largest": np.max, "smallest": np.min}
