@@ -63,6 +63,10 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["words"] = [*args]
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -78,7 +82,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """The one place where the library's errors become messages; they exit with 2."""
         open_streams()
-        words = [*ctx._protected_args, *ctx.args]
+        words = ctx.meta["words"]
         try:
             Path.cwd()
             return super().invoke(ctx)

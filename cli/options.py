@@ -65,7 +65,7 @@ class FolderPath(click.Path):
         return path
 
 
-class Seconds(click.ParamType[float]):
+class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
     """A time: a number of seconds, or one with a unit, as 90, 30m, 2h, 1d."""
 
     name = "TIME"

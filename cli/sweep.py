@@ -26,7 +26,7 @@ LEAST_MEMORY = 32
 BACKENDS = ("processes", "threading", "dask", "ray")
 
 
-class Shard(click.ParamType[tuple[int, int]]):
+class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
     """I/N, with I from 1 to N."""
 
     name = "I/N"
