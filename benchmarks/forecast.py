@@ -17,7 +17,7 @@ from benchmarks import machine, written
 from recovery.config import Sweep, load_shipped
 from recovery.runner.batches import cost
 from recovery.runner.forecast import time_sweep, trial_seconds
-from recovery.runner.supervised import end_worker_processes
+from recovery.runner.pool import WORKERS
 
 SLOWEST = 120.0
 LONGER = 6
@@ -65,7 +65,7 @@ def line(sweep: Sweep, seconds: float) -> tuple[str, float]:
     try:
         whole, error, timed = measured(sweep, seconds)
     finally:
-        end_worker_processes()
+        WORKERS.end_idle()
     ratio = forecast / whole
     beside = f"{whole:.3g} s +- {error:.0%}, {timed} trials" if whole == whole else f"a trial takes over {SLOWEST:g} s"
     return f"| {sweep.name} | {forecast:.3g} s | {beside} | {ratio:.2f} |", ratio

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from recovery.backends import BACKENDS
+
 from . import completion, options
 from .options import say_memory
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 LEAST_MEMORY = 32
 """MiB: below, not even a small trial runs, and every one would be stored as `killed`."""
-BACKENDS = ("processes", "threading", "dask", "ray")
 
 
 class Shard(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
@@ -142,9 +143,9 @@ def command(
                 from recovery.runner.batches import slurm_shard
                 from recovery.runner.own_code import load
                 from recovery.runner.plan import plan
+                from recovery.runner.pool import Limits
                 from recovery.runner.progress import Progress, display
                 from recovery.runner.run import MOST_EQUAL, Options, run
-                from recovery.runner.supervised import Limits
                 from recovery.runner.workers import Engine
 
             sweep = load(config, overrides, until)

@@ -23,11 +23,11 @@ from recovery.report.until import look
 from recovery.runner.batches import slurm_shard
 from recovery.runner.own_code import load as load
 from recovery.runner.plan import plan
+from recovery.runner.pool import Limits
 from recovery.runner.progress import Progress, display, notebook_shell
 from recovery.runner.run import Options
 from recovery.runner.run import run as run_plan
 from recovery.runner.stop import Stop
-from recovery.runner.supervised import Limits
 from recovery.runner.workers import Engine
 from recovery.store import Grid
 from recovery.store import read as read_grid

@@ -20,12 +20,13 @@ LAYERS = [
     {"training"},
     {"programs", "sampling", "theory"},
     {"expressions", "notebook", "user"},
-    {"compiled", "errors", "interval", "text", "types"},
+    {"backends", "compiled", "errors", "interval", "text", "types"},
 ]
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
 MODULES = {
     "api",
     "cli",
+    "backends",
     "compiled",
     "errors",
     "expressions",
@@ -45,7 +46,7 @@ LATE = {
     "recovery/config/header.py": {"recovery.theory"},
     "recovery/api.py": {"recovery.report.page.chart"},
     "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page", "recovery.report.texts.terminal"},
-    "recovery/runner/own_code.py": {"recovery.runner.supervised"},
+    "recovery/runner/own_code.py": {"recovery.runner.pool"},
     "recovery/solvers/dual_search.py": {"recovery.solvers.cone_projections"},
     "recovery/solvers/table.py": {"recovery.solvers.cones"},
     "recovery/training/models.py": {"recovery.training.passes"},

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from annotated_types import Ge, Gt, MinLen
 from pydantic import Field
 
+from recovery.backends import Backend
 from recovery.config.build import Fault, Invalid, build
 from recovery.config.claims import column_of, unknown
 from recovery.config.describe import keys_of
@@ -39,7 +40,7 @@ class Header:
     source: str = ""
     seed: Annotated[int, Ge(0)] = 0
     replicates: Annotated[int, Ge(1)] = 1
-    backend: Literal["processes", "threading", "dask", "ray"] = "processes"
+    backend: Backend = "processes"
     needs: str = ""
 
 

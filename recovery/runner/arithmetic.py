@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from recovery.runner.fork_server import worker_environment
-from recovery.runner.supervised import end_processes
+from recovery.runner.pool import end_processes
 from recovery.store.provenance import provenance
 
 KERNEL, WITHOUT, TARGET = "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMBA_CPU_NAME"

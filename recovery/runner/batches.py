@@ -1,9 +1,8 @@
 """Which trials go together: the dearest first, in batches of a fraction of a second; and which are this shard's."""
 
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -30,17 +29,6 @@ class Done(NamedTuple):
     number: int
     rows: list[Row]
     seconds: float
-
-
-def run_batch(number: int, batch: Sequence[Trial], measure: Callable[[Sequence[Trial]], list[Row]]) -> Done:
-    """Run trials until the batch is done or its time is up; at least one is run.
-
-    measure: rows of the first of some trials, of one at least.
-    """
-    clock, rows = time.perf_counter(), list[Row]()
-    while len(rows) < len(batch) and time.perf_counter() - clock < BATCH_LIMIT:
-        rows += measure(batch[len(rows) :])
-    return Done(number, rows, time.perf_counter() - clock)
 
 
 def cost(trial: Trial) -> float:

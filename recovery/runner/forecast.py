@@ -17,7 +17,7 @@ from itertools import groupby
 from recovery.config import Cell, Sweep, Trial
 from recovery.methods.method import Method
 from recovery.runner.batches import cost
-from recovery.runner.supervised import Limits, end_worker_processes, measure_supervised
+from recovery.runner.pool import WORKERS, Limits
 from recovery.runner.trial import PROCESSOR
 
 SECONDS, MOST_SECONDS = 6.0, 30.0
@@ -92,7 +92,7 @@ def time_some(
     try:
         return _Survey([_strata(kind) for kind in _kinds(trials)], clock).run(seconds, most)
     finally:
-        end_worker_processes()
+        WORKERS.end_idle()
 
 
 class _Samples:
@@ -231,7 +231,7 @@ def trial_seconds(trial: Trial, limit: float) -> float | None:
 
     A trial that hardly computes waits for something: it takes the time on the clock.
     """
-    row = measure_supervised([trial], Limits(seconds=limit))[0]
+    row = WORKERS.measure([trial], Limits(seconds=limit))[0]
     if row["status"] == "timeout":
         return None
     wall = float(row["seconds"] or 0.0)

@@ -1,12 +1,10 @@
-"""What the sweep and the processes that run trials say to each other.
+"""Messages from the processes that run trials: lines of JSON, never pickles.
 
-A task goes there pickled. What comes back is data, JSON and plain arrays, and is checked like a stranger's: a trial may
-have changed all that its process is.
+User code may have changed anything in the process that sends a message, so all of it is checked here.
 """
 
 import json
-import socket
-import struct
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -20,102 +18,64 @@ from recovery.runner.trial import PROCESSOR, TRACEBACK, TRAJECTORY, Row, shown, 
 from recovery.store.row_schema import FAILURES
 from recovery.types import Array
 
-_HEAD = struct.Struct(">8sQ")
-_MARK = b"recover\n"
-"""Every message has its length and this mark before it, so that stray bytes are no message."""
-_LENGTH = struct.Struct(">Q")
-LARGEST = 2**34
+ARRAY = "array of dtype, shape, bytes"
+"""The only key of the mapping that stands for an array."""
 NUMBERS = "fiub"
-"""Kinds of arrays that cross: none holds objects."""
-
-Document = dict[str, Any]
+"""Kinds of arrays that are accepted: none holds objects."""
 
 
 class Answer(NamedTuple):
-    """Rows of the first trials of a task. exhausted: the worker wants to be replaced before the next."""
+    """Rows of the first of several trials. exhausted: the worker must be replaced before it runs another."""
 
     rows: list[Row]
     exhausted: bool = False
 
 
-def send(connection: socket.socket, data: bytes) -> None:
-    """Raises OSError if the other end is gone."""
-    connection.sendall(_HEAD.pack(_MARK, len(data)))
-    connection.sendall(data)
+def encode(document: object) -> bytes:
+    """Return plain data and arrays as one line, without its end."""
+    return json.dumps(document, default=_as_mapping).encode()
 
 
-def receive(connection: socket.socket) -> bytes:
-    """The next message. Raises OSError if the other end is gone, or what came is no message."""
-    mark, length = _HEAD.unpack(_exactly(connection, _HEAD.size))
-    if mark != _MARK or length > LARGEST:
-        raise ConnectionError("not a message")
-    return _exactly(connection, length)
-
-
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    data = bytearray()
-    while len(data) < count:
-        part = connection.recv(min(count - len(data), 2**20))
-        if not part:
-            raise ConnectionError("the other end is gone")
-        data += part
-    return bytes(data)
-
-
-def encode(document: Mapping[str, Any], arrays: Mapping[str, Array] | None = None) -> bytes:
-    """A JSON document and named arrays as bytes."""
-    parts = {name: np.ascontiguousarray(array) for name, array in (arrays or {}).items()}
-    kinds = {name: [array.dtype.str, array.shape] for name, array in parts.items()}
-    head = json.dumps([document, kinds]).encode()
-    return b"".join([_LENGTH.pack(len(head)), head, *(array.tobytes() for array in parts.values())])
-
-
-def decode(data: bytes) -> tuple[Document, dict[str, Array]]:
-    """What `encode` made bytes of. Raises ValueError for other bytes."""
+def decode(data: bytes) -> Any:
+    """Return what `encode` was given. Raises ValueError for other bytes."""
     try:
-        start = _LENGTH.size + _LENGTH.unpack_from(data)[0]
-        document, kinds = json.loads(data[_LENGTH.size : start])
-        arrays = {}
-        for name, (kind, shape) in kinds.items():
-            dtype = np.dtype(kind)
-            if dtype.kind not in NUMBERS or not isinstance(document, dict):
-                raise ValueError(f"holds {dtype}")
-            count = int(np.prod(shape, dtype=np.int64))
-            arrays[name] = np.frombuffer(data, dtype, count, start).reshape(shape).copy()
-            start += count * dtype.itemsize
-    except (struct.error, TypeError, AttributeError, RecursionError, OverflowError) as error:
-        raise ValueError("is no message of this program") from error
-    return document, arrays
+        return json.loads(data, object_hook=_as_array)
+    except (TypeError, RecursionError, OverflowError) as error:
+        raise ValueError("not a message of this program") from error
+
+
+def _as_mapping(array: Array) -> dict[str, Any]:
+    return {ARRAY: [array.dtype.str, array.shape, b64encode(array.tobytes()).decode()]}
+
+
+def _as_array(mapping: dict[str, Any]) -> dict[str, Any] | Array:
+    if mapping.keys() != {ARRAY}:
+        return mapping
+    kind, shape, data = mapping[ARRAY]
+    dtype = np.dtype(kind)
+    if dtype.kind not in NUMBERS:
+        raise ValueError(f"holds {dtype}")
+    return np.frombuffer(b64decode(data), dtype).reshape(shape).copy()
 
 
 def encode_answer(answer: Answer) -> bytes:
-    """Rows as plain data, their records as arrays."""
-    rows = [{name: value for name, value in row.items() if name != TRAJECTORY} for row in answer.rows]
-    records = {
-        f"{i} {name}": array for i, row in enumerate(answer.rows) for name, array in row.get(TRAJECTORY, {}).items()
-    }
-    for row in rows:
-        row["started_at"] = row["started_at"].isoformat()
-    return encode({"rows": rows, "exhausted": answer.exhausted}, records)
+    """Return an answer as one line, without its end."""
+    rows = [{**row, "started_at": row["started_at"].isoformat()} for row in answer.rows]
+    return encode({"rows": rows, "exhausted": answer.exhausted})
 
 
-def decode_answer(document: Document, arrays: Mapping[str, Array], trials: Sequence[Trial]) -> Answer:
-    """The answer to a task of these trials. Raises ValueError for what no answer to it is."""
-    records: dict[int, dict[str, Array]] = {}
+def decode_answer(document: Any, trials: Sequence[Trial]) -> Answer:
+    """Return the answer about these trials. Raises ValueError for data that cannot be one."""
     try:
-        for key, array in arrays.items():
-            i, name = key.split(" ", 1)
-            records.setdefault(int(i), {})[name] = array
         if len(document["rows"]) > len(trials):
-            raise ValueError("holds more rows than it was asked for")
-        pairs = enumerate(zip(document["rows"], trials, strict=False))
-        rows = [_row(found, trial, records.get(i, {})) for i, (found, trial) in pairs]
+            raise ValueError("holds more rows than trials")
+        rows = [_row(found, trial) for found, trial in zip(document["rows"], trials, strict=False)]
         return Answer(rows, bool(document["exhausted"]))
     except (KeyError, TypeError, AttributeError, RecoverError) as error:
-        raise ValueError(f"holds no rows of its trials: {error}") from error
+        raise ValueError(f"holds no rows of these trials: {error}") from error
 
 
-def _row(found: Mapping[str, Any], trial: Trial, record: Mapping[str, Array]) -> Row:
+def _row(found: Mapping[str, Any], trial: Trial) -> Row:
     if found["trial_id"] != trial.id or found["status"] not in ("ok", *FAILURES):
         raise ValueError("holds rows of other trials")
     row: Row = {"trial_id": trial.id, "started_at": datetime.fromisoformat(found["started_at"]).astimezone(UTC)}
@@ -124,8 +84,8 @@ def _row(found: Mapping[str, Any], trial: Trial, record: Mapping[str, Array]) ->
     if found["status"] == "ok":
         columns = trial.cell.method.columns
         row |= checked({name: found[name] for name in columns if name in found}, columns)
-        if kept := checked_record(record):
-            row[TRAJECTORY], row["recorded"] = kept, len(next(iter(kept.values())))
+        if record := checked_record(found.get(TRAJECTORY)):
+            row[TRAJECTORY], row["recorded"] = record, len(next(iter(record.values())))
     else:
         row |= {"error_type": shown(found["error_type"]), "error_message": shown(found["error_message"])}
         row[TRACEBACK] = shown_lines(found[TRACEBACK])

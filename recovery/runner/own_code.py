@@ -54,8 +54,8 @@ def _composed(compose: _Compose) -> Sweep:
     try:
         return compose(own=OwnCode(imports=False))
     except UntoldError:
-        FORK_SERVER.begin(runs_trials=False)  # loads its modules while this process loads its own
-        from recovery.runner.supervised import ask  # Arrow and the solvers, which few configs need
+        FORK_SERVER.begin()  # loads its modules while this process loads its own
+        from recovery.runner.pool import ask  # Arrow and the solvers, which few configs need
 
         told, costs = ask(tell, compose)
     if "problems" in told:

@@ -1,6 +1,6 @@
-"""A ray cluster, by a driver in a process of its own: ray ends the process that it runs in when its cluster is gone.
+"""A Ray cluster, used from a separate process: Ray ends the process that uses it when the cluster is gone.
 
-The driver is given calls over a socket, as the workers of this machine are, and sends back what they return as bytes.
+This driver receives calls over a socket, as the workers of this machine do, and sends back their results as bytes.
 """
 
 import logging
@@ -8,11 +8,9 @@ import os
 import pickle
 import secrets
 import socket
-import struct
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
@@ -20,90 +18,79 @@ from itertools import islice
 from threading import Lock
 from typing import Any
 
-from recovery.runner.fork_server import worker_environment
-from recovery.runner.messages import receive, send
+from recovery.runner.fork_server import start_python, worker_environment
 from recovery.text import printable
 
 AHEAD = 2
-"""Calls a processor that the cluster is given at a time."""
+"""Calls that each processor of the cluster is given at a time."""
 SESSIONS = "/tmp"
-"""Where ray may keep its sockets: the path of one has at most 107 characters."""
+"""Folder for Ray's sockets: the path of a socket has at most 107 characters."""
 START_SECONDS = 120.0
-"""A driver that has found no cluster by then never will: ray itself tries for many minutes."""
+"""Seconds to find a cluster: Ray itself tries for many minutes."""
 END_SECONDS = 10.0
-"""A driver that has not ended its cluster by then is ended itself; ray's processes notice that."""
+"""Seconds that the driver may take to end its cluster before it is killed. Ray's processes then notice that."""
 
 Returned = tuple[int, bytes, float]
-"""What a call returns: its number, data, and seconds."""
-Run = Callable[[Iterator[tuple[Any, ...]]], Iterator[Returned]]
+"""Result of a call: its number, a line of data, and seconds."""
+Run = Callable[[Callable[..., Returned], Iterator[tuple[Any, ...]]], Generator[Returned, None, None]]
 
-_HEAD = struct.Struct(">qd")
 _LOST = -1
-"""The number of what is no answer but the reason for the end."""
+"""Number of a result that gives the reason why the driver ends."""
 
 
 @contextmanager
-def connected(jobs: int, call: Callable[..., Returned]) -> Iterator[tuple[int, Run]]:
-    """How many processors the cluster at RAY_ADDRESS has, or one of `jobs` here; and `call` on it, in any order.
+def connected(jobs: int) -> Iterator[tuple[int, Run]]:
+    """Return how many processors the cluster at RAY_ADDRESS has, or one of `jobs` here, and what runs calls on it.
 
-    ray reruns what a lost worker had. It listens on all addresses and cannot be told to use the loopback interface
-    alone, so the cluster of this machine answers only who knows its token. What ray keeps in files, anybody may read
-    and replace where ray chooses: the folder is ours alone. Raises `ConnectionError` if the cluster is lost.
+    Ray itself runs the calls of a lost worker again. It listens on all addresses and cannot be told to use the loopback
+    interface alone, so the cluster of this machine answers only those who know its token. Where Ray chooses the folder
+    of its files, anybody may read and replace them: they are in a folder of this user. Raises ConnectionError if the
+    cluster is lost.
     """
-    environment = {**os.environ, **worker_environment()}
-    ours, theirs = socket.socketpair()
-    with ours, ExitStack() as session:
-        folder = None
-        if "RAY_ADDRESS" not in environment:
-            token = environment.get("RAY_AUTH_TOKEN") or secrets.token_hex(32)
-            environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    environment, folder = dict[str, str](), None
+    with ExitStack() as session:
+        if "RAY_ADDRESS" not in os.environ:
+            token = os.environ.get("RAY_AUTH_TOKEN") or secrets.token_hex(32)
+            environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
             made = tempfile.TemporaryDirectory(prefix="ray-", dir=SESSIONS, ignore_cleanup_errors=True)
-            folder = f"{session.enter_context(made)}/ray"  # ray lets anybody into the folder that it is given
-        with theirs:
-            code = f"from recovery.runner.ray_cluster import serve; serve({theirs.fileno()}, {jobs}, {folder!r})"
-            driver = subprocess.Popen(
-                [sys.executable, "-c", code],
-                pass_fds=[theirs.fileno()],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,  # where ray's processes report, to whom it may concern, that others are gone
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            folder = f"{session.enter_context(made)}/ray"  # Ray gives everybody access to the folder that it is given
+        code = f"from recovery.runner.ray_cluster import serve; serve({{}}, {jobs}, {folder!r})"
+        # Ray's processes print there when others of them are gone
+        connection, driver = start_python(code, output=subprocess.DEVNULL, **environment)
+        lines = session.enter_context(session.enter_context(connection).makefile("rb"))
 
         def returned() -> Returned:
             try:
-                data = receive(ours)
+                number, seconds, data = lines.readline().split(b" ", 2)
             except TimeoutError as error:
                 raise ConnectionError(f"no cluster answers within {START_SECONDS:g} s") from error
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 raise ConnectionError(f"its driver ended with status {driver.wait()}") from error
-            number, seconds = _HEAD.unpack_from(data)
-            if number == _LOST:
-                raise ConnectionError(data[_HEAD.size :].decode())
-            return number, data[_HEAD.size :], seconds
+            if int(number) == _LOST:
+                raise ConnectionError(data.decode())
+            return int(number), data, float(seconds)
 
-        def run(calls: Iterator[tuple[Any, ...]]) -> Iterator[Returned]:
-            under_way = 0
-            for arguments in islice(calls, AHEAD * processors):
-                send(ours, pickle.dumps((call, arguments)))
-                under_way += 1
-            while under_way:
+        def run(call: Callable[..., Returned], batches: Iterator[tuple[Any, ...]]) -> Generator[Returned, None, None]:
+            running = 0
+            for arguments in islice(batches, AHEAD * processors):
+                connection.sendall(pickle.dumps((call, arguments)))
+                running += 1
+            while running:
                 result = returned()
-                under_way -= 1
-                for arguments in islice(calls, 1):
-                    send(ours, pickle.dumps((call, arguments)))
-                    under_way += 1
+                running -= 1
+                for arguments in islice(batches, 1):
+                    connection.sendall(pickle.dumps((call, arguments)))
+                    running += 1
                 yield result
 
         try:
-            ours.settimeout(START_SECONDS)
+            connection.settimeout(START_SECONDS)
             processors = max(returned()[0], 1)
-            ours.settimeout(None)
+            connection.settimeout(None)
             yield processors, run
         finally:
             with suppress(OSError):
-                ours.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
             try:
                 driver.wait(END_SECONDS)
             except subprocess.TimeoutExpired:
@@ -112,39 +99,39 @@ def connected(jobs: int, call: Callable[..., Returned]) -> Iterator[tuple[int, R
 
 
 def serve(descriptor: int, jobs: int, folder: str | None) -> None:
-    """The driver: says how many processors there are, then makes the calls that it is sent, until nobody sends any.
+    """Run the driver: send how many processors there are, then run the calls received, until the other end is closed.
 
-    folder: where a cluster of its own keeps its files.
+    folder: for the files of a cluster on this machine.
     """
     import ray
 
     connection, lock = socket.socket(fileno=descriptor), Lock()
 
-    def answer(number: int, data: bytes, seconds: float) -> None:
-        with lock, suppress(OSError):  # nobody waits for it any more
-            send(connection, _HEAD.pack(number, seconds) + data)
+    def send(number: int, data: bytes, seconds: float) -> None:
+        with lock, suppress(OSError):  # the sweep has stopped
+            connection.sendall(f"{number} {seconds!r} ".encode() + data + b"\n")
 
-    def lost(error: BaseException) -> None:
-        answer(_LOST, printable(f"{type(error).__name__}: {error}").encode(), 0.0)
+    def send_error(error: BaseException) -> None:
+        send(_LOST, printable(f"{type(error).__name__}: {error}").encode(), 0.0)
 
     def done(future: Future[Returned]) -> None:
         if (error := future.exception()) is not None:
-            lost(error)
+            send_error(error)
         else:
-            answer(*future.result())
+            send(*future.result())
 
     here = {"num_cpus": jobs, "include_dashboard": False, "_temp_dir": folder}
     there = {"runtime_env": {"env_vars": worker_environment()}}
     try:
         ray.init(**(there if "RAY_ADDRESS" in os.environ else here), log_to_driver=False, logging_level=logging.ERROR)
-        answer(int(ray.cluster_resources().get("CPU", jobs)), b"", 0.0)
+        send(int(ray.cluster_resources().get("CPU", jobs)), b"", 0.0)
     except Exception as error:
-        return lost(error)
+        return send_error(error)
     remote = cache(ray.remote(num_cpus=1, max_retries=-1))
+    calls = connection.makefile("rb")
     while True:
         try:
-            data = receive(connection)
-        except OSError:
+            call, arguments = pickle.load(calls)
+        except (OSError, EOFError):
             return ray.shutdown()
-        call, arguments = pickle.loads(data)
         remote(call).remote(*arguments).future().add_done_callback(done)

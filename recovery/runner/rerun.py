@@ -20,7 +20,7 @@ from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE
 from recovery.programs.exact import ExactProgram
 from recovery.runner.arithmetic import Arithmetic, computing_in, other_versions, others
 from recovery.runner.own_code import sweep_of
-from recovery.runner.supervised import ask
+from recovery.runner.pool import ask
 from recovery.runner.trial import Row, draw_instance, failure
 from recovery.runner.workers import Engine
 from recovery.store import Grid

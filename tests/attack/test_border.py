@@ -138,7 +138,7 @@ def test_own_code_is_imported_by_no_process_that_stores_rows(tmp_path: Path, mon
 )
 def test_what_is_no_row_costs_its_own_trial(tmp_path: Path, sent: str) -> None:
     call = (
-        "import recovery.runner.worker_process as worker; from recovery.runner.messages import send; "
+        "import recovery.runner.worker as worker; from recovery.runner.worker import send; "
         f"worker.send = lambda connection, data: send(connection, {sent}); {FINE}"
     )
     done = recover(tmp_path, "sweep", config_of(tmp_path, call=call), "--out", "out")
@@ -165,11 +165,11 @@ def test_rows_of_another_kind_are_refused(tmp_path: Path, change: dict[str, Any]
     row = {"trial_id": trial.id, "status": "ok", "recovered": True, "solver": "a", "seconds": 1.0, "processor": 1.0}
     row["started_at"] = "2026-01-01T00:00:00+00:00"
     answer = {"rows": [row], "exhausted": False}
-    assert decode_answer(*decode(encode(answer)), [trial]).rows[0]["recovered"] is True
+    assert decode_answer(decode(encode(answer)), [trial]).rows[0]["recovered"] is True
     with pytest.raises(ValueError, match=r"holds|isoformat"):
-        decode_answer(*decode(encode({**answer, "rows": [row | change]})), [trial])
+        decode_answer(decode(encode({**answer, "rows": [row | change]})), [trial])
     with pytest.raises(ValueError, match="holds"):
-        decode_answer(*decode(encode({**answer, "rows": [row, row]})), [trial])
+        decode_answer(decode(encode({**answer, "rows": [row, row]})), [trial])
 
 
 def test_answers_about_own_code_are_checked() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recovery.runner.supervised import UNLIMITED, Limits
+from recovery.runner.pool import UNLIMITED, Limits
 from tests.runner.sweeps import rows, sweep, write_config
 
 FAILED = {

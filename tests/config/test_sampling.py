@@ -5,9 +5,9 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from recovery.backends import BACKENDS
 from recovery.config import Boundary, ConfigError, from_document, load
 from recovery.config.header import Header
-from recovery.runner.workers import BACKENDS, PROCESSES
 
 from .sweeps import ids, load_fields
 
@@ -87,7 +87,7 @@ def test_a_boundary_can_be_set_on_the_command_line() -> None:
 def test_every_backend_has_one_name() -> None:
     from recovery.cli.sweep import BACKENDS as OFFERED
 
-    assert (PROCESSES, *BACKENDS) == OFFERED == get_args(get_type_hints(Header)["backend"])
+    assert BACKENDS == OFFERED == get_args(get_type_hints(Header)["backend"])
 
 
 def test_a_boundary_of_methods_that_measure_nothing_true_or_false_is_refused() -> None:

@@ -1,5 +1,6 @@
 """A method that does as it is told, for sweeps of made-up trials. Copied beside their config as fake_methods.py."""
 
+import ctypes
 import os
 import signal
 import time
@@ -25,6 +26,7 @@ class Fake:
     act: Literal[
         "measure", "linger", "raise", "nan", "hang", "grab", "die", "die_once", "threads", "transition", "compile",
         "strict", "spoil", "divide", "stop_supervisor", "stop_servers", "leave_and_linger",
+        "announce", "hold",
     ] = "measure"  # fmt: skip
     seconds: float = 0.0
     path: str = ""
@@ -37,6 +39,11 @@ class Fake:
         return 1e-4 * n * d + self.seconds
 
     def __call__(self, instance: Instance, architecture: str) -> Measurement:
+        if self.act in ("announce", "hold"):
+            with Path(self.path).open("a") as file:
+                print(os.getpid(), file=file)
+        if self.act == "hold":  # PyDLL does not release the interpreter
+            ctypes.PyDLL(None).sleep(int(self.seconds))
         if self.seconds and (self.act != "linger" or Path(self.path).exists()):
             time.sleep(self.seconds)
         if self.act == "raise":

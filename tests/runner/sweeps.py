@@ -12,10 +12,10 @@ from ruamel.yaml import YAML
 
 from recovery.config import load
 from recovery.runner.plan import plan
+from recovery.runner.pool import UNLIMITED, Limits
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, Summary, run
 from recovery.runner.stop import Stop
-from recovery.runner.supervised import UNLIMITED, Limits
 from recovery.runner.workers import Engine
 from recovery.store import read
 

@@ -7,38 +7,27 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import get_args, get_type_hints
 
 import pandas as pd
 import pytest
-from joblib import Parallel, delayed
 
-from recovery.cli.sweep import BACKENDS as OFFERED
-from recovery.config.header import Header
+from recovery.backends import BACKENDS
 from recovery.errors import ParameterError
 from recovery.extras import credentials
-from recovery.runner.workers import BACKENDS, PROCESSES
+from recovery.runner.workers import SERVICES
 
 from .sweeps import rows, sweep, write_config
 
 
-def test_configs_and_the_command_line_know_the_backends_that_there_are() -> None:
-    there = (PROCESSES, *BACKENDS)
-    assert get_args(get_type_hints(Header)["backend"]) == there
-    assert there == OFFERED
-
-
-def test_threads_give_the_same_rows(tmp_path: Path) -> None:
-    config = write_config(tmp_path)
-    sweep(config, tmp_path / "plain")
-    sweep(config, tmp_path / "threads", jobs=3, backend="threading")
-    pd.testing.assert_frame_equal(rows(tmp_path / "threads"), rows(tmp_path / "plain"))
+def test_every_backend_that_is_offered_can_be_started() -> None:
+    assert tuple(SERVICES) == BACKENDS
 
 
 @pytest.mark.deep
 def test_a_dask_cluster_of_one_worker_runs_the_trials_there() -> None:
-    with BACKENDS["dask"](1):
-        processes = Parallel()(delayed(os.getpid)() for _ in range(4))
+    with SERVICES["dask"](1) as service:
+        processes = list(service.run(os.getpid, iter([()] * 4)))
+    assert len(processes) == 4
     assert os.getpid() not in processes
 
 

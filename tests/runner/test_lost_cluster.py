@@ -68,7 +68,7 @@ def below(process: subprocess.Popen[Any], name: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("name", "status"), [("ray::_run", 0), ("raylet", 75), ("gcs_server", 75), ("ray_cluster import serve", 75)]
+    ("name", "status"), [("ray::run_remotely", 0), ("raylet", 75), ("gcs_server", 75), ("ray_cluster import serve", 75)]
 )
 def test_a_ray_cluster_that_loses(name: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker: ray runs its tasks again. The raylet, the server of the cluster's state, or the driver: all is lost."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from recovery.runner.supervised import Limits
+from recovery.runner.pool import Limits
 from recovery.runner.workers import Engine
 from recovery.store.folder import Folder
 from tests.cli.test_odd_input import recover

@@ -1,3 +1,5 @@
+"""Trials that hang, die, exceed their memory or change their process: each costs its own row at most."""
+
 import gc
 import os
 import signal
@@ -5,26 +7,33 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 import pytest
 from numba import njit
 
 from recovery.compiled import compilation, load_numba
 from recovery.config import load
 from recovery.errors import RecoverError
-from recovery.runner import fork_server, supervised
 from recovery.runner.fork_server import ForkServer
-from recovery.runner.supervised import Limits, Worker
-from recovery.types import Array
+from recovery.runner.pool import Limits, Workers, ask
 
+from .kills import start
 from .sweeps import rows, sweep, write_config
 
 
+@pytest.fixture
+def workers() -> Iterator[Workers]:
+    with Workers() as workers:
+        yield workers
+
+
 def config_with(tmp_path: Path, *acts: str, **method: Any) -> Path:
-    """Four trials of each act, some of each in a batch."""
+    """A config of four trials of each act, some of each in a batch."""
     axes = {"n": [4, 5], "method.act": list(acts)}
     return write_config(tmp_path, method={"path": str(tmp_path / "flag"), **method}, axes=axes, d=2, replicates=2)
 
@@ -40,7 +49,7 @@ def test_a_hanging_trial_is_a_row_and_the_sweep_goes_on(tmp_path: Path, jobs: in
     assert late["recovered"].isna().all()
 
 
-def test_compiling_is_no_part_of_a_trials_time(tmp_path: Path) -> None:
+def test_time_for_compilation_is_not_counted(tmp_path: Path) -> None:
     summary = sweep(config_with(tmp_path, "compile"), tmp_path / "out", limits=Limits(seconds=0.5))
     assert summary.stored == {"ok": 4}
     assert (rows(tmp_path / "out", drop=())["seconds"] < 0.5).all()
@@ -52,22 +61,22 @@ def test_a_trial_that_compiles_has_no_more_time_than_others(tmp_path: Path) -> N
     assert sweep(config, tmp_path / "out", limits=Limits(seconds=0.5)).stored == {"timeout": 4}
 
 
-def test_importing_the_users_module_is_no_part_of_a_trials_time(tmp_path: Path) -> None:
+def test_time_for_the_import_of_user_code_is_not_counted(tmp_path: Path) -> None:
     config = write_config(tmp_path, method={"kind": "slow_to_import:Fake"}, axes={"n": [4, 5]}, d=2, replicates=1)
     text = (tmp_path / "fake_methods.py").read_text()
     (tmp_path / "slow_to_import.py").write_text(f"{text}\n\ntime.sleep(1.5)\n")
     assert sweep(config, tmp_path / "out", limits=Limits(seconds=0.5)).stored == {"ok": 2}
 
 
-def test_numba_says_when_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    told, wall = list[bool](), compilation.wall
-    monkeypatch.setattr(compilation, "told", told.append)
-    load_numba()  # it listens from now on
-    told.clear()
-    square = njit(lambda x: x * x)  # not kept on disk, as that of `compiled` is
-    assert [square(2.0), square(3.0)] == [4.0, 9.0]
-    assert told == [True, False]
-    assert compilation.wall > wall
+def test_the_compilation_of_any_numba_function_is_counted() -> None:
+    load_numba()
+    wall = compilation.wall
+    square = njit(lambda x: x * x)  # not stored on disk, as `compiled` does
+    assert square(2.0) == 4.0
+    once = compilation.wall
+    assert once > wall
+    assert square(3.0) == 9.0
+    assert compilation.wall == once
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -102,133 +111,123 @@ def test_a_worker_that_dies_once_leaves_no_trace(tmp_path: Path, limits: Limits)
     assert summary.stored == {"ok": 8}
 
 
-def test_supervised_rows_are_the_same(tmp_path: Path) -> None:
+def test_rows_are_the_same_under_limits_and_in_threads(tmp_path: Path) -> None:
     config = write_config(tmp_path)
     sweep(config, tmp_path / "plain")
-    sweep(config, tmp_path / "supervised", limits=Limits(seconds=60, memory=1000))
-    pd.testing.assert_frame_equal(rows(tmp_path / "supervised"), rows(tmp_path / "plain"))
+    sweep(config, tmp_path / "limited", limits=Limits(seconds=60, memory=1000))
+    sweep(config, tmp_path / "threads", jobs=3, backend="threading")
+    for other in ("limited", "threads"):
+        pd.testing.assert_frame_equal(rows(tmp_path / other), rows(tmp_path / "plain"))
 
 
-def test_a_fork_server_that_begins_early_serves_or_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_server_that_was_not_used_ends_at_once() -> None:
     unused = ForkServer()
     unused.begin()
     unused.load()
     assert unused.end() == -signal.SIGKILL
-    server = ForkServer()
-    monkeypatch.setattr(supervised, "FORK_SERVER", server)
-    server.begin()
-    assert server._process is not None
-    began = server._process.pid
-    assert supervised.ask(_told) == ({"two": 2}, {})
-    server.load()
+
+
+def test_one_fork_server_starts_all_workers_until_it_is_killed(tmp_path: Path) -> None:
+    """A worker that it has started goes on without it, and the next one has a new fork server."""
     trials = list(load(config_with(tmp_path, "measure")).trials())
-    worker = Worker()
-    try:
-        assert [row["status"] for row in worker.measure(trials[:1], Limits())] == ["ok"]
-        assert server._process.pid == began
-    finally:
-        worker.close()
-        worker.dispose()
-    assert server.end() == 0
-
-
-def _told() -> tuple[dict[str, int], dict[str, Array]]:
-    return {"two": 2}, {}
-
-
-def test_workers_start_and_go_on_though_their_fork_server_was_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = ForkServer()
-    monkeypatch.setattr(supervised, "FORK_SERVER", server)
-    trials = list(load(config_with(tmp_path, "measure")).trials())
-    first, second = Worker(), Worker()
-    try:
+    with Workers() as first, Workers() as second:
+        assert ask(dict, two=2) == {"two": 2}
         assert [row["status"] for row in first.measure(trials[:1], Limits())] == ["ok"]
-        assert server._process is not None
-        (supervisor,) = _children(server._process.pid)
-        server._process.kill()
+        (server,) = fork_servers()
+        (supervisor,) = psutil.Process(server).children()
+        assert os.getsid(supervisor.pid) == supervisor.pid
+        os.kill(server, signal.SIGKILL)
         assert [row["status"] for row in second.measure(trials[1:2], Limits())] == ["ok"]
         assert [row["status"] for row in first.measure(trials[2:3], Limits())] == ["ok"]
-        assert os.getsid(supervisor) == supervisor
-    finally:
-        for worker in (first, second):
-            worker.close()
-            worker.dispose()
-        server.end()
+        assert fork_servers() != [server]
+
+
+def fork_servers() -> list[int]:
+    command = ["pgrep", "-P", str(os.getpid()), "-f", "serve_forks"]
+    return [int(pid) for pid in subprocess.run(command, capture_output=True, check=False).stdout.split()]
 
 
 @pytest.mark.parametrize("program", ["/bin/false", "/no/such/program"])
-def test_a_worker_that_cannot_start_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+def test_a_worker_that_cannot_start_is_an_error_and_leaves_nothing_open(
+    monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
     monkeypatch.setattr(sys, "executable", program)
-    gc.collect()  # what others have left
+    gc.collect()  # what other tests have left
     before = len(list(Path("/proc/self/fd").iterdir()))
+    status = 1 if program == "/bin/false" else None
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        with pytest.raises(RecoverError, match="cannot start"):
-            ForkServer().supervisor()
+        with pytest.raises(RecoverError, match=f"cannot start: .* ended with status {status}"):
+            ForkServer().start_worker()
         gc.collect()
     assert [str(warning.message) for warning in warned] == []
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_a_worker_that_cannot_start_says_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(RecoverError, match="ended with status 1"):
-        ForkServer().supervisor()
-
-
-def _children(parent: int) -> list[int]:
-    return [int(pid) for pid in subprocess.run(["pgrep", "-P", str(parent)], capture_output=True).stdout.split()]
-
-
 @pytest.mark.parametrize("before", ["strict", "spoil"])
-def test_a_trial_changes_nothing_for_those_after_it(tmp_path: Path, before: str) -> None:
-    """The cheapest goes first, so that the trial that changes something has all others behind it."""
+def test_a_trial_changes_nothing_for_those_after_it(tmp_path: Path, before: str, workers: Workers) -> None:
     config = config_with(tmp_path, before, "divide")
     trials = sorted(load(config).trials(), key=lambda trial: trial.cell.coordinates["method.act"] == "divide")
-    worker = Worker()
     measured = list[dict[str, Any]]()
     while len(measured) < len(trials):
-        measured += worker.measure(trials[len(measured) :], Limits())
-    worker.close()
-    worker.dispose()
+        measured += workers.measure(trials[len(measured) :], Limits())
     assert [row["status"] for row in measured] == ["ok"] * 8, measured
 
 
-@pytest.mark.parametrize("act", ["stop_supervisor", pytest.param("stop_servers", marks=pytest.mark.deep)])
-def test_a_trial_that_stops_the_processes_above_it_costs_its_own_row_at_most(
-    tmp_path: Path, act: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = ForkServer()
-    monkeypatch.setattr(supervised, "FORK_SERVER", server)
-    monkeypatch.setattr(supervised, "_idle", [])
-    monkeypatch.setattr(supervised, "END_SECONDS", 2.0)
-    monkeypatch.setattr(fork_server, "START_SECONDS", 40.0)  # a stopped fork server is waited for so long
-    try:
-        assert sweep(config_with(tmp_path, act, "measure"), tmp_path / "out").stored == {"ok": 8}
-    finally:
-        for worker in supervised._idle:
-            worker.close()
-            worker.dispose()
-        server.end(kill=True)
+@pytest.mark.parametrize("act", ["stop_supervisor", "stop_servers"])
+def test_a_trial_that_stops_the_processes_above_it_costs_its_own_row_at_most(tmp_path: Path, act: str) -> None:
+    assert sweep(config_with(tmp_path, act, "measure"), tmp_path / "out").stored == {"ok": 8}
 
 
-def test_what_a_killed_supervisor_leaves_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = ForkServer()
-    monkeypatch.setattr(supervised, "FORK_SERVER", server)
-    worker = Worker()
+def test_what_a_killed_supervisor_leaves_is_killed(tmp_path: Path, workers: Workers) -> None:
     config = write_config(tmp_path, method={"act": "leave_and_linger", "path": str(tmp_path / "pid")})
-    trial = next(iter(load(config).trials()))
-    try:
-        rows = worker.measure([trial], Limits())
-        assert rows[0]["status"] == "killed"
-        orphan = int((tmp_path / "pid").read_text())
-        deadline = time.monotonic() + 20
-        while Path("/proc", str(orphan)).exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not Path("/proc", str(orphan)).exists()
-    finally:
-        worker.close()
-        worker.dispose()
-        server.end(kill=True)
+    (row,) = workers.measure([next(iter(load(config).trials()))], Limits())
+    assert row["status"] == "killed"
+    assert gone([int((tmp_path / "pid").read_text())])
+
+
+def gone(pids: list[int]) -> bool:
+    """Wait until these processes are gone, for at most 20 s."""
+    deadline = time.monotonic() + 20
+    while (left := [pid for pid in pids if Path("/proc", str(pid)).exists()]) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not left
+
+
+def running_trial(tmp_path: Path, act: str, seconds: float, *options: object) -> subprocess.Popen[str]:
+    """A sweep of one trial that has just begun."""
+    flag = tmp_path / "flag"
+    method = {"act": act, "path": str(flag), "seconds": seconds}
+    config = write_config(tmp_path, method=method, axes={"n": [4]}, d=2, replicates=1)
+    process = start(config, "--out", tmp_path / "out", "--jobs", 1, "--quiet", *options)
+    while not flag.exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    return process
+
+
+def test_a_killed_sweep_ends_a_trial_that_never_releases_the_interpreter(tmp_path: Path) -> None:
+    process = running_trial(tmp_path, "hold", 3600)
+    family = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
+    assert len(family) == 3  # the fork server, the supervisor and the worker
+    process.kill()
+    process.communicate()
+    assert gone(family)
+
+
+@pytest.mark.parametrize("worker_first", [True, False])
+def test_the_suspension_of_all_processes_is_not_the_trials_time(tmp_path: Path, worker_first: bool) -> None:
+    process = running_trial(tmp_path, "announce", 1, "--trial-timeout", 3)
+    parent = psutil.Process(process.pid)
+    family = [parent, *parent.children(recursive=True)]  # a process comes before those that it started
+    for member in reversed(family) if worker_first else family:
+        member.suspend()
+        time.sleep(0.2)
+    time.sleep(4)
+    for member in family:
+        member.resume()
+        time.sleep(0.2)
+    _, stderr = process.communicate()
+    assert process.returncode == 0, stderr
+    assert set(rows(tmp_path / "out")["status"]) == {"ok"}
+    assert (tmp_path / "flag").read_text().split() == [str(family[-1].pid)]  # it ran once
