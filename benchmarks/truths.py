@@ -113,13 +113,13 @@ def judged(truth: str, replicates: int, seed: int) -> dict[str, float]:
         "half": (given.high - given.low) / 2,
         "drift": float(found.drift is not None and found.drift.shown),
         "sizes": float(np.mean(inside)),
-        "decided": float(judge_panel(found, ratio - 0.15, ratio + 0.15)[1] == "holds"),
+        "decided": float(judge_panel(found, ratio - 0.15, ratio + 0.15)[1] == "supported"),
     }
     spread = np.ptp(ratios)
     for kind, claims in (("true", TRUE), ("false", FALSE)):
         verdicts = [judge_panel(found, ratio + by - room, ratio + by + room)[1] for by, room in claims]
         row[f"{kind}_contradicted"] = float(np.mean([verdict == "contradicted" for verdict in verdicts]))
-        row[f"{kind}_held"] = float(np.mean([verdict == "holds" for verdict in verdicts]))
+        row[f"{kind}_held"] = float(np.mean([verdict == "supported" for verdict in verdicts]))
     return row | {"spread": float(spread)}
 
 

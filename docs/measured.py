@@ -159,7 +159,7 @@ def _growth(grid: str, k: int) -> str:
     if found is None:
         raise ValueError(f"one size tells no growth: claim {k + 1} of {grid}")
     means = "grows" if found.low > 0 else "falls" if found.high < 0 else "a constant is not ruled out"
-    return f"{found.estimate:+.2f} ({found.low:+.2f} to {found.high:+.2f}): {means}"
+    return f"{found:+.2f}: {means}"
 
 
 def _within(grids: list[str]) -> str:
@@ -275,7 +275,7 @@ def _gallery() -> dict[str, list[str]]:
 
 def _in_short(claim: ClaimResult) -> str:
     first, *others = claim.measured.split("; ")
-    limits = [other for other in others if other.startswith("it holds for")]
+    limits = [other for other in others if " patterns, but the statement " in other]
     measured = claim.measured if claim.measured.count(" (z = ") else "; ".join([first, *limits])
     return f"{claim.verdict} ({measured})"
 

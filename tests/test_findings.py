@@ -70,7 +70,7 @@ def test_a_place_without_a_source_is_refused(place: str) -> None:
 
 
 def test_a_verdict_follows_the_gallery() -> None:
-    assert filled("{{verdict p2-fig06 1}}") == "holds"
+    assert filled("{{verdict p2-fig06 1}}") == "supported"
     assert (DOCS / "claims.md").read_text() == measured("claims"), "run `python -m docs.generate`"
 
 

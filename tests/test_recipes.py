@@ -214,7 +214,7 @@ def test_an_own_kind_of_claim_is_read_checked_and_judged(folder, monkeypatch):
     rows = sweep(folder, claims=told)
     assert rows["recovered"].mean() == 1  # n = 6 d
     found = recovery.read(folder / "results").claims()
-    assert list(found["verdict"]) == ["holds", "contradicted"]
+    assert list(found["verdict"]) == ["supported", "contradicted"]
     assert found["stated"][0] == "the mean of recovered is 1 within 0.1"
     with pytest.raises(ConfigError, match="tolerance"):
         load({**BASE, "claims": [{"kind": "mean", "of": "recovered", "value": 1}]})

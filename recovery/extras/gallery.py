@@ -24,7 +24,6 @@ SMALL = (400, 280)
 """Pixels of a thumbnail: twice what the site gives it, for screens with small pixels."""
 COLOURS = 128
 """Of a picture, which is a third as large as with all."""
-VERDICTS = {"holds": "hold", "contradicted": "contradicted", "cannot tell": "open", "not tested": "not tested"}
 """Verdict on a claim -> head of the column that counts it."""
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from recovery.extras.gallery import PICTURES, VERDICTS, Shown, show, thumbnail
+from recovery.extras.gallery import PICTURES, Shown, show, thumbnail
+from recovery.report.claims.result import VERDICTS
 from recovery.text import duration
 
 PAPERS = {
@@ -24,8 +25,8 @@ SIZES = (
     "replicates of every cell, `unfinished` has cells with fewer than others.\n"
 )
 OPEN = (
-    "Claims are those that the configs state, judged on what is stored. `open` is what a grid cannot tell, "
-    "`not tested` is left to the eye.\n"
+    "Claims are those that the configs state, judged on the stored rows. A claim that the rows do not decide is "
+    "`inconclusive`; a statement without a test is `not tested`.\n"
 )
 
 
@@ -53,7 +54,7 @@ def gallery_pages(shown: Sequence[Shown], place: Path) -> dict[str, str]:
 
 def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
     """The heads, and a row for each figure: its size, its time, and how many of its claims hold."""
-    heads = ["figure", "source", "size", "trials", "one core", *VERDICTS.values(), "remarks"]
+    heads = ["figure", "source", "size", "trials", "one core", *VERDICTS, "remarks"]
     rows = [
         [
             one.name,
@@ -75,7 +76,7 @@ def in_short(shown: Sequence[Shown]) -> str:
     verdicts = _verdicts(shown)
     return (
         f"{len(shown)} figures: {', '.join(f'{count} {size}' for size, count in sizes.most_common())}. "
-        f"Claims: {', '.join(f'{verdicts[verdict]} {head}' for verdict, head in VERDICTS.items())}. "
+        f"Claims: {', '.join(f'{verdicts[verdict]} {verdict}' for verdict in VERDICTS)}. "
         f"Time: {duration(sum(one.seconds for one in shown))} of one core."
     )
 
@@ -103,7 +104,7 @@ def _front(of: dict[str, list[Shown]]) -> str:
         ]
         for paper, ones in of.items()
     ]
-    heads = ["page", "figures", "full", "one core", *VERDICTS.values()]
+    heads = ["page", "figures", "full", "one core", *VERDICTS]
     return "\n".join(
         [
             "# Figures of the papers\n",
@@ -141,7 +142,7 @@ def _thumbnails(drawn: Sequence[Shown]) -> str:
     cells = []
     for one in drawn:
         (picture, words), *_ = one.pictures
-        counted = ", ".join(f"{count} {head}" for verdict, head in VERDICTS.items() if (count := one.verdicts[verdict]))
+        counted = ", ".join(f"{count} {verdict}" for verdict in VERDICTS if (count := one.verdicts[verdict]))
         lines = [
             f"[![{words}]({thumbnail(picture)})](#{one.name})",
             f"[{one.name}](#{one.name})",

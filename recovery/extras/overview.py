@@ -9,9 +9,9 @@ from pathlib import Path
 from tabulate import tabulate
 
 from recovery.errors import RecoverError, ReportError
-from recovery.extras.gallery import VERDICTS, with_few_colours
+from recovery.extras.gallery import with_few_colours
 from recovery.report.claims import Analysis
-from recovery.report.claims.result import ClaimResult
+from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import PLAIN, Diagram
 from recovery.report.figures import main_figure, render
 from recovery.runner.sweep_status import WINDOW, SweepStatus, age, sweep_status
@@ -153,5 +153,5 @@ def _before(*parts: str) -> str:
 
 
 def claims_in_short(counts: Counter[str]) -> str:
-    """`3 hold, 1 contradicted`."""
-    return ", ".join(f"{counts[verdict]} {head}" for verdict, head in VERDICTS.items() if counts[verdict])
+    """Return `3 supported, 1 contradicted`."""
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
 
-from recovery.extras.gallery import VERDICTS
 from recovery.extras.overview import Entry, claims_in_short, in_short
 from recovery.report.page import document, table
 from recovery.text import printable
@@ -73,8 +72,8 @@ def _claims(one: Entry) -> str:
     if not one.claims:
         return ""
     counts = [
-        f'<span class="{verdict.split()[0]}">{count} {head}</span>'
-        for verdict, head in VERDICTS.items()
+        f'<span class="{verdict.split()[0]}">{count} {verdict}</span>'
+        for verdict in VERDICTS
         if (count := one.verdicts[verdict])
     ]
     items = [

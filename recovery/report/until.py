@@ -72,7 +72,7 @@ class Asked:
         """Whether its interval tells."""
         half = self.until.half
         if half is None:
-            return all(judge_panel(found, *claim.limits)[1] != "cannot tell" for claim in self.claims)
+            return all(judge_panel(found, *claim.limits)[1] != "inconclusive" for claim in self.claims)
         return bool((found.interval.high - found.interval.low) / 2 <= half)
 
     def wanted(self, found: Pooled) -> float:

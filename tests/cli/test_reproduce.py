@@ -66,12 +66,12 @@ def test_a_figure_is_run_and_shown_with_what_was_stored(tmp_path: Path) -> None:
 
 
 def test_bars_of_a_claim_do_not_end_a_cell(tmp_path: Path) -> None:
-    claim = ClaimResult("||w|| falls", "it does", "holds", "P2")
+    claim = ClaimResult("||w|| falls", "it does", "supported", "P2")
     one = Shown("x", "X", "|P2|", tmp_path / "x", Extent(2, 2, 2, "full"), 1.0, "", (("x.png", "|x|"),), (claim,))
     page = gallery_pages([one], tmp_path)["ours.md"]
     assert r"| [x](#x) | \|P2\| " in " ".join(page.split())
-    assert r"| [![\|x\|](pictures/small/x.png)](#x)<br>[x](#x)<br>1 hold |" in " ".join(page.split())
-    assert "- **holds**: ||w|| falls (P2). Measured: it does." in page
+    assert r"| [![\|x\|](pictures/small/x.png)](#x)<br>[x](#x)<br>1 supported |" in " ".join(page.split())
+    assert "- **supported**: ||w|| falls (P2). Measured: it does." in page
 
 
 @pytest.mark.deep

@@ -56,14 +56,16 @@ def test_a_bound_that_is_the_law_itself_is_contradicted_at_most_as_often_as_its_
     level = 0.2
     found = [judge(wendel_rows(N, D, seed=seed), BOUND | {"level": level}).verdict for seed in range(seeds)]
     assert found.count("contradicted") <= binom.ppf(1 - 1e-6, seeds, level)
-    assert found.count("holds") + found.count("contradicted") == seeds
+    assert found.count("supported") + found.count("contradicted") == seeds
 
 
 def test_a_bound_is_judged_as_a_bound() -> None:
     rows = wendel_rows(N, D, replicates=20)
-    assert judge(rows, BOUND | {"at_least": "theorem5"}).verdict == "holds"  # far above it, and no less right for that
+    assert (
+        judge(rows, BOUND | {"at_least": "theorem5"}).verdict == "supported"
+    )  # far above it, and no less right for that
     assert judge(rows.assign(n=rows["n"] * 2), BOUND).verdict == "contradicted"
-    assert judge(rows, {"kind": "bound", "of": "recovered", "at_most": "no_all_ones"}).verdict == "holds"
+    assert judge(rows, {"kind": "bound", "of": "recovered", "at_most": "no_all_ones"}).verdict == "supported"
     assert (
         judge(rows.assign(d=rows["d"] * 2), BOUND | {"at_least": None, "at_most": "wendel"}).verdict == "contradicted"
     )
@@ -80,15 +82,15 @@ def test_all_cells_together_see_what_none_of_them_does() -> None:
 def test_one_trial_beyond_a_bound_of_every_trial_contradicts_it() -> None:
     rows = wendel_rows(N, D).assign(test_distance=lambda rows: rows["n"] / rows["d"])
     claim = {"kind": "bound", "of": "test_distance", "at_most": 8.0, "statistic": "every"}
-    assert judge(rows, claim).verdict == "holds"
+    assert judge(rows, claim).verdict == "supported"
     assert judge(rows, claim | {"at_most": 7.999}).verdict == "contradicted"
-    assert judge(fail(rows, slice(0, 1)).assign(test_distance=rows["test_distance"]), claim).verdict == "cannot tell"
+    assert judge(fail(rows, slice(0, 1)).assign(test_distance=rows["test_distance"]), claim).verdict == "inconclusive"
 
 
 def test_so_few_trials_cannot_contradict_a_bound_and_do_not_support_it() -> None:
     rows = wendel_rows([20], [10], replicates=2)
     rows["recovered"] = False
-    assert judge(rows, BOUND | {"at_least": 0.1}).verdict == "cannot tell"
+    assert judge(rows, BOUND | {"at_least": 0.1}).verdict == "inconclusive"
 
 
 VALUE = {"kind": "value", "of": "recovered"}
@@ -97,15 +99,15 @@ VALUE = {"kind": "value", "of": "recovered"}
 @pytest.mark.parametrize(
     ("claim", "verdict"),
     [
-        ({"value": 0.5, "tolerance": 0.1}, "holds"),
-        ({"value": 0.5, "factor": 1.3}, "holds"),
-        ({"value": 0.5, "tolerance": 0.01}, "cannot tell"),
+        ({"value": 0.5, "tolerance": 0.1}, "supported"),
+        ({"value": 0.5, "factor": 1.3}, "supported"),
+        ({"value": 0.5, "tolerance": 0.01}, "inconclusive"),
         ({"value": 0.8, "tolerance": 0.1}, "contradicted"),
-        ({"at_least": 0.4}, "holds"),
+        ({"at_least": 0.4}, "supported"),
         ({"at_most": 0.4}, "contradicted"),
         ({"at_least": 0.4, "at_most": 0.45}, "contradicted"),
-        ({"at_least": 0.5}, "cannot tell"),
-        ({"value": 0.5, "tolerance": 0.1, "where": {"n": 77}}, "cannot tell"),
+        ({"at_least": 0.5}, "inconclusive"),
+        ({"value": 0.5, "tolerance": 0.1, "where": {"n": 77}}, "inconclusive"),
     ],
 )
 def test_values_in_a_cell(claim: dict[str, Any], verdict: str) -> None:
@@ -117,27 +119,27 @@ def test_values_of_numbers_by_mean_and_median() -> None:
     rows = wendel_rows([20], [10], replicates=2000)
     rows["test_distance"] = np.random.default_rng(1).lognormal(0.0, 1.0, len(rows))  # median 1, mean e^0.5
     claim = {"kind": "value", "of": "test_distance", "tolerance": 0.4}
-    assert judge(rows, claim | {"value": 1.65}).verdict == "holds"
-    assert judge(rows, claim | {"value": 1.0, "statistic": "median"}).verdict == "holds"
+    assert judge(rows, claim | {"value": 1.65}).verdict == "supported"
+    assert judge(rows, claim | {"value": 1.0, "statistic": "median"}).verdict == "supported"
     assert judge(rows, claim | {"value": 1.0, "tolerance": 0.05}).verdict == "contradicted"  # of the mean
     single = judge(rows[:1], claim | {"value": 1.0})
-    assert single.verdict == "cannot tell"
+    assert single.verdict == "inconclusive"
 
 
 def test_a_stated_proportion_is_tested_in_all_trials_and_in_each_cell() -> None:
     rows = wendel_rows(N, D, replicates=20)
     rows["recovered"] = pd.array(np.random.default_rng(2).random(len(rows)) < 0.5, dtype="boolean")
     claim = {"kind": "binomial", "of": "recovered", "probability": 0.5}
-    assert judge(rows, claim).verdict == "holds"
+    assert judge(rows, claim).verdict == "supported"
     assert judge(rows, claim | {"probability": 0.6}).verdict == "contradicted"
-    assert judge(rows, claim | {"tolerance": 0.01}).verdict == "cannot tell"
+    assert judge(rows, claim | {"tolerance": 0.01}).verdict == "inconclusive"
     bent = rows.copy()
     for n, value in ((10, True), (20, False)):
         bent.loc[(bent["n"] == n) & (bent["d"] == 20), "recovered"] = value
     found = judge(bent, claim)
     assert found.verdict == "contradicted"
     assert "but not so at" in found.measured
-    assert judge(fail(rows, slice(0, None, 2)), claim).verdict == "cannot tell"
+    assert judge(fail(rows, slice(0, None, 2)), claim).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize("seeds", first(1, [20, 60]))
@@ -153,10 +155,10 @@ def test_a_stated_proportion_is_contradicted_at_most_as_often_as_its_level(seeds
 @pytest.mark.parametrize(
     ("direction", "along", "verdict"),
     [
-        ("rises", "n", "holds"),
+        ("rises", "n", "supported"),
         ("falls", "n", "contradicted"),
-        ("falls", "d", "holds"),
-        ("rises", "noise", "cannot tell"),
+        ("falls", "d", "supported"),
+        ("rises", "noise", "inconclusive"),
     ],
 )
 def test_trends_of_a_frequency(direction: str, along: str, verdict: str) -> None:
@@ -171,12 +173,12 @@ def test_a_trend_of_numbers_that_turns_at_one_place_is_contradicted() -> None:
     noise = np.random.default_rng(3).normal(0, 0.3, len(rows))
     rows["test_distance"] = noise - rows["n"] / 20
     claim = {"kind": "monotone", "of": "test_distance", "along": "n", "direction": "falls"}
-    assert judge(rows, claim).verdict == "holds"
+    assert judge(rows, claim).verdict == "supported"
     turned = rows.assign(test_distance=rows["test_distance"] + 3.0 * ((rows["n"] == 80) & (rows["d"] == 20)))
     found = judge(turned, claim)
     assert found.verdict == "contradicted"
     assert " and 80 (d = 20)" in found.measured
-    assert judge(rows.assign(test_distance=1.0), claim).verdict == "cannot tell"  # nothing falls
+    assert judge(rows.assign(test_distance=1.0), claim).verdict == "inconclusive"  # nothing falls
 
 
 def test_the_opposite_trend_contradicts_where_no_pair_of_cells_can() -> None:
@@ -186,7 +188,7 @@ def test_the_opposite_trend_contradicts_where_no_pair_of_cells_can() -> None:
     claim = {"kind": "monotone", "of": "test_distance", "along": "n", "direction": "rises"}
     found = judge(rows, claim)
     assert found.verdict == "contradicted"
-    assert "the other way in all lines together" in found.measured
+    assert "in the opposite direction in all lines together" in found.measured
 
 
 def test_without_a_trend_no_direction_is_contradicted_more_often_than_the_level() -> None:
@@ -204,26 +206,26 @@ def test_without_a_trend_no_direction_is_contradicted_more_often_than_the_level(
 def test_what_samples_show_is_no_verdict_on_all_patterns() -> None:
     rows = wendel_rows(range(10, 121, 10), D, replicates=20).assign(pattern_count=50)
     claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.3}
-    assert judge(rows, claim).verdict == "holds"
-    assert judge(rows, claim | {"patterns": "sampled"}).verdict == "holds"
+    assert judge(rows, claim).verdict == "supported"
+    assert judge(rows, claim | {"patterns": "sampled"}).verdict == "supported"
     found = judge(rows, claim | {"patterns": "all"})
-    assert found.verdict == "cannot tell"
+    assert found.verdict == "inconclusive"
     assert "(all patterns)" in found.stated
-    assert "holds for the sampled patterns only" in found.measured
+    assert "supported on sampled patterns, but the statement is about all patterns" in found.measured
     searched = rows.assign(**{"patterns.kind": "searched"})
-    assert judge(searched, claim | {"patterns": "searched"}).verdict == "holds"
-    assert judge(searched, claim | {"patterns": "all"}).verdict == "cannot tell"
-    assert judge(rows.assign(**{"patterns.kind": "exhaustive"}), claim | {"patterns": "all"}).verdict == "holds"
+    assert judge(searched, claim | {"patterns": "searched"}).verdict == "supported"
+    assert judge(searched, claim | {"patterns": "all"}).verdict == "inconclusive"
+    assert judge(rows.assign(**{"patterns.kind": "exhaustive"}), claim | {"patterns": "all"}).verdict == "supported"
     given = judge(rows, claim | {"patterns": "all"}, patterns={"kind": "exhaustive"})
-    assert given.verdict == "holds"
-    assert judge(rows.drop(columns="pattern_count"), claim | {"patterns": "all"}).verdict == "holds"  # none enter
+    assert given.verdict == "supported"
+    assert judge(rows.drop(columns="pattern_count"), claim | {"patterns": "all"}).verdict == "supported"  # none enter
 
 
 def test_a_threshold_above_the_stated_one_on_fewer_patterns_contradicts_it_for_more() -> None:
     rows = wendel_rows(range(10, 121, 10), D, replicates=20).assign(pattern_count=50)
     claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "tolerance": 0.2, "patterns": "all"}
     assert judge(rows, claim | {"value": 1.3}).verdict == "contradicted"
-    assert judge(rows, claim | {"value": 2.9}).verdict == "cannot tell"  # all patterns may well reach it
+    assert judge(rows, claim | {"value": 2.9}).verdict == "inconclusive"  # all patterns may well reach it
 
 
 def test_a_lower_bound_that_fewer_patterns_break_is_broken_over_more() -> None:
@@ -234,7 +236,7 @@ def test_a_lower_bound_that_fewer_patterns_break_is_broken_over_more() -> None:
     assert found.verdict == "contradicted"
     assert "all the more" in found.measured
     for limit in (0.1, 1.0):
-        assert judge(rows, claim | {"at_most": limit}).verdict == "cannot tell"
+        assert judge(rows, claim | {"at_most": limit}).verdict == "inconclusive"
 
 
 BASE: dict[str, Any] = {"name": "one", "n": 20, "d": 5, "data": {"ensemble": "gaussian"}, "planted": "linear"}

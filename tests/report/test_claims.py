@@ -31,13 +31,13 @@ def judge(rows: pd.DataFrame, claim: dict[str, Any]) -> ClaimResult:
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [
-        ({}, "holds"),
+        ({}, "supported"),
         ({"value": 2.5}, "contradicted"),
-        ({"tolerance": 0.02}, "cannot tell"),
-        ({"where": {"data.ensemble": "haar"}}, "holds"),
-        ({"where": {"ensemble": "haar", "noise": 0}}, "holds"),
-        ({"where": {"ensemble": "cauchy"}}, "cannot tell"),
-        ({"of": "test_distance"}, "cannot tell"),
+        ({"tolerance": 0.02}, "inconclusive"),
+        ({"where": {"data.ensemble": "haar"}}, "supported"),
+        ({"where": {"ensemble": "haar", "noise": 0}}, "supported"),
+        ({"where": {"ensemble": "cauchy"}}, "inconclusive"),
+        ({"of": "test_distance"}, "inconclusive"),
     ],
 )
 def test_thresholds(rows: pd.DataFrame, change: dict[str, Any], verdict: str) -> None:
@@ -47,17 +47,17 @@ def test_thresholds(rows: pd.DataFrame, change: dict[str, Any], verdict: str) ->
 def test_a_claim_about_one_panel_looks_at_no_other(rows: pd.DataFrame) -> None:
     spoilt = rows.copy()
     spoilt.loc[spoilt["ensemble"] == "gaussian", "recovered"] = False
-    assert judge(spoilt, THRESHOLD | {"where": {"ensemble": "haar"}}).verdict == "holds"
-    assert judge(spoilt, THRESHOLD).verdict == "cannot tell"
+    assert judge(spoilt, THRESHOLD | {"where": {"ensemble": "haar"}}).verdict == "supported"
+    assert judge(spoilt, THRESHOLD).verdict == "inconclusive"
 
 
 def test_unfinished_trials_can_leave_a_claim_open(rows: pd.DataFrame) -> None:
-    assert judge(fail(rows, slice(0, None, 4)), THRESHOLD).verdict == "cannot tell"
+    assert judge(fail(rows, slice(0, None, 4)), THRESHOLD).verdict == "inconclusive"
 
 
 def test_the_law_agrees_with_itself_and_a_shifted_one_does_not(rows: pd.DataFrame) -> None:
     found = judge(rows, CURVE)
-    assert found.verdict == "holds"
+    assert found.verdict == "supported"
     assert "p = " in found.measured
     shifted = rows.assign(n=rows["n"] * 1.15)
     assert judge(shifted, CURVE).verdict == "contradicted"
@@ -71,7 +71,7 @@ def test_an_impossible_outcome_contradicts_the_law(rows: pd.DataFrame) -> None:
 
 def test_too_few_trials_cannot_tell(rows: pd.DataFrame) -> None:
     few = rows[(rows["replicate"] == 0) & (rows["d"] == 30)]
-    assert judge(few, CURVE).verdict == "cannot tell"
+    assert judge(few, CURVE).verdict == "inconclusive"
 
 
 def test_statements_are_printed_and_not_judged(rows: pd.DataFrame) -> None:
@@ -98,25 +98,25 @@ def planted() -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("values", "verdict"),
     [
-        (["soon", "middle", "late"], "holds"),
-        (["soon", ["middle", "late"]], "holds"),
-        ([["middle", "soon"], "late"], "holds"),
+        (["soon", "middle", "late"], "supported"),
+        (["soon", ["middle", "late"]], "supported"),
+        ([["middle", "soon"], "late"], "supported"),
         (["soon", "late", "middle"], "contradicted"),
-        (["soon", "never"], "cannot tell"),
+        (["soon", "never"], "inconclusive"),
     ],
 )
 def test_orders(planted: pd.DataFrame, values: list[Any], verdict: str) -> None:
     found = judge(planted, ORDER | {"values": values})
     assert found.verdict == verdict
-    if verdict != "cannot tell":
+    if verdict != "inconclusive":
         estimates = dict(re.findall(r"(soon|middle|late) (\d\.\d+)", found.measured.split(";")[0]))
         assert {name: round(float(value)) for name, value in estimates.items()}.items() <= MEDIANS.items()
 
 
 def test_two_draws_of_one_law_are_in_no_order() -> None:
     again = wendel_rows(n=range(10, 201, 10), d=range(10, 41, 10), replicates=10, planted=["a", "b"], seed=8)
-    assert judge(again, ORDER | {"values": ["a", "b"]}).verdict == "cannot tell"
-    assert judge(again, ORDER | {"values": ["b", "a"]}).verdict == "cannot tell"
+    assert judge(again, ORDER | {"values": ["a", "b"]}).verdict == "inconclusive"
+    assert judge(again, ORDER | {"values": ["b", "a"]}).verdict == "inconclusive"
 
 
 def test_an_order_that_turns_at_one_size_is_contradicted(planted: pd.DataFrame) -> None:
@@ -125,12 +125,12 @@ def test_an_order_that_turns_at_one_size_is_contradicted(planted: pd.DataFrame) 
         turned.loc[(turned["d"] == 30) & (turned["planted"] == name), "recovered"] = value
     found = judge(turned, ORDER | {"values": ["soon", "middle"]})
     assert found.verdict == "contradicted"
-    assert "the other way at d = 30" in found.measured
+    assert "in the opposite order at d = 30" in found.measured
 
 
 def test_unfinished_trials_speak_against_an_order(planted: pd.DataFrame) -> None:
     which = np.flatnonzero(planted["planted"] == "soon")[::2]
-    assert judge(fail(planted, list(which)), ORDER | {"values": ["soon", "middle"]}).verdict == "cannot tell"
+    assert judge(fail(planted, list(which)), ORDER | {"values": ["soon", "middle"]}).verdict == "inconclusive"
 
 
 def test_sizes_that_cross_elsewhere_leave_a_threshold_open_unless_all_of_them_agree() -> None:
@@ -141,18 +141,18 @@ def test_sizes_that_cross_elsewhere_leave_a_threshold_open_unless_all_of_them_ag
     ]
     bent = pd.concat(parts, ignore_index=True)
     found = judge(bent, THRESHOLD | {"tolerance": 0.35})
-    assert found.verdict == "cannot tell"
+    assert found.verdict == "inconclusive"
     assert "n/d rises by" in found.measured
-    assert judge(bent, THRESHOLD | {"value": 2.4, "tolerance": 0.35}).verdict == "cannot tell"
-    assert judge(bent, THRESHOLD | {"tolerance": 0.9}).verdict == "holds"
+    assert judge(bent, THRESHOLD | {"value": 2.4, "tolerance": 0.35}).verdict == "inconclusive"
+    assert judge(bent, THRESHOLD | {"tolerance": 0.9}).verdict == "supported"
     assert judge(bent, THRESHOLD | {"value": 4.0}).verdict == "contradicted"
 
 
 def test_one_sided_thresholds(rows: pd.DataFrame) -> None:
     claim = {key: THRESHOLD[key] for key in ("kind", "of", "ratio")}
-    assert judge(rows, claim | {"at_least": 1.5}).verdict == "holds"
-    assert judge(rows, claim | {"at_least": 2.0}).verdict == "cannot tell"
+    assert judge(rows, claim | {"at_least": 1.5}).verdict == "supported"
+    assert judge(rows, claim | {"at_least": 2.0}).verdict == "inconclusive"
     assert judge(rows, claim | {"at_least": 2.5}).verdict == "contradicted"
-    assert judge(rows, claim | {"at_most": 2.5}).verdict == "holds"
+    assert judge(rows, claim | {"at_most": 2.5}).verdict == "supported"
     between = judge(rows, claim | {"at_least": 1.5, "at_most": 2.5})
-    assert (between.verdict, between.stated) == ("holds", "threshold of 'recovered' at n/d = 1.5 to 2.5")
+    assert (between.verdict, between.stated) == ("supported", "threshold of 'recovered' at n/d = 1.5 to 2.5")

@@ -68,5 +68,5 @@ def test_latex_and_markdown_have_thresholds_beside_claims(tmp_path: Path) -> Non
     assert r"\toprule" in latex
     for text in (latex, markdown):
         assert "2 ± 0.5" in text
-        assert "holds" in text
+        assert "supported" in text
     assert markdown.count("\n## ") == 2  # claims, cells; thresholds come first

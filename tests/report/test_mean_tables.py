@@ -63,7 +63,7 @@ def test_a_table_of_some_rows_has_their_means():
 
 def test_a_table_holds_or_is_contradicted_by_the_cells_that_are_far():
     (held,) = analysis(rows(), CLAIM).claims
-    assert (held.verdict, held.measured) == ("holds", "4 of 4 numbers within 3 standard errors")
+    assert (held.verdict, held.measured) == ("supported", "4 of 4 numbers within 3 standard errors")
     far = {**CLAIM, "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 5.0]}}
     (found,) = analysis(rows(), far).claims
     assert found.verdict == "contradicted"
@@ -73,7 +73,7 @@ def test_a_table_holds_or_is_contradicted_by_the_cells_that_are_far():
 
 def test_single_rows_have_errors_of_their_own():
     far = {**CLAIM, "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 5.0]}, "errors": {"haar": 0.5}}
-    assert analysis(rows(), far).claims[0].verdict == "holds"
+    assert analysis(rows(), far).claims[0].verdict == "supported"
 
 
 def test_failed_and_missing_trials_are_no_numbers():
@@ -82,14 +82,14 @@ def test_failed_and_missing_trials_are_no_numbers():
     (table,) = claimed_tables(analysis(fail(some, [0]), CLAIM).diagram)
     assert table.count.tolist() == [[4, 5], [5, 0]]
     assert np.isnan(table.mean[1, 1])
-    assert analysis(some, CLAIM).claims[0].verdict == "cannot tell"
+    assert analysis(some, CLAIM).claims[0].verdict == "inconclusive"
     assert mean_rows(table)[1]["noise = 0.5"] == "- (4)"
 
 
 def test_one_trial_has_no_error_and_proves_nothing():
     once = rows()[lambda frame: frame["replicate"] == 2].reset_index(drop=True)
     found = analysis(once, CLAIM)
-    assert found.claims[0].verdict == "cannot tell"
+    assert found.claims[0].verdict == "inconclusive"
     assert mean_rows(claimed_tables(found.diagram)[0])[0]["noise = 0"] == "1.00 (1)"
 
 

@@ -133,7 +133,7 @@ def test_a_ratio_that_drifts_says_so_in_one_sentence() -> None:
     assert caption(found).endswith(", changes with d")
     assert "falls by" not in in_words(straight.pooled[0])
     near = {**CLAIM, "value": found.interval.estimate, "tolerance": 0.3}
-    assert Analysis(Diagram.of(grid(flat, claims=[near]))).claims[0].verdict == "cannot tell"  # not at every d
+    assert Analysis(Diagram.of(grid(flat, claims=[near]))).claims[0].verdict == "inconclusive"  # not at every d
 
 
 @pytest.mark.parametrize(("value", "words"), [(True, "begins beyond the transition"), (False, "ends before")])
@@ -142,7 +142,7 @@ def test_a_grid_beside_the_transition_says_which_side(value: bool, words: str) -
     rows["recovered"] = value
     analysis = Analysis(Diagram.of(grid(rows, claims=[CLAIM])))
     assert words in in_words(analysis.pooled[0])
-    assert analysis.claims[0].verdict == "cannot tell"
+    assert analysis.claims[0].verdict == "inconclusive"
     assert caption(analysis.pooled[0]) == ""
 
 

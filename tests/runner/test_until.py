@@ -130,7 +130,7 @@ def test_a_panel_that_is_known_gets_no_more_trials(tmp_path: Path) -> None:
     counts = rows(out).groupby("architecture").size()
     assert counts["relu_skip"] == FIRST < counts["relu"]
     verdicts = [claim.verdict for claim in Analysis(Diagram.of(read(out))).claims]
-    assert verdicts == ["holds", "holds"]
+    assert verdicts == ["supported", "supported"]
     assert "asked: whether 2 ± 0.2, known" in summary.looked[0]
 
 

@@ -95,7 +95,7 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
         if outside:
             beyond.append(f"{_place(diagram, code)}: {middle:.4g} against {bound:.4g}")
         tallies.append((sample, bound, middle))
-    text = f"{len(tallies)} cells, {told} with trials enough to contradict it"
+    text = f"{len(tallies)} cells, {told} with enough trials to contradict it"
     if beyond:
         shown = "; ".join(beyond[:3]) + (f" and {len(beyond) - 3} more" if len(beyond) > 3 else "")
         return f"{text}; beyond it at {shown}", "contradicted"
@@ -108,7 +108,7 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
         gaps = [(bound - middle if upper else middle - bound) for _, bound, middle in tallies]
         _, bound, middle = tallies[int(np.argmin(gaps))]
         text += f"; nearest to it {middle:.4g} against {bound:.4g}"
-    return text, "holds" if told and not open_ else "cannot tell"
+    return text, "supported" if told and not open_ else "inconclusive"
 
 
 def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tuple[str, Judgement]:
@@ -125,9 +125,9 @@ def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tu
     for i, (sample, share) in enumerate(zip(parts, shares, strict=True)):
         tested = sample.interval("mean", 1 - share)
         if not tested.low <= claim.probability <= tested.high:
-            return text + (f"; but not so at {_place(diagram, codes[i - 1])}" if i else ""), "contradicted"
+            return text + (f"; contradicted at {_place(diagram, codes[i - 1])}" if i else ""), "contradicted"
     near = claim.probability - claim.tolerance <= found.low and found.high <= claim.probability + claim.tolerance
-    return text, "holds" if near else "cannot tell"
+    return text, "supported" if near else "inconclusive"
 
 
 def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tuple[str, Judgement]:
@@ -163,7 +163,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
             pairs.append((y[x == a], y[x == b]))
             places.append((a, b, f" ({where})" if where else ""))
     if not trends:
-        return f"no line of cells along {claim.along}", "cannot tell"
+        return f"no line of cells along {claim.along}", "inconclusive"
     each = _falls(pairs, yes)
     p = float(each.min())
     name = claim.along.split(".")[-1]
@@ -173,13 +173,13 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     )
     text = f"{len(trends)} lines, trend p {p_value(together)}"
     if p < claim.level / 2 / len(pairs):
-        return f"{text}; the other way between {words}, p {p_value(p)}", "contradicted"
+        return f"{text}; in the opposite direction between {words}, p {p_value(p)}", "contradicted"
     if opposite < claim.level / 2:
-        return f"{text}; the other way in all lines together, p {p_value(opposite)}", "contradicted"
+        return f"{text}; in the opposite direction in all lines together, p {p_value(opposite)}", "contradicted"
     shown = sum(trend < OFTEN for trend in trends)
     if together < claim.level and shown == len(trends):
-        return text, "holds"
-    return f"{text}, seen in {shown} lines of {len(trends)}", "cannot tell"
+        return text, "supported"
+    return f"{text}, visible in {shown} of {len(trends)} lines", "inconclusive"
 
 
 def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[str, Judgement]:
@@ -195,7 +195,7 @@ def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[st
             for i, j in far
         )
         return f"{text}; {'; '.join(words)}", "contradicted"
-    return text, "holds" if known.all() else "cannot tell"
+    return text, "supported" if known.all() else "inconclusive"
 
 
 def _sample(diagram: Diagram, rows: Mask) -> Sample:
@@ -207,10 +207,10 @@ def _sample(diagram: Diagram, rows: Mask) -> Sample:
 def _every(sample: Sample, low: float, high: float, least: float, most: float) -> tuple[str, Judgement]:
     text = f"{low:.4g} to {high:.4g}, {_trials(sample)}"
     if not len(sample.values):
-        return "nothing finished", "cannot tell"
+        return "no trial finished", "inconclusive"
     if low < least - _rounding(least) or high > most + _rounding(most):
         return text, "contradicted"
-    return text, "cannot tell" if sample.open else "holds"
+    return text, "inconclusive" if sample.open else "supported"
 
 
 def _trials(sample: Sample) -> str:

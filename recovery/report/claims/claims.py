@@ -82,11 +82,11 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
         rows = rows_where(shown.diagram, claim.where)
         panels = shown.diagram.panels_where(claim.where)
         if not (rows.any() if type(claim) in ROWS else panels):
-            return ClaimResult(stated, "no such cells in the grid", "cannot tell", claim.source)
+            return ClaimResult(stated, "no such cells in the grid", "inconclusive", claim.source)
         text, verdict = judge(shown, rows if type(claim) in ROWS else panels, claim)  # type: ignore[arg-type]
         return ClaimResult(stated, *_of_patterns(shown.diagram, rows, claim, text, verdict), claim.source)
     except ReportError as error:
-        return ClaimResult(stated, str(error), "cannot tell", claim.source)
+        return ClaimResult(stated, str(error), "inconclusive", claim.source)
 
 
 def rows_where(diagram: Diagram, where: Any) -> Mask:
@@ -106,9 +106,9 @@ def _of_patterns(diagram: Diagram, rows: Mask, claim: Claim, text: str, verdict:
     about, there = getattr(claim, "patterns", None), patterns_of(diagram, rows)
     if about is None or there is None or NESTED.index(there) >= NESTED.index(about):
         return text, verdict
-    if verdict not in ("holds", "contradicted"):
-        return f"{text}; for the {there} patterns", verdict
-    more = f"{text}; for the {there} patterns, and all the more for {about} ones"
+    if verdict not in ("supported", "contradicted"):
+        return f"{text}; on {there} patterns", verdict
+    more = f"{text}; on {there} patterns, and therefore on {about} patterns"
     if verdict == "contradicted" and isinstance(claim, BoundClaim) and diagram.proportion and claim.at_most is None:
         return more, verdict
     if verdict == "contradicted" and isinstance(claim, ThresholdClaim):
@@ -117,7 +117,7 @@ def _of_patterns(diagram: Diagram, rows: Mask, claim: Claim, text: str, verdict:
             shown = Estimates(diagram)
             if judge_threshold(shown, diagram.panels_where(claim.where), one_sided)[1] == "contradicted":
                 return more, verdict
-    return f"{text}; {verdict.replace('holds', 'it holds')} for the {there} patterns only", "cannot tell"
+    return f"{text}; {verdict} on {there} patterns, but the statement is about {about} patterns", "inconclusive"
 
 
 def patterns_of(diagram: Diagram, rows: Mask) -> str | None:

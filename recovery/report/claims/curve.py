@@ -44,7 +44,7 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
     Holds if the shift's interval lies within 5 %, and some outcome of these cells would have contradicted the curve."""
     cells = panel.cells[panel.cells["yes"] + panel.cells["no"] > 0]
     if not len(cells):
-        return "nothing finished", "cannot tell"
+        return "no trial finished", "inconclusive"
     n, d, yes, no = (cells[name].to_numpy(dtype=float) for name in ("n", "d", "yes", "no"))
     function = CURVES[claim.curve].function
     level = claim.level / (TESTS * tests)
@@ -56,16 +56,16 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
         way = "steeper" if fit.steeper else "flatter"
         return f"{text}; {way} than the curve, p < {fit.steep:.2g}", "contradicted"
     if fit.least >= level:
-        return f"{text}; no outcome of so few trials has p < {level:.1g}; more replicates would tell", "cannot tell"
+        return f"{text}; no outcome of these trials has p < {level:.1g}; more replicates are needed", "inconclusive"
 
     def deviance(shift: float) -> float:
         return _ratio(yes, yes + no, np.clip(function(n / (1 + shift), d), 1e-300, 1 - 1e-16))
 
     shift = _minimum(deviance)
-    text += f"; moved by {shift.estimate:+.1%} of n, {shift.words('+.1%')}"
+    text += f"; best shift {shift.estimate:+.1%} of n, {shift.words('+.1%')}"
     if deviance(0.0) - deviance(shift.estimate) > scipy.special.chdtri(1, level):
         return text, "contradicted"
-    return text, "holds" if shift.low >= -SHIFT and shift.high <= SHIFT else "cannot tell"
+    return text, "supported" if shift.low >= -SHIFT and shift.high <= SHIFT else "inconclusive"
 
 
 def _minimum(deviance: Callable[[float], float]) -> Interval:

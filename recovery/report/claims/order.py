@@ -59,10 +59,10 @@ def _judge_pair(rows: pd.DataFrame, level: float) -> tuple[str, Judgement]:
     splits = [(d, _split(part["first"].fillna(1.0), part["second"].fillna(0.0))) for d, part in sizes]
     turned = [f"{d:g}" for d, (a, b) in splits if b > a and _tail(b, a) < level / len(sizes)]
     if turned:
-        return f"{text}; the other way at {rows.columns[0]} = {', '.join(turned)}", "contradicted"
+        return f"{text}; in the opposite order at {rows.columns[0]} = {', '.join(turned)}", "contradicted"
     if in_favour[1] > in_favour[0] and _tail(in_favour[1], in_favour[0]) < level:
         return text, "contradicted"
-    return text, "holds" if against[0] > against[1] and _tail(*against) < level else "cannot tell"
+    return text, "supported" if against[0] > against[1] and _tail(*against) < level else "inconclusive"
 
 
 def _groups(claim: OrderClaim) -> list[tuple[Any, ...]]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from recovery.interval import Interval
 
-Judgement = Literal["holds", "contradicted", "cannot tell", "not tested"]
+Judgement = Literal["supported", "contradicted", "inconclusive", "not tested"]
+VERDICTS: tuple[Judgement, ...] = get_args(Judgement)
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,12 @@ def of_all(titles: Sequence[str], judged: Sequence[tuple[str, Judgement]]) -> tu
 
 def worst(verdicts: list[Judgement]) -> Judgement:
     """What several verdicts come to for a claim about all of them."""
-    order: list[Judgement] = ["contradicted", "cannot tell", "holds"]
+    order: list[Judgement] = ["contradicted", "inconclusive", "supported"]
     return next(verdict for verdict in order if verdict in verdicts)
 
 
 def against(inner: Interval, outer: Interval, least: float, most: float) -> Judgement:
     """Holds if the inner interval lies within the limits, contradicted if the outer one lies outside."""
     if least <= inner.low and inner.high <= most:
-        return "holds"
-    return "contradicted" if outer.high < least or outer.low > most else "cannot tell"
+        return "supported"
+    return "contradicted" if outer.high < least or outer.low > most else "inconclusive"

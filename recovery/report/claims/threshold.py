@@ -83,9 +83,9 @@ def judge_panel(pooled: Pooled, least: float, most: float) -> tuple[str, Judgeme
         return text, verdict
     text = jump_words(pooled) if not pooled.interval.known else f"{jump_words(pooled)}; half way {text}"
     verdicts = {verdict, *(_judge(part, least, most)[1] for part in pooled.jump.quarters)}
-    if len(verdicts) > 1 and verdict != "cannot tell":
+    if len(verdicts) > 1 and verdict != "inconclusive":
         text += "; but not so for a quarter and three quarters of the way"
-    return text, verdict if len(verdicts) == 1 else "cannot tell"
+    return text, verdict if len(verdicts) == 1 else "inconclusive"
 
 
 def _judge(pooled: Pooled, least: float, most: float) -> tuple[str, Judgement]:
@@ -94,18 +94,20 @@ def _judge(pooled: Pooled, least: float, most: float) -> tuple[str, Judgement]:
     agree too."""
     found, (down, up) = pooled.interval, pooled.missing_shift
     if not found.known:
-        return unknown_words(pooled, "50 %"), "cannot tell"
+        return unknown_words(pooled, "50 %"), "inconclusive"
     text = f"n/d = {found.estimate:.3f}, {found.words()}"
     if down or up:
-        text += f"; {found.estimate + down:.3f} to {found.estimate + up:.3f} by what unfinished trials may have been"
+        text += (
+            f"; {found.estimate + down:.3f} to {found.estimate + up:.3f} if unfinished trials are counted either way"
+        )
     inner, outer = found.moved(down, up), pooled.outer_interval.moved(down, up)
     verdict = against(inner, outer, least, most)
     text += f"; {drift_words(pooled)}" if drift_words(pooled) else ""
-    if pooled.drift is not None and pooled.drift.shown and verdict != "cannot tell":
+    if pooled.drift is not None and pooled.drift.shown and verdict != "inconclusive":
         inside = [least <= ratio <= most for _, ratio in pooled.drift.ends]
-        if (verdict == "holds" and not all(inside)) or (verdict == "contradicted" and any(inside)):
-            return text, "cannot tell"
-    return text + (_advice(inner, least, most) if verdict == "cannot tell" else ""), verdict
+        if (verdict == "supported" and not all(inside)) or (verdict == "contradicted" and any(inside)):
+            return text, "inconclusive"
+    return text + (_advice(inner, least, most) if verdict == "inconclusive" else ""), verdict
 
 
 def _advice(found: Interval, least: float, most: float) -> str:
@@ -113,5 +115,5 @@ def _advice(found: Interval, least: float, most: float) -> str:
     estimate, ends = found.estimate, [end for end in (found.low, found.high) if np.isfinite(end)]
     room, known = min(abs(estimate - least), abs(estimate - most)), [abs(end - estimate) for end in ends]
     if not known or room <= 0 or (times := max(ceil((max(known) / room) ** 2), 2)) > MOST:
-        return "; the estimate lies so near the end of the tolerance that more replicates do not tell"
-    return f"; about {times} times the replicates would tell, or n in finer steps"
+        return "; the estimate is so close to an end of the tolerance that more replicates do not decide it"
+    return f"; needs about {times} times the replicates, or a finer grid of n"

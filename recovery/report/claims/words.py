@@ -51,7 +51,7 @@ def unknown_words(pooled: Pooled, what: str) -> str:
     if pooled.panel.undefined:
         return "not measured"
     answered = (pooled.panel.cells["yes"] + pooled.panel.cells["no"] > 0).any()
-    return f"the grid does not tell where {what} lies" if answered else "no finished trials"
+    return f"the grid does not show where {what} lies" if answered else "no finished trials"
 
 
 def drift_words(pooled: Pooled) -> str:
@@ -71,7 +71,7 @@ def measured(pooled: Pooled) -> str:
     interval = pooled.interval
     if interval.known:
         return f"{interval.estimate:.3f}"
-    return "outside the grid" if np.isfinite([interval.low, interval.high]).any() else "cannot tell"
+    return "outside the grid" if np.isfinite([interval.low, interval.high]).any() else "inconclusive"
 
 
 def rows_in_words(rows: Sequence[CrossedRow], x: str, y: str | None) -> str:

@@ -25,7 +25,7 @@ SPARSE = 0.3
 """From so many panels on whose cells fill less of their axes, thresholds are listed and no maps drawn."""
 FEW = 12
 """Up to so many columns are wide enough for each to be labelled."""
-STYLES = {"holds": "green", "contradicted": "bold red", "cannot tell": "yellow", "not tested": "dim"}
+STYLES = {"supported": "green", "contradicted": "bold red", "inconclusive": "yellow", "not tested": "dim"}
 
 
 def print_diagram(analysis: Analysis, console: Console) -> None:
