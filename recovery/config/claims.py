@@ -88,8 +88,8 @@ class BoundClaim:
 @dataclass(frozen=True)
 class ValueClaim:
     """Over all trials with the coordinates `where`, the frequency or mean of column `of`, its median, or every trial is
-    `value` to within `tolerance` or a `factor`, or at least or at most a number. Holds if its 95 % interval lies
-    inside, contradicted if its interval at level `level` lies outside."""
+    `value` to within `tolerance` or a `factor`, or at least or at most a number. Supported if its 95 % interval
+    lies inside, contradicted if its interval at level `level` lies outside."""
 
     of: str
     value: float | None = None
@@ -125,8 +125,8 @@ class ValueClaim:
 @dataclass(frozen=True)
 class BinomialClaim:
     """Each trial is a yes of column `of` with the stated `probability`, independently. Contradicted by an exact
-    binomial test of all trials, or of a single cell, at level `level`; holds if the 95 % interval lies within the
-    `tolerance`."""
+    binomial test of all trials, or of a single cell, at level `level`; supported if the 95 % interval lies within
+    the `tolerance`."""
 
     of: str
     probability: Annotated[float, Interval(ge=0, le=1)]
@@ -140,7 +140,8 @@ class BinomialClaim:
 @dataclass(frozen=True)
 class MonotoneClaim:
     """Column `of` only rises, or only falls, along the coordinate `along` where the other coordinates stay the same.
-    Contradicted if two cells lie the other way round at level `level`; holds if the trend shows in every line."""
+    Contradicted if two cells lie the other way round at level `level`; supported if the trend shows in every
+    line."""
 
     of: str
     along: str

@@ -7,6 +7,7 @@ from html import escape
 from urllib.parse import quote
 
 from recovery.extras.overview import Entry, claims_in_short, in_short
+from recovery.report.claims.result import VERDICTS
 from recovery.report.page import document, table
 from recovery.text import printable
 

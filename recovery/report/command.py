@@ -1,4 +1,4 @@
-"""What `recover report` and `bundle` do, for the command line and for scripts."""
+"""The commands `recover report` and `recover bundle`, for the command line and for scripts."""
 
 import json
 import re
@@ -37,9 +37,9 @@ TEXTS: dict[str, Callable[[list[Analysis]], str]] = {
 }
 UNSHOWN = ("trial_id", "sweep", "started_at", "error_type", "error_message", "own_code")
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""Every entry's date, so that the same results give the same archive."""
+"""The date of every archive entry, so that equal results give equal archives."""
 PIPE_WIDTH = 120
-"""Columns of the map where there is no terminal to ask."""
+"""Width of the map in characters if stdout is no terminal."""
 
 
 def report(
@@ -50,11 +50,12 @@ def report(
     style: Sequence[str] = (),
     full: bool = False,
 ) -> list[Analysis]:
-    """Render the grids of some results folders, and hand back their analyses.
+    """Render the grids of results folders, and return their analyses.
 
-    `kind` None: what `out` is named as, or the map on stdout and a PNG. Tables go to stdout, and pictures to
-    RESULTS/report/, unless `out` names a file (or, for several pictures, a folder). value: one or several, over the
-    config's; style: `KEY=VALUE` for its `report.style`. Raises `StoreError`, `ConfigError` and `ReportError`.
+    kind: the format; None takes it from the ending of `out`, or prints the map and draws a PNG. Tables go to stdout and
+    pictures to RESULTS/report/, unless `out` names a file, or a folder for several pictures. value: one or several
+    values instead of the config's. style: `KEY=VALUE` options that override `report.style`. Raises `StoreError`,
+    `ConfigError` and `ReportError`.
     """
     kind = format_of(out, kind, REPORT)
     read_diagram = _of_cells if kind in TEXTS else lambda path, value: Diagram.of(read(path), value)
@@ -62,7 +63,7 @@ def report(
     if kind in TEXTS:
         _print_or_write(TEXTS[kind](analyses), out)
     elif kind == "html":
-        from recovery.report.page import report_page  # draws with matplotlib, as figures do: heavy
+        from recovery.report.page import report_page  # imports matplotlib, which is slow
 
         _written(_place(analyses[0].diagram, "html", out, 1), report_page(analyses).encode())
     elif kind == "terminal" and out is not None:
@@ -76,7 +77,7 @@ def report(
 
 
 def _of_cells(results: Path, value: str | Sequence[str] | None) -> Diagram:
-    """A diagram without what tables of cells do not show: of a million cells, half of the memory."""
+    """Return a diagram without the columns that tables of cells do not show, which halves the memory of large grids."""
     grid = read(results)
     grid = replace(grid, table=grid.table.drop_columns([name for name in UNSHOWN if name in grid.table.column_names]))
     diagram = Diagram.of(grid, value)
@@ -89,7 +90,7 @@ def _of_cells(results: Path, value: str | Sequence[str] | None) -> Diagram:
 def bundle_results(results: Path, out: Path | None, trust: bool = False) -> None:
     """Write the archive of a results folder, and print its path.
 
-    trust: pack own code also from a folder that only sweep.json names. Raises `ReportError` where that is needed.
+    trust: include user code from a folder that only sweep.json names. Raises `ReportError` where that is needed.
     """
     format_of(out, "zip", BUNDLE)
     if out is not None and not out.parent.is_dir():
@@ -105,7 +106,7 @@ def bundle_results(results: Path, out: Path | None, trust: bool = False) -> None
 
 
 def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
-    """The diagram with `KEY=VALUE` options over its config's `report.style`. Raises `ConfigError`."""
+    """Override the diagram's `report.style` by `KEY=VALUE` options. Raises `ConfigError`."""
     if not options:
         return diagram
     spec = diagram.sweep.report
@@ -114,7 +115,7 @@ def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
 
 
 def _draw(analysis: Analysis, kind: str, out: Path | None, count: int) -> None:
-    """Write the figure of a report and those beside it, and print their paths."""
+    """Write the main figure of a report and its other figures, and print their paths."""
     from recovery.report.figures import drawings, render
 
     place = _place(analysis.diagram, kind, out, count)
@@ -134,7 +135,7 @@ def _as_text(analyses: list[Analysis]) -> str:
 
 
 def _print_maps(analyses: list[Analysis], width: int | None, file: IO[str] | None = None) -> None:
-    from rich.console import Console  # only the terminal's map needs it, and what draws that
+    from rich.console import Console  # only the terminal's map needs it
 
     from recovery.report.texts.terminal import print_diagram
 
@@ -143,7 +144,10 @@ def _print_maps(analyses: list[Analysis], width: int | None, file: IO[str] | Non
 
 
 def _place(diagram: Diagram, suffix: str, out: Path | None, count: int) -> Path:
-    """`out`, or a file named after the sweep and the value in `out` if that is a folder, else in RESULTS/report."""
+    """Return the path of an output file: `out` if it names a file, otherwise a name made of the sweep and the values.
+
+    The file is placed in the folder `out`, or in RESULTS/report.
+    """
     if out is not None and count == 1 and not out.is_dir():
         return out
     values = "-".join(str(one.quantity) for one in diagram.one_by_one)
@@ -157,7 +161,7 @@ def _written(path: Path, data: bytes) -> None:
 
 
 def bundle(analysis: Analysis) -> bytes:
-    """A zip archive that unpacks to NAME/: trials/, sweep.json and any rounds/ are a results folder again."""
+    """Return a zip archive that unpacks to NAME/, which is a results folder again."""
     from recovery.report.figures import drawings, render
     from recovery.report.page import report_page
 
@@ -189,7 +193,7 @@ def bundle(analysis: Analysis) -> bytes:
 
 
 def citation(analysis: Analysis) -> str:
-    """Citation File Format 1.2.0; text is quoted as JSON, which YAML reads as it stands."""
+    """Return a file in Citation File Format 1.2.0; text is quoted as JSON, which is valid YAML."""
     diagram = analysis.diagram
     finished = diagram.frame["started_at"].max() if "started_at" in diagram.frame else None
     day = finished.date() if finished is not None and finished == finished else date(1980, 1, 1)
@@ -214,7 +218,7 @@ def citation(analysis: Analysis) -> str:
 
 
 def readme(analysis: Analysis) -> str:
-    """What the archive holds, and how to run it again."""
+    """Return the README of an archive: its content, and the commands that use it."""
     name = analysis.diagram.name
     return (
         f"# {name}\n\n"
@@ -222,7 +226,11 @@ def readme(analysis: Analysis) -> str:
         f"    recover report {name}                         draw it again\n"
         f"    recover verify {name}                         run some of its trials again\n"
         f"    recover sweep {name}/config.json --out again  run all of them again\n"
-        + (f"\nIts own code lies beside: `cd {name}`, then `recover verify . --trust`.\n" if _own(analysis) else "")
+        + (
+            f"\nThe archive includes user code: `cd {name}`, then `recover verify . --trust`.\n"
+            if _own(analysis)
+            else ""
+        )
     )
 
 

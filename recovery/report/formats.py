@@ -1,5 +1,4 @@
-"""The formats of reports, comparisons and bundles, by the names of files, and how a file is written. One list for all
-commands."""
+"""The formats of reports, comparisons and archives for all commands, by file ending, and how a file is written."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,25 +16,26 @@ ENDINGS |= {kind: kind for kind in (*PICTURES, "csv", "json", *BUNDLE)}
 """Ending of a file -> its format. A format's own name is one too, but is not advised."""
 
 
-def format_of(out: Path | None, asked: str | None, allowed: Sequence[str]) -> str | None:
-    """The format asked for, or the one that the ending of `out` names; None where neither says one.
+def format_of(out: Path | None, requested: str | None, allowed: Sequence[str]) -> str | None:
+    """Return the requested format, or the one that the ending of `out` names; None if neither names one.
 
-    Raises `ReportError` for a file whose ending names no format, or another one than asked for.
+    Raises `ReportError` for an unknown ending, or one that contradicts the requested format.
     """
     if out is None or out.is_dir() or not out.suffix:
-        return asked
+        return requested
     ending = out.suffix.lstrip(".").lower()
     named = ENDINGS.get(ending, ending)
     if named not in allowed:
         endings = ", ".join(sorted(end for end, kind in ENDINGS.items() if kind in allowed))
         raise ReportError(f"{out}: no format ends in .{ending}; allowed: {endings}")
-    if asked is not None and asked != named:
-        raise ReportError(f"{out} ends as {named}, and --format asks for {asked}; give one of them")
+    if requested is not None and requested != named:
+        raise ReportError(f"{out} ends as {named}, but --format is {requested}; give one of them")
     return named
 
 
 def write(path: Path, data: bytes) -> Path:
-    """Write a file, whole or not at all, and the folders above it; a `ReportError` says what stands in the way."""
+    """Write a file completely or not at all, and create its folders. Raises `ReportError` with the reason for a
+    failure."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, data)

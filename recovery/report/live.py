@@ -1,4 +1,4 @@
-"""A results folder as it fills: the counts and the map, drawn again every few seconds until nothing is missing."""
+"""A live view of a results folder: counts and map, redrawn every few seconds until no trial is missing."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,19 +19,19 @@ from recovery.runner.sweep_status import SweepStatus, sweep_status
 from recovery.store import read
 
 EVERY = 2.0
-"""Seconds between two looks at the folder."""
+"""Seconds between two refreshes."""
 SHARE = 5.0
-"""A look that takes long is followed by a rest of so many times its length: watching never takes much of a core."""
+"""After a slow refresh, wait this many times its duration, so that watching uses little of a core."""
 
 
 class View:
-    """How a sweep stands, in `words` and as a map, in one place of the console while it is entered."""
+    """The status of a sweep, as text and as a map, in one place of the console while the view is entered."""
 
     def __init__(self, results: Path, words: Callable[[SweepStatus], str], console: Console) -> None:
         self._results, self._words, self.console = results, words, console
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="ellipsis")
         self.rest = EVERY
-        """Seconds until the next look."""
+        """Seconds until the next refresh."""
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -40,8 +40,8 @@ class View:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._live.stop()
 
-    def look(self) -> SweepStatus:
-        """Read the folder and draw what it holds. Raises `StoreError`."""
+    def refresh(self) -> SweepStatus:
+        """Read the folder and draw it. Raises `StoreError`."""
         began = monotonic()
         status = sweep_status(self._results)
         self._live.update(Group(Text(self._words(status)), *self._maps()), refresh=True)
@@ -53,7 +53,7 @@ class View:
         self._live.update(Text(text), refresh=True)
 
     def _maps(self) -> list[Text]:
-        """The maps so far; none before the first trial is stored."""
+        """Return the maps so far; none before the first trial is stored."""
         try:
             return maps(Diagram.of(read(self._results)), self.console)
         except ReportError:
@@ -63,34 +63,34 @@ class View:
 def watch(
     results: Path, words: Callable[[SweepStatus], str], console: Console, rest: Callable[[float], object]
 ) -> None:
-    """Show how a sweep stands until every trial is stored or Ctrl-C is pressed.
+    """Show the status of a sweep until every trial is stored or Ctrl-C is pressed.
 
-    rest: waits so many seconds. Raises `StoreError`.
+    rest: a function that waits for so many seconds. Raises `StoreError`.
     """
     with View(results, words, console) as view:
         try:
-            while view.look().missing:
+            while view.refresh().missing:
                 rest(view.rest)
         except KeyboardInterrupt:
             return
 
 
 class Watching:
-    """The same for the process that runs the sweep: a display that looks when trials have come in, and at the end."""
+    """A live view in the process that runs the sweep: refreshed when trials are stored, and at the end."""
 
     def __init__(self, results: Path, words: Callable[[SweepStatus], str], console: Console) -> None:
         self._view = View(results, words, console)
         self._next: float | None = None
-        """When to look again; None before the first trial."""
+        """Time of the next refresh; None before the first trial."""
 
     def show(self, state: State) -> None:
         if not state.done:
             return
-        with suppress(OSError):  # nobody looks at the terminal any more
+        with suppress(OSError):  # the terminal was closed
             if self._next is None:
                 self._view.__enter__()
             if self._next is None or monotonic() >= self._next:
-                self._look()
+                self._refresh()
 
     def tell(self, text: str) -> None:
         with suppress(OSError):
@@ -99,13 +99,13 @@ class Watching:
     def close(self) -> None:
         with suppress(OSError):
             if self._next is not None:
-                self._look()
+                self._refresh()
                 self._view.__exit__(None, None, None)
 
-    def _look(self) -> None:
-        """A folder that cannot be read is said here, and is the sweep's own to judge."""
+    def _refresh(self) -> None:
+        """Refresh the view; an unreadable folder is reported here and handled by the sweep."""
         try:
-            self._view.look()
+            self._view.refresh()
         except StoreError as error:
             self._view.say(str(error))
         self._next = monotonic() + self._view.rest

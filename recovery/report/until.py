@@ -1,4 +1,4 @@
-"""A sweep that goes on until it knows: what the rows so far tell of its rule, panel by panel."""
+"""Adaptive sweeps (`--until`): the interim analyses that decide, panel by panel, when enough trials are stored."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,9 @@ from recovery.store import read
 from recovery.text import many
 
 STEP = 4.0
-"""By how much a round lowers the variance at most: how much a panel needs is not known well from few trials."""
+"""Largest factor by which a round lowers the variance: few trials do not show reliably how many are needed."""
 SPARE, LEAST = 1.15, 1.3
-"""A round is made to lower it by so much more than it has to, and by so much at least."""
+"""A round lowers the variance by the factor `SPARE` more than necessary, and by at least `LEAST`."""
 
 
 def look(path: Path) -> Look:
@@ -35,13 +35,13 @@ def look(path: Path) -> Look:
     panels, words = [], []
     for i, found in enumerate(Estimates(diagram).pooled):
         cells = found.panel.cells
-        asked = Asked(until, _claims(diagram, i))
+        target = Target(until, _claims(diagram, i))
         left = until.ceiling * diagram.sweep.replicates * len(cells) - int(cells["trials"].sum())
-        record, factor = record_of(found, asked, before.get(found.panel.title), same, left)
+        record, factor = record_of(found, target, before.get(found.panel.title), same, left)
         mine = frozenset(ids[np.isin(diagram.cells.code, cells.index)].tolist())
         panels.append(PanelLook(mine, factor, max(left, 0), record))
         if len(cells):
-            words.append(_words(diagram, found, asked, record))
+            words.append(_words(diagram, found, target, record))
     return Look(panels, words)
 
 
@@ -51,7 +51,7 @@ def _event(config: dict[str, Any]) -> str:
 
 
 def _claims(diagram: Diagram, panel: int) -> list[ThresholdClaim]:
-    """The claims of the config about this panel."""
+    """Return the claims of the config about this panel."""
     return [
         claim
         for claim in diagram.sweep.claims
@@ -62,21 +62,21 @@ def _claims(diagram: Diagram, panel: int) -> list[ThresholdClaim]:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked of a panel: a width, or a verdict on each of these claims."""
+class Target:
+    """The target of a panel: a width of the interval, or a verdict on each of these claims."""
 
     until: Until
     claims: list[ThresholdClaim]
 
     def met(self, found: Pooled) -> bool:
-        """Whether its interval tells."""
+        """Return whether the interval meets the target."""
         half = self.until.half
         if half is None:
             return all(judge_panel(found, *claim.limits)[1] != "inconclusive" for claim in self.claims)
         return bool((found.interval.high - found.interval.low) / 2 <= half)
 
     def wanted(self, found: Pooled) -> float:
-        """By how much the variance has to fall until it may; infinite where nothing is known yet."""
+        """Return the factor by which the variance must fall to meet the target; infinite without an interval."""
         given, half = found.interval, self.until.half
         if not np.isfinite([given.estimate, given.low, given.high]).all():
             return np.inf
@@ -86,7 +86,7 @@ class Asked:
 
 
 def _falls(found: Pooled, least: float, most: float) -> float:
-    """By how much the variance falls until the interval lies within the limits, or the surer one outside."""
+    """Return the factor of variance that puts the interval inside the limits, or the outer interval outside."""
     at, low, high = found.interval.estimate, found.interval.low, found.interval.high
     lower, higher = found.outer_interval.low, found.outer_interval.high
     if least < at < most:
@@ -96,19 +96,20 @@ def _falls(found: Pooled, least: float, most: float) -> float:
 
 
 def record_of(
-    found: Pooled, asked: Asked, before: dict[str, Any] | None, same: bool, left: int
+    found: Pooled, target: Target, before: dict[str, Any] | None, same: bool, left: int
 ) -> tuple[dict[str, Any], float]:
-    """What the round keeps of a panel, and by how much its variance has to fall next; 1: it gets no more trials.
+    """Return the record of a panel for this round, and the factor by which its variance must fall next.
 
-    A test is made after the first round, after a round that was made large enough for it, and at the ceiling.
+    The factor is 1 for a panel that gets no more trials. An interim analysis takes place after the first round, after a
+    round that was large enough to meet the target, and at the ceiling.
     """
     trials = int(found.panel.cells["trials"].sum())
     if before is not None and same and (before["known"] or (before["trials"] == trials and before["left"] > 0)):
-        return before, 1.0  # it is known, or no further trial would tell
+        return before, 1.0  # the target is met, or further trials cannot meet it
     tested = bool(before is None or before["aimed"] or left <= 0)
     tests = (before["tests"] if before else 0) + tested
-    known = not len(found.panel.cells) or (tested and asked.met(found))
-    wanted = 1.0 if known else SPARE * asked.wanted(pooled(found.panel, level_of(tests + 1)))
+    known = not len(found.panel.cells) or (tested and target.met(found))
+    wanted = 1.0 if known else SPARE * target.wanted(pooled(found.panel, level_of(tests + 1)))
     record = {
         "title": found.panel.title,
         "trials": trials,
@@ -126,15 +127,17 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _words(diagram: Diagram, found: Pooled, asked: Asked, record: dict[str, Any]) -> str:
-    """`n/d = 2.010 (99.5 % interval 1.930 to 2.090; 3400 of at most 40000 trials); asked: half width 0.05`."""
+def _words(diagram: Diagram, found: Pooled, target: Target, record: dict[str, Any]) -> str:
+    """Return `n/d = 2.010 (99.5 % interval 1.930 to 2.090); 3400 of at most 40000 trials; target: half width 0.05`."""
     title = f"{found.panel.title}: " if len(diagram.panels) > 1 else ""
     text = f"n/d = {found.interval:.3f}" if found.interval.known else unknown_words(found, "50 %")
-    text += f"; {drift_words(found)}" if drift_words(found) else ""  # then no number of trials makes it narrow
-    if asked.until.half is not None:
-        wanted = f"half width {asked.until.half:g}"
+    text += (
+        f"; {drift_words(found)}" if drift_words(found) else ""
+    )  # in this case more trials do not narrow the interval
+    if target.until.half is not None:
+        wanted = f"half width {target.until.half:g}"
     else:
-        wanted = f"whether {' and '.join(map(stated_limits, asked.claims))}" if asked.claims else "nothing"
+        wanted = f"whether {' and '.join(map(stated_limits, target.claims))}" if target.claims else "nothing"
     most = record["trials"] + record["left"]
     trials = many(record["trials"], "trial") if record["known"] else f"{record['trials']} of at most {most} trials"
-    return f"{title}{text} ({trials}); asked: {wanted}{', known' if record['known'] else ''}"
+    return f"{title}{text}; {trials}; target: {wanted}{', met' if record['known'] else ''}"

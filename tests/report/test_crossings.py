@@ -81,7 +81,7 @@ def test_they_are_said_stored_and_drawn():
     analysis = drawn(SHARES, SIZES)
     text = StringIO()
     print_diagram(analysis, Console(file=text, width=400))
-    assert "50 % without a curve, at m = 0: n = 3162 (95 % interval 1000 to 10000)" in text.getvalue()
+    assert "50 % at m = 0: n = 3162 (95 % interval 1000 to 10000)" in text.getvalue()
     assert "m = 2: n below 100; m = 3: n above 100000" in text.getvalue()
     records = json.loads(as_json([analysis]))[0]["crossings"]
     assert records[1] == {"panel": "", "m": 1} | {

@@ -67,7 +67,7 @@ def test_it_stops_at_the_interval_that_was_asked_for_and_reports_it(tmp_path: Pa
     assert (found.interval.high - found.interval.low) / 2 <= 0.2
     assert (found.interval.low, found.interval.high) == pytest.approx((panel["low"], panel["high"]))
     assert found.interval.level == level_of(panel["tests"]) > 0.95
-    assert summary.looked[0].endswith("; asked: half width 0.2, known")
+    assert summary.looked[0].endswith("; target: half width 0.2, met")
     assert f"'{RULE}' is met after {panel['tests']} test" in Diagram.of(read(tmp_path / "out")).summary()
     assert sweep_status(tmp_path / "out").missing == 0
     again = until(config(tmp_path), tmp_path / "out")
@@ -131,7 +131,7 @@ def test_a_panel_that_is_known_gets_no_more_trials(tmp_path: Path) -> None:
     assert counts["relu_skip"] == FIRST < counts["relu"]
     verdicts = [claim.verdict for claim in Analysis(Diagram.of(read(out))).claims]
     assert verdicts == ["supported", "supported"]
-    assert "asked: whether 2 ± 0.2, known" in summary.looked[0]
+    assert "target: whether 2 ± 0.2, met" in summary.looked[0]
 
 
 def test_a_stored_grid_goes_on_until_it_tells(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a config claims, tested on its grid."""
+"""The claims of a config, tested on its grid."""
 
 from recovery.report.claims.claims import Analysis, contour
 from recovery.report.claims.words import caption, in_words

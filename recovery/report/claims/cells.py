@@ -1,4 +1,4 @@
-"""Claims about numbers in cells: a value, a bound in every cell, a stated proportion, a trend, a table of means."""
+"""Claims about numbers in grid cells: a value, a bound in every cell, a proportion, a trend, a table of means."""
 
 from itertools import combinations
 
@@ -17,7 +17,7 @@ from recovery.theory import CURVES
 from recovery.types import Array, Mask
 
 OFTEN = 1 - LEVEL
-"""Error rate of the tests that show a trend in one line of cells."""
+"""Error rate of the test that shows a trend in one line of cells."""
 WORDS = {"mean": "", "median": "the median of ", "every": "every "}
 
 
@@ -57,7 +57,8 @@ def _named(limit: float | str) -> str:
 
 
 def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim) -> tuple[str, Judgement]:
-    """By the interval of all trials together: 95 % inside the limits, or the claim's level outside."""
+    """Judge by the interval over all trials: supported if it lies inside the limits, contradicted at the claim's
+    level."""
     sample = _sample(estimates.diagram, rows)
     found = sample.interval(claim.statistic)
     if claim.statistic == "every":
@@ -67,55 +68,56 @@ def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim) -> tuple[st
 
 
 def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[str, Judgement]:
-    """Cell by cell, the level shared among the cells, and half of it kept for all cells of a frequency together.
+    """Judge each cell with a share of half the error rate; the other half is for a test of all cells of a frequency.
 
-    Holds if nothing contradicts, every cell was measured, and some outcome of these trials would have contradicted.
+    Supported if nothing contradicts, every cell was measured, and some outcome of these trials would have contradicted.
     """
     diagram = estimates.diagram
     limit, upper = (claim.at_least, False) if claim.at_least is not None else (claim.at_most, True)
     limits = _limits(diagram, limit)
     codes = np.unique(diagram.cells.code[rows])
     level = claim.level / (2 * len(codes))
-    tallies, beyond, open_, told = [], list[str](), 0, 0
+    tallies, beyond, unmeasured, able = [], list[str](), 0, 0
     for code in codes:
         here = rows & (diagram.cells.code == code)
         sample, bound = _sample(diagram, here), float(np.nanmean(limits[here]))
-        # a one-sided test at a level is a two-sided interval at twice that level
+        # A one-sided test is a two-sided interval at twice the error rate.
         found = sample.interval(claim.statistic, 1 - 2 * level)
         low, high = found.low, found.high
         middle = found.estimate if claim.statistic != "every" else (high if upper else low)
         if np.isnan(bound) or not len(sample.values):
-            open_ += 1
+            unmeasured += 1
             continue
         outside = low > bound + _rounding(bound) if upper else high < bound - _rounding(bound)
         if claim.statistic == "every":
             outside = high > bound + _rounding(bound) if upper else low < bound - _rounding(bound)
-            open_ += sample.open > 0
-        told += _able(sample, bound, upper, level, claim.statistic)
+            unmeasured += sample.undecided > 0
+        able += _able(sample, bound, upper, level, claim.statistic)
         if outside:
             beyond.append(f"{_place(diagram, code)}: {middle:.4g} against {bound:.4g}")
         tallies.append((sample, bound, middle))
-    text = f"{len(tallies)} cells, {told} with enough trials to contradict it"
+    text = f"{len(tallies)} cells, {able} with enough trials to contradict it"
     if beyond:
         shown = "; ".join(beyond[:3]) + (f" and {len(beyond) - 3} more" if len(beyond) > 3 else "")
         return f"{text}; beyond it at {shown}", "contradicted"
     if diagram.proportion and claim.statistic == "mean" and tallies:
         p, least = _together([(one, bound) for one, bound, _ in tallies], upper)
-        told = told or int(least < claim.level / 2)
+        able = able or int(least < claim.level / 2)
         if p < claim.level / 2:
             return f"{text}; beyond it in all cells together, p < {p:.1g}", "contradicted"
     if tallies:
         gaps = [(bound - middle if upper else middle - bound) for _, bound, middle in tallies]
         _, bound, middle = tallies[int(np.argmin(gaps))]
         text += f"; nearest to it {middle:.4g} against {bound:.4g}"
-    return text, "supported" if told and not open_ else "inconclusive"
+    return text, "supported" if able and not unmeasured else "inconclusive"
 
 
 def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tuple[str, Judgement]:
-    """An exact test of all trials and of each cell, which share the level; open trials may be of either kind."""
+    """Test all trials and each cell exactly; the tests share the error rate. Undecided trials may have ended either
+    way."""
     diagram = estimates.diagram
     if not diagram.proportion:
-        raise ReportError(f"{diagram.quantity} is no proportion")
+        raise ReportError(f"{diagram.quantity} is not a proportion")
     codes = np.unique(diagram.cells.code[rows])
     whole = _sample(diagram, rows)
     parts = [whole, *(_sample(diagram, rows & (diagram.cells.code == code)) for code in codes if len(codes) > 1)]
@@ -131,24 +133,24 @@ def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tu
 
 
 def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tuple[str, Judgement]:
-    """Along each line of cells in which all else stays the same.
+    """Judge each line of cells in which all other coordinates are equal.
 
-    Contradicted if two cells of a line lie the other way round (Fisher's exact test, or Mann and Whitney's), at half of
-    the level shared among all pairs, or if the lines together show the opposite trend at the other half: few replicates
-    can never show it in a pair. Holds if Kendall's rank correlation of trials shows in every line at 5 %, and
-    the lines together (Fisher's sum of logarithms) show it at the level.
+    Contradicted if two cells of a line are in the opposite order (Fisher's exact test, or Mann and Whitney's), at half
+    of the error rate shared among all pairs, or if all lines together show the opposite trend at the other half: with
+    few replicates no pair can show it. Supported if Kendall's rank correlation shows the trend in every line at 5 %,
+    and all lines together (Fisher's combination of p-values) show it at the claim's level.
     """
     diagram, sign = estimates.diagram, 1.0 if claim.direction == "rises" else -1.0
     frame = diagram.frame
     if claim.along not in frame or not is_number(frame[claim.along]):
-        raise ReportError(f"{claim.along} is no coordinate of numbers in this grid")
+        raise ReportError(f"{claim.along} is not a numeric coordinate of this grid")
     values = sign * np.where(diagram.cells.finished, diagram.quantity.values(frame), np.nan)
     yes = max(sign, 0.0) if diagram.proportion else None
     at, used = as_numbers(frame[claim.along]), rows & ~np.isnan(values)
     others = [name for name in diagram.layout.keys if name != claim.along]
     groups = frame.loc[used, others].groupby(others, dropna=False).indices if others else {(): np.arange(used.sum())}
     pairs, places = list[tuple[Array, Array]](), list[tuple[float, float, str]]()
-    trends, against = list[float](), list[float]()
+    trends, opposite_trends = list[float](), list[float]()
     for inside in groups.values():
         there = np.flatnonzero(used)[inside]
         x, y = at[there], values[there]
@@ -157,7 +159,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
             continue
         varies = np.ptp(y) > 0
         trends.append(float(scipy.stats.kendalltau(x, y, alternative="greater").pvalue) if varies else 1.0)
-        against.append(float(scipy.stats.kendalltau(x, y, alternative="less").pvalue) if varies else 1.0)
+        opposite_trends.append(float(scipy.stats.kendalltau(x, y, alternative="less").pvalue) if varies else 1.0)
         where = PLAIN.where({name: frame[name].iloc[there[0]] for name in others})
         for a, b in combinations(steps, 2):
             pairs.append((y[x == a], y[x == b]))
@@ -169,7 +171,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     name = claim.along.split(".")[-1]
     words = min(f"{name} = {a:g} and {b:g}{where}" for one, (a, b, where) in zip(each, places, strict=True) if one == p)
     together, opposite = (
-        float(scipy.stats.combine_pvalues(np.maximum(ends, 1e-300)).pvalue) for ends in (trends, against)
+        float(scipy.stats.combine_pvalues(np.maximum(ends, 1e-300)).pvalue) for ends in (trends, opposite_trends)
     )
     text = f"{len(trends)} lines, trend p {p_value(together)}"
     if p < claim.level / 2 / len(pairs):
@@ -183,7 +185,8 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
 
 
 def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[str, Judgement]:
-    """Holds if no number differs by more than `FAR` standard errors; open if some have fewer than two trials."""
+    """Supported if no number differs by more than `FAR` standard errors; inconclusive if a number has fewer than two
+    trials."""
     table = claimed_table(estimates.diagram, claim)
     z, known = table.z, np.isfinite(table.z)
     far = [(i, j) for i, j in zip(*np.nonzero(np.abs(np.where(known, z, 0.0)) > FAR), strict=True)]
@@ -210,20 +213,20 @@ def _every(sample: Sample, low: float, high: float, least: float, most: float) -
         return "no trial finished", "inconclusive"
     if low < least - _rounding(least) or high > most + _rounding(most):
         return text, "contradicted"
-    return text, "inconclusive" if sample.open else "supported"
+    return text, "inconclusive" if sample.undecided else "supported"
 
 
 def _trials(sample: Sample) -> str:
-    return f"{len(sample.values)} trials" + (f", {sample.open} more without an answer" if sample.open else "")
+    return f"{len(sample.values)} trials" + (f", {sample.undecided} more without a result" if sample.undecided else "")
 
 
 def _rounding(bound: float) -> float:
-    """Numbers that are equal to the bound in exact arithmetic do not lie beyond it."""
+    """Return the rounding error within which a number equals the bound."""
     return 1e-9 * max(1.0, abs(bound)) if np.isfinite(bound) else 0.0
 
 
 def _limits(diagram: Diagram, limit: float | str | None) -> Array:
-    """The bound at each row: a number, a theory curve at the row's coordinates, or a measured column."""
+    """Return the bound at each row: a number, a theory curve at the row's coordinates, or a measured column."""
     frame = diagram.frame
     if not isinstance(limit, str):
         return np.full(len(frame), np.nan if limit is None else limit, dtype=float)
@@ -233,13 +236,13 @@ def _limits(diagram: Diagram, limit: float | str | None) -> Array:
         return as_numbers(frame[limit])
     missing = [axis for axis in CURVES[limit].axes if axis not in frame]
     if missing:
-        raise ReportError(f"the theory curve {limit} is one of {missing[0]}, which the grid does not have")
+        raise ReportError(f"the theory curve {limit} depends on {missing[0]}, which this grid does not have")
     values: Array = np.asarray(CURVES[limit].function(*(as_numbers(frame[axis]) for axis in CURVES[limit].axes)), float)
     return np.clip(values, 0.0, 1.0) if diagram.proportion else values
 
 
 def _able(sample: Sample, bound: float, upper: bool, level: float, statistic: str) -> bool:
-    """Whether some outcome of so many trials would lie beyond the bound."""
+    """Return whether some outcome of these trials would lie beyond the bound."""
     if statistic != "mean" or not sample.proportion:
         return len(sample.values) > (1 if statistic == "mean" else 0)
     worst_of_all = Sample(np.full(len(sample.values), float(upper)), True).interval("mean", 1 - 2 * level)
@@ -247,12 +250,12 @@ def _able(sample: Sample, bound: float, upper: bool, level: float, statistic: st
 
 
 def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, float]:
-    """Chernoff's bound of P(no more successes in all cells | each has the bound's probability), of no fewer if upper;
-    and the least that it could have been.
+    """Bound the p-value of the successes of all cells, each with the probability of its bound (Chernoff).
 
-    A sum of many cells sees what none of them alone does, and the bound is rigorous for cells of unequal chances.
+    Returns this bound, and the least value that it could have had. A sum over many cells detects a departure that no
+    single cell shows, and the bound is rigorous for cells of unequal probabilities.
     """
-    total = np.array([len(one.values) + one.open for one, _ in cells], dtype=float)
+    total = np.array([len(one.values) + one.undecided for one, _ in cells], dtype=float)
     wrong = np.array([(one.values.sum() if upper else (1 - one.values).sum()) for one, _ in cells]).sum()
     chance = np.array([bound if upper else 1 - bound for _, bound in cells])
 
@@ -269,10 +272,10 @@ def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, fl
 
 
 def _falls(pairs: list[tuple[Array, Array]], yes: float | None) -> Array:
-    """For each pair of samples the one-sided p-value of the second being no lower; yes: a proportion's larger value.
+    """Return for each pair of samples the one-sided p-value of the hypothesis that the second is no lower.
 
-    Pairs of equal sizes are ranked in one call. It takes exact p-values only if no sample of the call has ties, so
-    those with ties are ranked apart.
+    yes: the larger value of a proportion; None for numbers. Pairs of equal sizes are ranked in one call, which gives
+    exact p-values only if no sample has ties. So pairs with ties are ranked separately.
     """
     if yes is not None:
         tables = [np.array([[(part == yes).sum(), (part != yes).sum()] for part in pair]) for pair in pairs]

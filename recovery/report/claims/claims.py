@@ -1,6 +1,6 @@
-"""What a config claims, tested on its grid: stated, measured with its interval, and a verdict.
+"""The claims of a config, tested on its grid: what is stated, what is measured with its interval, and a verdict.
 
-`Analysis` is a diagram with everything that a report says of it: its estimates and these.
+`Analysis` is a diagram with everything that a report states about it: its estimates and its claims.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ KINDS: dict[type[Any], tuple[State, Callable[[Estimates, list[int], Any], tuple[
     CurveClaim: (state_curve, judge_curve),
     OrderClaim: (state_order, judge_order),
 }
-"""Kind of claim -> how it is worded, and how the panels of these numbers judge it. Statements are not tested."""
+"""Kind of claim -> functions that state it and that judge it from the numbers of its panels."""
 ROWS: dict[type[Any], tuple[State, Callable[[Estimates, Mask, Any], tuple[str, Judgement]]]] = {
     ValueClaim: (state_value, judge_value),
     BoundClaim: (state_bound, judge_bound),
@@ -59,13 +59,13 @@ ROWS: dict[type[Any], tuple[State, Callable[[Estimates, Mask, Any], tuple[str, J
     MonotoneClaim: (state_monotone, judge_monotone),
     TableClaim: (state_table, judge_table),
 }
-"""The same of kinds that these rows judge, which need not be whole panels."""
+"""The same for kinds that are judged from a mask of rows, which need not be whole panels."""
 NESTED = ("sampled", "searched", "all")
-"""Patterns of the rows, and of a statement: what holds for those of one word may fail for those of a later one."""
+"""Pattern sets from the smallest to the largest: what holds for one may fail for a later one."""
 
 
 def results(estimates: Estimates) -> list[ClaimResult]:
-    """Every claim of the grid's config, in order."""
+    """Return the result of every claim of the grid's config, in order."""
     return [_result(estimates, claim) for claim in estimates.diagram.sweep.claims]
 
 
@@ -82,33 +82,36 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
         rows = rows_where(shown.diagram, claim.where)
         panels = shown.diagram.panels_where(claim.where)
         if not (rows.any() if type(claim) in ROWS else panels):
-            return ClaimResult(stated, "no such cells in the grid", "inconclusive", claim.source)
+            return ClaimResult(stated, "no cells of the grid match", "inconclusive", claim.source)
         text, verdict = judge(shown, rows if type(claim) in ROWS else panels, claim)  # type: ignore[arg-type]
-        return ClaimResult(stated, *_of_patterns(shown.diagram, rows, claim, text, verdict), claim.source)
+        return ClaimResult(stated, *_for_pattern_set(shown.diagram, rows, claim, text, verdict), claim.source)
     except ReportError as error:
         return ClaimResult(stated, str(error), "inconclusive", claim.source)
 
 
 def rows_where(diagram: Diagram, where: Any) -> Mask:
-    """The rows with these coordinates."""
+    """Return the rows with these coordinates."""
     rows = np.ones(len(diagram.frame), dtype=np.bool_)
     for name, value in where.items():
         rows &= has(diagram.frame, name, value)
     return rows
 
 
-def _of_patterns(diagram: Diagram, rows: Mask, claim: Claim, text: str, verdict: Judgement) -> tuple[str, Judgement]:
-    """A verdict on fewer patterns than the statement is about is open.
+def _for_pattern_set(
+    diagram: Diagram, rows: Mask, claim: Claim, text: str, verdict: Judgement
+) -> tuple[str, Judgement]:
+    """Return the text and the verdict for the pattern set that the statement is about.
 
-    More patterns only make recovery rarer and an isometry condition harder, so that the threshold of fewer is a lower
-    bound of the one that is stated: where it lies above already, the statement is contradicted all the same.
+    A verdict on fewer patterns is inconclusive, with one exception. More patterns only make recovery rarer and an
+    isometry condition harder, so the threshold on fewer patterns is a lower bound. Where it already lies above the
+    stated threshold, the statement is contradicted.
     """
-    about, there = getattr(claim, "patterns", None), patterns_of(diagram, rows)
-    if about is None or there is None or NESTED.index(there) >= NESTED.index(about):
+    about, drawn = getattr(claim, "patterns", None), patterns_of(diagram, rows)
+    if about is None or drawn is None or NESTED.index(drawn) >= NESTED.index(about):
         return text, verdict
     if verdict not in ("supported", "contradicted"):
-        return f"{text}; on {there} patterns", verdict
-    more = f"{text}; on {there} patterns, and therefore on {about} patterns"
+        return f"{text}; on {drawn} patterns", verdict
+    more = f"{text}; on {drawn} patterns, and therefore on {about} patterns"
     if verdict == "contradicted" and isinstance(claim, BoundClaim) and diagram.proportion and claim.at_most is None:
         return more, verdict
     if verdict == "contradicted" and isinstance(claim, ThresholdClaim):
@@ -117,11 +120,11 @@ def _of_patterns(diagram: Diagram, rows: Mask, claim: Claim, text: str, verdict:
             shown = Estimates(diagram)
             if judge_threshold(shown, diagram.panels_where(claim.where), one_sided)[1] == "contradicted":
                 return more, verdict
-    return f"{text}; {verdict} on {there} patterns, but the statement is about {about} patterns", "inconclusive"
+    return f"{text}; {verdict} on {drawn} patterns, but the statement is about {about} patterns", "inconclusive"
 
 
 def patterns_of(diagram: Diagram, rows: Mask) -> str | None:
-    """Which arrangement patterns the programs of these rows had, the fewest if several; None where they have none."""
+    """Return the pattern set of these rows, the smallest if there are several; None without patterns."""
     frame = diagram.frame
     if "pattern_count" not in frame or not frame.loc[rows, "pattern_count"].notna().any():
         return None
@@ -133,22 +136,22 @@ def patterns_of(diagram: Diagram, rows: Mask) -> str | None:
 
 @dataclass(frozen=True)
 class Analysis(Estimates):
-    """The estimates of a diagram, and its config's claims. full: reports show the probit model's second opinion too."""
+    """The estimates of a diagram and its config's claims. full: reports also show the probit model's second opinion."""
 
     full: bool = False
 
     @cached_property
     def claims(self) -> list[ClaimResult]:
-        """The config's claims, tested."""
+        """The results of the config's claims."""
         return results(self)
 
     @cached_property
     def measured_beside_stated(self) -> list[Measured]:
-        """The thresholds of all panels, each beside the one that a claim states for it."""
+        """The thresholds of all panels, each with the threshold that a claim states for it."""
         return measured_beside_stated(self)
 
     def thresholds(self) -> list[dict[str, Any]]:
-        """One plain record a panel, for tables; numbers that do not exist are NaN."""
+        """Return one record per panel, for tables; numbers that do not exist are NaN."""
         records = []
         for pooled in self.pooled:
             change = pooled.drift.change if pooled.drift else Interval(np.nan, np.nan, np.nan, pooled.interval.level)
@@ -159,7 +162,7 @@ class Analysis(Estimates):
         return records
 
     def models(self) -> list[dict[str, Any]]:
-        """The second opinion of the probit model: one plain record a panel."""
+        """Return one record per panel of the probit model's second opinion."""
         records = []
         for pooled, model in zip(self.pooled, self.second_opinions, strict=True):
             fit, scaling = model.fit, model.scaling or Interval(np.nan, np.nan, np.nan)
@@ -172,13 +175,13 @@ class Analysis(Estimates):
         return records
 
     def panel_words(self, i: int) -> str:
-        """What is said of a panel's transition: its ratio n/d, or where each of its rows crosses one half."""
+        """Describe the transition of panel i: its ratio n/d, or where each of its rows crosses one half."""
         if self.pooled:
             return in_words(self.pooled[i])
         return rows_in_words(self.rows[i], self.diagram.layout.x, self.diagram.layout.y) if self.rows else ""
 
     def crossings(self) -> list[dict[str, Any]]:
-        """One plain record a panel and a value of y: the x at 50 %, of diagrams over other axes than n and d."""
+        """Return one record per panel and value of y: the x at 50 %, for axes other than n and d."""
         layout = self.diagram.layout
         return [
             {"panel": panel.title, layout.y or "y": row.y} | asdict(row.half)
@@ -187,7 +190,7 @@ class Analysis(Estimates):
         ]
 
     def sizes(self) -> list[dict[str, Any]]:
-        """One plain record a panel and a size d: the n at 50 % there; numbers that do not exist are NaN."""
+        """Return one record per panel and value of d: the n at 50 %; numbers that do not exist are NaN."""
         return [
             {"panel": panel.title, "d": size.d} | asdict(size.n50)
             for panel, sizes in zip(self.diagram.panels, self.by_size, strict=False)
@@ -196,12 +199,14 @@ class Analysis(Estimates):
 
 
 def contour(analysis: Analysis, i: int) -> list[Array]:
-    """The 50 % contour of a panel whose y is a number: the crossings of neighbouring rows joined, shape (k, 2), in
-    parts where a row between them has none."""
+    """Return the 50 % contour of a panel with a numeric y axis, as polylines of shape (k, 2).
+
+    It joins the crossings of neighbouring rows and is interrupted at rows without a crossing.
+    """
     layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
     if not analysis.rows or layout.y is None or Axis(panel.y).kind == "even":
         return []
     points = np.array([[row.half.estimate, y] for row, y in zip(analysis.rows[i], Axis(panel.y).at, strict=True)])
-    there = np.isfinite(points[:, 0])
-    runs = np.split(np.flatnonzero(there), np.flatnonzero(np.diff(np.flatnonzero(there)) > 1) + 1)
+    crossed = np.flatnonzero(np.isfinite(points[:, 0]))
+    runs = np.split(crossed, np.flatnonzero(np.diff(crossed) > 1) + 1)
     return [points[run] for run in runs if len(run) > 1]

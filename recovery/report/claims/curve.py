@@ -1,4 +1,5 @@
-"""Claims that a frequency follows a theory curve: a likelihood-ratio test of all cells, and the curve's best shift."""
+"""Claims that a frequency follows a theory curve: a likelihood-ratio test of all cells, and the best shift of the
+curve."""
 
 from collections.abc import Callable
 
@@ -16,9 +17,9 @@ from recovery.theory import CURVES
 from recovery.types import Array
 
 TESTS = 3
-"""Tests of a panel among which the level is shared."""
+"""Tests of a panel that share the error rate."""
 SHIFT = 0.05
-"""A curve holds only if the grid pins it down along n to 5 %."""
+"""A curve is supported only if the grid determines its shift along n to 5 %."""
 
 
 def state_curve(claim: CurveClaim) -> str:
@@ -28,10 +29,10 @@ def state_curve(claim: CurveClaim) -> str:
 
 
 def judge_curve(estimates: Estimates, panels: list[int], claim: CurveClaim) -> tuple[str, Judgement]:
-    """Each panel on its own; the claim is about all of them, and they share its level (they may share X)."""
+    """Judge each panel. The claim is about all of them, and they share its error rate, because they may share X."""
     diagram = estimates.diagram
     if not poolable(diagram):
-        raise ReportError(f"{diagram.quantity} is no proportion over n and d")
+        raise ReportError(f"{diagram.quantity} is not a proportion over n and d")
     if claim.curve not in CURVES or CURVES[claim.curve].axes != ("n", "d"):
         raise ReportError(f"there is no theory curve {claim.curve} over n and d")
     about = [diagram.panels[i] for i in panels]
@@ -39,9 +40,11 @@ def judge_curve(estimates: Estimates, panels: list[int], claim: CurveClaim) -> t
 
 
 def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]:
-    """Contradicted if the likelihood ratio of all cells, their steepness or the best shift of the curve along n departs
-    at the level, which is shared among the three and among the panels (Bonferroni).
-    Holds if the shift's interval lies within 5 %, and some outcome of these cells would have contradicted the curve."""
+    """Judge one panel by the likelihood ratio of all cells, its steepness, and the best shift of the curve along n.
+
+    Contradicted if one of the three departs at its share of the error rate (Bonferroni). Supported if the interval of
+    the shift lies within 5 % and some outcome of these cells would have contradicted the curve.
+    """
     cells = panel.cells[panel.cells["yes"] + panel.cells["no"] > 0]
     if not len(cells):
         return "no trial finished", "inconclusive"
@@ -69,7 +72,7 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
 
 
 def _minimum(deviance: Callable[[float], float]) -> Interval:
-    """Where a function of the shift is least, and the ends between which it stays within `RISE` of that."""
+    """Minimise a deviance over the shift; the interval ends where the deviance has risen by `RISE`."""
     reach = 0.9
     coarse = np.linspace(-reach, reach, 181)
     start = float(coarse[int(np.argmin([deviance(shift) for shift in coarse]))])
@@ -84,7 +87,7 @@ def _minimum(deviance: Callable[[float], float]) -> Interval:
 
 
 def _ratio(yes: Array, total: Array, expected: Array) -> float:
-    """2 sum (yes log(yes / (total p)) + no log(no / (total (1 - p))))."""
+    """Return 2 sum (yes log(yes / (total p)) + no log(no / (total (1 - p))))."""
     no = total - yes
     free = scipy.special.xlogy(yes, yes / total) + scipy.special.xlogy(no, no / total)
     return 2 * float(np.sum(free - scipy.special.xlogy(yes, expected) - scipy.special.xlogy(no, 1 - expected)))

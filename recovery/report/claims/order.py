@@ -1,7 +1,7 @@
-"""Claims that success comes sooner under one value of an axis than under the next, tested by pairs of trials.
+"""Claims that success comes sooner under one value of an axis than under the next, tested on pairs of trials.
 
-Trials of two values pair by cell and replicate. If either value were as good as the other, a pair in which only one of
-them succeeds would fall to either side with probability 1/2: an exact test, whether the pairs share draws or not.
+Trials of two values are paired by grid cell and replicate. If both values were equally good, a pair in which only one
+succeeds would fall to either side with probability 1/2. The test is exact, whether or not the pairs share draws.
 """
 
 from itertools import pairwise, product
@@ -24,10 +24,10 @@ def state_order(claim: OrderClaim) -> str:
 
 
 def judge_order(estimates: Estimates, panels: list[int], claim: OrderClaim) -> tuple[str, Judgement]:
-    """Holds if every value of a group comes before every value of the next; see `_judge_pair`."""
+    """Supported if every value of a group comes before every value of the next group; see `_judge_pair`."""
     diagram = estimates.diagram
     if not diagram.proportion:
-        raise ReportError(f"{diagram.quantity} is no proportion")
+        raise ReportError(f"{diagram.quantity} is not a proportion")
     panel_of: dict[Any, int] = {}
     for value in (value for group in _groups(claim) for value in group):
         matching = [i for i in diagram.panels_where({claim.axis: value}) if i in panels]
@@ -48,8 +48,11 @@ def judge_order(estimates: Estimates, panels: list[int], claim: OrderClaim) -> t
 
 
 def _judge_pair(rows: pd.DataFrame, level: float) -> tuple[str, Judgement]:
-    """Holds if pairs in which the first alone succeeds prevail, even if all that is open spoke against them, and at
-    no size d the others do; contradicted if the others prevail, overall and in spite of what is open, or at a size."""
+    """Judge two values from their pairs of trials.
+
+    Supported if the pairs in which only the first succeeds prevail, even if all undecided trials spoke against it, and
+    at no d the second prevails. Contradicted if the second prevails in the same sense, overall or at some d.
+    """
     first, second = rows["first"], rows["second"]
     against = _split(first.fillna(0.0), second.fillna(1.0))
     in_favour = _split(first.fillna(1.0), second.fillna(0.0))
@@ -66,12 +69,13 @@ def _judge_pair(rows: pd.DataFrame, level: float) -> tuple[str, Judgement]:
 
 
 def _groups(claim: OrderClaim) -> list[tuple[Any, ...]]:
-    """The values in order; a tuple among them is a group whose members are not compared."""
+    """Return the values in order; a tuple among them is a group whose members are not compared."""
     return [value if isinstance(value, tuple) else (value,) for value in claim.values]
 
 
 def _outcomes(estimates: Estimates, first: int, second: int) -> pd.DataFrame:
-    """One row a pair of trials: d (or what goes up), what goes across, replicate, first and second; NaN where open."""
+    """Return one row per pair of trials: y, x, replicate, and the outcomes `first` and `second`, NaN where
+    undecided."""
     diagram = estimates.diagram
     layout, cells = diagram.layout, diagram.cells
     keys = [name for name in (layout.y, layout.x) if name is not None]
@@ -85,17 +89,17 @@ def _outcomes(estimates: Estimates, first: int, second: int) -> pd.DataFrame:
 
 
 def _split(first: "pd.Series[float]", second: "pd.Series[float]") -> tuple[int, int]:
-    """Pairs in which only the first is a yes, and only the second."""
+    """Return the number of pairs in which only the first succeeds, and in which only the second does."""
     return int(((first == 1) & (second == 0)).sum()), int(((first == 0) & (second == 1)).sum())
 
 
 def _tail(more: int, less: int) -> float:
-    """One-sided exact p-value of `more` out of so many; 1 without any."""
+    """Return the one-sided exact p-value of `more` successes out of `more + less`; 1 without pairs."""
     return float(scipy.stats.binomtest(more, more + less, alternative="greater").pvalue) if more + less else 1.0
 
 
 def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> str:
-    """Where each value reaches 50 %, as far as the grid is over n and d."""
+    """Return the n/d at which each value reaches 50 %, for a grid over n and d."""
     if not poolable(estimates.diagram):
         return ""
     words = [f"{name} {measured(estimates.pooled[i])}" for i, name in zip(panels, names, strict=True)]
@@ -103,6 +107,6 @@ def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> st
 
 
 def _short(labels: list[str]) -> list[str]:
-    """Labels without the words that all of them have."""
+    """Remove the words that all labels share."""
     common = set.intersection(*(set(label.split()) for label in labels))
     return [" ".join(word for word in label.split() if word not in common) or label for label in labels]

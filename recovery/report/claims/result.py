@@ -1,4 +1,4 @@
-"""What became of a claim."""
+"""The result of a claim, and how verdicts are combined."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ VERDICTS: tuple[Judgement, ...] = get_args(Judgement)
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """One claim beside what the grid says."""
+    """A claim as stated, what the grid measures, and the verdict."""
 
     stated: str
     measured: str
@@ -21,19 +21,19 @@ class ClaimResult:
 
 
 def of_all(titles: Sequence[str], judged: Sequence[tuple[str, Judgement]]) -> tuple[str, Judgement]:
-    """A claim about all of these panels: what each says, and the worst verdict."""
+    """Combine the verdicts of panels for a claim about all of them."""
     texts = [f"{title}: {text}" if len(judged) > 1 else text for title, (text, _) in zip(titles, judged, strict=True)]
     return "; ".join(texts), worst([verdict for _, verdict in judged])
 
 
 def worst(verdicts: list[Judgement]) -> Judgement:
-    """What several verdicts come to for a claim about all of them."""
+    """Return the verdict on a claim that needs all of several verdicts."""
     order: list[Judgement] = ["contradicted", "inconclusive", "supported"]
     return next(verdict for verdict in order if verdict in verdicts)
 
 
 def against(inner: Interval, outer: Interval, least: float, most: float) -> Judgement:
-    """Holds if the inner interval lies within the limits, contradicted if the outer one lies outside."""
+    """Return supported if the inner interval lies within the limits, contradicted if the outer one lies outside."""
     if least <= inner.low and inner.high <= most:
         return "supported"
     return "contradicted" if outer.high < least or outer.low > most else "inconclusive"

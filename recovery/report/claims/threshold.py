@@ -1,4 +1,4 @@
-"""Claims of the form "recovered reaches 50 % at n/d = 2", or above 2, judged by the threshold's interval."""
+"""Claims that a threshold n/d has a value or lies within limits, judged by its interval."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -13,7 +13,7 @@ from recovery.report.claims.words import drift_words, jump_words, measured, unkn
 from recovery.report.statistics import Estimates, Pooled
 
 MOST = 1000
-"""More times the replicates are not advised."""
+"""Largest factor of replicates that is advised."""
 
 
 def state_threshold(claim: ThresholdClaim) -> str:
@@ -21,7 +21,7 @@ def state_threshold(claim: ThresholdClaim) -> str:
 
 
 def stated_limits(claim: ThresholdClaim, equals: str = "") -> str:
-    """`2 ± 0.15`, `>= 2`, or `2 to 3`."""
+    """Return `2 ± 0.15`, `>= 2`, or `2 to 3`."""
     if claim.value is not None:
         return f"{equals}{claim.value:g} ± {claim.tolerance:g}"
     if claim.at_least is None or claim.at_most is None:
@@ -30,7 +30,7 @@ def stated_limits(claim: ThresholdClaim, equals: str = "") -> str:
 
 
 def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdClaim) -> tuple[str, Judgement]:
-    """Each panel on its own; the claim is about all of them."""
+    """Judge each panel; the claim is about all of them."""
     if not estimates.diagram.layout.over_n_and_d:
         raise ReportError(f"{estimates.diagram.quantity} is not shown over n and d")
     about = [estimates.pooled[i] for i in panels]
@@ -39,7 +39,7 @@ def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdCla
 
 @dataclass(frozen=True)
 class Measured:
-    """One panel's threshold, beside the one that a claim states for it if any does."""
+    """One panel's threshold with the threshold that a claim states for it, if one does."""
 
     of: str
     panel: str
@@ -51,7 +51,7 @@ class Measured:
 
 
 def measured_beside_stated(estimates: Estimates) -> list[Measured]:
-    """A row for each panel and each value that is shown or claimed, as far as the panel measures it."""
+    """Return one entry per panel and per value that is shown or claimed, as far as it was measured."""
     claims = [claim for claim in estimates.diagram.sweep.claims if isinstance(claim, ThresholdClaim)]
     shown = str(estimates.diagram.quantity)
     rows = []
@@ -59,7 +59,7 @@ def measured_beside_stated(estimates: Estimates) -> list[Measured]:
         try:
             values = estimates.showing(of)
         except ReportError:
-            continue  # the claim itself says that nothing measured it
+            continue  # the claim itself reports that nothing measured it
         for i, pooled in enumerate(values.pooled):
             if pooled.panel.undefined or not len(pooled.panel.cells):
                 continue
@@ -76,22 +76,25 @@ def _beside(of: str, pooled: Pooled, claim: ThresholdClaim | None) -> Measured:
 
 
 def judge_panel(pooled: Pooled, least: float, most: float) -> tuple[str, Judgement]:
-    """A frequency by its threshold; a jump by three: where a trial is beyond a quarter, half and three quarters of the
-    way. The claim holds if it does of all of them, and is contradicted if it is of all."""
+    """Judge the threshold of a frequency, or the three thresholds of a jump: at 1/4, 1/2 and 3/4 of the way.
+
+    A claim about a jump is supported if all three thresholds support it, and contradicted if all three contradict it.
+    """
     text, verdict = _judge(pooled, least, most)
     if pooled.jump is None:
         return text, verdict
     text = jump_words(pooled) if not pooled.interval.known else f"{jump_words(pooled)}; half way {text}"
     verdicts = {verdict, *(_judge(part, least, most)[1] for part in pooled.jump.quarters)}
     if len(verdicts) > 1 and verdict != "inconclusive":
-        text += "; but not so for a quarter and three quarters of the way"
+        text += "; the thresholds at a quarter and three quarters of the way do not agree"
     return text, verdict if len(verdicts) == 1 else "inconclusive"
 
 
 def _judge(pooled: Pooled, least: float, most: float) -> tuple[str, Judgement]:
-    """Holds if the interval lies within the limits, contradicted if the outer interval lies outside; both moved by
-    what failed and undecided trials could make of the estimate. Where n/d drifts with d, both ends of the trend must
-    agree too."""
+    """Supported if the interval lies within the limits, contradicted if the outer interval lies outside.
+
+    Both are widened by `missing_shift`. Where n/d changes with d, both ends of the trend must agree as well.
+    """
     found, (down, up) = pooled.interval, pooled.missing_shift
     if not found.known:
         return unknown_words(pooled, "50 %"), "inconclusive"
@@ -111,7 +114,8 @@ def _judge(pooled: Pooled, least: float, most: float) -> tuple[str, Judgement]:
 
 
 def _advice(found: Interval, least: float, most: float) -> str:
-    """How many times the replicates would tell: an interval's width goes with the square root of their number."""
+    """Return how many times the replicates are needed: the width of an interval scales with their inverse square
+    root."""
     estimate, ends = found.estimate, [end for end in (found.low, found.high) if np.isfinite(end)]
     room, known = min(abs(estimate - least), abs(estimate - most)), [abs(end - estimate) for end in ends]
     if not known or room <= 0 or (times := max(ceil((max(known) / room) ** 2), 2)) > MOST:

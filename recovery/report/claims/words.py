@@ -1,4 +1,4 @@
-"""What a report says of a threshold, in sentences."""
+"""Sentences about thresholds."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def in_words(pooled: Pooled) -> str:
 
 
 def jump_words(pooled: Pooled) -> str:
-    """`falls from 1 to 0.47 with n, a quarter and three quarters of the way at n/d = 2.61 and 3.10`."""
+    """Return `falls from 1 to 0.47 with n, a quarter and three quarters of the way at n/d = 2.61 and 3.10`."""
     jump = pooled.jump
     if jump is None or np.isnan(jump.before):
         return "does not jump along n"
@@ -42,7 +42,7 @@ def _threshold(pooled: Pooled, what: str) -> str:
 
 
 def unknown_words(pooled: Pooled, what: str) -> str:
-    """Why there is no threshold."""
+    """Return the reason why there is no threshold."""
     low, high = pooled.interval.low, pooled.interval.high
     if np.isfinite(high):
         return f"the grid begins beyond the transition: {what} lies below n/d = {high:.3g}"
@@ -55,7 +55,7 @@ def unknown_words(pooled: Pooled, what: str) -> str:
 
 
 def drift_words(pooled: Pooled) -> str:
-    """How n/d changes with d, as far as the cells show that it does: the threshold is then one number for several."""
+    """Describe how n/d changes with d, if its interval excludes 0: one number then stands for several."""
     drift = pooled.drift
     if drift is None or not drift.shown or not pooled.interval.known:
         return ""
@@ -75,9 +75,9 @@ def measured(pooled: Pooled) -> str:
 
 
 def rows_in_words(rows: Sequence[CrossedRow], x: str, y: str | None) -> str:
-    """`50 % without a curve, at tau = 0.5: n = 2000 (1000 to 3000), ...` for each row that shows something."""
+    """Return `50 % at tau = 0.5: n = 2000 (95 % interval 1000 to 3000); ...` for each row with a bound."""
     parts = [f"{f'{y} = {PLAIN.value(row.y)}: ' if y else ''}{words}" for row in rows if (words := _crossed(row, x))]
-    return f"50 % without a curve{', at ' if y else ': '}{'; '.join(parts)}" if parts else ""
+    return f"50 %{' at ' if y else ': '}{'; '.join(parts)}" if parts else ""
 
 
 def _crossed(row: CrossedRow, x: str) -> str:
@@ -88,7 +88,7 @@ def _crossed(row: CrossedRow, x: str) -> str:
 
 
 def caption(pooled: Pooled) -> str:
-    """`50 %: n/d = 1.99, 1.96 to 2.03 (95 %)` for a panel's corner; empty without an estimate."""
+    """Return `50 %: n/d = 1.99, 1.96 to 2.03 (95 %)` for a panel's corner; empty without an estimate."""
     interval, what = pooled.interval, "50 %" if pooled.jump is None else "jump"
     if not interval.known:
         return ""
@@ -98,5 +98,5 @@ def caption(pooled: Pooled) -> str:
 
 
 def p_value(p: float) -> str:
-    """`= 0.002`, or `< 1e-15`."""
+    """Return `= 0.002`, or `< 1e-15`."""
     return f"= {p:.1g}" if p >= 1e-15 else "< 1e-15"

@@ -1,4 +1,4 @@
-"""A phase diagram as data: cells, layout, the quantity shown, its scale, and the theory in its plane."""
+"""A phase diagram as data: grid cells, layout, the quantity shown, its scale, and theory in its plane."""
 
 from recovery.report.diagram.axis import MOST_TICKS, Axis, AxisKind, log_ticks
 from recovery.report.diagram.cells import Cells

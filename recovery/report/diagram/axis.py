@@ -1,4 +1,4 @@
-"""Where the values of an axis stand: at themselves, at even ratios on a log axis, or evenly spaced."""
+"""Positions of the values of an axis: linear, logarithmic, or evenly spaced."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ import numpy as np
 from recovery.types import Array
 
 DECADES = 20.0
-"""Positive values that span such a factor, and more evenly in their ratios than in their steps, stand on a log axis."""
+"""Positive values that span this factor, and whose ratios are more even than their steps, get a log axis."""
 FAR = 1000.0
-"""Beyond this factor they do so however they are spaced."""
+"""Values that span this factor get a log axis however they are spaced."""
 STEPS = 4
-"""So many values whose ratios are all alike stand on one whatever they span: they were chosen by their ratios."""
+"""At least this many values with equal ratios get a log axis whatever they span: they were chosen by ratio."""
 FEWEST_TICKS, MOST_TICKS = 3, 7
 
 AxisKind = Literal["linear", "log", "even"]
@@ -22,15 +22,18 @@ AxisKind = Literal["linear", "log", "even"]
 
 @dataclass(frozen=True)
 class Axis:
-    """The values that a coordinate takes, in order; [None] where there is no coordinate. `asked`: one of `kinds`."""
+    """The values of a coordinate in order; [None] without a coordinate. asked: a kind that replaces the best one."""
 
     values: Sequence[Any]
     asked: AxisKind | None = None
 
     @cached_property
     def kinds(self) -> tuple[AxisKind, ...]:
-        """How the values can stand, the best way first. `even`, one step apart: words, and numbers that would be
-        log-spaced but for zero or negative ones."""
+        """The possible kinds of axis, the best first.
+
+        `even`, with steps of one, is for words, and for numbers that would be log-spaced without their zero or negative
+        values.
+        """
         try:
             numbers = np.array(self.values, dtype=float)
         except (TypeError, ValueError):
@@ -43,7 +46,7 @@ class Axis:
 
     @property
     def kind(self) -> AxisKind:
-        """How they stand: as asked for, or the best way."""
+        """The kind of the axis: the requested one, or the best."""
         return self.asked or self.kinds[0]
 
     @cached_property
@@ -55,7 +58,7 @@ class Axis:
 
     @cached_property
     def edges(self) -> Array:
-        """Cell borders half way between the values, on a log axis by their ratio; one more than there are values."""
+        """Cell borders midway between the values, by ratio on a log axis; one more than there are values."""
         centres = np.log(self.at) if self.kind == "log" else self.at
         if len(centres) == 1:
             half = max(abs(float(centres[0])) / 2, 0.5)
@@ -67,7 +70,7 @@ class Axis:
 
     @cached_property
     def reach(self) -> tuple[float, float]:
-        """From the first value to the last and a twentieth of that on either side; of one value, its cell."""
+        """The range of the values, extended by a twentieth on either side; for one value, the borders of its cell."""
         if len(self.values) == 1:
             return float(self.edges[0]), float(self.edges[1])
         centres = np.log(self.at) if self.kind == "log" else self.at
@@ -77,7 +80,7 @@ class Axis:
 
     @cached_property
     def ticks(self) -> list[tuple[float, Any]]:
-        """(position, value) of the values to be labelled: all of a few, else some at even steps, round ones first."""
+        """(position, value) of the values that get a label: all of a few, otherwise round values at even steps."""
         pairs = list(zip(self.at.tolist(), self.values, strict=True))
         if len(pairs) <= MOST_TICKS or self.kind == "even":
             return pairs
@@ -92,7 +95,7 @@ class Axis:
         return self._apart(pairs)
 
     def _apart(self, pairs: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
-        """The pairs from the first on that stand a MOST_TICKS-th of the axis from the last one kept."""
+        """Return the pairs from the first on that keep a distance of one MOST_TICKS-th of the axis."""
         where = np.log(self.at) if self.kind == "log" else self.at
         gap, kept, last = float(np.ptp(where)) / MOST_TICKS, [], -np.inf
         for pair, place in sorted(zip(pairs, where.tolist(), strict=True), key=lambda entry: entry[1]):
@@ -102,14 +105,17 @@ class Axis:
         return kept
 
     def _spanned(self, ticks: Sequence[float]) -> bool:
-        """Whether ticks stand at even steps and over most of the axis."""
+        """Return whether ticks have even steps and cover most of the axis."""
         steps = np.diff(ticks)
         return bool(np.allclose(steps, steps[0]) and np.ptp(ticks) >= 0.6 * np.ptp(self.at))
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten between two positive numbers, at most `MOST_TICKS`; over less than two decades, or where those are
-    fewer than three, 1, 2, 5 of each; else multiples of the largest round step of which there are three."""
+    """Return at most `MOST_TICKS` ticks between two positive numbers.
+
+    They are powers of ten; over less than two decades, or with fewer than three powers, 1, 2 and 5 of each decade; with
+    fewer than three of those, multiples of the largest round step that occurs three times.
+    """
     first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
     for steps in ((1.0,), (1.0, 2.0, 5.0))[0 if high >= 100 * low else 1 :]:
         ticks = [step * 10.0**k for k in range(first, last + 1) for step in steps]
@@ -124,7 +130,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def _log_spaced(numbers: Array) -> bool:
-    """Whether positive numbers in rising or falling order span decades, and their ratios are the more even."""
+    """Return whether ordered positive numbers span decades and have more even ratios than steps."""
     if len(numbers) >= STEPS and _spread(np.diff(np.log(numbers))) < 1e-6:
         return True
     if len(numbers) < 2 or numbers.max() < DECADES * numbers.min():

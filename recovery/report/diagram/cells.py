@@ -1,4 +1,4 @@
-"""From rows to cells: how many trials there were, how they ended, and what the finished ones measured."""
+"""Grid cells made of rows: the number of trials, how they ended, and what the finished trials measured."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ from recovery.types import Mask
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a grid: `keys`, one row a cell; `code`, the cell of each row of the frame; replicates wanted."""
+    """The cells of a grid. keys: coordinates, one row per cell. code: the cell of each row of the frame. replicates:
+    the planned number of trials per cell."""
 
     frame: pd.DataFrame
     keys: pd.DataFrame
@@ -23,7 +24,7 @@ class Cells:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, names: list[str], replicates: int | None) -> "Cells":
-        """Group the rows by the named columns. `replicates` None: as many as the fullest cell holds."""
+        """Group the rows by the named columns. replicates: None takes the largest number of trials in a cell."""
         grouped = frame.groupby(names, dropna=False, sort=True, observed=True)
         code = grouped.ngroup().to_numpy()
         first = np.full(int(code.max()) + 1 if len(code) else 0, -1)
@@ -34,43 +35,44 @@ class Cells:
 
     @cached_property
     def finished(self) -> Mask:
-        """Which rows ended with status ok."""
+        """Mask of the rows with status ok."""
         return finished(self.frame)
 
     def count(self, which: Mask) -> Any:
-        """How many of each cell's rows satisfy a mask; shape (cells,)."""
+        """Return the number of rows of each cell in a mask, shape (cells,)."""
         return np.bincount(self.code[which], minlength=len(self.keys))
 
     def counts(self) -> pd.DataFrame:
-        """Columns trials (rows stored), ok, failed (any other status), missing (rows that should still come)."""
+        """Return the columns trials (stored rows), ok, failed (any other status) and missing (planned rows)."""
         ok = self.count(self.finished)
         trials = np.bincount(self.code, minlength=len(self.keys))
         missing = np.maximum(self.replicates - trials, 0)
         return pd.DataFrame({"trials": trials, "ok": ok, "failed": trials - ok, "missing": missing})
 
     def tallies(self, column: str, bounds: Sequence[float]) -> list[pd.DataFrame]:
-        """For each bound, in rising order, how many trials of each cell had `column <= bound`: yes, no, undecided."""
+        """Return for each bound, in rising order, the trials of each cell by `column <= bound`: yes, no, undecided."""
         least = np.where(self.finished, least_bounds(self.frame, column), np.nan)
         known = ~np.isnan(least)
         steps = len(bounds) + 1
         place = self.code[known] * steps + np.searchsorted(bounds, least[known])
         counts = np.bincount(place, minlength=len(self.keys) * steps).reshape(-1, steps)
         yes, total = np.cumsum(counts, axis=1), counts.sum(axis=1)
-        open_ = self.count(self.finished & ~known)
+        undecided = self.count(self.finished & ~known)
         return [
-            pd.DataFrame({"yes": yes[:, i], "no": total - yes[:, i], "undecided": open_}) for i in range(len(bounds))
+            pd.DataFrame({"yes": yes[:, i], "no": total - yes[:, i], "undecided": undecided})
+            for i in range(len(bounds))
         ]
 
     def tally(self, quantity: Quantity) -> pd.DataFrame:
-        """What the finished trials measured; one row a cell.
+        """Return what the finished trials measured, one row per cell.
 
-        Of a proportion: yes, no, undecided (finished without an answer), value = yes / (yes + no), and the bracket
-        worst, best: the fraction if every undecided, failed and missing trial were a no, or a yes.
-        Of a number: count, mean, median, lowest, highest, the quartiles lower and upper, and value = median.
+        For a proportion: yes, no, undecided, value = yes / (yes + no), and worst and best, the fractions if every
+        undecided, failed and missing trial were a no or a yes. For a number: count, mean, median, lowest, highest, the
+        quartiles lower and upper, and value = median.
         """
         values = np.where(self.finished, quantity.values(self.frame), np.nan)
         known = ~np.isnan(values)
-        open_ = self.count(self.finished & ~known)
+        undecided = self.count(self.finished & ~known)
         if quantity.proportion(self.frame):
             yes, no = self.count(values == 1.0), self.count(values == 0.0)
             counts = self.counts()
@@ -78,13 +80,20 @@ class Cells:
             with np.errstate(invalid="ignore"):
                 value = yes / (yes + no)
             return pd.DataFrame(
-                {"yes": yes, "no": no, "undecided": open_, "value": value, "worst": yes / whole, "best": 1 - no / whole}
+                {
+                    "yes": yes,
+                    "no": no,
+                    "undecided": undecided,
+                    "value": value,
+                    "worst": yes / whole,
+                    "best": 1 - no / whole,
+                }
             )
         grouped = pd.Series(values[known]).groupby(self.code[known])
         summary = pd.DataFrame(
             {
                 "count": self.count(known),
-                "undecided": open_,
+                "undecided": undecided,
                 "mean": grouped.mean(),
                 "median": grouped.median(),
                 "lowest": grouped.min(),

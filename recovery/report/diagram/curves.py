@@ -1,5 +1,5 @@
-"""Theory in a diagram: a config's `curves` as lines in the plane, over whichever axes n and d are; and theory along the
-coordinate across, where a diagram is drawn as lines, one line of it for each y of a panel."""
+"""Theory in a diagram: the config's `curves` as lines in the plane of n and d, and theory along the x axis for diagrams
+drawn as lines, with one line per y of a panel."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ from recovery.theory import CURVES, Curve
 from recovery.types import Array
 
 OWN = ("predicted", "bound")
-"""Columns of the rows that are theory themselves."""
+"""Columns of the rows that hold theory."""
 RISING = {"wendel": "no_all_ones"}
-"""A curve of what prevents recovery -> the curve of recovery, its complement."""
+"""A curve of an obstacle to recovery -> the curve of its complement."""
 MESH = 400
-"""Points of a curve, and along each axis of the mesh on which the level of an expression is traced."""
+"""Points of a curve, and points along each axis of the mesh on which an expression is contoured."""
 PROBIT_MESH = 280
-"""The same of a named curve. Wendel's 5, 50 and 95 % then lie within 0.025 % of the axis of where they are, from
-n = 80 to 40 000; traced without the probit, on `MESH`, within 0.2 %."""
+"""The same for a named curve. Wendel's 5, 50 and 95 % then lie within 0.025 % of the axis of their exact positions,
+from n = 80 to 40 000; without the probit, on `MESH`, within 0.2 %."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A polyline in the diagram's coordinates, shape (k, 2): across, up. Secondary lines bracket a main one."""
+    """A polyline in the diagram's coordinates, shape (k, 2): x, y. Secondary lines bracket a main line."""
 
     label: str
     points: Array
@@ -40,7 +40,7 @@ class Line:
 
 
 def lines(diagram: Diagram) -> list[Line]:
-    """The lines that the config's `report.curves` asks for in the diagram's plane; named ones are over n and d."""
+    """Return the lines of the config's `report.curves` in the diagram's plane; named curves are over n and d."""
     layout, panel = diagram.layout, diagram.panels[0]
     result: list[Line] = []
     for spec in diagram.sweep.report.lines:
@@ -59,7 +59,7 @@ def lines(diagram: Diagram) -> list[Line]:
 
 
 def _worked_out(spec: ExpressionCurve, diagram: Diagram) -> list[Line]:
-    """The line of an expression of one axis of the plane or of both. Raises `ReportError` where it has none."""
+    """Return the line of an expression of one or both axes. Raises `ReportError` for a name without a single value."""
     layout, panel = diagram.layout, diagram.panels[0]
     expression = parse(spec.expression)
     plane = {name: values for name, values in ((layout.x, panel.x), (layout.y, panel.y)) if name is not None}
@@ -92,12 +92,12 @@ def _other(plane: Mapping[str, Any], used: list[str]) -> str:
 
 
 def ratio_label(spec: RatioCurve) -> str:
-    """`n = 2d`."""
+    """Return `n = 2d`."""
     return "n = d" if spec.ratio == 1 else f"n = {spec.ratio:g}d"
 
 
 def _reach(values: Any) -> tuple[float, float]:
-    """The range of an axis and half a step on either side."""
+    """Return the range of an axis, extended by half a step on either side."""
     low, high = float(min(values)), float(max(values))
     step = (high - low) / (len(values) - 1) if len(values) > 1 else 1.0
     return max(low - step / 2, 1e-9), high + step / 2
@@ -119,7 +119,7 @@ def _traced(spec: NamedCurve | RatioCurve, n: tuple[float, float], d: tuple[floa
     with np.errstate(all="ignore"):
         values = np.asarray(curve.function(grid_n[None, :], grid_d[:, None]), dtype=float)
     probability = curve.level is not None and np.nanmin(values) >= 0 and np.nanmax(values) <= 1
-    # a step of a law is some n^1/2 wide, less than a cell of the mesh of a large grid, where its probit is almost flat
+    # A transition is about n^1/2 wide, less than a cell of the mesh on a large grid; its probit changes slowly.
     height = _probit if probability else np.asarray
     contours: Any = contour_generator(grid_n, grid_d, np.ma.masked_invalid(height(values)))
     label = f"{curve.label}, {main * 100:g} %" if probability else curve.label
@@ -133,14 +133,14 @@ def _traced(spec: NamedCurve | RatioCurve, n: tuple[float, float], d: tuple[floa
 
 
 def _probit(chance: ArrayLike) -> Array:
-    """z with Phi(z) = chance; finite for 0 and 1, at what floats can tell from them."""
+    """Return z with Phi(z) = chance; finite for 0 and 1, at the limits of floating-point numbers."""
     return np.clip(scipy.special.ndtri(np.asarray(chance, dtype=np.float64)), -38.0, 8.3)
 
 
 @dataclass(frozen=True)
 class Along:
-    """A line of theory: points (across, value), shape (k, 2); of a ratio one point, whose value is NaN. rank: which of
-    its source's lines."""
+    """A theory line along x: points (x, value), shape (k, 2). A ratio has one point, whose value is NaN. rank: the
+    number of the line in its source."""
 
     label: str
     points: Array
@@ -149,15 +149,17 @@ class Along:
 
 
 def theory_along(diagram: Diagram, panel: Panel, y: Any, x: Array, log: bool) -> list[Along]:
-    """What the rows of one y predict themselves, a law smooth between them; the curves that the config asks for; and
-    where its ratios of n and d stand. x: the positions of the cells, rising."""
+    """Return the theory for one y of a panel: predictions in the rows, the config's curves, and its ratios of n and d.
+
+    Predictions are interpolated smoothly between the rows. x: the positions of the cells, in rising order.
+    """
     rows = _rows(diagram, panel, y)
     along = np.geomspace(x[0], x[-1], MESH) if log else np.linspace(x[0], x[-1], MESH)
     return [*_own(diagram, rows, along), *_named(diagram, rows, along), *_ratios(diagram, rows)]
 
 
 def named_curves(diagram: Diagram) -> list[Curve]:
-    """The named curves of the config; of one that speaks of an obstacle, its complement where recovery is shown."""
+    """Return the named curves of the config; where recovery is shown, curves of an obstacle become their complement."""
     names = [spec.name for spec in diagram.sweep.report.lines if isinstance(spec, NamedCurve)]
     if diagram.quantity.column == "recovered":
         names = [RISING.get(name, name) for name in names]
@@ -208,7 +210,7 @@ def _rows(diagram: Diagram, panel: Panel, y: Any) -> pd.DataFrame:
 
 
 def _values(curve: Curve, diagram: Diagram, rows: pd.DataFrame, x: Array) -> Array | None:
-    """The curve's values along x; None where another of its axes varies within the line, or is nowhere given."""
+    """Return the curve along x; None if another of its axes varies within the line or has no value."""
     if diagram.layout.x not in curve.axes or (curve.axes == ("n", "d") and not diagram.proportion):
         return None
     arguments: list[Any] = []

@@ -1,4 +1,4 @@
-"""A phase diagram as data: panels of cells for one quantity of one grid. Every renderer starts from it."""
+"""A phase diagram as data: panels of cells for one quantity of one grid, from which every renderer starts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,12 +20,12 @@ from recovery.text import many
 from recovery.types import Array, Mask
 
 RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
-"""Measured columns that say how a trial ran; tabulated after what it found."""
+"""Measured columns that describe how a trial ran; tables show them after the results."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One combination of the axes other than x and y. `cells` has a row a cell, with the integers ix and iy."""
+    """One combination of the axes other than x and y. `cells` has one row per cell, with the integers ix and iy."""
 
     title: str
     where: dict[str, Any]
@@ -39,7 +39,8 @@ class Panel:
         return bool(self.cells["undefined"].any())
 
     def matrix(self, values: "str | pd.Series[Any]") -> Array:
-        """A column of the cells, or one value for each, as (len(y), len(x)) floats; NaN where the grid has no cell."""
+        """Return a column of the cells, or one value per cell, as floats of shape (len(y), len(x)); NaN without a
+        cell."""
         column = self.cells[values] if isinstance(values, str) else values
         result = np.full((len(self.y), len(self.x)), np.nan)
         result[self.cells["iy"], self.cells["ix"]] = column.to_numpy(dtype=float, na_value=np.nan)
@@ -48,7 +49,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Diagram:
-    """A grid with its config, how it is laid out, the quantity that colours its cells, and those to be shown beside."""
+    """A grid with its config, its layout, the quantity that colours its cells, and further quantities to show."""
 
     grid: Grid
     sweep: Sweep
@@ -60,7 +61,7 @@ class Diagram:
 
     @classmethod
     def of(cls, grid: Grid, value: str | Sequence[str] | None = None) -> "Diagram":
-        """Lay a grid out as its config asks; `value` (COLUMN or COLUMN<=NUMBER, or several) overrides what is shown."""
+        """Lay out a grid as its config says. value: COLUMN or COLUMN<=NUMBER, or several, instead of the config's."""
         sweep = from_document(grid.sweep["config"])
         frame = _measured_something(grid).frame
         if not len(frame):
@@ -74,7 +75,7 @@ class Diagram:
 
     @property
     def one_by_one(self) -> list["Diagram"]:
-        """The same diagram of each quantity that is shown, alone."""
+        """One diagram per quantity shown."""
         return [replace(self, quantity=quantity, beside=()) for quantity in (self.quantity, *self.beside)]
 
     @property
@@ -89,13 +90,13 @@ class Diagram:
 
     @property
     def heading(self) -> str:
-        """The title, and how much of the sweep there is if it is not whole."""
+        """The title, with the share of stored trials if some are missing."""
         done, missing = self.totals["trials"], self.totals["missing"]
         return self.title if not missing else f"{self.title} ({done / (done + missing):.0%} of the trials)"
 
     @property
     def measured_label(self) -> str:
-        """The quantity in words, as a vertical axis has it."""
+        """The quantity in words, for a vertical axis."""
         return f"{'fraction' if self.proportion else 'median'} {self.quantity.label}"
 
     @property
@@ -116,12 +117,15 @@ class Diagram:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row a cell: its coordinates, the counts and the tally of the quantity."""
+        """One row per cell: coordinates, counts and the summary of the quantity."""
         return pd.concat([self.cells.keys, self.cells.counts(), self.tally(self.quantity)], axis=1)
 
     def tally(self, quantity: Quantity) -> pd.DataFrame:
-        """What the finished trials of each cell measured, as `Cells.tally` has it, and `undefined`: how many could not.
-        Where no trial of a panel has the value and no verdict is undecided, its method does not measure it."""
+        """Return what the finished trials of each cell measured, as `Cells.tally` does, and `undefined`, the number
+        that could not be measured.
+
+        If no trial of a panel has the value and no verdict is undecided, the panel's method does not measure the value.
+        """
         tally, cells = self.cells.tally(quantity), self.cells
         answers = tally["yes"] + tally["no"] if "yes" in tally else tally["count"]
         if "verdict" in self.frame:
@@ -130,12 +134,12 @@ class Diagram:
         if self.layout.panels:
             panel = cells.keys.groupby(list(self.layout.panels), dropna=False).ngroup().to_numpy()
         unmeasured = np.bincount(panel, weights=answers)[panel] == 0
-        open_ = tally["undecided"]
-        return tally.assign(undecided=open_.where(~unmeasured, 0), undefined=open_.where(unmeasured, 0))
+        undecided = tally["undecided"]
+        return tally.assign(undecided=undecided.where(~unmeasured, 0), undefined=undecided.where(unmeasured, 0))
 
     @cached_property
     def panels(self) -> list[Panel]:
-        """The panels in the config's order, on common axes; those that no trial has reached yet are empty."""
+        """The panels in the config's order, on common axes; panels without trials are empty."""
         layout, names = self.layout, self.layout.panels
         x, y = (levels(self.frame, self.sweep, name) for name in (layout.x, layout.y))
         table = self.table.assign(ix=_position(self.table[layout.x], x), iy=0)
@@ -151,13 +155,12 @@ class Diagram:
 
     @cached_property
     def drawn(self) -> list[int]:
-        """The numbers of the panels of which a picture is made: all, but for those whose method does not measure the
-        value where that of another does."""
+        """The numbers of the panels to draw: those whose method measures the value, or all if none does."""
         measured = [i for i, panel in enumerate(self.panels) if not panel.undefined]
         return measured or list(range(len(self.panels)))
 
     def panels_where(self, where: Mapping[str, Any]) -> list[int]:
-        """The numbers of the panels in which every row has these coordinates."""
+        """Return the numbers of the panels in which every row has these coordinates."""
         wanted = np.ones(len(self.frame), dtype=np.bool_)
         for name, value in where.items():
             wanted &= has(self.frame, name, value)
@@ -170,17 +173,17 @@ class Diagram:
 
     @cached_property
     def totals(self) -> dict[str, int]:
-        """Trials over the whole grid: rows, ok, failed, missing, undecided."""
+        """Trials of the whole grid: stored, ok, failed, missing and undecided."""
         names = ["trials", "ok", "failed", "missing", "undecided"]
         totals = {name: int(self.table[name].sum()) for name in names}
         planned = int(self.grid.sweep.get("trials", 0))
-        if isinstance(self.sweep.sampling, Until):  # that is its ceiling
+        if isinstance(self.sweep.sampling, Until):  # the planned number is its ceiling
             planned = self.grid.rounds[-1]["trials"] if self.grid.rounds else 0
         totals["missing"] = max(totals["missing"], planned - totals["trials"])
         return totals
 
     def summary(self) -> str:
-        """The counts in one line: what finished, what failed, what is missing, what stayed undecided."""
+        """Return the numbers of finished, failed, missing and undecided trials in one line."""
         totals = self.totals
         parts = [f"{many(totals['trials'], 'trial')} in {many(len(self.table), 'cell')}", f"{totals['ok']} finished"]
         parts += [f"{totals[name]} {name}" for name in ("failed", "missing", "undecided") if totals[name]]
@@ -190,18 +193,18 @@ class Diagram:
         if self.grid.rounds:
             least, most = self.table["trials"].min(), self.table["trials"].max()
             last = self.grid.rounds[-1]
-            rounds = last["round"] - bool(self._rule.get("ended"))  # the last one says that there are no more
+            rounds = last["round"] - bool(self._rule.get("ended"))  # the last record only ends the sweep
             placed = f"placed by outcome in {many(rounds, 'round')}: {least} to {most} a cell"
             parts.append(f"{placed}, most where {last['value']} is in doubt along n")
         return ", ".join(parts) + self._tests()
 
     @property
     def _rule(self) -> Mapping[str, Any]:
-        """What the last round says of the rule of a sweep that has one."""
+        """The state of an adaptive sweep's rule after the last round; empty for other sweeps."""
         return self.grid.rounds[-1].get("until", {}) if self.grid.rounds else {}
 
     def _tests(self) -> str:
-        """A sentence on how often such a sweep looked at its own intervals."""
+        """Return a sentence on the interim analyses of an adaptive sweep."""
         if not self._rule:
             return ""
         panels = self._rule["panels"]
@@ -211,7 +214,7 @@ class Diagram:
 
 
 def _measured_something(grid: Grid) -> Grid:
-    """The grid without the columns that no trial measured, which are most of them; all, where nothing finished."""
+    """Drop the columns that no trial measured, which are most columns; keep all if no trial finished."""
     table = grid.table
     if pc.any(pc.equal(table["status"], "ok")).as_py():
         empty = [name for name in grid.columns if name in table.column_names and table[name].null_count == len(table)]
@@ -220,7 +223,7 @@ def _measured_something(grid: Grid) -> Grid:
 
 
 def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:
-    """Which rows have a coordinate's value; an axis path or its last part names the column."""
+    """Return the rows with a coordinate's value; an axis path or its last part names the column."""
     name = next((name for name in (path, path.split(".")[-1]) if name in frame), None)
     if name is None:
         return np.zeros(len(frame), dtype=np.bool_)
@@ -230,7 +233,7 @@ def has(frame: pd.DataFrame, path: str, wanted: Any) -> Mask:
 
 
 def _agrees(panel: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    """Whether the coordinates of a panel without rows are the wanted ones, as far as they go."""
+    """Return whether the coordinates of a panel without rows match those that are wanted."""
     short = {name.split(".")[-1]: value for name, value in panel.items()}
     pairs = [(short.get(name.split(".")[-1], value), value) for name, value in where.items()]
     return all(_same(value, wanted) for value, wanted in pairs)

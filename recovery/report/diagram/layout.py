@@ -1,4 +1,4 @@
-"""Which coordinate goes across, which goes up, which tell panels apart, and the values that each takes."""
+"""The coordinates on the x axis, on the y axis, and of the panels, and the values of each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,10 @@ from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY
 
 @dataclass(frozen=True)
 class Layout:
-    """Names of coordinate columns: across, up (None for a grid along one line), and those that tell panels apart.
+    """Names of coordinate columns: x, y (None for a grid along one line), and the coordinates of the panels.
 
-    columns: how many of the last of these are those of the columns of panels; None for panels one after another.
+    columns: the number of trailing panel coordinates that make up the columns of panels; None for one panel after
+    another.
     """
 
     x: str
@@ -28,22 +29,22 @@ class Layout:
 
     @property
     def keys(self) -> list[str]:
-        """The columns that identify a cell."""
+        """The columns that identify a grid cell."""
         return [*self.panels, *([] if self.y is None else [self.y]), self.x]
 
     @property
     def over_n_and_d(self) -> bool:
-        """Whether n and d are the two axes, so that there may be a threshold n/d."""
+        """Whether n and d are the two axes, so that a threshold n/d is defined."""
         return {self.x, self.y} == {"n", "d"}
 
 
 def coordinates(frame: pd.DataFrame, columns: Columns) -> list[str]:
-    """The coordinate columns of the rows, in their order: those that are not the methods' `columns`."""
+    """Return the coordinate columns of the rows in their order: all that are not the methods' `columns`."""
     return [name for name in frame.columns if name not in IDENTITY and name not in CIRCUMSTANCE and name not in columns]
 
 
 def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
-    """Follow the config's `report` section; without one, n across and d up as far as they vary in config or rows."""
+    """Follow the config's `report` section; by default n is x and d is y if they vary in the config or the rows."""
     spec, names = sweep.report, coordinates(frame, columns)
     if not names:
         raise ReportError(f"the rows have no coordinate columns; found: {', '.join(map(str, frame.columns)) or 'none'}")
@@ -52,7 +53,7 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
         if wanted is not None and wanted not in names:
             raise ReportError(f"report.{axis} is {wanted!r}; the grid's coordinates are {', '.join(names)}")
     x, y = spec.x, spec.y
-    # what an expression of other coordinates gives comes last: over those the cells are a rectangle
+    # Coordinates that others determine come last: over the others the cells form a rectangle.
     said = [
         *sweep.computed,
         *(name for other in (x, y) if other in expressions(sweep) for name in parse(other).names[:1]),
@@ -65,28 +66,28 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
         y = next((name for name in free if name not in (x, spec.panel, spec.rows, spec.columns)), None)
     others = [name for name in varying if name not in (x, y)]
     operands = [name for other in (x, y) if other in expressions(sweep) for name in parse(other).names]
-    asked_for = (spec.panel, spec.rows, spec.columns)
+    requested = (spec.panel, spec.rows, spec.columns)
     for name in [*sweep.computed, *operands, *own_axes(sweep.axes)]:
         rest = [other for other in others if other != name]
-        if name in others and name not in asked_for and _tell(frame, sweep, [x, y, *rest], name):
+        if name in others and name not in requested and _determine(frame, sweep, [x, y, *rest], name):
             others = rest
     if spec.rows is None and spec.columns is None:
         return Layout(x, y, _distinguishing(frame, sweep, others))
-    asked = [name for name in (spec.rows, spec.columns) if name in others]
-    kept = _distinguishing(frame, sweep, [*asked, *(name for name in others if name not in asked)])
+    chosen = [name for name in (spec.rows, spec.columns) if name in others]
+    kept = _distinguishing(frame, sweep, [*chosen, *(name for name in others if name not in chosen)])
     across = [name for name in kept if (name == spec.columns if spec.columns else name != spec.rows)]
     return Layout(x, y, (*(name for name in kept if name not in across), *across), len(across))
 
 
 def expressions(sweep: Sweep) -> list[str]:
-    """The coordinates of the config's report that are arithmetic of others, such as n/d."""
+    """Return the coordinates of the config's report that are expressions of others, such as n/d."""
     spec, known = sweep.report, (*FIXED, *sweep.axes)
     asked = [name for name in (spec.x, spec.y, spec.panel, spec.rows, spec.columns) if name is not None]
     return [name for name in dict.fromkeys(asked) if name not in known and is_expression(name)]
 
 
 def with_expressions(frame: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
-    """The rows with a column for each of the report's expressions, numbers to 12 digits. Raises `ReportError`."""
+    """Add a column for each of the report's expressions, rounded to 12 digits. Raises `ReportError`."""
     for text in expressions(sweep):
         try:
             names = list(parse(text, frame.columns).names)
@@ -94,7 +95,7 @@ def with_expressions(frame: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
             raise ReportError(str(error)) from error
         words = [name for name in names if not is_number(frame[name])]
         if words:
-            raise ReportError(f"{text!r} is arithmetic, and {words[0]} has values that are no numbers")
+            raise ReportError(f"{text!r} is arithmetic, but {words[0]} has values that are not numbers")
         points = frame[names].drop_duplicates()
         values = [_value(text, dict(zip(names, row, strict=True))) for row in points.itertuples(index=False, name=None)]
         frame = frame.merge(points.assign(**{text: np.array(values, dtype=float)}), on=names, how="left")
@@ -111,14 +112,14 @@ def _value(text: str, numbers: dict[str, Any]) -> float | None:
         raise ReportError(str(error)) from error
 
 
-def _tell(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str | None], name: str) -> bool:
-    """Whether these coordinates have one value of `name` each time."""
+def _determine(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str | None], name: str) -> bool:
+    """Return whether these coordinates determine the value of `name`."""
     given = [other for other in names if other is not None]
     return len(joint_values(frame, sweep, given)) == len(joint_values(frame, sweep, [*given, name]))
 
 
 def _distinguishing(frame: pd.DataFrame, sweep: Sweep, names: list[str]) -> tuple[str, ...]:
-    """The fewest of the names, in their order, that tell apart what all of them tell apart."""
+    """Return the fewest of these names, in their order, that distinguish the same panels."""
     distinct = pd.DataFrame(joint_values(frame, sweep, names), columns=pd.Index(names), dtype=object)
     kept = list(names)
     for name in reversed(names):
@@ -129,8 +130,10 @@ def _distinguishing(frame: pd.DataFrame, sweep: Sweep, names: list[str]) -> tupl
 
 
 def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The values that these coordinates take together: the last changing fastest. Numbers rise; words stand in the
-    config's order, and then what only the rows have."""
+    """Return the combinations of values of these coordinates; the last changes fastest.
+
+    Numbers rise; words have the config's order, followed by words that only the rows have.
+    """
     texts = [not is_number(frame[name]) for name in names]
     planned = [
         tuple(str(value) if text and value is not None else value for value, text in zip(values, texts, strict=True))
@@ -151,7 +154,7 @@ def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> lis
 
 
 def _planned(sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """The values that coordinates, expressions among them, take together by the config."""
+    """Return the combinations of values in the config, expressions included."""
     computed = {name: parse(name).names for name in names if name in expressions(sweep)}
     if not computed:
         return sweep.combinations(names)
@@ -167,7 +170,7 @@ def _planned(sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
 
 
 def _rising(values: Sequence[Any]) -> list[Any]:
-    """The distinct numbers, the least first, and what is none last."""
+    """Return the distinct numbers in rising order, with None last."""
     there = {value for value in values if value is not None}
     return [*sorted(there), *([None] if None in values else [])]
 
@@ -177,12 +180,12 @@ def _sortable(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def is_number(column: "pd.Series[Any]") -> bool:
-    """Whether a coordinate's values are numbers, truth values among them."""
+    """Return whether a coordinate's values are numbers or truth values."""
     return bool(pd.api.types.is_numeric_dtype(column.dtype))
 
 
 def levels(frame: pd.DataFrame, sweep: Sweep, name: str | None) -> list[Any]:
-    """The values along one axis of a diagram: numbers rising, words in the config's order; [None] without an axis."""
+    """Return the values along one axis: numbers rising, words in the config's order; [None] without an axis."""
     if name is None:
         return [None]
     values = [value for (value,) in joint_values(frame, sweep, (name,))]

@@ -1,4 +1,4 @@
-"""What a report shows of a trial: a measured column, or whether that column stays below a threshold."""
+"""The quantity that a report shows for each trial: a measured column, or the event that it is at most a number."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,20 +13,20 @@ from recovery.text import did_you_mean
 from recovery.types import Array, Mask
 
 LOGARITHMIC = ("max_deviation", "distance", "gap", "residual", "violation", "seconds", "loss", "error")
-"""Columns with one of these in their name span decades."""
+"""Columns whose name contains one of these words span decades."""
 DECIDED = {"recovered": -np.inf, "not_unique": np.inf, "not_optimal": np.inf}
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A column of the rows, or with `at_most` the event that the column is at most that number."""
+    """A measured column, or, with `at_most`, the event that the column is at most this number."""
 
     column: str
     at_most: float | None = None
 
     @classmethod
     def parse(cls, text: str) -> "Quantity":
-        """`recovered`, `absolute_distance` or `max_deviation<=1e-4`; raises `ReportError` otherwise."""
+        """Parse `recovered`, `absolute_distance` or `max_deviation<=1e-4`; raises `ReportError` for other text."""
         try:
             return cls(*parse_event(text))
         except ValueError:
@@ -38,26 +38,26 @@ class Quantity:
 
     @property
     def label(self) -> str:
-        """In words, for axes and titles."""
+        """The quantity in words, for axes and titles."""
         words = column_words(self.column)
         return words if self.at_most is None else f"{words} ≤ {self.at_most:g}"
 
     @property
     def logarithmic(self) -> bool:
-        """Whether its numbers belong on a log scale unless the config says otherwise."""
+        """Whether the values belong on a log scale by default."""
         return any(word in self.column for word in LOGARITHMIC)
 
     @property
     def small_is_good(self) -> bool:
-        """Whether its numbers are errors, distances or costs."""
+        """Whether the values are errors, distances or costs."""
         return self.at_most is None and self.logarithmic
 
     def proportion(self, frame: pd.DataFrame) -> bool:
-        """Whether a cell's value is a fraction of trials rather than a typical number."""
+        """Return whether a cell's value is a fraction of trials instead of a typical number."""
         return self.at_most is not None or is_boolean(frame[self.column])
 
     def values(self, frame: pd.DataFrame) -> Array:
-        """One float a row: 1, 0 or the number; NaN for null. Whether the trial finished is not looked at here."""
+        """Return one float per row: 1, 0 or the number, NaN for null. Includes rows of unfinished trials."""
         if self.at_most is None:
             return as_numbers(frame[self.column])
         least = least_bounds(frame, self.column)
@@ -65,10 +65,10 @@ class Quantity:
 
 
 def least_bounds(frame: pd.DataFrame, column: str) -> Array:
-    """The least bound that each row's column is at most: the number itself, NaN for null.
+    """Return the least bound that each row's column satisfies: the number, or NaN for null.
 
-    A null `max_deviation` takes the verdict of the certificate that made a solve needless: a unique optimum deviates
-    by nothing (-inf), a planted point that is not the unique optimum is not recovered under any bound (inf).
+    A null `max_deviation` follows from the verdict of a certificate that made a solve unnecessary: -inf for a unique
+    optimum, which deviates by nothing, and inf for a planted point that is not the unique optimum.
     """
     numbers = as_numbers(frame[column])
     null = np.isnan(numbers)
@@ -79,29 +79,29 @@ def least_bounds(frame: pd.DataFrame, column: str) -> Array:
 
 
 def finished(frame: pd.DataFrame) -> Mask:
-    """Which trials ended with status ok; every other one failed, and is never a failure to recover."""
+    """Return the trials with status ok. Every other trial failed, which never counts as a failure to recover."""
     result: Mask = (frame["status"] == "ok").to_numpy(dtype=np.bool_, na_value=False)
     return result
 
 
 def is_boolean(column: "pd.Series[Any]") -> bool:
-    """Whether a column holds truth values, nulls aside."""
+    """Return whether a column holds truth values, apart from nulls."""
     if pd.api.types.is_bool_dtype(column.dtype):
         return True
     return column.dtype == object and {type(v) for v in column.dropna().unique()} <= {bool, np.bool_} != set()
 
 
 def as_numbers(column: "pd.Series[Any]") -> Array:
-    """A column as float64, truth values as 1 and 0, NaN for null."""
+    """Return a column as float64: truth values as 1 and 0, nulls as NaN."""
     if column.dtype == np.float64:
         return column.to_numpy()
     return np.asarray(pd.to_numeric(column, errors="coerce").astype("Float64").to_numpy(dtype=float, na_value=np.nan))
 
 
 def default_quantity(frame: pd.DataFrame, wanted: str | None, columns: Columns) -> Quantity:
-    """The wanted quantity, or the first of the usual ones that some trial measured.
+    """Return the wanted quantity, or the first default one that some trial measured.
 
-    Raises `ReportError` for a column that is not there or that nothing measured, with those that are.
+    Raises `ReportError` for a column that does not exist or that no trial measured, with the columns that exist.
     """
     usual = ["recovered", "holds", "absolute_distance", "test_distance", "isometry_value"]
     there = [name for name in frame.columns if is_measured(frame, name, columns)]
@@ -116,7 +116,7 @@ def default_quantity(frame: pd.DataFrame, wanted: str | None, columns: Columns) 
 
 
 def is_measured(frame: pd.DataFrame, name: str, columns: Columns) -> bool:
-    """Whether one of the measured `columns`, or the time, holds numbers or truth values that some trial measured."""
+    """Return whether a measured column, or the time, holds numbers or truth values of some trial."""
     column = frame[name]
     if name not in columns and name != "seconds":
         return False

@@ -1,4 +1,4 @@
-"""The colour scale of a diagram: from 0 to 1 for proportions, else the config's limits or the data's range."""
+"""The colour scale of a diagram: 0 to 1 for proportions, otherwise the config's limits or the range of the data."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,13 +10,15 @@ from recovery.report.diagram.diagram import Diagram
 from recovery.types import Array
 
 DECADES = 1e8
-"""The span of a log scale without limits of its own: what lies lower is noise of the arithmetic."""
+"""Span of a log scale without limits in the config; lower values are numerical noise."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Limits, whether they are logarithmic, a label, at which ends values lie beyond, and the name of a colour
-    map on which bright is good: a high frequency and a small distance alike."""
+    """Limits, whether they are logarithmic, a label, the ends beyond which values lie, and a colour map.
+
+    Bright colours are good: a high frequency or a small distance.
+    """
 
     limits: tuple[float, float]
     logarithmic: bool
@@ -25,11 +27,11 @@ class Scale:
     colours: str = "cividis"
 
     def clipped(self, values: Array) -> Array:
-        """Values inside the limits; NaN stays."""
+        """Return values inside the limits; NaN stays."""
         return np.clip(values, *self.limits)
 
     def unit(self, values: Array) -> Array:
-        """Values as 0 to 1 along the scale; NaN stays."""
+        """Return values as 0 to 1 along the scale; NaN stays."""
         low, high = self.limits
         inside = self.clipped(values)
         if self.logarithmic:
@@ -38,12 +40,15 @@ class Scale:
 
 
 NARROW = 0.4
-"""A panel whose values fill less of a common log scale is one shade of it."""
+"""A panel whose values fill less than this share of a common log scale would have one shade."""
 
 
 def scales_of(diagram: Diagram) -> list[Scale]:
-    """The scale of each panel: a common one; or, on a log scale without limits from the config, each panel's own, where
-    some panel would be one shade of the common one."""
+    """Return the scale of each panel: a common one, or each panel's scale.
+
+    Panels have separate scales if the common one is logarithmic, the config sets no limits, and some panel would have
+    one shade.
+    """
     common = scale_of(diagram)
     same = [common] * len(diagram.panels)
     if not common.logarithmic or (_is_own(diagram) and diagram.sweep.report.limits):
@@ -57,12 +62,12 @@ def scales_of(diagram: Diagram) -> list[Scale]:
 
 
 def scale_of(diagram: Diagram) -> Scale:
-    """The scale of a diagram, from the config's `report.scale` and `report.limits` where they are given."""
+    """Return the scale of a diagram, with the config's `report.scale` and `report.limits`."""
     return _scale(diagram, diagram.table["value"].to_numpy(dtype=float))
 
 
 def _is_own(diagram: Diagram) -> bool:
-    """Whether the config's scale and limits are meant for the value that is shown."""
+    """Return whether the config's scale and limits are for the value that is shown."""
     return str(diagram.quantity) == next(iter(diagram.sweep.report.values), str(diagram.quantity))
 
 

@@ -1,6 +1,6 @@
-"""The words of a report: how coordinates, values, measured columns, thresholds and marks are named everywhere.
+"""Names of coordinates, values, measured columns, thresholds and marks in reports.
 
-Pictures, pages, notebooks, tables and the terminal say the same words. Only the script differs: `PLAIN` is Unicode, and
+Pictures, pages, notebooks, tables and the terminal share these words. Only the script differs: `PLAIN` is Unicode, and
 matplotlib sets the same text as mathematics.
 """
 
@@ -31,9 +31,9 @@ LETTERS = {
     "ratio": "ratio of the norms",
     "tau": r"$\tau$",
 }
-"""The last part of a coordinate's path -> how an axis names it."""
+"""Last part of a coordinate's path -> its name on an axis."""
 SYMBOLS = {"noise": r"$\sigma$", "learning_rate": r"$\eta$", "degrees": "angle", "tilt": "tilt", "scale": "scale"}
-"""The short forms, where a value follows."""
+"""Short forms in front of a value."""
 VALUES = {
     "gd": "gradient descent",
     "scaled_gd": "scaled gradient descent",
@@ -55,20 +55,20 @@ VALUES = {
     "boosting": "gradient boosting",
     "lm": "Levenberg-Marquardt",
 }
-"""Values whose plain form is a program's word."""
+"""Values whose name in a config is not readable text."""
 COLUMNS = {
     "holds": "condition holds",
     "all_ones": "all-ones pattern exists",
     "max_deviation": "largest deviation",
     "test_mse": "test MSE",
 }
-"""Measured columns whose words are not their names."""
+"""Measured columns whose words differ from their names."""
 BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means", "selector")
-"""Coordinates whose values say by themselves what they are."""
+"""Coordinates whose values need no name."""
 NOT_MEASURED = "not measured"
 UNFINISHED = "no trial finished"
 INTERVAL, RANGE = interval_words([LEVEL]), "interquartile range"
-"""The bars of a fraction, and of a number."""
+"""The error bars of a fraction, and of a number."""
 
 _OF_PARTS = re.compile(r"(\w+)((?: \w+=\S+)*)")
 _MATHEMATICS = re.compile(r"\$([^$]*)\$")
@@ -86,7 +86,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def unmarked(text: str) -> str:
-    """Words of this module without mathematics markup: `$\\sigma$` is `σ`, `$10^{-5}$` is `10⁻⁵`."""
+    """Return text without mathematics markup: `$\\sigma$` becomes `σ`, `$10^{-5}$` becomes `10⁻⁵`."""
     return _MATHEMATICS.sub(lambda formula: _plain(formula[1]), text)
 
 
@@ -99,19 +99,19 @@ def _plain(mathematics: str) -> str:
 
 @dataclass(frozen=True)
 class Script:
-    """How words are written. own: text of a config, in which nothing is markup; marked: text of this module, in which
-    mathematics stands between dollars."""
+    """How text is written. own: converts text of a config, which has no markup. marked: converts text of this module,
+    with mathematics between dollar signs."""
 
     own: Callable[[str], str]
     marked: Callable[[str], str]
 
     def axis(self, name: str | None) -> str:
-        """A coordinate for an axis: the paper's letter, or the last part of its path in words."""
+        """Return the name of a coordinate on an axis: the paper's letter, or the last part of its path in words."""
         last = (name or "").split(".")[-1]
         return self.marked(LETTERS[last]) if last in LETTERS else self.own(last.replace("_", " "))
 
     def value(self, value: Any) -> str:
-        """One value of a coordinate: `0.05`, `yes`, `Gaussian`, `normalised ReLU, k = 2`, `none`."""
+        """Return one value of a coordinate: `0.05`, `yes`, `Gaussian`, `normalised ReLU, k = 2`, `none`."""
         if value is None:
             return "none"
         if isinstance(value, bool | np.bool_):
@@ -125,18 +125,18 @@ class Script:
         return self.own((first + parts[2].replace(" ", ", ").replace("=", " = ")).replace("_", " "))
 
     def number(self, value: float) -> str:
-        """A number for a tick or title: 0.05, 400, or a power of ten as mathematics where it is far from 1."""
+        """Return a number for a tick or title: 0.05, 400, or a power of ten if it is far from 1."""
         if value == 0 or 1e-3 <= abs(value) < 1e5 or not np.isfinite(value):
             return f"{value:g}"
         mantissa, exponent = f"{value:.3e}".split("e")
         if value.is_integer() and float(f"{value:.3e}") != value:
-            return f"{value:.0f}"  # a count keeps all of its digits
+            return f"{value:.0f}"  # counts keep all digits
         power = f"10^{{{int(exponent)}}}"
         factor = f"{float(mantissa):g}"
         return self.marked(f"${power}$" if factor == "1" else rf"${factor} \times {power}$")
 
     def pair(self, name: str, value: Any) -> str:
-        """A coordinate with its value, `n = 50`; words that say what they are stand alone."""
+        """Return a coordinate with its value, `n = 50`; values that need no name stand alone."""
         last = name.split(".")[-1]
         if last in BARE and isinstance(value, str):
             return self.value(value)
@@ -144,7 +144,7 @@ class Script:
         return f"{self.own(last.replace('_', ' ')) if symbol is None else self.marked(symbol)} = {self.value(value)}"
 
     def where(self, where: Mapping[str, Any]) -> str:
-        """Coordinates of a panel: `σ = 0.1, Gaussian`."""
+        """Return the coordinates of a panel: `σ = 0.1, Gaussian`."""
         return ", ".join(self.pair(name, value) for name, value in where.items())
 
 
@@ -153,17 +153,17 @@ PLAIN = Script(own=str, marked=unmarked)
 
 
 def column_words(name: str) -> str:
-    """A measured column."""
+    """Return a measured column in words."""
     return COLUMNS.get(name, name.replace("_", " "))
 
 
 def letters(i: int) -> str:
-    """The letter of a panel: a, b, ..., z, aa, ab, ..."""
+    """Return the letter of a panel: a, b, ..., z, aa, ab, ...."""
     return ("" if i < 26 else letters(i // 26 - 1)) + chr(ord("a") + i % 26)
 
 
 def lettered(i: int, count: int, title: str) -> str:
-    """The title of one of several panels with its letter: `(a) Gaussian`."""
+    """Return the title of one of several panels with its letter: `(a) Gaussian`."""
     return f"({letters(i)}) {title}".rstrip() if count > 1 else title
 
 
@@ -179,11 +179,11 @@ def pooled_words(levels: Iterable[float]) -> str:
 
 
 def unfinished_words(failed: int, missing: int) -> str:
-    """What a key calls the stroke across a cell: `trials failed (7) and missing (2)`."""
+    """Name the stroke across a cell in a key: `trials failed (7) and missing (2)`."""
     counts = {"failed": failed, "missing": missing}
     return "trials " + " and ".join(f"{name} ({count})" for name, count in counts.items() if count)
 
 
 def undecided_words(count: int) -> str:
-    """What a key calls the diamond of a cell."""
+    """Name the diamond of a cell in a key."""
     return f"trials undecided ({count})"

@@ -1,4 +1,4 @@
-"""What is estimated from a diagram: thresholds, intervals, scaling, sensitivity."""
+"""Estimates from a diagram: thresholds, intervals, scaling and sensitivity."""
 
 from recovery.report.statistics.curve_free import CrossedRow
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, SecondOpinion, sensitivity

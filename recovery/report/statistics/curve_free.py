@@ -1,6 +1,7 @@
-"""Where a success probability crosses one half, if it only rises with x, or only falls: no curve is fitted.
+"""The x at which a monotone success probability crosses one half, without a parametric curve.
 
-n50 lies between two cells, left of it no probability is above one half, right of it none below.
+The success fractions are fitted by isotonic regression. The crossing lies between two neighbouring grid cells: no
+probability left of it is above one half, and none right of it is below.
 """
 
 from dataclasses import dataclass
@@ -16,15 +17,17 @@ from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
 RISE_OF_RISING = 2.2692
-"""The 95 % quantile of the likelihood ratio at a point of a rising curve, in the limit (Banerjee and Wellner 2001)."""
+"""The 95 % quantile of the likelihood ratio at a point of a monotone curve, in the limit (Banerjee and Wellner
+2001)."""
 SURE = 3.8363
-"""Its 99 % quantile (the same)."""
+"""Its 99 % quantile (the same source)."""
 
 
 def rise(level: float) -> float:
-    """Its quantile at a level of 95 % or more, as a share of that of chi-squared with one degree of freedom.
+    """Return the quantile of this likelihood ratio at a level of at least 95 %.
 
-    The share is 0.591 at 95 % and 0.578 at 99 %; beyond, where it goes on falling, it is held, which errs to be wide.
+    It is a share of the quantile of chi-squared with one degree of freedom: 0.591 at 95 % and 0.578 at 99 %. The share
+    keeps falling beyond 99 %; it is held constant there, which makes intervals slightly too wide.
     """
     known = np.array([0.95, 0.99])
     shares = np.array([RISE_OF_RISING, SURE]) / np.array([normal_reach(one) for one in known]) ** 2
@@ -32,24 +35,25 @@ def rise(level: float) -> float:
 
 
 def crossing(x: Array, yes: Array, no: Array, level: float = LEVEL) -> Interval:
-    """Isotonic estimate of n50, and the x that a likelihood ratio under monotonicity does not reject.
+    """Return the isotonic estimate of the crossing and a confidence interval from the likelihood ratio.
 
-    The estimate joins the last fitted fraction below one half with the first above. The set holds x if
-    2 (log L of the best rising fractions - log L of the best that rise and cross one half at x) <= `rise(level)`.
-    Its ends are cells, or infinite. Falling counts: exchange yes and no.
+    The estimate interpolates between the last fitted fraction below one half and the first above. It is NaN where the
+    cells lie on one side of one half. The interval holds every x for which 2 (log L of the isotonic fit - log L of the
+    isotonic fit that crosses one half at x) <= `rise(level)`. Its ends are cells, or infinite. For counts that fall
+    with x, exchange yes and no.
     """
     x, yes, no = _tied(x, yes, no)
     if not len(x):
         return Interval(np.nan, -np.inf, np.inf, level)
     ratio, fitted = _ratios(yes, no)
-    # The likelihood is constant between two cells, so the set is a union of gaps; its hull has a cell at either end.
+    # The likelihood is constant between neighbouring cells, so the set is a union of gaps between cells.
     kept = np.flatnonzero(ratio <= rise(level))
     ends = np.concatenate([[-np.inf], x, [np.inf]])
     return Interval(_crossed(x, fitted), float(ends[kept[0]]), float(ends[kept[-1] + 1]), level)
 
 
 def _tied(x: Array, yes: Array, no: Array) -> tuple[Array, Array, Array]:
-    """Cells with trials in the order of x, those of one x put together."""
+    """Return the cells that have trials in the order of x, with cells of equal x merged."""
     there = yes + no > 0
     values, which = np.unique(x[there], return_inverse=True)
     won, lost = np.zeros(len(values)), np.zeros(len(values))
@@ -59,10 +63,13 @@ def _tied(x: Array, yes: Array, no: Array) -> tuple[Array, Array, Array]:
 
 
 def _ratios(yes: Array, no: Array) -> tuple[Array, Array]:
-    """(2 log likelihood ratio against one half being crossed before the first cell, before the second, ..., after the
-    last; the isotonic fractions)."""
-    # The best rising fractions below a cap are the best rising ones, capped. So all constrained fits come from two runs
-    # of pooling, one from either end, in linear time.
+    """Return the likelihood ratios and the isotonic fractions.
+
+    Entry j of the ratios is 2 log of the likelihood ratio against a crossing just before cell j; the last entry is for
+    a crossing after the last cell.
+    """
+    # The isotonic fit below a cap is the capped isotonic fit. Two passes of pooling, one from each end, therefore give
+    # all constrained fits in linear time.
     left, _ = _rising(yes, no, 0.5)
     right, _ = _rising(no[::-1], yes[::-1], 0.5)
     free, fitted = _rising(yes, no, 1.0)
@@ -70,13 +77,15 @@ def _ratios(yes: Array, no: Array) -> tuple[Array, Array]:
 
 
 def _rising(yes: Array, no: Array, most: float) -> tuple[list[float], Array]:
-    """(log likelihood of the best non-decreasing fractions up to `most` for the first 0, 1, 2, ... cells; the fractions
-    of all cells), by pooling adjacent violators."""
-    blocks: list[tuple[float, float, int, float]] = []  # yes, trials, cells, log likelihood up to here
+    """Fit non-decreasing fractions of at most `most` by pooling adjacent violators.
+
+    Returns the log likelihood of the fit to the first 0, 1, 2, ... cells, and the fractions of all cells.
+    """
+    blocks: list[tuple[float, float, int, float]] = []  # yes, trials, cells, cumulative log likelihood
     likelihood = [0.0]
     for won, lost in zip(yes.tolist(), no.tolist(), strict=True):
         total, width = won + lost, 1
-        # cross-multiplied, since counts are whole numbers and equal fractions must pool exactly
+        # Cross-multiplied: counts are integers, and equal fractions must pool exactly.
         while blocks and blocks[-1][0] * total >= won * blocks[-1][1]:
             other = blocks.pop()
             won, total, width = won + other[0], total + other[1], width + other[2]
@@ -92,7 +101,7 @@ def _log_likelihood(won: float, total: float, chance: float) -> float:
 
 
 def _crossed(x: Array, fitted: Array) -> float:
-    """Where the line through rising fractions crosses one half; the middle, where cells are fitted at one half."""
+    """Return where isotonic fractions cross one half: interpolated, or the middle of the cells fitted at one half."""
     below, above = np.flatnonzero(fitted < 0.5), np.flatnonzero(fitted > 0.5)
     if not len(below) or not len(above):
         return float("nan")
@@ -104,19 +113,19 @@ def _crossed(x: Array, fitted: Array) -> float:
 
 @dataclass(frozen=True)
 class CrossedRow:
-    """One value of y, None without one, and where its fractions cross one half along x."""
+    """One value of y (None without a y axis) and the x at which its fractions cross one half."""
 
     y: Any
     half: Interval
 
 
 def has_rows(diagram: Diagram) -> bool:
-    """Whether the diagram is a proportion along numbers."""
+    """Return whether the diagram shows a proportion along a numeric x axis."""
     return diagram.proportion and all(Axis(panel.x).kind != "even" for panel in diagram.panels)
 
 
 def rows(panel: Panel) -> list[CrossedRow]:
-    """The crossing at each y; on a log axis, fractions are joined by lines along log x."""
+    """Return the crossing at each y. On a log axis the fractions are interpolated along log x."""
     axis, cells = Axis(panel.x), panel.cells
     at = np.log(axis.at) if axis.kind == "log" else axis.at
     yes, no = numbers(cells, "yes"), numbers(cells, "no")
@@ -131,13 +140,13 @@ def rows(panel: Panel) -> list[CrossedRow]:
 
 
 def _trend(at: Array, yes: Array, no: Array) -> float:
-    """Positive where yes becomes more frequent along x: the covariance of x and outcome."""
+    """Return the covariance of x and success: positive where success becomes more frequent along x."""
     total = yes + no
     share = float(yes.sum() / total.sum()) if total.sum() else 0.0
     return float(np.sum((at - at.mean()) * (yes - share * total)))
 
 
 def _back(half: Interval) -> Interval:
-    """From log x to x; what lies beyond the cells stays infinite."""
+    """Convert an interval from log x to x; infinite ends stay infinite."""
     low = np.exp(half.low) if np.isfinite(half.low) else half.low
     return Interval(float(np.exp(half.estimate)), float(low), float(np.exp(half.high)), half.level)

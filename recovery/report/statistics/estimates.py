@@ -1,8 +1,9 @@
-"""What is estimated from one diagram, computed once and when first asked for.
+"""Everything that is estimated from one diagram, computed once on first use.
 
-Of a measured number the threshold is where it jumps along n: the n/d at which a trial lies on either side of half way
-with even chances. The jump is looked for where values up to a factor of two below and above an n/d differ most. There,
-"beyond half way" is an event that only becomes more frequent with n, and its threshold is estimated as any other.
+For a frequency, the threshold is the n/d at which it is 50 %. For a number, it is the n/d at which the number jumps:
+half of the trials there lie on each side of the midpoint between the values before and after the jump. The jump is
+placed where the values up to a factor of two below and above an n/d differ most. "Beyond the midpoint" is then an
+event, and its threshold is estimated like that of a frequency.
 """
 
 from collections.abc import Sequence
@@ -25,20 +26,20 @@ from recovery.types import Array
 
 TOLERANCES = [10.0**k for k in range(-8, 2)]
 COLUMNS = ("max_deviation", "absolute_distance", "test_distance")
-"""Columns of which a tolerance makes a recovery."""
+"""Columns on which a tolerance defines an event."""
 REACH = 2.0
-"""Values are compared up to this factor of n/d on either side: beyond, they may rise or fall for other reasons."""
+"""Values are compared up to this factor of n/d on each side: further away they may change for other reasons."""
 FEWEST = 10
-"""Trials that either side needs."""
+"""Trials needed on each side."""
 LEVEL = 1e-3
-"""Both sides differ at this level, shared among all n/d that were tried; else there is no jump."""
+"""Error rate of the test that both sides differ, divided by the number of n/d that were tried."""
 TAILS = 0.05
-"""Values beyond these quantiles count as the quantiles, so that single ones do not draw the search to them."""
+"""Values are clipped at these quantiles, so that single outliers do not attract the search."""
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """Thresholds, widths, scaling and monotonicity of a diagram; empty where they make no sense."""
+    """Thresholds, widths, scaling and monotonicity of a diagram; empty where they are not defined."""
 
     diagram: Diagram
 
@@ -47,7 +48,8 @@ class Estimates:
         return {str(self.diagram.quantity): self}
 
     def showing(self, value: str) -> "Estimates":
-        """The same grid's estimates for another value, grouped once. Raises `ReportError` for one that is not there."""
+        """Return the estimates of the same grid for another value, computed once. Raises `ReportError` for an unknown
+        value."""
         quantity = default_quantity(self.diagram.frame, value, self.diagram.grid.columns)
         if str(quantity) not in self._shown:
             self._shown[str(quantity)] = Estimates(replace(self.diagram, quantity=quantity))
@@ -55,34 +57,34 @@ class Estimates:
 
     @cached_property
     def levels(self) -> list[float]:
-        """The level of each panel's intervals: 95 %, or higher where the sweep looks several times."""
+        """The confidence level of each panel: 95 %, or higher in a sweep with interim analyses."""
         return levels(self.diagram)
 
     @cached_property
     def pooled(self) -> list[Pooled]:
-        """One threshold n/d a panel: of a frequency its 50 %, of a number where it jumps."""
+        """One threshold n/d per panel: the 50 % point of a frequency, or the jump of a number."""
         if not self.diagram.layout.over_n_and_d:
             return []
         if not self.diagram.proportion:
             return jumps(self.diagram, self.levels)
-        levels = zip(self.diagram.panels, self._told, self.levels, strict=True)
-        return [of_sizes(panel, told, level) for panel, told, level in levels]
+        levels = zip(self.diagram.panels, self._slices, self.levels, strict=True)
+        return [of_sizes(panel, slices, level) for panel, slices, level in levels]
 
     @cached_property
-    def _told(self) -> list[Sizes]:
-        """What the sizes of each panel tell, of a frequency over n and d."""
+    def _slices(self) -> list[Sizes]:
+        """The threshold at each d of each panel, for a frequency over n and d."""
         return [size_by_size(panel, level) for panel, level in zip(self.diagram.panels, self.levels, strict=True)]
 
     @property
     def by_size(self) -> list[tuple[Size, ...]]:
-        """n50 at each d of each panel, as `pooled` has them, without what only the ratio of a frequency needs."""
+        """The threshold n at each d of each panel, without the estimates that only a pooled ratio needs."""
         if self.diagram.layout.over_n_and_d and self.diagram.proportion:
-            return [told.widened for told in self._told]
+            return [slices.widened for slices in self._slices]
         return [one.sizes for one in self.pooled]
 
     @cached_property
     def second_opinions(self) -> list["SecondOpinion"]:
-        """For each panel, what the probit model says of the same cells."""
+        """The probit model of each panel's cells."""
         panels = [thinned(one.panel) for one in self.pooled]
         return [
             SecondOpinion(of_rows(fit(ratio_counts(panel.cells))), collapse(panel), monotone(panel)) for panel in panels
@@ -90,15 +92,15 @@ class Estimates:
 
     @cached_property
     def rows(self) -> list[list[CrossedRow]]:
-        """For each panel of a proportion over other axes than n and d, the x at 50 % for each y."""
+        """For a proportion over axes other than n and d: the x at 50 % for each y of each panel."""
         other = has_rows(self.diagram) and not poolable(self.diagram)
         return [rows(panel) for panel in self.diagram.panels] if other else []
 
 
 @dataclass(frozen=True)
 class SecondOpinion:
-    """The ratio and slope of P(yes) = Phi(a (n - ratio d) / sqrt n), the exponent nu of finite-size scaling for which
-    curves of all d fall on one, and the p-value of success never becoming rarer with n."""
+    """The probit fit P(yes) = Phi(a (n - ratio d) / sqrt n) of a panel, the exponent nu of finite-size scaling at which
+    the curves of all d coincide, and the p-value of the hypothesis that success never becomes rarer with n."""
 
     fit: Threshold
     scaling: Interval | None
@@ -106,9 +108,12 @@ class SecondOpinion:
 
 
 def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Interval]]]]:
-    """(column, for each panel (tolerance, threshold)); no panels where no such column was measured over n and d."""
-    asked = diagram.quantity.column
-    names = [asked] if asked in COLUMNS else [name for name in COLUMNS if name in diagram.frame]
+    """Return the column with a tolerance, and for each panel its pairs (tolerance, threshold).
+
+    There are no panels if no such column was measured over n and d.
+    """
+    shown = diagram.quantity.column
+    names = [shown] if shown in COLUMNS else [name for name in COLUMNS if name in diagram.frame]
     names = [name for name in names if is_measured(diagram.frame, name, diagram.grid.columns)]
     if not names or not diagram.layout.over_n_and_d:
         return "", []
@@ -128,8 +133,9 @@ def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Interval]
 
 
 def jumps(diagram: Diagram, levels: Sequence[float]) -> list[Pooled]:
-    """For each panel of a number over n and d, the threshold of "half way from the values before to those after", with
-    `Pooled.jump`; without a jump, a threshold of no trials.
+    """Return one threshold per panel of a number over n and d, with `Pooled.jump` set.
+
+    A panel without a jump gets a threshold without trials.
     """
     rows = diagram.frame[["n", "d"]].astype(float)
     values = np.where(diagram.cells.finished, diagram.quantity.values(diagram.frame), np.nan)
@@ -159,16 +165,18 @@ def _jump(diagram: Diagram, panel: Panel, level: float, ratio: Array, value: Arr
 
 
 def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:
-    """(n/d, median of the values up to `REACH` below it, median of those above) where a step fits best by least
-    squares; None where the two sides do not differ."""
+    """Return the best least-squares step: its n/d, and the medians of the values below and above it.
+
+    Only values up to a factor `REACH` away count. None if both sides do not differ.
+    """
     if not len(value):
         return None
     order = np.argsort(ratio, kind="stable")
     ratio, value = ratio[order], value[order]
-    # Least squares of a step needs sums only, once sorted; clipped values keep one outlier from being the step.
+    # Once the values are sorted, cumulative sums give the residual of every step.
     sums = np.concatenate([[0.0], np.cumsum(np.clip(value, *np.quantile(value, [TAILS, 1 - TAILS])))])
     levels = np.unique(ratio)
-    # between two neighbouring n/d, in the geometric middle, as reach is a factor
+    # The geometric middle of neighbouring n/d, because REACH is a factor.
     tried = np.sqrt(levels[:-1] * levels[1:])
     start, at, end = (np.searchsorted(ratio, tried * by) for by in (1 / REACH, 1.0, REACH))
     left, right = at - start, end - at
@@ -177,18 +185,18 @@ def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:
         return None
     start, at, end, left, right, tried = (a[kept] for a in (start, at, end, left, right, tried))
     step = (sums[end] - sums[at]) / right - (sums[at] - sums[start]) / left
-    # a step of height s between l and r trials lowers the squares by s^2 l r / (l + r)
+    # A step of height s between l and r trials lowers the sum of squares by s^2 l r / (l + r).
     best = int(np.argmax(step**2 * left * right / (left + right)))
     before, after = value[start[best] : at[best]], value[at[best] : end[best]]
     middle = float(np.median(before)), float(np.median(after))
-    # the place was chosen as the best of many, so the level is shared among them (Bonferroni)
+    # The step is the best of many, so the error rate is divided by their number (Bonferroni).
     if middle[0] == middle[1] or scipy.stats.mannwhitneyu(before, after).pvalue * len(tried) > LEVEL:
         return None
     return float(tried[best]), *middle
 
 
-def _passed(diagram: Diagram, panel: Panel, level: float, rising: bool) -> Panel:
-    """The panel's cells with, as yes, the trials whose value lies beyond the level on the side of larger n."""
-    tally: Any = diagram.tally(Quantity(diagram.quantity.column, level)).loc[panel.cells.index]
+def _passed(diagram: Diagram, panel: Panel, bound: float, rising: bool) -> Panel:
+    """Return the panel with `yes` counting the trials whose value lies beyond `bound` on the side of larger n."""
+    tally: Any = diagram.tally(Quantity(diagram.quantity.column, bound)).loc[panel.cells.index]
     yes, no = (tally["no"], tally["yes"]) if rising else (tally["yes"], tally["no"])
     return replace(panel, cells=panel.cells.assign(yes=yes, no=no, undecided=tally["undecided"]))

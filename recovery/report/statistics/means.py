@@ -1,4 +1,4 @@
-"""Means of a column over the replicates of each cell, as a table beside a source's numbers."""
+"""Means of a column over the replicates of each grid cell, compared with a table that a source prints."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,15 @@ from recovery.report.diagram import Diagram, finished, has
 from recovery.types import Array, Index
 
 FAR = 3.0
-"""Standard errors by which a number may differ; of 40 right numbers, one differs so much in 10 % of tables."""
+"""Standard errors by which a number may differ. Of 40 correct numbers, one differs by more in 10 % of tables."""
 
 
 @dataclass(frozen=True)
 class MeanTable:
-    """Means and their standard errors, shape (rows, columns); NaN where fewer trials than one (two) measured it.
+    """Means and their standard errors, shape (rows, columns). A mean needs one trial and a standard error two; both are
+    NaN without them.
 
-    stated, stated_error: the source's numbers and their standard errors.
+    stated, stated_error: the numbers that the source prints, and their standard errors.
     """
 
     value: str
@@ -33,12 +34,12 @@ class MeanTable:
 
     @property
     def z(self) -> Array:
-        """(mean - stated) / (error^2 + stated error^2)^(1/2); NaN where either is missing."""
+        """z-scores (mean - stated) / (error^2 + stated error^2)^(1/2); NaN where either error is missing."""
         return (self.mean - self.stated) / np.hypot(self.error, self.stated_error)
 
 
 def claimed_table(diagram: Diagram, claim: TableClaim) -> MeanTable:
-    """The table of a claim, from trials that are ok and agree with its `where`."""
+    """Return the table of a claim, from finished trials that match its `where`."""
     frame, rows = diagram.frame, list(claim.values)
     inside = finished(frame)
     for name, wanted in claim.where.items():
@@ -73,5 +74,5 @@ def claimed_table(diagram: Diagram, claim: TableClaim) -> MeanTable:
 
 
 def claimed_tables(diagram: Diagram) -> list[MeanTable]:
-    """The tables that the grid's config claims."""
+    """Return the tables that the config claims."""
     return [claimed_table(diagram, claim) for claim in diagram.sweep.claims if isinstance(claim, TableClaim)]

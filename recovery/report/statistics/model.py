@@ -1,6 +1,7 @@
-"""The probit model of a transition, a second opinion: P(yes) = Phi(a (n - r d) / sqrt n), by maximum likelihood.
+"""Probit model of a transition, P(yes) = Phi(a (n - r d) / sqrt n), fitted by maximum likelihood: a second opinion.
 
-A two-parameter binomial fit of any two covariates, with profile-likelihood intervals of where the odds are even.
+The fit is a two-parameter binomial regression on any two covariates, with a profile-likelihood interval for their ratio
+at even odds.
 """
 
 from collections.abc import Callable
@@ -17,22 +18,22 @@ from recovery.types import Array, Mask
 
 MOST_STEPS = 200
 CONVERGED = 1e-12
-"""Of the log likelihood: what one more step may win."""
+"""Gain of log likelihood below which iterations stop."""
 RISE = normal_reach(LEVEL) ** 2
 """Rise of the deviance at which a profile interval ends (Wilks)."""
 
 
 def mills(x: Array) -> Array:
-    """phi(x) / Phi(x); the scaled error function keeps it exact in both tails, where Phi is 0 or phi is."""
+    """Return phi(x) / Phi(x). The scaled error function keeps it exact in both tails, where Phi or phi underflows."""
     ratio: Array = np.sqrt(2 / np.pi) / scipy.special.erfcx(x / -np.sqrt(2))
     return ratio
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Binomial counts with P(yes) = Phi(slope (u - theta v)), v > 0, so that u / v = theta is even odds.
+    """Binomial counts with P(yes) = Phi(slope (u - theta v)) and v > 0, so that the odds are even at u / v = theta.
 
-    All arrays have one entry a cell; cells without an answer are dropped.
+    Arrays have one entry per cell. Cells without a decided trial are dropped.
     """
 
     u: Array
@@ -42,7 +43,7 @@ class Counts:
 
     @classmethod
     def of(cls, u: ArrayLike, v: ArrayLike, yes: ArrayLike, no: ArrayLike) -> "Counts":
-        """Counts with the empty cells dropped and scalars spread."""
+        """Broadcast the arguments and drop the cells without a decided trial."""
         arrays: list[Array] = list(np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (u, v, yes, no))))
         kept = arrays[2] + arrays[3] > 0
         return cls(*(a[kept] for a in arrays))
@@ -51,15 +52,18 @@ class Counts:
         return len(self.u)
 
     def flipped(self) -> "Counts":
-        """Yes and no exchanged."""
+        """Exchange yes and no."""
         return Counts(self.u, self.v, self.no, self.yes)
 
     def at(self, which: Mask) -> "Counts":
-        """The cells of a mask."""
+        """Return the cells of a mask."""
         return Counts(self.u[which], self.v[which], self.yes[which], self.no[which])
 
     def between(self) -> tuple[float, float]:
-        """The largest u/v with a no and the smallest with a yes: in this order exactly when a line separates them."""
+        """Return the largest u/v with a no and the smallest with a yes.
+
+        The first is at most the second exactly when a value of u/v separates the outcomes.
+        """
         ratio = self.u / self.v
         return (
             float(ratio[self.no > 0].max(initial=-np.inf)),
@@ -74,9 +78,9 @@ class Counts:
         return best
 
     def deviance(self, eta: Array) -> float:
-        """Twice the log likelihood that the saturated model has more than P(yes) = Phi(eta)."""
+        """Return twice the difference of log likelihood between the saturated model and P(yes) = Phi(eta)."""
         fitted = np.zeros(eta.shape)
-        # most cells are pure: one log Phi each
+        # Most cells have one outcome only and need one log Phi.
         for count, side in ((self.yes, eta), (self.no, -eta)):
             some = count > 0
             fitted[some] += count[some] * scipy.special.log_ndtr(side[some])
@@ -86,46 +90,46 @@ class Counts:
 def least_deviance(
     counts: Counts, z: Array, offset: Array | None = None, near: float | None = None
 ) -> tuple[float, float]:
-    """(deviance, c) minimised over c >= 0 in P(yes) = Phi(offset + c z). near: a guess of c, which saves steps.
+    """Minimise the deviance over c >= 0 in P(yes) = Phi(offset + c z); return (deviance, c).
 
-    The likelihood is concave in c, so its score has one root. Without offset it may rise for ever: then c is infinite
-    and the deviance its limit, in which only cells with z = 0 are left to chance.
+    The likelihood is concave in c, so its score has one root. Without an offset it may increase without bound: then c
+    is infinite, the deviance is its limit, and only the cells with z = 0 contribute. near: an initial guess of c.
     """
     base = np.zeros_like(z) if offset is None else offset
 
-    won, lost = counts.yes > 0, counts.no > 0  # most cells are pure, and need one hazard only
+    won, lost = counts.yes > 0, counts.no > 0  # most cells have one outcome only
     sides = [(z[won], base[won], counts.yes[won]), (-z[lost], -base[lost], counts.no[lost])]
 
     def score(c: float) -> tuple[float, float]:
-        """The derivative of the log likelihood, and its own."""
+        """Return the first and second derivatives of the log likelihood."""
         value = slope = 0.0
         for s, b, k in sides:
             eta = b + c * s
             hazard = mills(eta)
             # (log Phi)' is the hazard phi / Phi, and its derivative -hazard (hazard + eta)
-            pull = k * s * hazard
-            value += float(pull.sum())
-            slope -= float(pull @ (s * (hazard + eta)))
+            terms = k * s * hazard
+            value += float(terms.sum())
+            slope -= float(terms @ (s * (hazard + eta)))
         return value, slope
 
-    # concave and falling at 0: the best c >= 0 is 0
+    # The likelihood is concave: if it falls at 0, the best c >= 0 is 0.
     if score(0.0)[0] <= 0:
         return counts.deviance(base), 0.0
-    # z separates the outcomes: every step of c wins, and only in the limit is the supremum reached
+    # z separates the outcomes: the likelihood increases with c, and its supremum is a limit.
     if offset is None and not np.any(counts.yes * (z < 0) + counts.no * (z > 0)):
         even = counts.at(z == 0)
         return even.deviance(np.zeros(len(even))), np.inf
-    # the c at which the farthest cell lies one standard deviation from even odds
+    # Start at the c that puts the most distant cell one standard deviation from even odds.
     start = near if near is not None and 0 < near < np.inf else 1.0 / float(np.abs(z).max())
     c = _root(score, start)
     return counts.deviance(base + c * z), c
 
 
 def _root(function: Callable[[float], tuple[float, float]], start: float) -> float:
-    """Where a falling function, positive at 0 and given with its derivative, is zero; a guess of it is positive.
+    """Return the zero of a falling function that is positive at 0 and is given with its derivative.
 
-    Newton's steps; in place of one that leaves what is known to hold the root, half of that, or twice as far. It ends
-    where the integral of the function has no more than `CONVERGED` to win.
+    Newton's method, with bisection or doubling in place of steps that leave the bracket. It stops when another step
+    would gain at most `CONVERGED` in the integral of the function. start: a positive initial guess.
     """
     low, high, at = 0.0, np.inf, start
     for _ in range(MOST_STEPS):
@@ -139,21 +143,21 @@ def _root(function: Callable[[float], tuple[float, float]], start: float) -> flo
 
 
 def least_deviance_any(counts: Counts, z: Array, offset: Array | None = None) -> float:
-    """Least deviance over c of either sign in P(yes) = Phi(offset + c z)."""
+    """Minimise the deviance over c of either sign in P(yes) = Phi(offset + c z)."""
     return min(least_deviance(counts, z, offset)[0], least_deviance(counts, -z, offset)[0])
 
 
 FLAT = 1e-8
-"""A curve whose eta differs by less from cell to cell."""
+"""A curve whose eta varies by less than this over all cells counts as flat."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold(Interval):
-    """theta with its profile-likelihood interval, the slope, and the deviance on df degrees of freedom.
+    """theta with its profile-likelihood interval, the slope, and the deviance on `df` degrees of freedom.
 
-    `separated`: every no lies on one side of every yes. Then the likelihood only says that theta lies in `between`,
-    the estimate is the middle of that and the slope infinite; if all trials ended alike, `between` is open at one end
-    and the estimate NaN. The slope is negative where success becomes rarer with u.
+    `separated`: every no lies on one side of every yes. The likelihood then only shows that theta lies in `between`;
+    the estimate is the middle of `between` and the slope is infinite. If all trials ended alike, `between` is unbounded
+    at one end and the estimate is NaN. The slope is negative where success becomes rarer with u.
     """
 
     slope: float = np.nan
@@ -164,11 +168,11 @@ class Threshold(Interval):
 
 
 def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None = None) -> Threshold:
-    """Maximum likelihood and profile interval of theta, whether or not the data are separated. `near`: a guess of
-    (theta, slope), which saves steps.
+    """Fit theta with its profile interval, whether or not the data are separated.
 
-    No estimate is clamped and no weak prior is used: where the likelihood has no maximum, its supremum is known in
-    closed form and the profile, which stays finite, gives the interval (Venzon and Moolgavkar 1988).
+    No estimate is clamped, and there is no prior. Where the likelihood has no maximum, its supremum has a closed form
+    and the profile stays finite, so it gives the interval (Venzon and Moolgavkar 1988). near: an initial guess of
+    (theta, slope).
     """
     if not len(counts):
         return Threshold(np.nan, -np.inf, np.inf)
@@ -189,8 +193,10 @@ def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None
 
 
 def of_rows(threshold: Threshold) -> Threshold:
-    """The same of a theta that is a number of rows, or n/d: an interval that reaches 0 is open below. An estimate there
-    is none: the line through the cells was followed beyond the grid, and theta lies somewhere below its interval's end.
+    """Return the same threshold for a theta that must be positive, such as n/d.
+
+    An interval that reaches 0 becomes unbounded below. An estimate of at most 0 was extrapolated beyond the grid: it
+    becomes NaN, and theta lies below the upper end of the interval.
     """
     if threshold.low > 0 or threshold.separated:
         return threshold
@@ -201,20 +207,20 @@ def of_rows(threshold: Threshold) -> Threshold:
 
 
 def theta_deviance(counts: Counts, theta: float, near: float | None = None) -> tuple[float, float]:
-    """(deviance, slope) of the best fit with slope >= 0 whose even odds lie at theta; the slope may be infinite."""
+    """Return (deviance, slope) of the best fit with slope >= 0 and even odds at theta; the slope may be infinite."""
     return least_deviance(counts, counts.u - theta * counts.v, near=near)
 
 
 def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, float, float]:
-    """(theta, slope, deviance) of overlapping data, for which they exist and are unique (Silvapulle 1981); NaN for both
-    where the best curve is flat, or does not change with u, so that there is no theta.
+    """Return (theta, slope, deviance) of data that are not separated; the maximum is unique (Silvapulle 1981).
 
-    Newton's method in (slope, slope theta), in which the likelihood is concave, with steps halved until it rises.
+    theta and slope are NaN if the best curve is flat or does not depend on u. Newton's method in (slope, slope theta),
+    in which the likelihood is concave; steps are halved until the likelihood increases.
     """
-    # (slope, slope theta) and not (slope, theta), in which it is not concave: at slope 0 no theta matters
+    # In (slope, theta) the likelihood is not concave, since at slope 0 it does not depend on theta.
     columns = np.column_stack([counts.u, -counts.v])
     scales = np.abs(columns).max(axis=0)
-    # u and v may be orders apart; scaled, one tolerance fits both
+    # u and v may differ by orders of magnitude: scale them, so that one tolerance suits both.
     columns /= scales
     coefficients: Array = np.zeros(2)
     if near is not None and np.isfinite(near).all():
@@ -223,13 +229,13 @@ def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, f
     for _ in range(MOST_STEPS):
         eta = columns @ coefficients
         won, lost = mills(eta), mills(-eta)
-        pull = columns.T @ (counts.yes * won - counts.no * lost)
-        # minus the second derivative of log Phi is hazard (hazard + eta) > 0: the Hessian is definite at every step
-        bend = counts.yes * won * (won + eta) + counts.no * lost * (lost - eta)
-        step = np.linalg.lstsq(columns.T @ (bend[:, None] * columns), pull, rcond=None)[0]
-        # least squares, for where all cells have nearly one u/v the Hessian is singular to rounding; gain is twice what
-        # Newton's model promises
-        gain, length = float(pull @ step), 1.0
+        score = columns.T @ (counts.yes * won - counts.no * lost)
+        # -(log Phi)'' = hazard (hazard + eta) > 0, so the Hessian is definite at every step.
+        curvature = counts.yes * won * (won + eta) + counts.no * lost * (lost - eta)
+        step = np.linalg.lstsq(columns.T @ (curvature[:, None] * columns), score, rcond=None)[0]
+        # Least squares, because the Hessian is singular to rounding if all cells have nearly the same u/v.
+        # `gain` is twice the increase that Newton's quadratic model predicts.
+        gain, length = float(score @ step), 1.0
         while (after := counts.deviance(columns @ (coefficients + length * step))) > deviance and length > 1e-9:
             length /= 2
         coefficients, deviance, before = coefficients + length * step, after, deviance
@@ -244,12 +250,12 @@ def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, f
 def _separated(rising: Counts, between: tuple[float, float], sign: float) -> Threshold:
     low, high = between
     least = 0.0
-    if low == high:  # one ratio holds both outcomes, and only the cells there are left to chance
+    if low == high:  # both outcomes occur at one ratio only
         ratio = rising.u / rising.v
         there = rising.at(np.isclose(ratio, low, rtol=1e-12))
         least = least_deviance_any(there, there.v)
         excess = float(there.yes.sum() - there.no.sum())
-        if low == ratio.max() and excess < 0:  # a few at the end of the grid: even odds lie beyond it
+        if low == ratio.max() and excess < 0:  # failures prevail at the end of the grid: even odds lie beyond it
             high = np.inf
         if low == ratio.min() and excess > 0:
             low = -np.inf
@@ -266,7 +272,7 @@ def _separated(rising: Counts, between: tuple[float, float], sign: float) -> Thr
 
 
 def _interval(rising: Counts, start: tuple[float, float], least: float) -> tuple[float, float]:
-    """Walk outwards from `start` until the profile deviance has risen by `RISE`."""
+    """Search outwards from `start` until the profile deviance has risen by `RISE`."""
 
     slope: float | None = None
 
@@ -280,10 +286,10 @@ def _interval(rising: Counts, start: tuple[float, float], least: float) -> tuple
 
 
 def _outwards(excess: Callable[[float], float], start: float, step: float) -> float:
-    """The first root of an increasing function from `start` on; infinite if 60 doublings find none.
+    """Return the first root of an increasing function from `start` on; infinite if 60 doublings find none.
 
-    Where the data are separated the profile deviance jumps at the ends of the separated stretch: `start` is the root
-    when the function is positive just beyond it.
+    For separated data the profile deviance jumps at the ends of the separating range: `start` is the root if the
+    function is positive just beyond it.
     """
     near, far = start + step * 1e-7, start + step
     if excess(near) > 0:

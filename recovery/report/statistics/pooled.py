@@ -1,7 +1,7 @@
-"""One threshold n/d of a panel without a curve: where rising fractions cross one half at each d, pooled over d.
+"""One threshold n/d per panel without a parametric curve: the crossing of one half at each d, pooled over d.
 
-The threshold is sum n50 / sum d: each d weighs as d, about the inverse variance of n50/d where the transition is
-sqrt n wide.
+The threshold is sum n50 / sum d. The weights d are about the inverse variances of n50/d where the transition is sqrt n
+wide.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,7 @@ OUTER = 5.0
 
 @dataclass(frozen=True)
 class Drift:
-    """The straight line of n/d in log d: (d, n/d) at the least and the largest d, and the relative change between
-    them."""
+    """A line of n/d in log d: (d, n/d) at the least and the largest d, and the relative change between them."""
 
     ends: tuple[tuple[float, float], tuple[float, float]]
     change: Interval
@@ -40,14 +39,13 @@ class Drift:
 
 @dataclass(frozen=True)
 class Pooled:
-    """One panel's threshold as a ratio n/d.
+    """The threshold n/d of a panel.
 
-    `interval`: of the ratio; without an estimate, its ends are the bounds that the cells give. `outer_interval`: the
-    same at one fifth of the error rate.
-    `growth`: p of n50/d ~ d^p, with its interval; none with one size. Zero where n/d goes to a constant.
-    `missing_shift`: by how much failed and undecided trials could lower it and raise it, had they all ended one way.
-    `falling`: yes becomes rarer with n. `drift`: how it changes with d; None with one size.
-    `jump`: of a number rather than a frequency, what it jumps between; yes is then a trial beyond half way.
+    interval: the ratio. Without an estimate, its ends are the bounds that the cells give. outer_interval: the same
+    ratio at one fifth of the error rate. missing_shift: by how much failed and undecided trials could lower and raise
+    the ratio, had all of them ended one way. falling: success becomes rarer with n. drift: how the ratio changes with
+    d; None with one d. growth: the exponent p in n50/d ~ d^p; 0 for a constant ratio, None with one d. jump: for a
+    number instead of a frequency, the values between which it jumps; a success is then a trial beyond the midpoint.
     """
 
     panel: Panel
@@ -63,8 +61,8 @@ class Pooled:
 
 @dataclass(frozen=True)
 class Jump:
-    """The medians of a number just before and after it jumps, and the thresholds at which a trial is beyond a quarter
-    and beyond three quarters of the way (none of those themselves); NaN and none where it does not jump."""
+    """The medians of a number before and after its jump, and the thresholds at which a trial is beyond one quarter and
+    three quarters of the way. NaN and no thresholds without a jump."""
 
     before: float
     after: float
@@ -72,35 +70,35 @@ class Jump:
 
 
 def pooled(panel: Panel, level: float = LEVEL) -> Pooled:
-    """The threshold n/d of a panel over n and d, all sizes at once, with an interval of this level."""
+    """Return the threshold n/d of a panel over n and d, with an interval of this level."""
     return of_sizes(panel, size_by_size(panel, level), level)
 
 
-def of_sizes(panel: Panel, told: Sizes, level: float) -> Pooled:
-    """The same from what each size tells, at the same level."""
+def of_sizes(panel: Panel, found: Sizes, level: float) -> Pooled:
+    """Return the threshold of a panel from its thresholds at each d, at the same level."""
     unbounded = Interval(np.nan, -np.inf, np.inf, 1 - (1 - level) / OUTER)
-    unknown = Pooled(panel, _unknown(told.parts, level), unbounded, (0.0, 0.0), told.falling, told.widened, None)
-    if told.pool is None:
+    unknown = Pooled(panel, _unknown(found.parts, level), unbounded, (0.0, 0.0), found.falling, found.widened, None)
+    if found.pool is None:
         return unknown
     interval, outer, drift = _estimate(
-        told.pool, [size for size, kept in zip(told.alone, told.kept, strict=True) if kept], level
+        found.pool, [size for size, kept in zip(found.alone, found.kept, strict=True) if kept], level
     )
-    growth = None if drift is None else _growth(told.pool, level)
-    shift = _missing_shift(told, interval.estimate)
+    growth = None if drift is None else _growth(found.pool, level)
+    shift = _missing_shift(found, interval.estimate)
     return replace(unknown, interval=interval, outer_interval=outer, missing_shift=shift, drift=drift, growth=growth)
 
 
 def _estimate(pool: Pool, alone: list[Size], level: float) -> tuple[Interval, Interval, Drift | None]:
-    """The pooled ratio with its intervals, and its drift.
+    """Return the pooled ratio with its inner and outer intervals, and its drift.
 
-    The error is the larger of the bootstrap's and of the scatter of the sizes, for trials of one size may hang together
-    (one draw of X for all n, a cell's odds that are themselves drawn) and sizes do not. To it comes what the grid hides
-    between two of its n, which no number of trials tells.
+    The standard error is the larger of the bootstrap's and of the scatter over d. Trials at one d may be correlated
+    (one draw of X for all n, random odds per cell), while different d are independent. Half of the step of n that the
+    grid hides is added, because no number of trials reduces it.
     """
     d, weight, slices = pool.d, pool.weight, pool.slices
     ratio, estimate = pool.at / d, pool.ratio
     levels = (level, 1 - (1 - level) / OUTER)
-    if len(d) == 1:  # nothing to pool: the likelihood-ratio set of that size, which is exact in the limit
+    if len(d) == 1:  # nothing to pool: take the likelihood-ratio interval, exact in the limit
         half = alone[0].n50
         far = crossing(slices.n[0], slices.rising[0], slices.total[0] - slices.rising[0], levels[1])
         return (
@@ -108,19 +106,19 @@ def _estimate(pool: Pool, alone: list[Size], level: float) -> tuple[Interval, In
             Interval(estimate, far.low / d[0], far.high / d[0], levels[1]),
             None,
         )
-    # Trials of one draw of X for all n, or odds that differ from cell to cell, make the binomial bootstrap too sure.
-    # The scatter of the sizes sees that, but is rough with few of them; the larger of the two is taken.
+    # Correlated trials make the binomial bootstrap too narrow. The scatter over d includes the correlation but is
+    # imprecise for few d, so the larger of both is used.
     variance = pool.variance / d**2
     freedom = freedom_of(weight)
     scatter = float(np.sqrt(weight**2 @ ((ratio - estimate) ** 2 / (1 - weight))))
-    if freedom < FEWEST:  # too few sizes to see how they scatter: their own intervals, whose ends are cells
+    if freedom < FEWEST:  # too few d to estimate the scatter: use the interval at each d
         lengths = np.array([size.n50.high - size.n50.low for size in alone]) / d
         variance = np.maximum(variance, (lengths / (2 * normal_reach(level))) ** 2)
     error = float(np.sqrt(weight**2 @ variance))
     hidden = float(weight @ (pool.step / d)) / 2
     ends = []
     for each in levels:
-        if freedom < FEWEST:  # the sizes' own intervals end at cells, so that what a step hides is in them already
+        if freedom < FEWEST:  # the intervals at each d end at cells, so they include the hidden step
             reach = max(normal_reach(each) * error, hidden)
         else:
             reach = max(normal_reach(each) * error, _student_reach(freedom, each) * scatter) + hidden
@@ -129,12 +127,12 @@ def _estimate(pool: Pool, alone: list[Size], level: float) -> tuple[Interval, In
 
 
 def _student_reach(freedom: float, level: float) -> float:
-    """Standard deviations to either side that hold Student's law's share `level`."""
+    """Return the half length of the central interval of Student's distribution at this level."""
     return float(scipy.special.stdtrit(freedom, (1 + level) / 2))
 
 
 def _drift(d: Array, ratio: Array, estimate: float, variance: Array, level: float) -> Drift:
-    """The line of n50/d in log d."""
+    """Fit the line of n50/d in log d."""
     fit = line(d, ratio, estimate)
     far = _far(d, fit, variance, level)
     ends = tuple((float(d[k]), estimate + fit.slope * float(fit.along[k])) for k in (0, -1))
@@ -144,8 +142,8 @@ def _drift(d: Array, ratio: Array, estimate: float, variance: Array, level: floa
 
 
 def _growth(pool: Pool, level: float) -> Interval:
-    """The slope of log(n50/d) in log d."""
-    # what a step hides is uniform over it, and its own at each d: the grid's n do not meet the same n/d
+    """Return the slope of log(n50/d) in log d."""
+    # The hidden position is uniform over a step and independent between d, whose n/d differ.
     each = (pool.variance + pool.step**2 / 12) / pool.at**2
     values = np.log(pool.at / pool.d)
     fit = line(pool.d, values, float(pool.weight @ values))
@@ -154,27 +152,29 @@ def _growth(pool: Pool, level: float) -> Interval:
 
 
 def _far(d: Array, fit: LogLine, variance: Array, level: float) -> float:
-    """Half the interval of a line's slope, of values with these variances."""
+    """Return half the length of the interval of a line's slope, for values with these variances."""
     weight = d / d.sum()
     freedom = max(1 / float(weight @ weight) - 2, 1.0)
-    scatter = float(np.sqrt(fit.lever**2 @ fit.left**2 * len(d) / max(len(d) - 2, 1)))  # of two sizes none
+    scatter = float(np.sqrt(fit.lever**2 @ fit.left**2 * len(d) / max(len(d) - 2, 1)))  # zero for two d
     return max(normal_reach(level) * float(np.sqrt(fit.lever**2 @ variance)), _student_reach(freedom, level) * scatter)
 
 
-def _missing_shift(told: Sizes, estimate: float) -> tuple[float, float]:
-    """What the estimate loses and gains if all failed and undecided trials were of the kind that becomes more, or less,
-    frequent: far from one half they move nothing. Trials that were not run yet are left out, whatever their outcome."""
-    if not any((unfinished(cells) > 0).any() for _, cells in told.parts):
+def _missing_shift(found: Sizes, estimate: float) -> tuple[float, float]:
+    """Return the changes of the estimate if all failed and undecided trials were successes, or all failures.
+
+    Far from one half they change nothing. Trials that were not run yet are left out.
+    """
+    if not any((unfinished(cells) > 0).any() for _, cells in found.parts):
         return 0.0, 0.0
     ends = []
     for share in (1.0, 0.0):
-        slices = stack(told.parts, told.falling, share).at(told.kept)
+        slices = stack(found.parts, found.falling, share).at(found.kept)
         ends.append(float(crossed(slices, slices.rising)[0].sum() / slices.d.sum()) - estimate)
     return min(ends[0], 0.0), max(ends[1], 0.0)
 
 
 def _unknown(parts: Sequence[tuple[float, pd.DataFrame]], level: float) -> Interval:
-    """No estimate; where all trials ended alike, the n/d beyond which one half lies."""
+    """Return an interval without an estimate; if all trials ended alike, its finite end bounds the crossing."""
     cells = pd.concat([cells for _, cells in parts]) if parts else pd.DataFrame(columns=["n", "d", "yes", "no"])
     some = cells[cells["yes"] + cells["no"] > 0]
     ratio, yes, no = numbers(some, "n") / numbers(some, "d"), numbers(some, "yes"), numbers(some, "no")

@@ -1,4 +1,4 @@
-"""Intervals and exact tests of one cell's proportion, and of two outcomes of the same trials."""
+"""Intervals and exact tests of the proportion in one grid cell, and of two outcomes of the same trials."""
 
 from dataclasses import dataclass
 
@@ -17,24 +17,26 @@ QUANTILE = normal_reach(LEVEL)
 
 
 def wilson(yes: ArrayLike, no: ArrayLike) -> tuple[Array, Array]:
-    """95 % Wilson score interval of a proportion from counts of either outcome; NaN where both are 0. Wilson 1927."""
+    """Return the ends of the Wilson score interval of a proportion at the level `LEVEL`; NaN where both counts are 0
+    (Wilson 1927)."""
     yes, no = np.asarray(yes, dtype=float), np.asarray(no, dtype=float)
     total = np.where(yes + no > 0, yes + no, np.nan)
-    # the p with (yes/N - p)^2 = q^2 p (1 - p) / N, the error at p itself: unlike Wald's, not empty at 0 or N
+    # The p with (yes/N - p)^2 = q^2 p (1 - p) / N: the variance at p itself, so the interval has a length at 0 and N.
     middle = (yes + QUANTILE**2 / 2) / (total + QUANTILE**2)
     half = QUANTILE * np.sqrt(yes * no / total + QUANTILE**2 / 4) / (total + QUANTILE**2)
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Two-sided exact p-value of `only_first` against Binomial(only_first + only_second, 1/2); 1 with none."""
+    """Return the two-sided exact p-value of `only_first` against Binomial(only_first + only_second, 1/2); 1 without
+    pairs."""
     discordant = only_first + only_second
     return float(scipy.stats.binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """The four counts of a set of trials; trials where either outcome is open or failed are left out."""
+    """Counts of paired trials by outcome. Pairs in which either trial failed or is undecided are left out."""
 
     both: int
     only_first: int
@@ -43,7 +45,7 @@ class Pairs:
 
     @classmethod
     def of(cls, first: Array, second: Array) -> "Pairs":
-        """Count pairs of 1 (yes), 0 (no) and NaN (open)."""
+        """Count pairs of 1 (yes), 0 (no) and NaN (undecided)."""
         counts = [int(np.sum((first == a) & (second == b))) for a, b in ((1, 1), (1, 0), (0, 1), (0, 0))]
         return cls(*counts)
 
@@ -53,7 +55,7 @@ class Pairs:
 
     @property
     def difference(self) -> float:
-        """Fraction of the first less that of the second; NaN without pairs."""
+        """The success fraction of the first minus that of the second; NaN without pairs."""
         return (self.only_first - self.only_second) / self.total if self.total else float("nan")
 
     @property
@@ -62,7 +64,7 @@ class Pairs:
 
 
 def pair_cells(frame: pd.DataFrame, code: Array, cells: int, first: str, second: str) -> pd.DataFrame:
-    """The pairs of each cell: one row a cell, in the order of the codes (see `recovery.report.diagram.cells.Cells`)."""
+    """Return the pairs of each cell, one row per cell in the order of the codes of `Cells`."""
     a, b = (np.where(finished(frame), as_numbers(frame[name]), np.nan) for name in (first, second))
     counted = [Pairs.of(a[code == cell], b[code == cell]) for cell in range(cells)]
     names = ("both", "only_first", "only_second", "neither", "total", "difference", "p_value")
@@ -71,17 +73,19 @@ def pair_cells(frame: pd.DataFrame, code: Array, cells: int, first: str, second:
 
 @dataclass(frozen=True)
 class Sample:
-    """The answers of some trials: numbers, or 1 and 0 of a proportion; `open`: how many have none."""
+    """The values of some trials: numbers, or 1 and 0 for a proportion; `undecided` counts the trials without a
+    value."""
 
     values: Array
     proportion: bool
-    open: int = 0
+    undecided: int = 0
 
     def interval(self, statistic: str, level: float = LEVEL) -> Interval:
-        """Return the interval of the mean, of the median, or of `every` value: then the least and the greatest.
+        """Return the interval of the mean or the median; for `every`, the least and the greatest value.
 
-        A proportion's is exact (Clopper and Pearson 1934), a median's by order statistics; both hold whatever the open
-        trials would have answered. A mean's is Student's, of the finished trials.
+        A proportion's interval is exact (Clopper and Pearson 1934), and a median's comes from order statistics. Both
+        hold for every outcome of the undecided trials. The interval of another mean is Student's, from the finished
+        trials.
         """
         values, count = np.sort(self.values), len(self.values)
         if statistic == "every":
@@ -89,11 +93,11 @@ class Sample:
         if statistic == "median":
             return self._median(values, level)
         if self.proportion:
-            yes, total = float(values.sum()), count + self.open
+            yes, total = float(values.sum()), count + self.undecided
             # The p at which as many successes or more have probability (1 - level) / 2 is a quantile of a beta law.
             # Undecided trials count as failures for the lower end and as successes for the upper one.
             low = float(scipy.special.betaincinv(yes, total - yes + 1, (1 - level) / 2)) if yes else 0.0
-            most = yes + self.open
+            most = yes + self.undecided
             high = float(scipy.special.betaincinv(most + 1, total - most, (1 + level) / 2)) if most < total else 1.0
             return Interval(yes / count if count else np.nan, low, high, level)
         if count < 2:
@@ -102,11 +106,11 @@ class Sample:
         return Interval(float(values.mean()), float(values.mean()) - far, float(values.mean()) + far, level)
 
     def _median(self, values: Array, level: float) -> Interval:
-        """The k-th smallest is above the median with probability P(Binomial(N, 1/2) < k); open ones may lie at either
-        end."""
-        unknown = np.full(self.open, np.inf)
+        """Return the interval of the median; the undecided trials may lie at either end."""
+        unknown = np.full(self.undecided, np.inf)
         low, high = np.concatenate([-unknown, values]), np.concatenate([values, unknown])
-        k = int(scipy.stats.binom.ppf((1 - level) / 2, len(low), 0.5))  # P(Binomial < k) <= (1 - level) / 2
+        # The k-th smallest value exceeds the median with probability P(Binomial(N, 1/2) < k).
+        k = int(scipy.stats.binom.ppf((1 - level) / 2, len(low), 0.5))
         middle = float(np.median(values)) if len(values) else np.nan
         ends = (float(low[k - 1]), float(high[-k])) if k else (-np.inf, np.inf)
         return Interval(middle, *ends, level)

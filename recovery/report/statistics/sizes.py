@@ -1,7 +1,6 @@
-"""Where one half is crossed at each d of a panel, before the sizes are pooled; nothing here asks Student's law.
+"""The threshold n at each d of a panel, before the values of d are pooled.
 
-At each d the fractions are replaced by the likeliest that only rise (pool adjacent violators); n50 is where the line
-through them crosses one half.
+At each d, a monotone (isotonic) regression of the success fraction on n is fitted. n50 is where it crosses one half.
 """
 
 from collections.abc import Sequence
@@ -20,19 +19,19 @@ from recovery.report.statistics.transition import by_size, numbers
 from recovery.types import Array, Mask
 
 FEWEST = 3.0
-"""Degrees of freedom from which the scatter of n50/d over the sizes is taken for what it is, an estimate of the error
-that needs no independence of trials within a size: about five sizes."""
+"""Degrees of freedom from which the scatter of n50/d over d is used as an estimate of the error: about five values of
+d. It does not assume that the trials at one d are independent."""
 OUTSIDE = 0.025
-"""A size takes part if no larger share of its samples stays on one side of one half: else its cells cut off the law of
-its n50, and its mean is biased."""
+"""A value of d is pooled only if at most this share of its bootstrap samples stays on one side of one half. Otherwise
+its cells truncate the distribution of n50, and the mean is biased."""
 CLEAR = 1.96
-"""Standard deviations that the trend of outcomes with n has to show; else where one half lies is chance."""
+"""z-score that the trend of success with n must exceed; with less, the position of one half is noise."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """n50 at one d, with its interval: wider than the trials of that d alone have it, where n50/d scatters more over
-    the sizes than they explain."""
+    """n50 at one d, with its interval. The interval is wider than the trials at this d imply if n50/d scatters more
+    over d than they explain."""
 
     d: float
     n50: Interval
@@ -40,7 +39,8 @@ class Size:
 
 @dataclass(frozen=True)
 class Pool:
-    """The sizes that take part in a panel's ratio: counts, n50, how far apart the n beside it are, samples of n50."""
+    """The values of d that enter a panel's ratio: their counts, n50, the step of n around it, and bootstrap samples of
+    n50."""
 
     slices: Slices
     at: Array
@@ -53,7 +53,7 @@ class Pool:
 
     @property
     def weight(self) -> Array:
-        """Of each size in the ratio: d, about the inverse variance of n50/d where the transition is sqrt n wide."""
+        """Weights proportional to d: about the inverse variance of n50/d where the transition is sqrt n wide."""
         return self.d / self.d.sum()
 
     @property
@@ -62,14 +62,15 @@ class Pool:
 
     @property
     def variance(self) -> Array:
-        """Of n50, by the samples."""
+        """Bootstrap variance of n50."""
         return self.samples.var(axis=0, ddof=1)
 
     @property
     def excess(self) -> float:
-        """How many times more n50/d lies away from a line in log d than the trials of a size explain; 1 for few sizes.
+        """How many times more n50/d scatters around a line in log d than the trials at each d explain; 1 for few values
+        of d.
 
-        Trials of one size may hang together (one draw of X for all n), which they cannot tell alone.
+        Trials at one d may be correlated (one draw of X for all n), which they cannot show alone.
         """
         if freedom_of(self.weight) < FEWEST:
             return 1.0
@@ -80,7 +81,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a panel's cells tell of each d: `alone`, n50 by its own trials; `kept`, which take part in `pool`."""
+    """The thresholds at each d of a panel: `alone` from the trials at that d; `kept` marks those in `pool`."""
 
     parts: Sequence[tuple[float, pd.DataFrame]]
     falling: bool
@@ -90,13 +91,13 @@ class Sizes:
 
     @cached_property
     def widened(self) -> tuple[Size, ...]:
-        """n50 at each d, its interval as wide as the scatter over the sizes asks."""
+        """n50 at each d, with its interval widened to the scatter over d."""
         excess = 1.0 if self.pool is None else self.pool.excess
         return tuple(_widened(size, excess) for size in self.alone)
 
 
 def size_by_size(panel: Panel, level: float) -> Sizes:
-    """n50 at each d of a panel over n and d, with intervals of this level."""
+    """Return n50 at each d of a panel over n and d, with intervals of this level."""
     parts = [(d, part.cells) for d, part in by_size(panel)]
     trend = _trend(parts)
     alone = tuple(Size(d, crossing(*counts_along(cells, trend < 0), level)) for d, cells in parts)
@@ -104,8 +105,8 @@ def size_by_size(panel: Panel, level: float) -> Sizes:
     if not parts or abs(trend) < CLEAR:
         return unknown
     slices = stack(parts, trend < 0)
-    # A size whose cells end inside its transition would enter with a mean that the grid's end has moved: its samples
-    # then often lie on one side only. It is left out whole; weighing it less would keep the bias.
+    # Where the cells end inside the transition, the end of the grid biases the mean, and many samples lie on one side
+    # only. Such a d is left out; a smaller weight would keep the bias.
     samples, _, sides = resampled(slices)
     at, step, cut = crossed(slices, slices.rising)
     low, high = (np.mean(side, axis=0) for side in sides)
@@ -124,8 +125,8 @@ def _widened(size: Size, excess: float) -> Size:
 
 
 class LogLine(NamedTuple):
-    """Least squares on log d, each d weighing as d: the slope, what it is of the values, log d from its mean, and what
-    is left of each value."""
+    """A least-squares line in log d with weights d: the slope, the weights that give it from the values, log d minus
+    its mean, and the residuals."""
 
     slope: float
     lever: Array
@@ -134,9 +135,9 @@ class LogLine(NamedTuple):
 
 
 def line(d: Array, values: Array, mean: float) -> LogLine:
-    """The line through values of weighted mean `mean`."""
+    """Fit the line through values with the weighted mean `mean`."""
     weight = d / d.sum()
-    # in log d a slope is a change a doubling of d, whatever the sizes
+    # In log d the slope is the change per doubling of d at every d.
     along = np.log(d) - weight @ np.log(d)
     lever = weight * along / float(weight @ along**2)
     slope = float(lever @ values)
@@ -144,12 +145,12 @@ def line(d: Array, values: Array, mean: float) -> LogLine:
 
 
 def freedom_of(weight: Array) -> float:
-    """Degrees of freedom of a variance that goes as 1/d, of sizes of these weights (Satterthwaite 1946)."""
+    """Return the degrees of freedom of a variance that scales as 1/d, for these weights (Satterthwaite 1946)."""
     return 1 / float(weight @ weight) - 1
 
 
 def _trend(parts: Sequence[tuple[float, pd.DataFrame]]) -> float:
-    """Cochran's and Armitage's statistic of success along n/d, summed over the sizes, in standard deviations."""
+    """Return the Cochran-Armitage statistic of success along n/d, summed over d, as a z-score."""
     score = variance = 0.0
     for d, cells in parts:
         x, yes, no = (numbers(cells, name) for name in ("n", "yes", "no"))
@@ -157,7 +158,7 @@ def _trend(parts: Sequence[tuple[float, pd.DataFrame]]) -> float:
         if not total.sum():
             continue
         share, x = float(yes.sum() / total.sum()), x / d
-        x = x - total @ x / total.sum()  # within a size only: that sizes differ in level is no trend along n
+        x = x - total @ x / total.sum()  # centred at each d: a difference between values of d is no trend along n
         score += float(x @ yes)
         variance += share * (1 - share) * float(total @ x**2)
     return score / float(np.sqrt(variance)) if variance > 0 else 0.0

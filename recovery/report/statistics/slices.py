@@ -1,4 +1,4 @@
-"""The counts of several sizes d side by side, and where one half is crossed at each: of the counts, and of samples."""
+"""The counts at several d side by side, and where they cross one half: for the counts, and for bootstrap samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,15 @@ from recovery.report.statistics.transition import numbers, rising_blocks
 from recovery.types import Array, Mask
 
 DRAWS = 200
-"""Bootstrap samples: they tell a standard error to 5 %."""
+"""Bootstrap samples; they give a standard error to 5 %."""
 MOST_COUNTS = 2_000_000
-"""Of samples that are looked at together: 16 MiB, of which `crossed` makes some twenty arrays."""
+"""Counts of bootstrap samples processed at once: 16 MiB, of which `crossed` makes about twenty arrays."""
 
 
 @dataclass(frozen=True)
 class Slices:
-    """Counts of outcomes that become more frequent with n, shape (sizes, cells), of which the first `cells` are."""
+    """Counts that become more frequent with n, shape (values of d, cells). Row i has `cells[i]` cells; the rest is
+    padding."""
 
     d: Array
     n: Array
@@ -30,7 +31,10 @@ class Slices:
 
 
 def stack(parts: Sequence[tuple[float, pd.DataFrame]], falling: bool, share: float | None = None) -> Slices:
-    """The sizes side by side, cells with trials in the order of n. share: of the open trials that count as rising."""
+    """Return the counts at each d, with the cells that have trials in the order of n.
+
+    share: the share of failed and undecided trials that count as rising; None leaves these trials out.
+    """
     rows = []
     for _, cells in parts:
         n, rising, other = counts_along(cells, falling)
@@ -47,22 +51,25 @@ def stack(parts: Sequence[tuple[float, pd.DataFrame]], falling: bool, share: flo
 
 
 def counts_along(cells: pd.DataFrame, falling: bool) -> tuple[Array, Array, Array]:
-    """n, and the outcomes that become more frequent and rarer as it grows."""
+    """Return n, and the counts of the outcomes that become more frequent and rarer as n grows."""
     yes, no = numbers(cells, "yes"), numbers(cells, "no")
     return (numbers(cells, "n"), no, yes) if falling else (numbers(cells, "n"), yes, no)
 
 
 def resampled(slices: Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
-    """Crossings of binomial samples from the rising fractions, half a trial of either kind added to each block of equal
-    ones: few trials that end alike are no certainty. The seed is the counts', so that a report says the same again."""
+    """Return crossings of binomial samples from the isotonic fractions.
+
+    Half a trial of each kind is added to each block of equal fractions, because a few trials that end alike are no
+    certainty. The seed is made of the counts, so that a report reproduces its numbers.
+    """
     chance = np.empty(slices.rising.shape)
     for row, rising, total in zip(chance, slices.rising, slices.total, strict=True):
         blocks = rising_blocks(rising / np.maximum(total, 1e-9), np.maximum(total, 1e-9))
-        # without the half trials a block of five in five would be sampled as certain, and its error as zero
+        # Without the half trials, a block of 5 successes in 5 would be sampled without error.
         won, there = np.add.reduceat(rising, blocks[:-1]), np.add.reduceat(total, blocks[:-1])
         row[:] = np.repeat((won + 0.5) / (there + 1), np.diff(blocks))
     rng = np.random.default_rng(np.concatenate([slices.rising, slices.total]).astype(np.uint32).ravel())
-    # a few samples at a time, from the one stream: all of a million cells would take gigabytes
+    # In parts, from one stream of random numbers: all samples of a million cells would take gigabytes.
     some = max(MOST_COUNTS // max(chance.size, 1), 1)
     parts = []
     for start in range(0, DRAWS, some):
@@ -75,17 +82,18 @@ def resampled(slices: Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
 
 
 def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Mask]]:
-    """(n50, what of n may be hidden there, whether no fraction lies below one half, or above), of counts (..., cells).
+    """Return n50, the uncertainty of n hidden by the grid, and whether no fraction lies below, or above, one half.
 
-    The fit is below one half up to the first minimum of S_j = sum_{i <= j} (rising_i - total_i / 2), and above from the
-    last one on, so that no fit is made: only its fractions beside the crossing are, each a largest or least mean.
-    Of the step there, with a jump q of the fractions, (step q^3) is hidden: lines follow a transition that a few cells
-    show, and nothing tells where within a step a jump from 0 to 1 lies (between, probit curves err by less).
+    `rising` has shape (..., cells). Let S_j = sum_{i <= j} (rising_i - total_i / 2). The isotonic fit is below one half
+    up to the first minimum of S and above one half from the last minimum on. So only the fractions next to the crossing
+    are computed: one is a largest mean, the other a least mean. Where the fit jumps by q over a step of n, step q^3 is
+    hidden: nothing shows where within a step a jump from 0 to 1 lies, while interpolation follows a transition over a
+    few cells. (Between these cases, the error for probit curves is smaller.)
     """
     shape, cells = rising.shape[:-1], rising.shape[-1]
-    # The greatest convex minorant of the walk S has the fitted fractions less one half as slopes (Barlow et al. 1972),
-    # so it turns from falling to rising where S is least. Finding that is one cumulative sum for all samples at once;
-    # pooling adjacent violators sample by sample took a hundred times as long.
+    # The slopes of the greatest convex minorant of S are the fitted fractions minus one half (Barlow et al. 1972). It
+    # therefore turns from falling to rising where S is least, which one cumulative sum finds for all samples. Pooling
+    # adjacent violators in each sample took a hundred times as long.
     at = np.arange(cells + 1)
     zero = np.zeros((*shape, 1))
     won = np.concatenate([zero, np.cumsum(rising, axis=-1)], axis=-1)
@@ -94,7 +102,7 @@ def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Ma
     lowest = walk <= walk.min(axis=-1, keepdims=True) + 1e-9
     first = lowest.argmax(axis=-1)[..., None]
     last = cells - lowest[..., ::-1].argmax(axis=-1)[..., None]
-    # The minorant's slope just left of the minimum is the largest chord into it, just right the least chord out of it.
+    # The slope of the minorant left of the minimum is the largest chord into it; right of it, the least chord out.
     with np.errstate(all="ignore"):
         left = (np.take_along_axis(won, first, -1) - won) / (np.take_along_axis(seen, first, -1) - seen)
         right = (won - np.take_along_axis(won, last, -1)) / (seen - np.take_along_axis(seen, last, -1))
@@ -107,7 +115,7 @@ def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Ma
     )
     none_below, none_above = first[..., 0] == 0, last[..., 0] == slices.cells
     cut = (none_below, none_above)
-    # between two equal minima the fit is exactly one half, and any n there is a crossing: the middle stands for it
+    # Between two equal minima the fit is exactly one half, and every n there is a crossing: take the middle.
     flat = first[..., 0] < last[..., 0]
     step = after - before
     with np.errstate(all="ignore"):
@@ -118,4 +126,5 @@ def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Ma
 
 
 def unfinished(cells: pd.DataFrame) -> Array:
+    """Return the number of failed and undecided trials of each cell."""
     return numbers(cells, "failed") + numbers(cells, "undecided")

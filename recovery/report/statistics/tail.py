@@ -1,7 +1,8 @@
-"""How far binomial counts lie from known chances: the likelihood ratio G and the steepness T, with tails at any level.
+"""Tests of binomial counts against known probabilities: the likelihood ratio G and the steepness T, at any level.
 
-Under the chances both are sums of independent discrete numbers. Their tails are drawn from the exponentially tilted
-law, under which what was observed is ordinary: so a p-value of 1e-30 takes no more draws than one of 0.1.
+Under the known probabilities both are sums of independent discrete variables. Their tails are sampled from the
+exponentially tilted distribution, under which the observed value is typical. So a p-value of 1e-30 needs no more
+samples than one of 0.1.
 """
 
 from dataclasses import dataclass
@@ -13,16 +14,16 @@ from recovery.types import Array
 
 DRAWS = 4000
 MOST = 20_000_000
-"""Draws times cells."""
+"""Largest number of samples times cells."""
 STEEPEST = 200.0
-"""A tilt under which only the most extreme outcomes are left."""
+"""Tilt beyond which only the most extreme outcomes have any weight."""
 
 
 @dataclass(frozen=True)
 class Tail:
-    """G and its p-value; `most`: the p-value plus three standard errors of its draws; `least`: the smallest p-value
-    that any outcome of these cells has. `steep`: the two-sided p-value of T, also with three standard errors;
-    `steeper`: whether counts rise and fall more sharply than the chances."""
+    """G and its p-value. `most`: the p-value plus three standard errors of its sampling. `least`: the smallest p-value
+    of any outcome. `steep`: the two-sided p-value of T plus three standard errors. `steeper`: whether the counts change
+    more sharply than the known probabilities."""
 
     ratio: float
     p: float
@@ -33,15 +34,16 @@ class Tail:
 
 
 def tail(yes: Array, total: Array, chance: Array) -> Tail:
-    """P(G >= observed | yes ~ Binomial(total, chance)), G = 2 sum (yes log(yes / (total p)) + no log(no / (total q))),
-    and T = sum yes z, p = Phi(z): the efficient score against Phi(a z), to first order. G hardly sees a step, whose
-    cells lie nearer to 0 and 1 than chance has them; T does.
+    """Test yes ~ Binomial(total, chance) by G = 2 sum (yes log(yes / (total p)) + no log(no / (total q))) and by T.
 
-    An outcome of chance 0 has the p-value 0. Each cell is drawn with weights exp(t g) beside its law's, t such that the
-    mean of G is the observed one; the p-value is the mean of exp(K(t) - t G) over the draws that reach what was
-    observed, K the cumulants (Siegmund 1976).
+    T = sum yes z with p = Phi(z) is the efficient score against Phi(a z), to first order. G hardly reacts to a step,
+    whose cells lie closer to 0 and 1 than their probabilities; T does. An impossible outcome has the p-value 0.
+
+    Each cell is sampled with weights exp(t g) times its distribution, where t makes the mean of G the observed one. The
+    p-value is the mean of exp(K(t) - t G) over the samples at least as large as the observed G; K is the cumulant
+    generating function (Siegmund 1976).
     """
-    # a cell of chance 0 or 1 has one outcome: it excludes the chances, or says nothing
+    # A cell of probability 0 or 1 has one outcome: it either excludes the probabilities or carries no information.
     certain = (chance <= 0) | (chance >= 1)
     if np.any(yes[certain] != total[certain] * (chance[certain] >= 1)):
         return Tail(np.inf, 0.0, 0.0, 0.0, 0.0, False)
@@ -50,8 +52,7 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
         return Tail(0.0, 1.0, 1.0, 1.0, 1.0, False)
     values, law = outcomes(total, chance)
     observed = float(values[np.arange(len(yes)), yes.astype(int)].sum())
-    # each cell's most extreme outcome, or its two of equal G: their joint probability is the least p-value that there
-    # is
+    # The joint probability of the cells' most extreme outcomes is the least p-value.
     farthest = values.max(axis=1, keepdims=True)
     least = float(np.exp(scipy.special.logsumexp(np.where(values >= farthest - 1e-9, law, -np.inf), axis=1).sum()))
     p, error = exceeding(observed, values, law)
@@ -59,56 +60,55 @@ def tail(yes: Array, total: Array, chance: Array) -> Tail:
     score = float(scores[np.arange(len(yes)), yes.astype(int)].sum())
     steeper = score > float(total @ (chance * scipy.special.ndtri(chance)))
     sign = 1.0 if steeper else -1.0
-    # either side of its mean, so twice the nearer tail
+    # Two-sided: twice the tail on the observed side of the mean.
     beside, doubt = exceeding(sign * score, sign * scores, law)
     return Tail(observed, p, min(p + 3 * error, 1.0), least, min(2 * (beside + 3 * doubt), 1.0), steeper)
 
 
 def steepness(outcomes: int, chance: Array) -> Array:
-    """For each cell and its outcomes 0, 1, ...: T's part."""
+    """Return the contribution to T of each cell's outcomes 0, 1, ...."""
     scores: Array = np.arange(outcomes)[None] * scipy.special.ndtri(chance)[:, None]
     return scores
 
 
 def exceeding(observed: float, values: Array, law: Array) -> tuple[float, float]:
-    """(P(G >= observed), its standard error) for cells with these `outcomes`."""
+    """Return (P(G >= observed), its standard error) for cells with these `outcomes`."""
     t = _tilt(values, law, observed)
-    # all in logarithms: chances of 1e-300 are ordinary here, and only the weights of the tilted draws are exponentiated
+    # In logarithms, because probabilities of 1e-300 occur.
     cumulant = float(scipy.special.logsumexp(law + t * values, axis=1).sum())
     steps = np.cumsum(scipy.special.softmax(law + t * values, axis=1), axis=1)
-    # one seed for all, so that a report gives the same p-value again
+    # A fixed seed, so that a report reproduces its p-values.
     rng = np.random.default_rng(0)
     drawn = np.zeros(int(np.clip(MOST / len(values), 400, DRAWS)))
     for value, step in zip(values, steps, strict=True):
         drawn += value[np.searchsorted(step[:-1], rng.random(len(drawn)), side="right")]
-    # sums of the same outcomes in another order differ by rounding: they reach what was observed
+    # Sums of the same outcomes in another order differ by rounding.
     part = np.exp(np.where(drawn >= observed - 1e-9, cumulant - t * drawn, -np.inf))
     return float(part.mean()), float(part.std()) / len(part) ** 0.5
 
 
 def outcomes(total: Array, chance: Array) -> tuple[Array, Array]:
-    """For each cell and each of its outcomes 0, 1, ...: G's part, and the log of its probability (-inf: no outcome)."""
+    """Return the contribution to G and the log probability of each cell's outcomes 0, 1, ...; -inf for no outcome."""
     yes = np.arange(int(total.max()) + 1)[None]
     total, chance = total[:, None], chance[:, None]
     no = np.maximum(total - yes, 0)
     fixed = scipy.special.xlogy(yes, chance) + scipy.special.xlogy(no, 1 - chance)
-    # the log of the binomial law of each outcome; one that is more than the cell's trials has none
+    # Log probabilities of the binomial distribution; an outcome above the number of trials is impossible.
     ways = scipy.special.gammaln(total + 1) - scipy.special.gammaln(yes + 1) - scipy.special.gammaln(no + 1)
-    there = yes <= total
+    possible = yes <= total
     values = np.where(
-        there, 2 * (scipy.special.xlogy(yes, yes / total) + scipy.special.xlogy(no, no / total) - fixed), 0.0
+        possible, 2 * (scipy.special.xlogy(yes, yes / total) + scipy.special.xlogy(no, no / total) - fixed), 0.0
     )
-    return values, np.where(there, ways + fixed, -np.inf)
+    return values, np.where(possible, ways + fixed, -np.inf)
 
 
 def _tilt(values: Array, law: Array, observed: float) -> float:
-    """t >= 0 with K'(t) = observed; 0 for what is no more than ordinary."""
+    """Return t >= 0 with K'(t) = observed; 0 if the observed value is at most the mean."""
 
     def excess(t: float) -> float:
         return float((scipy.special.softmax(law + t * values, axis=1) * values).sum()) - observed
 
-    # K' rises with t (it is the tilted mean), so there is one root; at the most extreme outcome of all it lies at
-    # infinity
+    # K' is the tilted mean and increases with t, so there is one root; for the most extreme outcome it is infinite.
     if excess(0.0) >= 0:
         return 0.0
     return float(scipy.optimize.brentq(excess, 0.0, STEEPEST, xtol=1e-6)) if excess(STEEPEST) > 0 else STEEPEST

@@ -1,4 +1,4 @@
-"""The transition of a panel, slice by slice: where it is, how it scales, and whether success rises."""
+"""The transition of a panel: its values of d, its scaling, and whether success becomes more frequent with n."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,20 +13,20 @@ from recovery.report.statistics.model import RISE, Counts, fit
 from recovery.types import Array
 
 SIZES = 40
-"""Of more sizes d than this, so many are fitted one by one: evenly spaced, with both ends."""
+"""Largest number of values of d that are fitted one by one; of more, so many evenly spaced ones are."""
 FINE = 20_000
-"""Beyond so many cells a panel's exponent and course are estimated at those sizes only, and no slope interval."""
+"""Number of cells beyond which the exponent and the test of monotonicity use these values of d only."""
 DRAWS = 400
-"""Bootstrap samples of the test that success only rises."""
+"""Bootstrap samples of the test that success never becomes rarer."""
 
 
 def poolable(diagram: Diagram) -> bool:
-    """Whether the diagram is a proportion over n and d, so that a ratio n/d can be fitted."""
+    """Return whether the diagram shows a proportion over n and d, so that a ratio n/d can be fitted."""
     return diagram.proportion and diagram.layout.over_n_and_d
 
 
 def sizes(panel: Panel) -> list[Any]:
-    """The sizes d at which a panel is fitted one by one: all, or `SIZES` of them."""
+    """Return the values of d at which a panel is fitted one by one: all, or `SIZES` of them."""
     values = sorted(panel.cells["d"].unique())
     if len(values) <= SIZES:
         return values
@@ -34,40 +34,40 @@ def sizes(panel: Panel) -> list[Any]:
 
 
 def sizes_in_words(panel: Panel) -> str:
-    """`each d`, or `40 of 500 sizes d`."""
-    fitted, there = len(sizes(panel)), panel.cells["d"].nunique()
-    return "each d" if fitted == there else f"{fitted} of {there} sizes d"
+    """Return `each d`, or `40 of 500 sizes d`."""
+    fitted, present = len(sizes(panel)), panel.cells["d"].nunique()
+    return "each d" if fitted == present else f"{fitted} of {present} sizes d"
 
 
 def at_sizes(panel: Panel) -> Panel:
-    """The cells of a panel at its `sizes`."""
+    """Return the cells of a panel at its `sizes`."""
     return replace(panel, cells=panel.cells[panel.cells["d"].isin(sizes(panel))])
 
 
 def thinned(panel: Panel) -> Panel:
-    """The panel itself; of one with more than `FINE` cells, those at its `sizes`."""
+    """Return the panel, restricted to its `sizes` if it has more than `FINE` cells."""
     return at_sizes(panel) if len(panel.cells) > FINE else panel
 
 
 def by_size(panel: Panel) -> list[tuple[float, Panel]]:
-    """(d, the panel's cells there) at each of its `sizes`."""
+    """Return (d, the panel's cells at d) for each of its `sizes`."""
     groups: list[tuple[Any, pd.DataFrame]] = list(at_sizes(panel).cells.groupby("d"))
     return [(float(d), replace(panel, cells=cells)) for d, cells in groups]
 
 
 def ratio_counts(cells: pd.DataFrame) -> Counts:
-    """The decided trials along sqrt n and d / sqrt n."""
+    """Return the decided trials along sqrt n and d / sqrt n."""
     return over_both(cells, numbers(cells, "yes"), numbers(cells, "no"))
 
 
 def over_both(cells: pd.DataFrame, yes: Array, no: Array, exponent: float = 0.5) -> Counts:
-    """Counts along n^(1 - exponent) and d n^-exponent, whose ratio is n/d."""
+    """Return counts along n^(1 - exponent) and d n^-exponent, whose ratio is n/d."""
     n, d = numbers(cells, "n"), numbers(cells, "d")
     return Counts.of(n ** (1 - exponent), d * n**-exponent, yes, no)
 
 
 def numbers(cells: pd.DataFrame, name: str) -> Array:
-    """A column of the cells as floats."""
+    """Return a column of the cells as floats."""
     return cells[name].to_numpy(dtype=float)
 
 
@@ -85,9 +85,9 @@ def collapse(panel: Panel) -> Interval | None:
     def deviance(exponent: float) -> float:
         return fit(over_both(cells, yes, no, exponent), intervals=False).deviance
 
-    # within one of Wendel's 1/2; an interval that reaches such an end is open there
+    # Within 1 of Wendel's 1/2. An interval that reaches such an end is unbounded there.
     best = scipy.optimize.minimize_scalar(deviance, bounds=(-0.5, 1.5), method="bounded", options={"xatol": 1e-3})
-    # separated cells fit any exponent without a deviance
+    # Separated cells fit every exponent with deviance 0.
     if not best.fun > 1e-9:
         return None
 
@@ -104,15 +104,16 @@ def collapse(panel: Panel) -> Interval | None:
 
 
 def monotone(panel: Panel) -> float:
-    """p-value of "success never becomes rarer as n grows", all d together.
+    """Return the p-value of "success never becomes rarer as n grows", over all d together.
 
-    The likelihood ratio of free cells against isotonic ones (pool adjacent violators), referred to `DRAWS` parametric
-    bootstrap samples from the isotonic fit. Small: some slice falls where it should rise. NaN without two cells.
+    The statistic is the likelihood ratio of free fractions against isotonic ones. Its distribution is taken from
+    `DRAWS` parametric bootstrap samples of the isotonic fit. A small value means that the fraction falls somewhere. NaN
+    if no d has two cells.
     """
     rng = np.random.default_rng(0)
     observed, drawn, compared = 0.0, np.zeros(DRAWS), False
-    # The law of the ratio, a mixture of chi-squares, depends on the unknown fractions. Hence the bootstrap, from the
-    # isotonic fit, which is the point of the null nearest to the counts.
+    # The ratio is distributed as a mixture of chi-squares that depends on the unknown fractions, hence the bootstrap.
+    # The isotonic fit is the member of the null hypothesis closest to the counts.
     for _, there in panel.cells.groupby("d"):
         cells = there[there["yes"] + there["no"] > 0].sort_values("n")
         total = numbers(cells, "yes") + numbers(cells, "no")
@@ -122,25 +123,25 @@ def monotone(panel: Panel) -> float:
         fitted = _rising(yes, total)
         observed += float(_isotonic_ratio(yes, total, fitted))
         samples = rng.binomial(total.astype(int), fitted, size=(DRAWS, len(total))).astype(float)
-        falls = (np.diff(samples / total) < 0).any(axis=1)  # the others are their own isotonic fit
+        falls = (np.diff(samples / total) < 0).any(axis=1)  # the other samples equal their isotonic fit
         if falls.any():
             nearest = np.array([_rising(sample, total) for sample in samples[falls]])
             drawn[falls] += _isotonic_ratio(samples[falls], total, nearest)
     if not compared:
         return float("nan")
-    # what was observed counts as one of the samples: a test of random draws is exact so, and p never 0
+    # The observed counts are one of the samples, which makes the test exact and p positive.
     return float((1 + np.sum(drawn >= observed - 1e-9)) / (1 + DRAWS))
 
 
 def _rising(yes: Array, total: Array) -> Array:
-    """The most likely fractions that only rise."""
+    """Return the isotonic fractions of maximum likelihood."""
     blocks = rising_blocks(yes / total, total)
     fitted = np.add.reduceat(yes, blocks[:-1]) / np.add.reduceat(total, blocks[:-1])
     return np.clip(np.repeat(fitted, np.diff(blocks)), 0.0, 1.0)
 
 
 def _isotonic_ratio(yes: Array, total: Array, fitted: Array) -> Array:
-    """2 (log likelihood of free cells - that of fitted ones), summed over the last axis."""
+    """Return twice the log likelihood ratio of free against fitted fractions, summed over the last axis."""
     free = yes / total
     gain = (
         scipy.special.xlogy(yes, free)
@@ -152,10 +153,10 @@ def _isotonic_ratio(yes: Array, total: Array, fitted: Array) -> Array:
 
 
 def rising_blocks(values: Array, weights: Array) -> list[int]:
-    """Where the blocks of the least squares fit of values that only rise begin, and the end of the last.
+    """Return the starts of the blocks of the isotonic least-squares fit, and the end of the last block.
 
-    Pooling adjacent violators, as `scipy.optimize.isotonic_regression` does to the last bit (Busing 2022); importing
-    that takes an eighth of a report.
+    Pools adjacent violators as `scipy.optimize.isotonic_regression` does, to the last bit (Busing 2022). Importing that
+    function takes one eighth of the time of a report.
     """
     x, w, ends = values.tolist(), weights.tolist(), list[int]()
     means, sizes = list[float](), list[float]()

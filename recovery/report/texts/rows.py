@@ -1,5 +1,5 @@
-"""Rows of words that the terminal, LaTeX and Markdown show alike: thresholds beside claims, means beside a source's,
-and the columns of a file that were chosen."""
+"""Table rows that the terminal, LaTeX and Markdown share: thresholds with claims, means with a source's numbers, and
+the columns that a selection chose."""
 
 from collections import Counter
 from functools import partial
@@ -13,12 +13,12 @@ from recovery.report.statistics.means import FAR, MeanTable
 
 THRESHOLD = ("value", "panel", "n/d at 50 %", "interval", "stated", "verdict", "source")
 CHOSEN = "chosen"
-"""The measured column: names, the most important one first."""
+"""Measured column with the chosen names, the most important first."""
 MOST = 10
 
 
 def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
-    """Each panel's threshold beside the one that a claim states for it, in words, as the paper's Table I has them."""
+    """Return each panel's threshold with the threshold that a claim states for it, as in the paper's Table I."""
     rows = []
     for row in analysis.measured_beside_stated:
         interval = row.interval.entry() if row.interval.known else ""
@@ -28,8 +28,10 @@ def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
 
 
 def crossing_rows(analysis: Analysis) -> list[dict[str, str]]:
-    """A line a panel and a value of y of a diagram over other axes than n and d: the x at 50 %, with its interval; what
-    lies outside the cells is said by the end that is known."""
+    """Return one row per panel and value of y, for axes other than n and d: the x at 50 % and its interval.
+
+    A crossing outside the cells is given by its known bound.
+    """
     x, y = analysis.diagram.layout.x, analysis.diagram.layout.y
     lines = []
     for panel, crossings in zip(analysis.diagram.panels, analysis.rows, strict=False):
@@ -42,7 +44,7 @@ def crossing_rows(analysis: Analysis) -> list[dict[str, str]]:
 
 
 def model_rows(analysis: Analysis) -> list[dict[str, str]]:
-    """A line a panel of the probit model's second opinion: estimates with their intervals, and a p-value."""
+    """Return one row per panel of the probit model: estimates with their intervals, and a p-value."""
     return [
         {
             "panel": pooled.panel.title,
@@ -60,7 +62,7 @@ def _shown(interval: Interval | None) -> str:
 
 
 def mean_title(table: MeanTable) -> str:
-    """What the table shows, and what stands in its brackets."""
+    """Return a title that says what the table shows, and what its parentheses hold."""
     least = int(table.count.min())
     words = f"{table.value.replace('_', ' ')}: mean and standard error of {least}"
     words += " trials" if least == table.count.max() else f" to {table.count.max()} trials"
@@ -68,7 +70,7 @@ def mean_title(table: MeanTable) -> str:
 
 
 def mean_rows(table: MeanTable) -> list[dict[str, str]]:
-    """A line a row of the table: its name, and a text for each column."""
+    """Return one row per row of the table: its name and one text per column."""
     head = [f"{_last(table.across)} = {column}" for column in table.columns]
     return [
         {_last(table.axis): name, **{name: _cell(table, i, j) for j, name in enumerate(head)}}
@@ -92,13 +94,16 @@ def _score(z: float) -> str:
 
 
 def _last(name: str) -> str:
-    """The last part of a coordinate's path."""
+    """Return the last part of a coordinate's path."""
     return name.split(".")[-1]
 
 
 def chosen_rows(diagram: Diagram) -> list[dict[str, str]]:
-    """A line for each combination of the axes that vary: the columns chosen most often, each with its count of trials,
-    as P3's Tables 7 and 8 have it. No line where nothing was chosen by name."""
+    """Return one row per combination of the axes that vary: the columns chosen most often, with their numbers of
+    trials.
+
+    This is the form of Tables 7 and 8 of P3. There are no rows if nothing was chosen by name.
+    """
     frame = diagram.frame
     if CHOSEN not in frame:
         return []

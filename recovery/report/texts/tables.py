@@ -1,4 +1,4 @@
-"""Cells as CSV and JSON, every measured column of the grid; what a report says as LaTeX and Markdown."""
+"""Reports as CSV and JSON, with every measured column of the grid, and as LaTeX and Markdown tables."""
 
 import json
 from dataclasses import asdict
@@ -21,14 +21,17 @@ from recovery.report.texts.rows import chosen_rows, crossing_rows, mean_rows, me
 from recovery.text import markdown_text, printable, spreadsheet_text
 
 ROWS = 50_000
-"""Of a table that become CSV at once: a million would take their memory three times."""
+"""Rows of a table converted to CSV at once: a million rows at once would need three times their memory."""
 PIECE = 20_000
-"""Entries of a column that are joined to JSON at once; Python's own encoder is several times slower."""
+"""Entries of a column joined to JSON at once. Python's own encoder is several times slower."""
 
 
 def cell_table(diagram: Diagram) -> pd.DataFrame:
-    """One row a cell: coordinates, counts; for each proportion its counts, fraction, Wilson interval and the
-    bracket of unfinished trials; for each number its count, mean, median and range."""
+    """Return one row per grid cell: coordinates, counts, and the summary of each measured column.
+
+    A proportion has its counts, fraction, Wilson interval with its level, and the range that unfinished trials allow. A
+    number has its count, mean, median and range.
+    """
     blocks = [diagram.cells.keys, diagram.cells.counts()]
     for quantity in diagram.measured:
         tally = diagram.tally(quantity).drop(columns=["value", "undefined"])
@@ -44,7 +47,7 @@ def cell_table(diagram: Diagram) -> pd.DataFrame:
 
 
 def as_csv(analyses: list[Analysis]) -> str:
-    """The cells of every grid under one header; with more than one grid, a first column names the sweep."""
+    """Return the cells of all grids under one header. With several grids, the first column is the sweep."""
     diagrams = [analysis.diagram for analysis in analyses]
     tables = [cell_table(analysis.diagram).join(_crossings(analysis)) for analysis in analyses]
     if len(tables) > 1:
@@ -54,7 +57,7 @@ def as_csv(analyses: list[Analysis]) -> str:
 
 
 def _crossings(analysis: Analysis) -> pd.DataFrame:
-    """n50 of the cell's d with its interval, for cells of a proportion over n and d."""
+    """Return n50 at each cell's d with its interval, for a proportion over n and d."""
     names = {"estimate": "n50", "low": "n50_low", "high": "n50_high", "level": "n50_level"}
     table, parts = pd.DataFrame(analysis.sizes()), [pd.DataFrame(index=[])]
     for panel in analysis.diagram.panels if len(table) else []:
@@ -64,7 +67,7 @@ def _crossings(analysis: Analysis) -> pd.DataFrame:
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """A header and one line a row; nulls and NaN are empty, text is quoted and is no formula."""
+    """Return a header and one line per row. Nulls and NaN are empty; text is quoted and never read as a formula."""
     table = table.rename(columns=spreadsheet_text)
     for name in table.select_dtypes(exclude="number"):
         table[name] = [spreadsheet_text(value) if isinstance(value, str) else value for value in table[name]]
@@ -79,12 +82,12 @@ def csv_text(table: pd.DataFrame) -> str:
 
 
 def as_latex(analyses: list[Analysis]) -> str:
-    """Thresholds, crossings, claims, means beside claimed ones, and cells as tables of the LaTeX package booktabs."""
+    """Return thresholds, crossings, claims, tables of means and cells as tables of the LaTeX package booktabs."""
     return _tables(analyses, "latex_booktabs", "% ").replace(" +- ", r" $\pm$ ")
 
 
 def as_markdown(analyses: list[Analysis]) -> str:
-    """Thresholds, crossings, claims, means beside claimed ones, and cells as tables in Markdown."""
+    """Return thresholds, crossings, claims, tables of means and cells as Markdown tables."""
     return _tables(analyses, "github", "## ")
 
 
@@ -121,8 +124,9 @@ def _shown(value: Any) -> str:
 
 
 def as_json(analyses: list[Analysis]) -> str:
-    """A list with one object a grid: what is shown, totals, thresholds, pooled and at each size, claims, config and
-    provenance, and the cells, a list a column."""
+    """Return a list with one object per grid: the value shown, totals, thresholds (pooled and at each d), claims,
+    config, provenance, and the cells as one list per column. Every interval has the keys estimate, low, high and
+    level."""
     return f"[{', '.join(map(_document, analyses))}]\n"
 
 
@@ -150,7 +154,7 @@ def _document(analysis: Analysis) -> str:
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain values that JSON can hold; NaN and nulls become None, infinities text."""
+    """Return the rows as values that JSON can hold: NaN and nulls become None, infinities text."""
     plain = table.astype(object).where(table.notna(), None)
     names = [str(name) for name in plain.columns]
     return [dict(zip(names, map(_plain, row), strict=True)) for row in plain.itertuples(index=False, name=None)]
@@ -164,13 +168,13 @@ def _plain(value: Any) -> Any:
 
 
 def json_columns(table: pd.DataFrame) -> str:
-    """An object with a list a column, as `pandas.DataFrame` takes them back; infinities are text, NaN is null."""
+    """Return an object with one list per column, as `pandas.DataFrame` reads it; infinities are text, NaN is null."""
     fields = [f"{json.dumps(str(name))}: [{_joined(_strings(table[name]).fill_null('null'), ', ')}]" for name in table]
     return "{" + ", ".join(fields) + "}"
 
 
 def _strings(column: "pd.Series[Any]") -> Any:
-    """The column as Arrow text: numbers as they are, infinities and anything else as JSON text."""
+    """Return a column as Arrow text: numbers unchanged, infinities and other values as JSON text."""
     array = pa.array(column, from_pandas=True)
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if pa.types.is_integer(array.type):
@@ -187,7 +191,7 @@ def _strings(column: "pd.Series[Any]") -> Any:
 
 
 def _joined(strings: Any, separator: str) -> str:
-    """All entries of an array of text as one; in pieces, for Arrow's text is at most 2 GiB long."""
+    """Join all entries of a text array, in pieces, because an Arrow text is limited to 2 GiB."""
     pieces = [strings.slice(start, PIECE) for start in range(0, len(strings), PIECE)]
     lists = [pa.ListArray.from_arrays(pa.array([0, len(piece)], pa.int32()), piece) for piece in pieces]
     return separator.join(pc.binary_join(one, separator)[0].as_py() for one in lists)

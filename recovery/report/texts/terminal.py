@@ -1,4 +1,4 @@
-"""A diagram as text: one or two characters a cell, coloured on a terminal, plain characters anywhere else."""
+"""A diagram as text: one or two characters per grid cell, coloured on a terminal and plain elsewhere."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -17,19 +17,20 @@ from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, model
 from recovery.types import Array
 
 ROWS = 40
-"""The most rows of cells that a panel gets; finer grids are shown by blocks of cells."""
+"""Most lines of a panel; finer grids are shown as blocks of cells."""
 RAMP = ".123456789#"
 """Plain characters from the low end of the scale to the high end."""
 MANY = 6
 SPARSE = 0.3
-"""From so many panels on whose cells fill less of their axes, thresholds are listed and no maps drawn."""
+"""With at least `MANY` panels whose cells fill less than this share of their axes, thresholds are listed instead of
+maps."""
 FEW = 12
-"""Up to so many columns are wide enough for each to be labelled."""
+"""Up to this number, columns are wide enough for each to have a label."""
 STYLES = {"supported": "green", "contradicted": "bold red", "inconclusive": "yellow", "not tested": "dim"}
 
 
 def print_diagram(analysis: Analysis, console: Console) -> None:
-    """Title, a map for each panel (n across, d up), the key, the counts, thresholds and claims."""
+    """Print the title, a map of each panel (n across, d up), the key, the counts, thresholds and claims."""
     diagram = analysis.diagram
     console.print(Text(diagram.heading, style="bold"))
     for line in [] if _many_thresholds(analysis) else maps(diagram, console):
@@ -40,7 +41,7 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     for threshold in [] if _many_thresholds(analysis) else analysis.pooled:
         console.print(Text((f"{threshold.panel.title}: " if threshold.panel.title else "") + in_words(threshold)))
     if analysis.full and analysis.pooled:
-        console.print(Text("second opinion, a probit curve:", style="dim"))
+        console.print(Text("second opinion, a probit model:", style="dim"))
         console.print(_table(model_rows(analysis)))
     for i in range(len(analysis.rows)):
         if words := analysis.panel_words(i):
@@ -55,7 +56,7 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
 
 
 def maps(diagram: Diagram, console: Console) -> list[Text]:
-    """The lines of every panel's map under its title, and the key; one quantity after another."""
+    """Return the lines of every panel's map with its title, and the key, for one quantity after another."""
     return [line for one in diagram.one_by_one for line in _maps(one, console)]
 
 
@@ -69,14 +70,14 @@ def _maps(diagram: Diagram, console: Console) -> list[Text]:
 
 
 def _many_thresholds(analysis: Analysis) -> bool:
-    """Whether the grid is a table of thresholds rather than maps: a few n for each d, in many panels."""
+    """Return whether the grid suits a table of thresholds: a few n for each d, in many panels."""
     planned = sum(len(panel.cells) for panel in analysis.diagram.panels)
     room = sum(len(panel.x) * len(panel.y) for panel in analysis.diagram.panels)
     return len(analysis.pooled) >= MANY and planned < SPARSE * room
 
 
 def _table(rows: list[dict[str, str]]) -> Table:
-    """Rows of words as a table."""
+    """Return rows of words as a table."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in rows[0]:
         table.add_column(name)
@@ -115,13 +116,13 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
 
 
 def _marks(panel: Panel) -> Array:
-    """1 where a cell has failed or missing trials, else 0; NaN where there is no cell."""
+    """Return 1 where a cell has failed or missing trials, otherwise 0; NaN where there is no cell."""
     unfinished = panel.matrix("failed") + panel.matrix("missing")
     return np.where(np.isnan(unfinished), np.nan, (unfinished > 0).astype(float))
 
 
 def _blocks(values: Array, up: int, across: int, how: str) -> Array:
-    """Blocks of up x across entries, each by its mean or maximum over the entries that are not NaN."""
+    """Summarise blocks of up x across entries by the mean or maximum of the entries that are not NaN."""
     rows, columns = ceil(values.shape[0] / up), ceil(values.shape[1] / across)
     padded = np.full((rows * up, columns * across), np.nan)
     padded[: values.shape[0], : values.shape[1]] = values
@@ -135,14 +136,15 @@ def _blocks(values: Array, up: int, across: int, how: str) -> Array:
 
 
 def _cell(unit: float, mark: float, present: bool, wide: int, console: Console, colours: str) -> Text:
-    """A coloured block, or a character of the ramp; `!` where trials failed or are missing, `x` where all did."""
+    """Return a coloured block or a character of the ramp: `!` with failed or missing trials, `x` without finished
+    ones."""
     if not present:
         return Text(" " * wide)
     if np.isnan(unit):
         return Text("x" + " " * (wide - 1))
     if console.color_system is None or console.no_color:
         return Text((RAMP[int(unit * 10 + 1e-9)] + ("!" if mark else " "))[:wide].ljust(wide))
-    import matplotlib  # heavy, and plain characters do not need it
+    import matplotlib  # slow to import, and not needed for plain characters
 
     red, green, blue, _ = matplotlib.colormaps[colours](unit, bytes=True)
     ink = "black" if 0.3 * red + 0.6 * green + 0.1 * blue > 130 else "white"
@@ -150,7 +152,7 @@ def _cell(unit: float, mark: float, present: bool, wide: int, console: Console, 
 
 
 def _ticks(values: Sequence[Any], across: int, wide: int) -> str:
-    """Labels of the x axis under the first character of their cell, as many as fit."""
+    """Return the labels of the x axis below the first character of their cell, as many as fit."""
     cells = ceil(len(values) / across)
     line = [" "] * (cells * wide)
     free = 0
