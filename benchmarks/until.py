@@ -19,8 +19,8 @@ from benchmarks.truths import CURVES, OFF, RATIOS, SIZES, N, _ratios
 from recovery.config.sampling import Until
 from recovery.report.diagram import Panel
 from recovery.report.statistics import pooled
-from recovery.report.statistics.looks import level_of
-from recovery.report.until import Asked, record_of
+from recovery.report.statistics.estimates import interim_level
+from recovery.report.until import Goal, record_of
 from recovery.sampling.placement import Slice, sharpen
 from recovery.types import Array, Rng
 
@@ -51,10 +51,10 @@ def goes_on(rng: Rng, sizes: Array, chance: Array, until: Until, replicates: int
     yes, rounds = rng.binomial(total, chance), 1
     record: dict[str, Any] | None = None
     while True:
-        level = level_of(record["level_of"] if record else 1)
+        level = interim_level(record["level_of"] if record else 1)
         found = pooled(panel(sizes, yes, total), level)
         left = until.ceiling * replicates * total.size - int(total.sum())
-        record, factor = record_of(found, Asked(until, []), record, True, left)
+        record, factor = record_of(found, Goal(until, []), record, True, left)
         parts = [Slice(N, yes[i].astype(float), (total - yes)[i].astype(float)) for i in range(len(sizes))]
         added = np.array([more for _, more in sharpen(parts, factor, max(left, 0) if factor > 1 else 0)])
         if not added.any():

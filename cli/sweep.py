@@ -183,9 +183,9 @@ def command(
 
 
 def _look(results: Path) -> Look:
-    from recovery.report.until import look  # pandas, and only after a round
+    from recovery.report.until import interim_analysis  # pandas, and only after a round
 
-    return look(results)
+    return interim_analysis(results)
 
 
 def _map(results: Path) -> Display | None:

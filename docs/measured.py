@@ -37,7 +37,7 @@ from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.statistics.means import FAR, claimed_table, claimed_tables
-from recovery.report.statistics.model import Counts, fit
+from recovery.report.statistics.probit import Counts, fit
 from recovery.store import read
 
 ROOT = Path(__file__).parents[1]

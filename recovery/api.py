@@ -19,7 +19,7 @@ from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_into, main_figure, main_kind, render
 from recovery.report.statistics.proportions import wilson
 from recovery.report.texts.rows import crossing_rows, threshold_rows
-from recovery.report.until import look
+from recovery.report.until import interim_analysis
 from recovery.runner.batches import slurm_shard
 from recovery.runner.own_code import load as load
 from recovery.runner.plan import plan
@@ -171,7 +171,7 @@ def run(
     engine = Engine(cpu_count() if jobs is None else jobs, backend or sweep.backend, Limits(trial_timeout, None))
     options = Options(engine, shard=slurm_shard(os.environ) or (1, 1))
     with Stop() as stop:
-        summary = run_plan(planned, options, Progress(display(sweep.name, quiet=quiet)), stop, look)
+        summary = run_plan(planned, options, Progress(display(sweep.name, quiet=quiet)), stop, interim_analysis)
     folder = planned.folder.path
     if reason := summary.gave_up or summary.stopped:
         then = f"`recover status {folder}` says why" if summary.gave_up else "call it again to go on"

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from recovery.config import ThresholdClaim, Until
+from recovery.report.claims.sentences import drift_words, unknown_words
 from recovery.report.claims.threshold import judge_panel, stated_limits
-from recovery.report.claims.words import drift_words, unknown_words
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Pooled, pooled
-from recovery.report.statistics.looks import level_of
+from recovery.report.statistics.estimates import interim_level
 from recovery.runner.rounds import Look, PanelLook
 from recovery.store import read
 from recovery.text import many
@@ -22,8 +22,9 @@ SPARE, LEAST = 1.15, 1.3
 """A round lowers the variance by the factor `SPARE` more than necessary, and by at least `LEAST`."""
 
 
-def look(path: Path) -> Look:
-    """What the rows of a folder say of the rule in its `sampling`. The rounds so far tell how often it was tested."""
+def interim_analysis(path: Path) -> Look:
+    """Evaluate the rule in `sampling` on the stored rows, panel by panel; earlier rounds record how often it was
+    tested."""
     grid = read(path)
     diagram = Diagram.of(grid, _event(grid.sweep["config"]))
     until = diagram.sweep.sampling
@@ -35,13 +36,13 @@ def look(path: Path) -> Look:
     panels, words = [], []
     for i, found in enumerate(Estimates(diagram).pooled):
         cells = found.panel.cells
-        target = Target(until, _claims(diagram, i))
+        goal = Goal(until, _claims(diagram, i))
         left = until.ceiling * diagram.sweep.replicates * len(cells) - int(cells["trials"].sum())
-        record, factor = record_of(found, target, before.get(found.panel.title), same, left)
+        record, factor = record_of(found, goal, before.get(found.panel.title), same, left)
         mine = frozenset(ids[np.isin(diagram.cells.code, cells.index)].tolist())
         panels.append(PanelLook(mine, factor, max(left, 0), record))
         if len(cells):
-            words.append(_words(diagram, found, target, record))
+            words.append(_words(diagram, found, goal, record))
     return Look(panels, words)
 
 
@@ -62,7 +63,7 @@ def _claims(diagram: Diagram, panel: int) -> list[ThresholdClaim]:
 
 
 @dataclass(frozen=True)
-class Target:
+class Goal:
     """The target of a panel: a width of the interval, or a verdict on each of these claims."""
 
     until: Until
@@ -96,7 +97,7 @@ def _falls(found: Pooled, least: float, most: float) -> float:
 
 
 def record_of(
-    found: Pooled, target: Target, before: dict[str, Any] | None, same: bool, left: int
+    found: Pooled, goal: Goal, before: dict[str, Any] | None, same: bool, left: int
 ) -> tuple[dict[str, Any], float]:
     """Return the record of a panel for this round, and the factor by which its variance must fall next.
 
@@ -104,12 +105,16 @@ def record_of(
     round that was large enough to meet the target, and at the ceiling.
     """
     trials = int(found.panel.cells["trials"].sum())
-    if before is not None and same and (before["known"] or (before["trials"] == trials and before["left"] > 0)):
+    if (
+        before is not None
+        and same
+        and (before["known"] or (before["trials"] == trials and (before["left"] > 0 or left <= 0)))
+    ):
         return before, 1.0  # the target is met, or further trials cannot meet it
     tested = bool(before is None or before["aimed"] or left <= 0)
     tests = (before["tests"] if before else 0) + tested
-    known = not len(found.panel.cells) or (tested and target.met(found))
-    wanted = 1.0 if known else SPARE * target.wanted(pooled(found.panel, level_of(tests + 1)))
+    known = not len(found.panel.cells) or (tested and goal.met(found))
+    wanted = 1.0 if known else SPARE * goal.wanted(pooled(found.panel, interim_level(tests + 1)))
     record = {
         "title": found.panel.title,
         "trials": trials,
@@ -127,17 +132,17 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _words(diagram: Diagram, found: Pooled, target: Target, record: dict[str, Any]) -> str:
+def _words(diagram: Diagram, found: Pooled, goal: Goal, record: dict[str, Any]) -> str:
     """Return `n/d = 2.010 (99.5 % interval 1.930 to 2.090); 3400 of at most 40000 trials; target: half width 0.05`."""
     title = f"{found.panel.title}: " if len(diagram.panels) > 1 else ""
     text = f"n/d = {found.interval:.3f}" if found.interval.known else unknown_words(found, "50 %")
     text += (
         f"; {drift_words(found)}" if drift_words(found) else ""
     )  # in this case more trials do not narrow the interval
-    if target.until.half is not None:
-        wanted = f"half width {target.until.half:g}"
+    if goal.until.half is not None:
+        wanted = f"half width {goal.until.half:g}"
     else:
-        wanted = f"whether {' and '.join(map(stated_limits, target.claims))}" if target.claims else "nothing"
+        wanted = f"whether {' and '.join(map(stated_limits, goal.claims))}" if goal.claims else "nothing"
     most = record["trials"] + record["left"]
     trials = many(record["trials"], "trial") if record["known"] else f"{record['trials']} of at most {most} trials"
     return f"{title}{text}; {trials}; target: {wanted}{', met' if record['known'] else ''}"

@@ -9,8 +9,8 @@ import scipy.stats
 from scipy.stats import binom
 
 from recovery.config import ConfigError, load
-from recovery.report.claims.cells import _falls
-from recovery.report.claims.claims import results
+from recovery.report.claims.analysis import results
+from recovery.report.claims.cell_claims import _falls
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Sample

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recovery.report.claims.claims import results
+from recovery.report.claims.analysis import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.statistics.estimates import Estimates

@@ -23,7 +23,7 @@ from recovery.instances.patterns import Patterns
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.report.claims import Analysis
-from recovery.report.claims.words import in_words
+from recovery.report.claims.sentences import in_words
 from recovery.report.diagram import PLAIN, Axis, Diagram
 from recovery.report.figures import figures_beside, main_figure
 from recovery.report.figures.curves import draw_profile, draw_ratios

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from recovery.report.claims import Analysis, caption, in_words
-from recovery.report.claims.claims import results
+from recovery.report.claims.analysis import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.page import report_page

@@ -6,7 +6,7 @@ import statsmodels.api as sm
 from scipy.optimize import minimize
 from scipy.stats import binomtest, chi2, norm
 
-from recovery.report.statistics.model import Counts, Threshold, fit, theta_deviance
+from recovery.report.statistics.probit import Counts, Threshold, fit, theta_deviance
 from recovery.report.statistics.proportions import wilson
 from recovery.theory import CURVES
 

@@ -12,7 +12,7 @@ from scipy.stats import binomtest, norm
 from benchmarks.truths import judged
 from recovery.interval import Interval
 from recovery.report.claims import Analysis
-from recovery.report.claims.words import caption, in_words
+from recovery.report.claims.sentences import caption, in_words
 from recovery.report.diagram.diagram import Diagram, Panel
 from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.estimates import sensitivity

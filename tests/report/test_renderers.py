@@ -15,9 +15,9 @@ from matplotlib.textpath import TextPath
 from rich.console import Console
 
 from recovery.report.claims import Analysis
-from recovery.report.diagram.curves import lines
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.diagram.scale import scale_of
+from recovery.report.diagram.theory_lines import lines
 from recovery.report.figures import draw_map, render
 from recovery.report.figures.style import width
 from recovery.report.texts.tables import as_csv, as_json

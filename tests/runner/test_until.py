@@ -14,8 +14,8 @@ from recovery.config import ConfigError, load
 from recovery.config.sampling import Until
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
-from recovery.report.statistics.looks import level_of
-from recovery.report.until import look
+from recovery.report.statistics.estimates import interim_level
+from recovery.report.until import interim_analysis
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, Summary, run
@@ -46,7 +46,7 @@ def until(
     """Run it, as `recover sweep --until` does."""
     with Stop() as stop:
         planned = plan(load(path, overrides, rule), out)
-        return run(planned, Options(Engine(jobs, "processes"), **options), Progress(), stop, look)
+        return run(planned, Options(Engine(jobs, "processes"), **options), Progress(), stop, interim_analysis)
 
 
 def rounds(out: Path) -> list[dict[str, Any]]:
@@ -66,7 +66,7 @@ def test_it_stops_at_the_interval_that_was_asked_for_and_reports_it(tmp_path: Pa
     assert FIRST < summary.planned == sum(summary.stored.values()) < 50 * FIRST
     assert (found.interval.high - found.interval.low) / 2 <= 0.2
     assert (found.interval.low, found.interval.high) == pytest.approx((panel["low"], panel["high"]))
-    assert found.interval.level == level_of(panel["tests"]) > 0.95
+    assert found.interval.level == interim_level(panel["tests"]) > 0.95
     assert summary.looked[0].endswith("; target: half width 0.2, met")
     assert f"'{RULE}' is met after {panel['tests']} test" in Diagram.of(read(tmp_path / "out")).summary()
     assert sweep_status(tmp_path / "out").missing == 0
@@ -173,7 +173,7 @@ def test_a_rule_that_can_never_be_met_is_refused_with_its_place(
 
 
 def test_errors_of_all_tests_together_are_a_twentieth() -> None:
-    errors = [1 - level_of(test) for test in range(1, 40)]
+    errors = [1 - interim_level(test) for test in range(1, 40)]
     assert errors[1:] == sorted(errors[1:], reverse=True)
     assert sum(errors) == pytest.approx(0.05)
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from recovery.report.statistics.model import Counts, fit
+from recovery.report.statistics.probit import Counts, fit
 from recovery.sampling.placement import covariance, estimate
 
 N = np.arange(10.0, 401.0, 10.0)

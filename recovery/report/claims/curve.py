@@ -12,7 +12,7 @@ from recovery.interval import Interval
 from recovery.report.claims.result import Judgement, of_all
 from recovery.report.diagram import Panel
 from recovery.report.statistics import Estimates, poolable, tail
-from recovery.report.statistics.model import RISE
+from recovery.report.statistics.probit import RISE
 from recovery.theory import CURVES
 from recovery.types import Array
 

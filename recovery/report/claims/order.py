@@ -14,7 +14,7 @@ import scipy
 from recovery.config import OrderClaim
 from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, worst
-from recovery.report.claims.words import measured, p_value
+from recovery.report.claims.sentences import measured, p_value
 from recovery.report.statistics import Estimates, poolable
 
 

@@ -9,7 +9,7 @@ from recovery.config import ThresholdClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.report.claims.result import Judgement, against, of_all
-from recovery.report.claims.words import drift_words, jump_words, measured, unknown_words
+from recovery.report.claims.sentences import drift_words, jump_words, measured, unknown_words
 from recovery.report.statistics import Estimates, Pooled
 
 MOST = 1000

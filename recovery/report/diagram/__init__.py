@@ -1,13 +1,13 @@
 """A phase diagram as data: grid cells, layout, the quantity shown, its scale, and theory in its plane."""
 
 from recovery.report.diagram.axis import MOST_TICKS, Axis, AxisKind, log_ticks
-from recovery.report.diagram.cells import Cells
-from recovery.report.diagram.curves import lines, named_curves, theory_along
 from recovery.report.diagram.diagram import Diagram, Panel, has
+from recovery.report.diagram.grid_cells import Cells
 from recovery.report.diagram.layout import Layout, coordinates, is_number, joint_values, levels
 from recovery.report.diagram.quantity import Quantity, as_numbers, default_quantity, finished, is_measured
 from recovery.report.diagram.scale import Scale, scale_of, scales_of
-from recovery.report.diagram.words import (
+from recovery.report.diagram.theory_lines import lines, named_curves, theory_along
+from recovery.report.diagram.vocabulary import (
     INTERVAL,
     NOT_MEASURED,
     PLAIN,

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from recovery.config import Sweep, Until, from_document
 from recovery.errors import ReportError
-from recovery.report.diagram.cells import Cells
+from recovery.report.diagram.grid_cells import Cells
 from recovery.report.diagram.layout import Layout, joint_values, lay_out, levels, with_expressions
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
-from recovery.report.diagram.words import PLAIN
+from recovery.report.diagram.vocabulary import PLAIN
 from recovery.store import Grid
 from recovery.text import many
 from recovery.types import Array, Mask

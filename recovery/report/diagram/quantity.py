@@ -8,7 +8,7 @@ import pandas as pd
 
 from recovery.errors import ReportError
 from recovery.methods.columns import Columns, parse_event
-from recovery.report.diagram.words import column_words
+from recovery.report.diagram.vocabulary import column_words
 from recovery.text import did_you_mean
 from recovery.types import Array, Mask
 

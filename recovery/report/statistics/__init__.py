@@ -2,8 +2,8 @@
 
 from recovery.report.statistics.curve_free import CrossedRow
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, SecondOpinion, sensitivity
-from recovery.report.statistics.model import Counts, Threshold, fit
 from recovery.report.statistics.pooled import Pooled, pooled
+from recovery.report.statistics.probit import Counts, Threshold, fit
 from recovery.report.statistics.proportions import Pairs, Sample, mcnemar, pair_cells, wilson
 from recovery.report.statistics.sizes import Size
 from recovery.report.statistics.tail import tail

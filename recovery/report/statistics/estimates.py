@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from recovery.interval import Interval
+from recovery.config import Until
+from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Diagram, Panel, Quantity, default_quantity, is_measured
 from recovery.report.statistics.curve_free import CrossedRow, has_rows, rows
-from recovery.report.statistics.looks import levels
-from recovery.report.statistics.model import Threshold, fit, of_rows
 from recovery.report.statistics.pooled import Jump, Pooled, of_sizes, pooled
+from recovery.report.statistics.probit import Threshold, fit, of_rows
 from recovery.report.statistics.sizes import Size, Sizes, size_by_size
 from recovery.report.statistics.transition import collapse, monotone, poolable, ratio_counts, thinned
 from recovery.types import Array
@@ -31,10 +31,34 @@ REACH = 2.0
 """Values are compared up to this factor of n/d on each side: further away they may change for other reasons."""
 FEWEST = 10
 """Trials needed on each side."""
-LEVEL = 1e-3
+CHANGED = 1e-3
 """Error rate of the test that both sides differ, divided by the number of n/d that were tried."""
 TAILS = 0.05
 """Values are clipped at these quantiles, so that single outliers do not attract the search."""
+
+
+FIRST = 0.1
+"""Share of the error rate that the first interim analysis of an adaptive sweep uses: few sweeps can stop there."""
+
+
+def interim_level(number: int) -> float:
+    """Return the confidence level of the first, second, ... interim analysis of a panel: 99.5 %, 97.75 %, ....
+
+    A sweep that stops at the first interval that is narrow enough would miss too often at a fixed level. The error
+    rates 0.005, 0.0225, 0.01125, ... sum to 0.05, so that the interval at which the sweep stops covers 95 % of the
+    time, however the analyses are correlated (Bonferroni; error spending as in Lan and DeMets 1983, without a last
+    analysis). The time of the next analysis depends on the width so far, before the trials of that analysis are drawn.
+    """
+    return 1 - (1 - LEVEL) * (FIRST if number == 1 else (1 - FIRST) / 2 ** (number - 1))
+
+
+def levels(diagram: Diagram) -> list[float]:
+    """Return the level of each panel: of its last interim analysis or the next one; 95 % for other sweeps."""
+    last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
+    if last is None and not isinstance(diagram.sweep.sampling, Until):
+        return [LEVEL] * len(diagram.panels)
+    number_of = {panel["title"]: panel["level_of"] for panel in last["panels"]} if last else {}
+    return [interim_level(number_of.get(panel.title, 1)) for panel in diagram.panels]
 
 
 @dataclass(frozen=True)
@@ -190,7 +214,7 @@ def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:
     before, after = value[start[best] : at[best]], value[at[best] : end[best]]
     middle = float(np.median(before)), float(np.median(after))
     # The step is the best of many, so the error rate is divided by their number (Bonferroni).
-    if middle[0] == middle[1] or scipy.stats.mannwhitneyu(before, after).pvalue * len(tried) > LEVEL:
+    if middle[0] == middle[1] or scipy.stats.mannwhitneyu(before, after).pvalue * len(tried) > CHANGED:
         return None
     return float(tried[best]), *middle
 

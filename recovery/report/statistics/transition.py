@@ -9,7 +9,7 @@ import scipy
 
 from recovery.interval import Interval
 from recovery.report.diagram import Diagram, Panel
-from recovery.report.statistics.model import RISE, Counts, fit
+from recovery.report.statistics.probit import RISE, Counts, fit
 from recovery.types import Array
 
 SIZES = 40

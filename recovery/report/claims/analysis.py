@@ -10,56 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from recovery.config import (
-    BinomialClaim,
-    BoundClaim,
-    Claim,
-    CurveClaim,
-    MonotoneClaim,
-    OrderClaim,
-    Statement,
-    TableClaim,
-    ThresholdClaim,
-    ValueClaim,
-)
+from recovery.config import BoundClaim, Claim, CurveClaim, OrderClaim, Statement, ThresholdClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
-from recovery.report.claims.cells import (
-    judge_binomial,
-    judge_bound,
-    judge_monotone,
-    judge_table,
-    judge_value,
-    state_binomial,
-    state_bound,
-    state_monotone,
-    state_table,
-    state_value,
-)
+from recovery.report.claims.cell_claims import ROWS
 from recovery.report.claims.curve import judge_curve, state_curve
 from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import ClaimResult, Judgement
+from recovery.report.claims.sentences import in_words, rows_in_words
 from recovery.report.claims.threshold import Measured, judge_threshold, measured_beside_stated, state_threshold
-from recovery.report.claims.words import in_words, rows_in_words
 from recovery.report.diagram import PLAIN, Axis, Diagram, has
 from recovery.report.statistics import Estimates
 from recovery.types import Array, Mask
 
-State = Callable[[Any], str]
-KINDS: dict[type[Any], tuple[State, Callable[[Estimates, list[int], Any], tuple[str, Judgement]]]] = {
+KINDS: dict[type[Any], tuple[Callable[[Any], str], Callable[[Estimates, list[int], Any], tuple[str, Judgement]]]] = {
     ThresholdClaim: (state_threshold, judge_threshold),
     CurveClaim: (state_curve, judge_curve),
     OrderClaim: (state_order, judge_order),
 }
 """Kind of claim -> functions that state it and that judge it from the numbers of its panels."""
-ROWS: dict[type[Any], tuple[State, Callable[[Estimates, Mask, Any], tuple[str, Judgement]]]] = {
-    ValueClaim: (state_value, judge_value),
-    BoundClaim: (state_bound, judge_bound),
-    BinomialClaim: (state_binomial, judge_binomial),
-    MonotoneClaim: (state_monotone, judge_monotone),
-    TableClaim: (state_table, judge_table),
-}
-"""The same for kinds that are judged from a mask of rows, which need not be whole panels."""
 NESTED = ("sampled", "searched", "all")
 """Pattern sets from the smallest to the largest: what holds for one may fail for a later one."""
 

@@ -1,6 +1,8 @@
 """Claims about numbers in grid cells: a value, a bound in every cell, a proportion, a trend, a table of means."""
 
+from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import scipy
@@ -9,7 +11,7 @@ from recovery.config import BinomialClaim, BoundClaim, MonotoneClaim, TableClaim
 from recovery.errors import ReportError
 from recovery.interval import LEVEL
 from recovery.report.claims.result import Judgement, against
-from recovery.report.claims.words import p_value
+from recovery.report.claims.sentences import p_value
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
 from recovery.report.statistics import Estimates, Sample
 from recovery.report.statistics.means import FAR, claimed_table
@@ -296,3 +298,13 @@ def _falls(pairs: list[tuple[Array, Array]], yes: float | None) -> Array:
 
 def _place(diagram: Diagram, code: int) -> str:
     return PLAIN.where(dict(diagram.cells.keys.iloc[code]))
+
+
+ROWS: dict[type[Any], tuple[Callable[[Any], str], Callable[[Estimates, Mask, Any], tuple[str, Judgement]]]] = {
+    ValueClaim: (state_value, judge_value),
+    BoundClaim: (state_bound, judge_bound),
+    BinomialClaim: (state_binomial, judge_binomial),
+    MonotoneClaim: (state_monotone, judge_monotone),
+    TableClaim: (state_table, judge_table),
+}
+"""Kind of claim -> functions that state it, and that judge it from a mask of rows, which need not be whole panels."""
