@@ -65,7 +65,7 @@ def watch(
 ) -> None:
     """Show the status of a sweep until every trial is stored or Ctrl-C is pressed.
 
-    rest: a function that waits for so many seconds. Raises `StoreError`.
+    rest: a function that waits for a number of seconds. Raises `StoreError`.
     """
     with View(results, words, console) as view:
         try:

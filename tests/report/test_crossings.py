@@ -35,7 +35,7 @@ def test_each_row_crosses_between_its_cells(falling):
     found = drawn(SHARES, SIZES, falling).rows[0]
     assert [row.y for row in found] == list(SHARES)
     halves = [row.half.estimate for row in found]
-    np.testing.assert_allclose(halves[:2], [10**3.5, 10**4.5])  # half way on the log axis
+    np.testing.assert_allclose(halves[:2], [10**3.5, 10**4.5])  # in the middle of the log axis
     assert np.isnan(halves[2:4]).all()
     assert halves[4] == pytest.approx(10**3.5)
     ends = [(row.half.low, row.half.high) for row in found]
@@ -67,7 +67,7 @@ def test_an_interval_that_goes_on_beyond_the_axis_ends_in_an_arrow() -> None:
 
 @pytest.mark.parametrize("x", ["n", "d"])
 def test_so_does_one_of_a_size(x: str) -> None:
-    """Of the least d, whose fraction is below one half at the first n, and hardly."""
+    """At the least d the fraction is only just below one half at the first n."""
     rows = wendel_rows(n=range(10, 81, 10), d=[5, 20, 35], replicates=40, seed=1)
     first = (rows["n"] == 10) & (rows["d"] == 5)
     rows["recovered"] = rows["recovered"].mask(first, rows["replicate"] < 18)

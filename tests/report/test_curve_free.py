@@ -117,7 +117,7 @@ def test_intervals_cover_the_median_of_any_rising_curve(name: str, replicates: i
 
 
 def test_quantiles_are_those_of_the_limit() -> None:
-    """The ratio at the true half way, one trial a cell and 600 cells, by SciPy's isotonic fits.
+    """The ratio at the true crossing, one trial a cell and 600 cells, by SciPy's isotonic fits.
 
     10 000 draws tell 0.05 to 0.002, 0.01 to 0.001 and 0.005 to 0.0007 (one standard error); 600 cells are near the
     limit.

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from recovery.config import Until
 from recovery.extras.overview import thresholds
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis
@@ -17,6 +18,7 @@ from recovery.report.figures import main_figure, render
 from recovery.report.page import report_page
 from recovery.report.texts import as_csv, as_json, as_latex
 from recovery.report.texts.terminal import print_diagram
+from recovery.report.until import Goal, record_of
 from recovery.store import Grid
 
 from .grids import grid, wendel_rows
@@ -26,7 +28,7 @@ CLAIM = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "
 
 
 def adaptive(level_of: int) -> Grid:
-    """A grid whose sweep ended after so many interim analyses."""
+    """Return the grid of a sweep that ended after this number of interim analyses."""
     rows = wendel_rows(n=range(10, 61, 10), d=range(5, 21, 5), replicates=20)
     until = {"rule": RULE, "ended": True, "panels": [{"title": "", "tests": level_of, "level_of": level_of}]}
     until["panels"][0]["known"] = True
@@ -51,6 +53,18 @@ def test_an_adaptive_sweep_shows_its_own_level_everywhere(tests: int, level: flo
         assert "95 %" not in report.replace("99.5 %", "").replace("lower 95 %", "").replace("upper 95 %", "") or (
             report in shown[1:3]  # cells have Wilson intervals of 95 %
         )
+
+
+def test_a_panel_at_its_ceiling_keeps_its_record_and_level_without_new_trials() -> None:
+    diagram = Diagram.of(adaptive(3))
+    (found,) = Analysis(diagram).pooled
+    goal = Goal(Until("threshold +-1e-6"), [])
+    trials = int(found.panel.cells["trials"].sum())
+    last = {"title": "", "trials": trials, "left": 0, "tests": 3, "level_of": 3, "known": False, "aimed": False}
+    assert record_of(found, goal, last, True, 0) == (last, 1.0)
+    raised, factor = record_of(found, goal, last, True, 100)
+    assert raised["left"] == 100
+    assert factor > 1
 
 
 def test_a_proportion_of_a_cell_has_its_level_in_csv() -> None:

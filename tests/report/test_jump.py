@@ -95,7 +95,7 @@ def test_claims_about_a_jump() -> None:
 
 
 def test_a_slow_fall_is_not_at_one_place() -> None:
-    """Half way lies within the tolerance, and the quarters do not."""
+    """The midpoint lies within the tolerance, and the quarters do not."""
     rows = stepped(lambda rows, level: 1 / (1 + (rows["n"] / rows["d"] / AT) ** 2) * level / level)
     assert judge(rows, tolerance=0.4).verdict == "inconclusive"
 
@@ -117,4 +117,4 @@ def test_a_jump_stands_in_every_format() -> None:
     assert "three quarters of the way" in as_json([analysis])
     assert "n50_low" in as_csv([analysis]).splitlines()[0]
     assert f"{record['estimate']:.3f}" in as_markdown([analysis])
-    assert "half way at n/d" in report_page([analysis])
+    assert "the midpoint at n/d" in report_page([analysis])

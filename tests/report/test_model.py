@@ -18,7 +18,7 @@ def wendel_counts(seed: int, sizes: list[int], replicates: int, step: int = 10) 
 
 
 def direct_deviance(counts: Counts, slope: float, theta: float) -> float:
-    """From the binomial log likelihood itself, without the module's own code."""
+    """From the binomial log likelihood itself, without the code of the module."""
     p = np.clip(norm.cdf(slope * (counts.u - theta * counts.v)), 1e-15, 1 - 1e-15)
     free = counts.yes / (counts.yes + counts.no)
     with np.errstate(divide="ignore", invalid="ignore"):

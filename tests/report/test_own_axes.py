@@ -1,4 +1,4 @@
-"""Diagrams over axes of one's own, and over arithmetic of coordinates."""
+"""Diagrams over user-defined axes, and over expressions of coordinates."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ RATIOS, SIZES = (1.0, 1.5, 2.0, 2.5), (10, 20)
 
 
 def over_ratio(report: dict[str, Any], ratios: tuple[float, ...] = RATIOS) -> Grid:
-    """A grid whose n is computed from a ratio of one's own and d; the config has all `RATIOS`."""
+    """A grid whose n is computed from a user-defined ratio and d; the config has all `RATIOS`."""
     parts = [
         wendel_rows([int(ratio * d)], [d], seed=int(100 * ratio + d)).assign(ratio=ratio)
         for ratio in ratios

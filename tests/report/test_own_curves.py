@@ -1,4 +1,4 @@
-"""Curves of one's own: files, functions and expressions; stored as points, and refused where they cannot be drawn."""
+"""User-defined curves: files, functions and expressions; stored as points, and refused where they cannot be drawn."""
 
 import json
 import shutil

@@ -216,7 +216,7 @@ def test_the_growth_of_a_threshold_is_the_power_that_it_was_drawn_with(power: fl
 
 
 def growth_of(counts: pd.DataFrame) -> Interval:
-    """That of a panel with these cells."""
+    """Return the growth of a panel with these cells."""
     panel = Diagram.of(grid(wendel_rows(n=[4], d=[4], replicates=1))).panels[0]
     counts = counts.assign(ok=counts["yes"] + counts["no"], failed=0, missing=0, undecided=0)
     found = pooled(replace(panel, cells=counts)).growth

@@ -80,7 +80,7 @@ def words_of_spec(spec: Json) -> dict[str, set[str]]:
 
 
 def page_of(grid: Json, **state: Any) -> Json:
-    """What the page's own script makes of a grid."""
+    """Return what the page's script makes of a grid."""
     need_programs("Node", "node")
     given = json.dumps({"grid": grid, "templates": templates(), "state": state})
     script = ROOT / "tests" / "report" / "script" / "spec.js"

@@ -18,7 +18,7 @@ def in_words(pooled: Pooled) -> str:
         return _threshold(pooled, "50 %")
     if not pooled.interval.known:
         return jump_words(pooled)
-    return f"{jump_words(pooled)}; {_threshold(pooled, 'half way')}"
+    return f"{jump_words(pooled)}; {_threshold(pooled, 'the midpoint')}"
 
 
 def jump_words(pooled: Pooled) -> str:

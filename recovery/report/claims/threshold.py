@@ -83,7 +83,7 @@ def judge_panel(pooled: Pooled, least: float, most: float) -> tuple[str, Judgeme
     text, verdict = _judge(pooled, least, most)
     if pooled.jump is None:
         return text, verdict
-    text = jump_words(pooled) if not pooled.interval.known else f"{jump_words(pooled)}; half way {text}"
+    text = jump_words(pooled) if not pooled.interval.known else f"{jump_words(pooled)}; the midpoint at {text}"
     verdicts = {verdict, *(_judge(part, least, most)[1] for part in pooled.jump.quarters)}
     if len(verdicts) > 1 and verdict != "inconclusive":
         text += "; the thresholds at a quarter and three quarters of the way do not agree"

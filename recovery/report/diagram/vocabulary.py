@@ -169,7 +169,7 @@ def lettered(i: int, count: int, title: str) -> str:
 
 def half_words(sizes: str | None, jump: bool, levels: Iterable[float]) -> str:
     """Name the marks of one half in a key: at which sizes d (None over other axes), with intervals of these levels."""
-    where = "50 %" if sizes is None else f"{'half way of the jump' if jump else '50 %'} at {sizes}"
+    where = "50 %" if sizes is None else f"{'midpoint of the jump' if jump else '50 %'} at {sizes}"
     return f"{where}, with {interval_words(levels)}"
 
 

@@ -3,7 +3,7 @@
 For a frequency, the threshold is the n/d at which it is 50 %. For a number, it is the n/d at which the number jumps:
 half of the trials there lie on each side of the midpoint between the values before and after the jump. The jump is
 placed where the values up to a factor of two below and above an n/d differ most. "Beyond the midpoint" is then an
-event, and its threshold is estimated like that of a frequency.
+event, and its threshold is estimated in the same way.
 """
 
 from collections.abc import Sequence

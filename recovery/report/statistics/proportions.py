@@ -55,7 +55,7 @@ class Pairs:
 
     @property
     def difference(self) -> float:
-        """The success fraction of the first minus that of the second; NaN without pairs."""
+        """The success fraction of the first minus the fraction of the second; NaN without pairs."""
         return (self.only_first - self.only_second) / self.total if self.total else float("nan")
 
     @property

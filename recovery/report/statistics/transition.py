@@ -13,7 +13,7 @@ from recovery.report.statistics.probit import RISE, Counts, fit
 from recovery.types import Array
 
 SIZES = 40
-"""Largest number of values of d that are fitted one by one; of more, so many evenly spaced ones are."""
+"""Number of values of d that are fitted one by one: all if there are no more, otherwise evenly spaced ones."""
 FINE = 20_000
 """Number of cells beyond which the exponent and the test of monotonicity use these values of d only."""
 DRAWS = 400
