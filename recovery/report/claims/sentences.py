@@ -71,7 +71,7 @@ def measured(pooled: Pooled) -> str:
     interval = pooled.interval
     if interval.known:
         return f"{interval.estimate:.3f}"
-    return "outside the grid" if np.isfinite([interval.low, interval.high]).any() else "inconclusive"
+    return "outside the grid" if np.isfinite([interval.low, interval.high]).any() else "undetermined"
 
 
 def rows_in_words(rows: Sequence[CrossedRow], x: str, y: str | None) -> str:

@@ -76,7 +76,7 @@ def pooled(panel: Panel, level: float = LEVEL) -> Pooled:
 
 def of_sizes(panel: Panel, found: Sizes, level: float) -> Pooled:
     """Return the threshold of a panel from its thresholds at each d, at the same level."""
-    unbounded = Interval(np.nan, -np.inf, np.inf, 1 - (1 - level) / OUTER)
+    unbounded = Interval(np.nan, -np.inf, np.inf, _outer(level))
     unknown = Pooled(panel, _unknown(found.parts, level), unbounded, (0.0, 0.0), found.falling, found.widened, None)
     if found.pool is None:
         return unknown
@@ -88,6 +88,10 @@ def of_sizes(panel: Panel, found: Sizes, level: float) -> Pooled:
     return replace(unknown, interval=interval, outer_interval=outer, missing_shift=shift, drift=drift, growth=growth)
 
 
+def _outer(level: float) -> float:
+    return 1 - (1 - level) / OUTER
+
+
 def _estimate(pool: Pool, alone: list[Size], level: float) -> tuple[Interval, Interval, Drift | None]:
     """Return the pooled ratio with its inner and outer intervals, and its drift.
 
@@ -97,7 +101,7 @@ def _estimate(pool: Pool, alone: list[Size], level: float) -> tuple[Interval, In
     """
     d, weight, slices = pool.d, pool.weight, pool.slices
     ratio, estimate = pool.at / d, pool.ratio
-    levels = (level, 1 - (1 - level) / OUTER)
+    levels = (level, _outer(level))
     if len(d) == 1:  # nothing to pool: take the likelihood-ratio interval, exact in the limit
         half = alone[0].n50
         far = crossing(slices.n[0], slices.rising[0], slices.total[0] - slices.rising[0], levels[1])
