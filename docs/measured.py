@@ -1,7 +1,7 @@
 """Numbers in prose: a template's `{{...}}` filled in from stored grids, and what in it was typed.
 
-- `{{share GRID COLUMN | QUERY}}`: how many trials succeed, of those that are decided; COLUMN may be an event such as
-  `group_error<=1e-5`, QUERY is one of pandas over the grid's rows.
+- `{{share GRID COLUMN | QUERY}}`: how many trials succeed, as a range if some are undecided; COLUMN may be an event
+  such as `group_error<=1e-5`, QUERY is one of pandas over the grid's rows.
 - `{{mean GRID COLUMN | QUERY}}`, `median`, `largest`, `smallest`; `square mean` is the square of it.
 - `{{claim GRID K}}`: the verdict on the config's claim number K, and what was measured.
 - `{{half GRID K}}`: where the threshold of claim K was found, with its interval, for each panel.
@@ -35,7 +35,7 @@ from recovery.config import TableClaim, ThresholdClaim
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
-from recovery.report.diagram import Diagram
+from recovery.report.diagram import Diagram, fraction_words
 from recovery.report.statistics.means import FAR, claimed_table, claimed_tables
 from recovery.report.statistics.probit import Counts, fit
 from recovery.store import read
@@ -117,12 +117,16 @@ def _value(asked: str) -> str:
         raise ValueError(f"no trials: {asked}")
     if verb == "fails":
         # what is undecided or failed to run may have succeeded: it counts among all
-        failures, everyone = int((values == 0).sum()), len(_rows(grid).query(query))
+        failures, everyone = int((values == 0).sum()), _count(grid, query)
         least = binomtest(failures, everyone).proportion_ci(method="exact").low
         return f"{failures} of {everyone}, at least {least:.0%}"
     if verb == "share":
-        return f"{int(values.sum())} of {len(values)}"
+        return fraction_words(int(values.sum()), len(values), _count(grid, query) - len(values))
     return f"{STATISTICS[verb](values):.3g}"
+
+
+def _count(grid: str, query: str) -> int:
+    return len(_rows(grid).query(query) if query else _rows(grid))
 
 
 def _column(grid: str, column: str, query: str) -> np.ndarray:

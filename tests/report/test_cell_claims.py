@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from recovery.config import ConfigError, load
 from recovery.report.claims.analysis import results
-from recovery.report.claims.cell_claims import _falls
+from recovery.report.claims.cell_claims import no_lower_p_values
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Sample
@@ -281,5 +281,5 @@ def test_pairs_are_tested_together_as_they_are_one_by_one() -> None:
         1.0 if np.ptp(np.concatenate(pair)) == 0 else scipy.stats.mannwhitneyu(*pair, alternative="greater").pvalue
         for pair in pairs
     ]
-    assert _falls(pairs, None) == pytest.approx(expected, rel=1e-12)
+    assert no_lower_p_values(pairs, None) == pytest.approx(expected, rel=1e-12)
     assert min(expected) < 0.01 < 0.99 < max(expected)

@@ -13,7 +13,7 @@ from recovery.config import Until
 from recovery.extras.overview import thresholds
 from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis
-from recovery.report.diagram import Diagram
+from recovery.report.diagram import Diagram, fraction_words
 from recovery.report.figures import main_figure, render
 from recovery.report.page import report_page
 from recovery.report.texts import as_csv, as_json, as_latex
@@ -88,3 +88,12 @@ def test_an_interval_formats_itself(interval: Interval, text: str) -> None:
 def test_a_key_names_the_levels_of_all_panels() -> None:
     assert interval_words([0.95, 0.95]) == "95 % interval"
     assert interval_words([0.995, 0.9775]) == "97.75 % to 99.5 % intervals"
+
+
+def test_a_fraction_with_undecided_trials_is_a_range() -> None:
+    assert fraction_words(16, 30, 10) == "16 to 26 of 40 (40 % to 65 %)"
+    assert fraction_words(863, 1319, 1) == "863 to 864 of 1320"
+    assert fraction_words(3, 4, 0) == "3 of 4"
+    rows = wendel_rows(n=[20], d=[10], replicates=40)
+    rows["recovered"] = pd.array([True] * 16 + [False] * 14 + [None] * 10, dtype="boolean")
+    assert "recovered: 16 to 26 of 40 (40 % to 65 %)" in Diagram.of(grid(rows)).summary()

@@ -168,7 +168,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
             places.append((a, b, f" ({where})" if where else ""))
     if not trends:
         return f"no line of cells along {claim.along}", "inconclusive"
-    each = _falls(pairs, yes)
+    each = no_lower_p_values(pairs, yes)
     p = float(each.min())
     name = claim.along.split(".")[-1]
     words = min(f"{name} = {a:g} and {b:g}{where}" for one, (a, b, where) in zip(each, places, strict=True) if one == p)
@@ -273,7 +273,7 @@ def _together(cells: list[tuple[Sample, float]], upper: bool) -> tuple[float, fl
     return bounded(float(wrong)), bounded(float(total.sum()))
 
 
-def _falls(pairs: list[tuple[Array, Array]], yes: float | None) -> Array:
+def no_lower_p_values(pairs: list[tuple[Array, Array]], yes: float | None) -> Array:
     """Return for each pair of samples the one-sided p-value of the hypothesis that the second is no lower.
 
     yes: the larger value of a proportion; None for numbers. Pairs of equal sizes are ranked in one call, which gives

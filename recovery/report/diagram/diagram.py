@@ -14,7 +14,7 @@ from recovery.errors import ReportError
 from recovery.report.diagram.grid_cells import Cells
 from recovery.report.diagram.layout import Layout, joint_values, lay_out, levels, with_expressions
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
-from recovery.report.diagram.vocabulary import PLAIN
+from recovery.report.diagram.vocabulary import PLAIN, fraction_words
 from recovery.store import Grid
 from recovery.text import many
 from recovery.types import Array, Mask
@@ -189,7 +189,7 @@ class Diagram:
         parts += [f"{totals[name]} {name}" for name in ("failed", "missing", "undecided") if totals[name]]
         if self.proportion:
             yes, no = int(self.table["yes"].sum()), int(self.table["no"].sum())
-            parts.append(f"{self.quantity.label}: {yes} of {yes + no}")
+            parts.append(f"{self.quantity.label}: {fraction_words(yes, yes + no, totals['undecided'])}")
         if self.grid.rounds:
             least, most = self.table["trials"].min(), self.table["trials"].max()
             last = self.grid.rounds[-1]

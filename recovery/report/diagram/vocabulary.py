@@ -178,6 +178,15 @@ def pooled_words(levels: Iterable[float]) -> str:
     return f"50 % over all $d$, {interval_words(levels)}"
 
 
+def fraction_words(yes: int, decided: int, undecided: int) -> str:
+    """Return `16 of 40`, or, with undecided trials, the range that they leave: `16 to 26 of 40 (40 % to 65 %)`."""
+    total = decided + undecided
+    if not undecided:
+        return f"{yes} of {total}"
+    least, most = (f"{100 * count / total:.0f} %" for count in (yes, yes + undecided))
+    return f"{yes} to {yes + undecided} of {total}" + (f" ({least} to {most})" if least != most else "")
+
+
 def unfinished_words(failed: int, missing: int) -> str:
     """Name the stroke across a cell in a key: `trials failed (7) and missing (2)`."""
     counts = {"failed": failed, "missing": missing}
