@@ -28,8 +28,8 @@ from scipy.optimize import nnls
 from scipy.stats import binomtest
 
 from benchmarks import machine, written
-from recovery.conditions.ascent import climb
-from recovery.conditions.isometry import ROUNDING, search_isometry
+from recovery.conditions.ascent import ascend
+from recovery.conditions.neural_isometry import ROUNDING, search_isometry
 from recovery.conditions.oracle import Bounds, exact_dual, largest_cell, largest_neuron
 from recovery.errors import ParameterError, RecoverError
 from recovery.instances.arrangements import enumerate_cells
@@ -38,9 +38,9 @@ from recovery.instances.draw import draw as drawn
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
 from recovery.methods.convex import PlantedProgram
-from recovery.methods.feasible_dual import BELOW
 from recovery.methods.generation import grown_program
 from recovery.methods.min_norm import MinNorm
+from recovery.methods.pricing import PROVED_BELOW
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.store.grid import read
 from recovery.types import Array, Mask, Rng
@@ -248,7 +248,7 @@ def exact_near_the_transition(draws: int) -> list[str]:
                 groups, lam = problem.program.balanced().groups, found.lam
                 if lam is not None and found.patterns.size:
                     duals = (groups, lam, 1.0), (groups, lam, -1.0)
-                    runs.append(timed(exact_dual, *duals, limit=BELOW, nodes=NODES, stop=True))
+                    runs.append(timed(exact_dual, *duals, limit=PROVED_BELOW, nodes=NODES, stop=True))
             if runs:
                 lines.append(line(d, n, runs, 10))
     return lines
@@ -369,7 +369,7 @@ def _climbed(X: Array, lam: Array, rng: np.random.Generator) -> bool:
     """Whether climbs reach a violator too."""
     groups = ARCHITECTURES["relu"].groups(X, np.ones((len(X), 1), dtype=np.bool_))
     starts = rng.standard_normal((X.shape[1], 4 * len(X)))
-    return any(float(climb(groups, s * lam, starts)[1].max()) > LIMIT for s in (1.0, -1.0))
+    return any(float(ascend(groups, s * lam, starts)[1].max()) > LIMIT for s in (1.0, -1.0))
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from recovery.config.schema import json_schema
 from recovery.instances.ensembles import ENSEMBLES
 from recovery.instances.planted import PLANTED
 from recovery.methods.columns import COLUMNS, Column, columns_of
-from recovery.methods.table import METHODS
+from recovery.methods.method import METHODS
 from recovery.programs.architecture import ARCHITECTURES
 
 WORDS = {

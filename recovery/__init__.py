@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from recovery.instances.ensembles import ENSEMBLES, Ensemble
     from recovery.instances.planted import PLANTED, Neurons, Planted, Target
     from recovery.methods.columns import Column, select
-    from recovery.methods.method import Method
-    from recovery.methods.table import METHODS
+    from recovery.methods.method import METHODS, Method
     from recovery.programs.architecture import ARCHITECTURES, Architecture
     from recovery.solvers.path import PathPoint, largest_beta, solve_path
     from recovery.solvers.table import Solver

@@ -1,9 +1,8 @@
-"""Neurons that a dual of the exact program is violated by, looked for over all patterns at once.
+"""Gradient ascent for neurons that violate the dual of the exact program, over all patterns at once.
 
-Over all patterns the exact program's dual says sigma lam.(B v)_+ <= N(v) for every v, with N(v) = ||v||, or
-||(B v)_+|| where neurons are normalised. The ratio is piecewise smooth in v; many points climb it together, each with
-its own step, and cross from cell to cell as they go. What is found is certified by its point; nothing is missed only
-in the sense that no start leads there.
+Over all patterns the dual requires sigma lam.(B v)_+ <= N(v) for every v, with N(v) = ||v||, or ||(B v)_+|| where
+neurons are normalised. The ratio is piecewise smooth in v. Many points ascend together, each with its own step, and
+cross from one arrangement cell to another. A violation is certified by its point. The absence of one is no proof.
 """
 
 import numpy as np
@@ -12,15 +11,15 @@ from recovery.programs.groups import Groups
 from recovery.types import Array, Mask, Rng
 
 STEPS = 80
-"""The best of 200 climbs is then within 1e-6 of where 400 steps lead; after 20 it is within 1 %."""
+"""The best of 200 ascents is then within 1e-6 of its value after 400 steps; after 20 steps it is within 1 %."""
 FIRST_STEP = 0.3
-"""Of the unit sphere: far enough to cross into other cells; a step that fails is halved."""
+"""Distance on the unit sphere, large enough to reach other cells. A step that fails is halved."""
 
 
 def neuron_ratio(groups: Groups, lam: Array, v: Array) -> tuple[Array, Array]:
-    """lam.(B v)_+ / N(v) and its gradient for the columns of v (r, m): (m,) and (r, m)."""
-    # the gradient of a quotient f / N is (f' - (f / N) N') / N; at a kink any one-sided gradient serves, as a step that
-    # does not climb is not taken
+    """Return lam.(B v)_+ / N(v), (m,), and its gradient, (r, m), for the columns of v (r, m)."""
+    # the gradient of a quotient f / N is (f' - (f / N) N') / N. At a kink any one-sided gradient is sufficient, because
+    # a step that does not increase the ratio is rejected
     base, raw = groups.base, groups.base @ v
     Z = groups.activate(raw)
     value = lam @ Z
@@ -33,8 +32,8 @@ def neuron_ratio(groups: Groups, lam: Array, v: Array) -> tuple[Array, Array]:
     return ratio, (slope - ratio * turn) / size
 
 
-def climb(groups: Groups, lam: Array, starts: Array) -> tuple[Array, Array]:
-    """Unit points (r, m) that the columns of `starts` climb to, and their ratios (m,)."""
+def ascend(groups: Groups, lam: Array, starts: Array) -> tuple[Array, Array]:
+    """Ascend from the columns of `starts`; return unit points (r, m) and their ratios (m,)."""
     v = starts / np.linalg.norm(starts, axis=0)
     ratio, gradient = neuron_ratio(groups, lam, v)
     step = np.full(v.shape[1], FIRST_STEP)
@@ -43,8 +42,8 @@ def climb(groups: Groups, lam: Array, starts: Array) -> tuple[Array, Array]:
         trial = v + step * gradient / np.where(length > 0, length, 1.0)
         trial /= np.linalg.norm(trial, axis=0)
         value, slope = neuron_ratio(groups, lam, trial)
-        # no line search: a trial costs both products with B for all points at once, so each goes one step and learns
-        # its length from that
+        # no line search: an evaluation costs two products with B for all points at once, so every point takes one step
+        # per evaluation and adapts its length
         better = value > ratio
         v, gradient = np.where(better, trial, v), np.where(better, slope, gradient)
         ratio, step = np.where(better, value, ratio), np.where(better, 1.2 * step, 0.5 * step)
@@ -52,18 +51,18 @@ def climb(groups: Groups, lam: Array, starts: Array) -> tuple[Array, Array]:
 
 
 def violated_neurons(groups: Groups, lam: Array, limit: float, known: Array, rng: Rng, *, starts: int) -> Mask:
-    """Patterns (n, m) of the neurons found with |ratio| above `limit`, the largest first.
+    """Return the patterns (n, m) of the neurons found with |ratio| above `limit`, the largest first.
 
-    known (r, k): neurons of the present solution, where climbs start too, with and without noise.
+    known (r, k): neurons of the present solution, which are starting points too, with and without noise.
     """
     r = groups.rank
-    # a neuron of the solution is a stationary point of the ratio in its own cell, where its dual constraint is tight: a
-    # climb leaves it only across the cell's boundary, or from a point beside it
+    # a neuron of the solution is a stationary point of the ratio in its cell, where its dual constraint is tight. An
+    # ascent leaves it only from a point next to it
     noisy = known + 0.1 * np.linalg.norm(known, axis=0) * rng.standard_normal(known.shape) / np.sqrt(r)
     points = np.hstack([rng.standard_normal((r, starts)), known, noisy])
     # both signs: neurons of negative outer weight bound lam from below
-    climbs = [climb(groups, signed, points) for signed in (lam, -lam)]
-    v, ratio = np.hstack([f[0] for f in climbs]), np.concatenate([f[1] for f in climbs])
+    found = [ascend(groups, signed, points) for signed in (lam, -lam)]
+    v, ratio = np.hstack([f[0] for f in found]), np.concatenate([f[1] for f in found])
     order = np.argsort(-ratio)
     order = order[ratio[order] > limit]
     patterns: Mask = groups.base @ v[:, order] >= 0

@@ -1,15 +1,15 @@
-"""Looking for the cell of the largest ||c + sum_{i in D} t_i x_i|| with a beam: beyond the reach of proofs.
+"""Beam search for the arrangement cell of the largest ||c + sum_{i in D} t_i x_i||, for sizes that no proof reaches.
 
-The planes are decided one after another, the heaviest first, as in the branch and bound (`recovery.conditions.cells`).
-Of all partial cells of a depth only the `width` with the largest upper bounds are kept. What is open has little to add
-late in the search, so that the bounds rank partial cells nearly as the best cells in them would. With a width of all
-partial cells it lists every cell. The value that it ends with bounds the largest from below.
+The planes are decided one after another, the heaviest first, as in branch and bound
+(`recovery.conditions.cell_search`). At each depth only the `width` partial cells with the largest upper bounds are
+kept. Open planes contribute little late in the search, so the bounds rank partial cells almost as the best cells in
+them do. A `width` of at least the number of partial cells visits every cell. The value found is a lower bound.
 """
 
 import numpy as np
 
 from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
-from recovery.conditions.cells import THIN, bound_over_sides, cell_point
+from recovery.conditions.cell_search import THIN, bound_over_sides, cell_point
 from recovery.conditions.planes import planes_of
 from recovery.conditions.search import BestPattern
 from recovery.types import Array, Mask
@@ -20,9 +20,9 @@ _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 def beam_search(
     rows: Array, weights: Array, linear: Array | None = None, *, width: int, known: Mask | None = None
 ) -> BestPattern | None:
-    """The best pattern met of rows (n, d), weights t (n,), linear c (d,), known patterns (n, k) left out; or None.
+    """Return the best pattern found for rows (n, d), weights t (n,) and linear c (d,), known patterns (n, k) excluded.
 
-    None where all sums are zero, or where no cell was met that is not known.
+    None where all sums are zero, or where no other cell was found.
     """
     met = beam_patterns(rows, weights, linear, width=width, known=known)
     return met[0] if met else None
@@ -31,11 +31,11 @@ def beam_search(
 def beam_patterns(
     rows: Array, weights: Array, linear: Array | None = None, *, width: int, known: Mask | None = None
 ) -> list[BestPattern]:
-    """All patterns that `beam_search` ends with, the best first."""
+    """Return all patterns at the end of the beam search, the best first; arguments as for `beam_search`."""
     planes = planes_of(rows, weights, linear, known)
     if planes is None:
         return []
-    points = _beam(planes.normals, planes.halves, planes.start, planes.vectors, planes.values, planes.left_out, width)
+    points = _beam(planes.normals, planes.halves, planes.start, planes.vectors, planes.values, planes.excluded, width)
     c = np.zeros(rows.shape[1]) if linear is None else linear
     patterns: Mask = rows @ points.T > 0
     sizes = np.linalg.norm(c[:, None] + rows.T @ (weights[:, None] * patterns), axis=0)
@@ -46,7 +46,7 @@ def beam_patterns(
 def _beam(
     normals: Array, halves: Array, start: Array, vectors: Array, values: Array, known: Array, width: int
 ) -> Array:
-    """A point (c, d) of each cell met, that of the best first."""
+    """Return one point of each cell found, (c, d), the best first."""
     m, d = normals.shape
     sides, sums, points = np.zeros((1, m), np.int8), start.reshape(1, d).copy(), normals[:1].copy()
     turned, point = np.empty(d), np.empty(d)
@@ -81,7 +81,7 @@ def _beam(
     for cell in range(len(sides)):
         lengths[cell] = -np.sum(sums[cell] * sums[cell])
     met, kept = np.empty((len(sides), d)), 0
-    # merge sort keeps the order of equal cells, and with it the one that is the best
+    # merge sort is stable: among equal cells the first one stays the best
     for cell in np.argsort(lengths, kind="mergesort"):
         seen = False
         for t in range(len(known)):

@@ -1,4 +1,4 @@
-"""The maximal condition, which (NIC-1) needs, and Proposition 22's sufficient condition for it."""
+"""The maximal condition, necessary for (NIC-1), and the sufficient condition of Proposition 22."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,15 +9,15 @@ import scipy
 from recovery.types import Array, Mask
 
 STRICT = 1e-9
-"""Coefficients of unit rows below this are zero up to the tolerance of the linear programs."""
+"""Coefficients of unit rows below this count as zero: the tolerance of the linear programs."""
 EIGEN_TOLERANCE = 1e-8
-"""The gap grows with the square of the angle to the eigenvector: this allows some 1e-4 of it."""
+"""The gap grows with the square of the angle to the eigenvector: this allows an angle of about 1e-4."""
 
 
 def contained_in(pattern: Mask, patterns: Mask) -> int | None:
-    """A column j != `pattern` of patterns (n, p) with D D_j = D, or None. Source: P1, Definition 7.
+    """Return a column j of patterns (n, p), other than `pattern`, with D D_j = D, or None. Source: P1, Definition 7.
 
-    Where there is one, D is not maximal and (NIC-1) fails: ||X^T D_j D X (X^T D X)^{-1} w|| = ||w|| (Lemma 9).
+    If one exists, D is not maximal and (NIC-1) fails: ||X^T D_j D X (X^T D X)^{-1} w|| = ||w|| (Lemma 9).
     """
     covers = (patterns | ~pattern[:, None]).all(axis=0) & (patterns != pattern[:, None]).any(axis=0)
     covering = np.flatnonzero(covers)
@@ -25,11 +25,11 @@ def contained_in(pattern: Mask, patterns: Mask) -> int | None:
 
 
 def is_maximal(X: Array, pattern: Mask) -> bool:
-    """Is D maximal among all patterns of X, found or not? Exact, by Proposition 24.
+    """Decide whether D is maximal among all patterns of X, by Proposition 24.
 
-    With K+ the cone of the active rows and K- of the others, D is maximal if and only if -K- without 0 lies in the
-    interior of K+; that is, if the active rows span R^d and each inactive row is -X_+^T c for some c > 0. One linear
-    program an inactive row. A row of zeros is in no operator and decides nothing.
+    With K+ the cone of the active rows and K- that of the others, D is maximal if and only if -K- without 0 lies in the
+    interior of K+: the active rows span R^d, and each inactive row is -X_+^T c for some c > 0. This costs one linear
+    program per inactive row. Rows of zeros are ignored.
     """
     live = X.any(axis=1)
     pattern, X = pattern[live], X[live] / np.linalg.norm(X[live], axis=1, keepdims=True)
@@ -41,7 +41,7 @@ def is_maximal(X: Array, pattern: Mask) -> bool:
 
 def _inside(active: Array, x: Array) -> bool:
     """Whether x (d,) is active^T c for some c > 0: max t s.t. active^T (s + t 1) = x, s >= 0, t <= 1 is above 0."""
-    # c = s + t 1 has the smallest coefficient t, or more; t <= 1 keeps the program bounded, where any t can be reached
+    # the smallest coefficient of c = s + t 1 is at least t; t <= 1 bounds the program
     m = len(active)
     result: Any = scipy.optimize.linprog(
         np.append(np.zeros(m), -1.0),
@@ -54,7 +54,7 @@ def _inside(active: Array, x: Array) -> bool:
 
 @dataclass(frozen=True)
 class SufficientCondition:
-    """Proposition 22's three assumptions; together they imply (NIC-1).
+    """The three assumptions of Proposition 22, which together imply (NIC-1).
 
     eigen_gap: 1 - ||X^T D X w|| / (||X^T D X|| ||w||), 0 when w is a leading eigenvector; smallest_activation:
     min x.w / ||w|| over the active rows.
@@ -70,14 +70,14 @@ class SufficientCondition:
 
 
 def sufficient_condition(X: Array, w: Array) -> SufficientCondition:
-    """Proposition 22 for the planted ReLU neuron w, over all patterns of X. Source: P1, Appendix J."""
+    """Check Proposition 22 for the planted ReLU neuron w, over all patterns of X. Source: P1, Appendix J."""
     X, w = X[X.any(axis=1)], w / np.linalg.norm(w)
     pattern: Mask = X @ w >= 0
     rows = X[pattern]
     if rows.shape[0] == 0:
         return SufficientCondition(False, 1.0, 0.0)
     gram = rows.T @ rows
-    # norms square: so scaled, neither tiny entries vanish nor huge ones overflow, and the gap is a ratio
+    # scaled so that squares of tiny entries do not underflow nor those of huge entries overflow; the gap is a ratio
     gram /= np.abs(gram).max()
     gap = 1.0 - float(np.linalg.norm(gram @ w) / np.linalg.norm(gram, 2))
     return SufficientCondition(is_maximal(X, pattern), gap, float((rows @ w).min()))

@@ -1,15 +1,15 @@
-"""The largest lam.(B v)_+ / ||(B v)_+|| over all neurons v, by branch and bound over the signs of rows, compiled.
+"""Branch and bound over the signs of rows: the largest lam.(B v)_+ / ||(B v)_+|| over all neurons v, compiled.
 
-It is the dual norm of the exact program whose neurons are normalised after the ReLU. With a = (B v)_+ it is the length
-of the projection of lam on the cone of all such a. Rows of a node are on (z_i >= 0, z = B v), off (z_i <= 0) or open;
-a_i may then be any number from max(z_i, 0) up, which is no relaxation where lam_i <= 0: those rows are never split.
-On the convex cone that this leaves, any y with
-    B^T y = 0,   y_i >= 0 but for rows that are on,
+This is the dual norm of the exact program whose neurons are normalised after the ReLU: with a = (B v)_+, the length of
+the projection of lam on the cone of all such a. Each row of a node is on (z_i >= 0, z = B v), off (z_i <= 0) or open.
+For an open row a_i may be any number of at least max(z_i, 0). This relaxes nothing where lam_i <= 0, and those rows are
+never split. On the resulting convex cone, any y with
+    B^T y = 0,   y_i >= 0 except for rows that are on,
 bounds the value by the length of (lam + y)_+ over the rows that are not off: add y.(a - z) >= 0 to lam.a.
 
-The best y minimises over v a sum of one convex function of z_i a row. It is found by the method of multipliers: each
-function is replaced by its envelope, whose slope is a y_i of the right sign wherever it is taken, and Newton's method
-makes B^T y zero. So the bound holds after every step, up to rounding. Source of the envelopes: Rockafellar, SIAM J.
+The best y minimises over v a sum of convex functions of z_i, one per row. The method of multipliers computes it: each
+function is replaced by its envelope, whose slope is a y_i of the right sign at every point, and Newton's method makes
+B^T y zero. So the bound is valid after every step, up to rounding. Source of the envelopes: Rockafellar, SIAM J.
 Control Optim. 14 (1976).
 """
 
@@ -19,20 +19,21 @@ from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
 from recovery.types import Array, Mask
 
 FIRST, SHARPER, SHARPEST = 100.0, 2.0, 1e3
-"""Sharpness m of the envelopes, how it grows from step to step, and where that ends: y is off by some 1e-16 m."""
+"""Sharpness m of the envelopes: its start, its factor per step, and its end. The error of y is about 1e-16 m."""
 OUTER, NEWTON = 60, 40
+"""Largest numbers of steps of the method of multipliers, and of Newton's method in each."""
 STATIONARY, SMALL = 1e-13, 1e-11
-"""||B^T y|| at which Newton's method ends, and that is taken for rounding, for rows of B and lam of norms up to 1."""
+"""||B^T y|| at which Newton's method ends, and below which it is rounding, for rows of B and lam of norm <= 1."""
 
 _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 
 @_compiled
 def _slope(lam: float, side: int, u: float, m: float) -> tuple[float, float]:
-    """y and its derivative at u, for a row of this side: half the slope of the envelope.
+    """Return y, half the slope of the envelope at u, and its derivative, for a row of this side.
 
-    The row's function is (t - lam)^2 - lam^2 for t >= 0 where it is on, 0 for t <= 0 where it is off; open it is
-    (max(t, lam) - lam)^2 - lam^2 for lam > 0, and (max(t, 0) - lam)^2 - lam^2 else.
+    The function of a row is (t - lam)^2 - lam^2 for t >= 0 if it is on, and 0 for t <= 0 if it is off. If it is open,
+    it is (max(t, lam) - lam)^2 - lam^2 for lam > 0 and (max(t, 0) - lam)^2 - lam^2 otherwise.
     """
     inner = (lam + m * u) / (1.0 + m)
     if side < 0:
@@ -48,7 +49,7 @@ def _slope(lam: float, side: int, u: float, m: float) -> tuple[float, float]:
 
 @_compiled
 def _solved(H: Array, g: Array, step: Array) -> None:
-    """step = -H^{-1} g; H (r, r), positive definite, is overwritten by its factor."""
+    """Compute step = -H^{-1} g; H (r, r), positive definite, is overwritten by its Cholesky factor."""
     r = len(g)
     for i in range(r):
         for j in range(i + 1):
@@ -69,10 +70,10 @@ def _solved(H: Array, g: Array, step: Array) -> None:
 
 
 @_compiled
-def _pull(
+def _gradient(
     base: Array, lam: Array, side: Array, shift: Array, m: float, v: Array, y: Array, bend: Array, g: Array
 ) -> float:
-    """y, its derivatives and g = B^T y at v; ||g||."""
+    """Compute y, its derivatives `bend` and g = B^T y at v, all written in place; return ||g||."""
     n, r = base.shape
     g[:] = 0.0
     for i in range(n):
@@ -87,10 +88,10 @@ def _pull(
 
 @_compiled
 def _stationary(base: Array, lam: Array, side: Array, shift: Array, m: float, v: Array, y: Array) -> float:
-    """Newton's method from v for B^T y = 0; v and y are written to. Returns ||B^T y||."""
+    """Solve B^T y = 0 by Newton's method from v; v and y are written in place. Return ||B^T y||."""
     n, r = base.shape
     g, step, trial, bend, H = np.empty(r), np.empty(r), np.empty(r), np.empty(n), np.empty((r, r))
-    size = _pull(base, lam, side, shift, m, v, y, bend, g)
+    size = _gradient(base, lam, side, shift, m, v, y, bend, g)
     for _ in range(NEWTON):
         if size <= STATIONARY:
             break
@@ -101,15 +102,16 @@ def _stationary(base: Array, lam: Array, side: Array, shift: Array, m: float, v:
                     for k in range(j + 1):
                         H[j, k] += bend[i] * base[i, j] * base[i, k]
         for j in range(r):
-            # directions that no row with a slope sees have no pull either
+            # in directions that no row with a slope sees, the gradient is zero too
             H[j, j] += 1e-9
         _solved(H, g, step)
-        # the convex sum has the slope y.(B step) along the step, which rises from below zero: up to its zero it falls
+        # along the step, the slope y.(B step) of the convex sum increases from below zero: the sum decreases up to its
+        # zero
         last, length = size, 1.0
         for _halving in range(30):
             for k in range(r):
                 trial[k] = v[k] + length * step[k]
-            size = _pull(base, lam, side, shift, m, trial, y, bend, g)
+            size = _gradient(base, lam, side, shift, m, trial, y, bend, g)
             if size <= 0.5 * last or np.sum(g * step) <= 0.0:
                 break
             length *= 0.5
@@ -134,11 +136,11 @@ def _ratio(base: Array, lam: Array, v: Array) -> float:
 def branch_normalised(  # type: ignore[no-untyped-def]
     base: Array, lam: Array, known: Mask, limit: float, tolerance: float, nodes: int, stop: bool
 ):
-    """(value, its point, bound, nodes): bounds on the largest ratio from below and above.
+    """Return (value, its point, bound, nodes): bounds on the largest ratio from below and above.
 
-    base (n, r) of orthonormal columns, lam (n,). known (k, n): patterns that are left out with all that agree with them
-    where lam > 0. limit: values up to it are of no interest. It ends after so many nodes, and with `stop` at the first
-    value above limit + tolerance; the bound is then infinite.
+    base (n, r): with orthonormal columns. lam (n,). known (k, n): excluded patterns; all patterns that agree with one
+    where lam > 0 are excluded too. limit: smaller values are not resolved. The search ends after `nodes` nodes, and
+    with `stop` at the first value above limit + tolerance; the bound is then infinite.
     """
     n, r = base.shape
     sides, points, shifts = np.zeros((n + 2, n), np.int8), np.zeros((n + 2, r)), np.zeros((n + 2, n))
@@ -184,7 +186,7 @@ def branch_normalised(  # type: ignore[no-untyped-def]
         if settled:
             continue
         if row < 0:
-            # nothing is relaxed any more; a row that is still open decides nothing, but for what is known
+            # nothing is relaxed any more; an open row can only decide whether the cell is known
             for i in range(n):
                 if side[i] == 0 and lam[i] > 0.0:
                     row = i
@@ -194,7 +196,7 @@ def branch_normalised(  # type: ignore[no-untyped-def]
                 z += base[row, k] * v[k]
             shift[:] = y
             sides[top + 1], points[top + 1], shifts[top + 1] = side, v, shift
-            # the side of the maximiser is looked at first
+            # the side of the maximiser is searched first
             ahead = 1 if z > 0.0 else 0
             sides[top + ahead, row], sides[top + 1 - ahead, row] = 1, -1
             pending = top + 2
@@ -213,6 +215,7 @@ def branch_normalised(  # type: ignore[no-untyped-def]
 
 @_compiled
 def _among(known: Mask, base: Array, lam: Array, v: Array) -> bool:
+    """Whether v agrees with a known pattern where lam > 0."""
     for t in range(len(known)):
         same = True
         for i in range(len(base)):

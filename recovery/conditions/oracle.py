@@ -1,12 +1,12 @@
-"""How far a dual point lam is from feasible over all patterns, of an exact or of a gated program: with a proof.
+"""Proved bounds on the largest dual norm over all patterns, for a dual point lam of an exact or gated program.
 
 With rows x_i of B, t = (1 - slope) lam and c = slope B^T lam, over all patterns
-    the exact dual says |lam.activation(B v)| <= penalty for all unit v: its two signs are maxima of
-        f(v) = c.v + sum_i t_i (x_i.v)_+,        which `recovery.conditions.branching` bounds from above;
-    the gated one says ||A_D^T lam|| <= penalty for all cells D = {i: x_i.h > 0}: the maximum of
-        ||c + sum_{i in D} t_i x_i||,            which `recovery.conditions.cells` bounds from above.
-Of neurons normalised after the ReLU it is max lam.(B v)_+ / ||(B v)_+||, and max ||P_D lam||, P_D the projection on the
-range of the rows D: `recovery.conditions.normalised` and `projections` bound these.
+    the exact dual requires |lam.activation(B v)| <= penalty for all unit v: for each sign the maximum of
+        f(v) = c.v + sum_i t_i (x_i.v)_+,        bounded from above by `recovery.conditions.branching`;
+    the gated dual requires ||A_D^T lam|| <= penalty for all cells D = {i: x_i.h > 0}: the maximum of
+        ||c + sum_{i in D} t_i x_i||,            bounded from above by `recovery.conditions.cell_search`.
+For neurons normalised after the ReLU the maxima are those of lam.(B v)_+ / ||(B v)_+|| and of ||P_D lam||, with P_D the
+projection on the range of the rows D. `recovery.conditions.normalised` and `projections` bound these.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 from recovery.conditions.branching import branch
-from recovery.conditions.cells import search_cells
+from recovery.conditions.cell_search import search_cells
 from recovery.conditions.normalised import branch_normalised
 from recovery.conditions.planes import planes_of
 from recovery.conditions.projections import largest_projection
@@ -25,20 +25,20 @@ from recovery.programs.groups import Groups
 from recovery.types import Array, Mask
 
 TOLERANCE = 1e-8
-"""How far the bounds may lie apart, relative to sum_i |t_i| ||x_i||, which bounds f."""
+"""Largest distance between the bounds, relative to sum_i |t_i| ||x_i||, which bounds f."""
 ROUNDING = 1e-11
-"""Of the same sum: z is off by some 1e-14 of it after 20 sweeps, and by as much in each of r coordinates."""
+"""Rounding of a bound, relative to the same sum. After 20 sweeps the error of each coordinate of z is about 1e-14."""
 LEAF_ROUNDING = 1e-12
-"""Of the same sum: what the bounds and the sums of a leaf are off by."""
+"""Rounding of the bounds and sums of a leaf, relative to the same sum."""
 RANK = 1e-12
-"""Parts of rows this small, relative to the largest, are left out of a basis; what they can be worth is added."""
+"""Parts of rows below this, relative to the largest, are left out of a basis. Their largest effect is added."""
 
 
 @dataclass(frozen=True)
 class Bounds:
     """lower <= maximum <= upper, `lower` attained at the unit vector `point` or in its cell, or at 0.
 
-    cones: how many cones, or cells of all depths, were looked at.
+    cones: number of cones, or of cells of all depths, examined.
     """
 
     lower: float
@@ -54,9 +54,9 @@ class Bounds:
 def exact_dual(
     groups: Groups, lam: Array, sign: float, *, limit: float, known: Mask | None = None, nodes: int, stop: bool = False
 ) -> Bounds:
-    """Bounds on max {sign lam.activation(B v): ||v|| <= 1} over all v (r,); options as `largest_neuron`.
+    """Bound max {sign lam.activation(B v): ||v|| <= 1} over all v (r,); options as for `largest_neuron`.
 
-    Neurons that are normalised after the ReLU have ||(B v)_+|| <= 1 instead.
+    For neurons normalised after the ReLU the constraint is ||(B v)_+|| <= 1.
     """
     if groups.orthonormal:
         return _normalised_neuron(groups.base, sign * lam, limit, known, nodes, stop)
@@ -67,9 +67,9 @@ def exact_dual(
 def gated_dual(
     groups: Groups, lam: Array, *, limit: float = 0.0, known: Mask | None = None, nodes: int, stop: bool = False
 ) -> Bounds:
-    """Bounds on max ||A_D^T lam|| over all patterns D; options as `largest_cell`.
+    """Bound max ||A_D^T lam|| over all patterns D; options as for `largest_cell`.
 
-    stop: neurons that are normalised after the ReLU may end at the first value above the limit, without an upper bound.
+    stop: for neurons normalised after the ReLU, end at the first value above the limit, without an upper bound.
     """
     if groups.orthonormal:
         known = np.empty((groups.n, 0), dtype=np.bool_) if known is None else known
@@ -81,7 +81,7 @@ def gated_dual(
 
 def _normalised_neuron(base: Array, lam: Array, limit: float, known: Mask | None, nodes: int, stop: bool) -> Bounds:
     scale = float(np.linalg.norm(lam))
-    # what rounding made of a zero of lam would be a row to split at; no value changes by more than all of them
+    # entries of lam that are zero up to rounding would be split at; dropping them changes values by less than their sum
     lam = np.where((np.abs(lam) > RANK * scale) & base.any(axis=1), lam, 0.0)
     if not lam.any():
         return Bounds(0.0, 0.0, np.zeros(base.shape[1]), 0)
@@ -94,12 +94,12 @@ def _normalised_neuron(base: Array, lam: Array, limit: float, known: Mask | None
 
 
 def dual_terms(groups: Groups, lam: Array) -> tuple[Array, Array]:
-    """t (n,) and c (r,) of a dual point: the part that the pattern decides, and the part that it does not.
+    """Return t (n,) and c (r,) of a dual point: the part that depends on the pattern, and the part that does not.
 
     Raises `ParameterError` for groups whose columns are orthonormal.
     """
     if groups.orthonormal:
-        raise ParameterError("the dual of normalised neurons is no sum over rows")
+        raise ParameterError("the dual norm of normalised neurons is not a sum over rows")
     return (1.0 - groups.slope) * lam, groups.slope * (groups.base.T @ lam)
 
 
@@ -113,11 +113,11 @@ def largest_neuron(
     nodes: int = 2_000_000,
     stop: bool = False,
 ) -> Bounds:
-    """Bounds on max {c.u + sum_i t_i (x_i.u)_+ : ||u|| <= 1} for rows (n, d), weights t (n,) and linear c (d,).
+    """Bound max {c.u + sum_i t_i (x_i.u)_+ : ||u|| <= 1} for rows (n, d), weights t (n,) and linear c (d,).
 
-    limit: up to where the value is of no interest: the upper bound stays above it by a tolerance. nodes: the most
-    cones. stop: end at the first value above the limit, without an upper bound. known (n, k): patterns D that are left
-    out, and with each all that agree with it where t > 0: there f(u) <= (c + sum_{i in D} t_i x_i).u.
+    limit: smaller values are not resolved; the upper bound may exceed it by a tolerance. nodes: largest number of
+    cones. stop: end at the first value above the limit, without an upper bound. known (n, k): excluded patterns D, each
+    with all patterns that agree with it where t > 0: there f(u) <= (c + sum_{i in D} t_i x_i).u.
     """
     turned = turn(rows, weights, linear)
     if turned is None:
@@ -126,10 +126,10 @@ def largest_neuron(
     cells = turned.cells(known)
     floor = turned.floor(limit)
     value, point, bound, cones, left, _, _ = branch(
-        up, down, c, turned.r, cells, floor, TOLERANCE, nodes, stop, 0, 2**turned.r, False
+        up, down, c, (turned.r, 0, 2**turned.r), cells, floor, TOLERANCE, nodes, stop, False
     )
     if np.isfinite(bound) and len(left):
-        # cells that coordinate descent left open: an active-set method ends exactly, and any y in its bounds is a bound
+        # an active-set method settles the cells that coordinate descent left open; any y within its limits is a bound
         solved = [_cell_bound(up, down, c, on) for on in np.unique(left, axis=0)]
         bound = max([max(value, floor) + TOLERANCE, *solved])
     upper = min(bound, _crude_bound(up, down, c)) * scale + (lost + ROUNDING) * scale
@@ -140,8 +140,8 @@ def largest_neuron(
 class Turned:
     """f in the coordinates of `branch`: f(v) = scale (c.w + sum (up.w)_+ - sum (down.w)_+), w = basis v, up to `lost`.
 
-    basis (k, d): rows that are orthonormal up to rounding; up has the first r coordinates only. rising, falling (n,):
-    the rows of weights above and below zero.
+    basis (k, d): rows that are orthonormal up to rounding; `up` is non-zero in the first r coordinates only. rising,
+    falling (n,): the rows with weights above and below zero.
     """
 
     up: Array
@@ -155,18 +155,18 @@ class Turned:
     lost: float
 
     def floor(self, limit: float) -> float:
-        """The limit of `branch`, low enough that what it proves, tolerance and rounding added, is at most `limit`."""
+        """Return the limit for `branch` whose bound, with tolerance and rounding added, is at most `limit`."""
         return max(limit / self.scale - TOLERANCE - self.lost - 2 * ROUNDING, 0.0)
 
     def cells(self, known: Mask | None) -> Mask:
-        """Known patterns (n, k) as `branch` has them."""
+        """Return known patterns (n, k) in the form of `branch`."""
         if known is None:
             return np.empty((0, len(self.up)), dtype=np.bool_)
         return np.ascontiguousarray(known[self.rising].T)
 
 
 def turn(rows: Array, weights: Array, linear: Array | None = None) -> Turned | None:
-    """The function of `largest_neuron` for `branch`, or None where it is zero."""
+    """Transform the function of `largest_neuron` for `branch`; None where it is zero."""
     c = np.zeros(rows.shape[1]) if linear is None else linear
     sizes = np.abs(weights) * np.linalg.norm(rows, axis=1)
     # f <= scale on the ball: divided by it, all tolerances are absolute
@@ -175,10 +175,10 @@ def turn(rows: Array, weights: Array, linear: Array | None = None) -> Turned | N
         return None
     rising, falling = (weights > 0) & (sizes > 0), (weights < 0) & (sizes > 0)
     scaled = np.vstack([rows * weights[:, None], c]) / scale
-    # the roots are orthants of the rows t_i > 0 alone: 2^r of them, r their rank; the others may have more coordinates
+    # the roots are the 2^r orthants of the rows t_i > 0, r their rank; the other rows may have more coordinates
     basis, r = _coordinates(scaled[:-1][rising], scaled)
     turned = scaled @ basis.T
-    # what rows lose in this basis changes f by at most its length
+    # the part of the rows outside this basis changes f by at most its length
     lost = float(np.linalg.norm(scaled - turned @ basis, axis=1).sum())
     lost += float(np.linalg.norm(turned[:-1][rising][:, r:], axis=1).sum())
     turned[:-1][rising, r:] = 0.0
@@ -187,8 +187,8 @@ def turn(rows: Array, weights: Array, linear: Array | None = None) -> Turned | N
 
 
 def _coordinates(up: Array, everything: Array) -> tuple[Array, int]:
-    """Orthonormal rows that span `everything`, the first r of them the rows `up`, which are triangular there."""
-    # projected twice: after once, what rounding leaves along `first` is not small beside a small rest
+    """Return orthonormal rows that span `everything`, and r: the first r span `up`, which is triangular there."""
+    # projected twice: after one projection, rounding along `first` is not small compared with a small rest
     first = _basis(up)
     rest = everything - (everything @ first.T) @ first
     return np.vstack([first, _basis(rest - (rest @ first.T) @ first, RANK * float(np.abs(everything).max()))]), len(
@@ -197,7 +197,7 @@ def _coordinates(up: Array, everything: Array) -> tuple[Array, int]:
 
 
 def _basis(rows: Array, smallest: float = 0.0) -> Array:
-    """Orthonormal rows (r, d) that span these, in which the largest rows come first and are triangular."""
+    """Return orthonormal rows (r, d) that span `rows`, by pivoted QR; directions up to `smallest` are left out."""
     if not len(rows):
         return np.empty((0, rows.shape[1]))
     Q, R, _ = scipy.linalg.qr(rows.T, mode="economic", pivoting=True)
@@ -206,20 +206,20 @@ def _basis(rows: Array, smallest: float = 0.0) -> Array:
 
 
 def _crude_bound(up: Array, down: Array, c: Array) -> float:
-    """||sum of (x_i.u)_+|| is at most sqrt(sum of ones) times the operator's norm; for a search that ends early."""
+    """Bound f for a search that ends early: the sum of m terms (x_i.u)_+ is at most sqrt(m) times the norm of `up`."""
     largest = float(np.linalg.norm(up, 2)) * np.sqrt(len(up)) if len(up) else 0.0
     return min(largest, float(np.linalg.norm(up, axis=1).sum())) + float(np.linalg.norm(c))
 
 
 def _cell_bound(up: Array, down: Array, c: Array, on: Mask) -> float:
-    """The norm of the shortest c + sum y_i x_i - sum a_j z_j, y_i >= 1 where `on`, else <= 0, 0 <= a_j <= 1."""
+    """Bound f over a cell by the norm of c + sum y_i x_i - sum a_j z_j at the multipliers of `cell_multipliers`."""
     y = cell_multipliers(up, down, c, on)
     A = np.vstack([up, -down]).T
     return float(np.linalg.norm(c + A @ y)) + 1e-15 * len(y) * float(np.linalg.norm(A, axis=0) @ np.abs(y))
 
 
 def cell_multipliers(up: Array, down: Array, c: Array, on: Mask) -> Array:
-    """The y_i and a_j of the shortest vector of a cell, within their ranges."""
+    """Minimise ||c + sum y_i x_i - sum a_j z_j|| over y_i >= 1 where `on`, y_i <= 0 elsewhere, and a_j in [0, 1]."""
     lowest = np.concatenate([np.where(on, 1.0, -np.inf), np.zeros(len(down))])
     highest = np.concatenate([np.where(on, np.inf, 0.0), np.ones(len(down))])
     A = np.vstack([up, -down]).T
@@ -237,11 +237,11 @@ def largest_cell(
     known: Mask | None = None,
     nodes: int = 2_000_000,
 ) -> Bounds:
-    """Bounds on max ||c + sum_{i in D} t_i x_i|| over cells D of rows (n, d), weights t (n,), linear c (d,); a point.
+    """Bound max ||c + sum_{i in D} t_i x_i|| over cells D of rows (n, d), weights t (n,) and linear c (d,).
 
-    limit: up to where the value is of no interest: the upper bound stays above it by rounding. nodes: the most cells,
-    of all depths; those left open enter the upper bound by theirs. known (n, k): cells that are left out. Cells thinner
-    than `THIN` are none; where rounding leaves that open, the upper bound has them.
+    limit: smaller values are not resolved; the upper bound may exceed it by rounding. nodes: largest number of cells of
+    all depths; the bounds of cells left open enter the upper bound. known (n, k): excluded cells. Cells thinner than
+    `THIN` do not count; the upper bound includes them where rounding decides whether they are.
     """
     d = rows.shape[1]
     planes = planes_of(rows, weights, linear, known)
@@ -253,7 +253,7 @@ def largest_cell(
         planes.start,
         planes.vectors,
         planes.values,
-        planes.left_out,
+        planes.excluded,
         limit / planes.scale,
         LEAF_ROUNDING,
         nodes,

@@ -1,23 +1,23 @@
-"""Rows and a dual point as planes, for what looks over cells D = {i: x_i.h > 0} for the largest ||c + sum_D t_i x_i||.
+"""Planes of an arrangement, from rows and a dual point, for the maximum of ||c + sum_{i in D} t_i x_i|| over cells D.
 
-Rows on one line are one plane, and decide together. A plane adds `ahead` on its positive side and `behind` on the
-other: their mean, and plus or minus half the difference.
+Parallel rows form one plane. A plane adds `ahead` to the sum on its positive side and `behind` on the other side: their
+mean, plus or minus half of their difference.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from recovery.conditions.cells import THIN
+from recovery.conditions.cell_search import THIN
 from recovery.types import Array, Index, Mask
 
 
 @dataclass(frozen=True)
 class Planes:
-    """normals (m, d) of length 1, the heaviest first; the sum over a cell is scale (start + sum of +-halves).
+    """Unit normals (m, d), the heaviest plane first. The sum over a cell is scale (start + sum of +-halves).
 
-    vectors (m + 1, d, d), values (m + 1, d): eigenvectors, as rows, and eigenvalues, rounded up, of the Q of the planes
-    from each depth on (`recovery.conditions.cells`). left_out (k, m): signs of cells that are left out.
+    vectors (m + 1, d, d), values (m + 1, d): eigenvectors, as rows, and eigenvalues, rounded up, of the matrix Q of the
+    planes from each depth on (`recovery.conditions.cell_search`). excluded (k, m): signs of excluded cells.
     """
 
     normals: Array
@@ -25,12 +25,15 @@ class Planes:
     start: Array
     vectors: Array
     values: Array
-    left_out: Array
+    excluded: Array
     scale: float
 
 
 def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: Mask | None = None) -> Planes | None:
-    """The planes of rows (n, d), weights t (n,), linear c (d,) and known patterns (n, k); None if all sums are zero."""
+    """Return the planes of rows (n, d), weights t (n,) and linear c (d,); None if all sums are zero.
+
+    known (n, k): patterns of excluded cells.
+    """
     c = np.zeros(rows.shape[1]) if linear is None else linear
     sizes = np.abs(weights) * np.linalg.norm(rows, axis=1)
     scale = float(sizes.sum()) + float(np.linalg.norm(c))
@@ -42,16 +45,16 @@ def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: M
     if known is None:
         known = np.empty((len(rows), 0), dtype=np.bool_)
     centres, halves = (ahead + behind) / 2, (ahead - behind) / 2
-    # the heaviest first: what is open then has the least to add, and bounds fall early
+    # the heaviest first: open planes then contribute least, and bounds fall early
     order = np.argsort(-np.linalg.norm(halves, axis=1), kind="stable")
     centres, halves, normals = centres[order], halves[order], normals[order]
     vectors, values = spreads(halves)
-    left_out = np.ascontiguousarray(_signs(known, plane, side, len(normals))[:, order])
-    return Planes(normals, halves, c / scale + centres.sum(axis=0), vectors, values, left_out, scale)
+    excluded = np.ascontiguousarray(_signs(known, plane, side, len(normals))[:, order])
+    return Planes(normals, halves, c / scale + centres.sum(axis=0), vectors, values, excluded, scale)
 
 
 def distinct_planes(rows: Array) -> tuple[Array, Index, Array]:
-    """Unit normals (m, d) of the planes of rows (n, d), the plane of each row, and its side: 1, -1, or 0 for zeros."""
+    """Return unit normals (m, d) of the planes of rows (n, d), and each row's plane and side: 1, -1, or 0 for zeros."""
     lengths = np.linalg.norm(rows, axis=1)
     plane, side = np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows))
     left = [int(i) for i in np.flatnonzero(lengths)]
@@ -75,29 +78,28 @@ def _sums(parts: Array, plane: Index, count: int) -> Array:
 
 
 def _signs(known: Mask, plane: Index, side: Array, count: int) -> Array:
-    """The planes' signs (k, count) of known patterns (n, k); one that no open cell has is left out."""
+    """Return the signs of the planes (k, count) for known patterns (n, k), without patterns that no open cell has."""
     live = side != 0
     meant = np.where(known.T, side, -side)[:, live]
     signs = np.zeros((known.shape[1], count), np.int8)
     signs[:, plane[live]] = meant
-    # a known pattern that gives rows of one plane sides that do not go together is no open cell
+    # a pattern that assigns contradictory sides to the rows of one plane belongs to no open cell
     return signs[(signs[:, plane[live]] == meant).all(axis=1)]
 
 
 def spreads(halves: Array) -> tuple[Array, Array]:
-    """Eigenvectors (m + 1, d, d), as rows, and values of Q for the planes from each depth on; values rounded up."""
+    """Return eigenvectors (m + 1, d, d), as rows, and rounded-up eigenvalues of Q for the planes from each depth on."""
     m, d = halves.shape
     vectors, values = np.zeros((m + 1, d, d)), np.zeros((m + 1, d))
     vectors[m] = np.eye(d)
     Q, total = np.zeros((d, d)), 0.0
     for k in reversed(range(m)):
-        # Q by Cauchy and Schwarz: (sum |z_k.u|)^2 <= (sum w_k) sum (z_k.u)^2 / w_k; from the last plane up, one more a
-        # depth
+        # Q by Cauchy-Schwarz: (sum |z_k.u|)^2 <= (sum w_k) sum (z_k.u)^2 / w_k, one more plane per depth from the last
         size = float(np.linalg.norm(halves[k]))
         if size > 0.0:
             Q += np.outer(halves[k], halves[k]) / size
             total += size
-        # eigenvalues are off by some multiples of 1e-16 of the largest: rounded up by 1e-13 of it they still bound
+        # the error of an eigenvalue is a small multiple of 1e-16 of the largest; rounded up by 1e-13 they are bounds
         q, V = np.linalg.eigh(total * Q)
         vectors[k], values[k] = V.T, np.maximum(q, 0.0) + 1e-13 * max(float(q[-1]), 0.0)
     return vectors, values

@@ -1,24 +1,24 @@
-"""The largest projection of a dual point on the range of a cell's rows, by branch and bound over signs of planes.
+"""Branch and bound over signs of planes: the largest projection of a dual point on the range of the rows of a cell.
 
-It is the dual norm of the gated program whose neurons are normalised after the ReLU: over cells D, with B_D the rows of
-D and lam_D their part of lam,
+This is the dual norm of the gated program whose neurons are normalised after the ReLU. Over cells D, with B_D the rows
+of D and lam_D their part of lam,
     ||P_D lam||^2 = ||lam_D||^2 - min over v of ||lam_D - B_D v||^2.
-What rows take away from it, more rows do not give back: with the rows that are on and those that are open,
+The minimum does not decrease when rows are added. So, with `on` the active rows of a partial cell,
     ||P_D lam||^2 <= ||P_on lam||^2 + sum of lam_i^2 over open rows.
-Cells of one depth are split together, the planes whose rows weigh most first. It is close to listing all cells: only
-rows that are off, and more rows than columns that are on, lower the bound.
+Cells of one depth are split together, the planes whose rows have the largest lam first. The search nearly enumerates
+all cells: only inactive rows, and active rows beyond the number of columns, lower the bound.
 """
 
 import numpy as np
 
 from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
-from recovery.conditions.cells import THIN, cell_point
+from recovery.conditions.cell_search import THIN, cell_point
 from recovery.conditions.planes import distinct_planes
 from recovery.programs.orthonormal import projection_norms
 from recovery.types import Array, Codes, Mask
 
 ROUNDING = 1e-10
-"""Of the norm of lam: a Cholesky factor's norms are off by so much (`recovery.programs.orthonormal`)."""
+"""Error of norms from a Cholesky factor, relative to the norm of lam (`recovery.programs.orthonormal`)."""
 
 _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
@@ -26,15 +26,16 @@ _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 def largest_projection(
     base: Array, lam: Array, known: Mask, limit: float, nodes: int, stop: bool
 ) -> tuple[float, Array, float, int]:
-    """(value, a point of its cell, bound, nodes): max ||P_D lam|| over cells of `base` (n, r), lam (n,), both ways.
+    """Return (value, a point of its cell, bound, nodes): bounds on max ||P_D lam|| over cells of `base` (n, r).
 
-    base: of orthonormal columns. Options as `recovery.conditions.branching.branch`; known (n, k): cells left out.
+    base: with orthonormal columns. lam (n,). Options as for `recovery.conditions.branching.branch`; known (n, k):
+    excluded cells.
     """
     lam = np.where(base.any(axis=1), lam, 0.0)
     scale = float(np.linalg.norm(lam))
     if scale == 0.0:
         return 0.0, np.zeros(base.shape[1]), 0.0, 0
-    # low enough that the bound, with rounding, comes below the limit
+    # lowered so that the bound, with rounding added, can be below the limit
     limit = max(limit - 3 * ROUNDING * scale, 0.0)
     normals, plane, side = distinct_planes(base)
     order = np.argsort(-np.bincount(plane, np.where(side != 0, lam**2, 0.0), len(normals)), kind="stable")
@@ -48,7 +49,7 @@ def largest_projection(
         bounds = _bounds(base, lam, signs.T > 0, signs.T == 0)
         unsure = max(unsure, float(bounds[~sure].max(initial=0.0)))
         sides, points, bounds = sides[sure], points[sure], bounds[sure]
-        # a point on the plane of rows that are open yet is in no cell, but beside some
+        # a point on the plane of an open row lies in no cell, only on the boundary
         products = points @ normals.T
         inside = np.flatnonzero((np.abs(products) > THIN).all(axis=1))
         values = np.zeros(len(points))
@@ -67,9 +68,9 @@ def largest_projection(
 
 
 def _bounds(base: Array, lam: Array, on: Mask, open_: Mask) -> Array:
-    """The bounds of partial cells (k,), from which rows are on and which are open, (n, k)."""
+    """Return the bounds of partial cells (k,) from their active and open rows, each (n, k)."""
     squares: Array = np.where(on | open_, (lam**2)[:, None], 0.0).sum(axis=0)
-    # as many rows as columns reach anything, but for dependent ones
+    # up to r independent rows reach every lam_D: no projection is needed
     many = np.flatnonzero(on.sum(axis=0) > base.shape[1])
     if many.size:
         rest = np.where(open_[:, many], (lam**2)[:, None], 0.0).sum(axis=0)
@@ -78,7 +79,7 @@ def _bounds(base: Array, lam: Array, on: Mask, open_: Mask) -> Array:
 
 
 def _values(base: Array, lam: Array, patterns: Mask, known: Mask) -> Array:
-    """||P_D lam|| of patterns (n, k); zero for those that are known."""
+    """Return ||P_D lam|| of patterns (n, k), zero for known patterns."""
     if not patterns.shape[1]:
         return np.zeros(0)
     values = projection_norms(base, patterns, lam)
@@ -90,7 +91,7 @@ def _values(base: Array, lam: Array, patterns: Mask, known: Mask) -> Array:
 
 @_compiled
 def _split(normals: Array, sides: Codes, points: Array, depth: int):  # type: ignore[no-untyped-def]
-    """Both halves of each cell that have a point: signs (k, m), points (k, d), whether rounding leaves each sure."""
+    """Split each cell; return signs (k, m) and points (k, d) of non-empty halves, and whether each is sure to exist."""
     m, d = normals.shape
     count = 0
     next_sides, next_points = np.empty((2 * len(sides), m), np.int8), np.empty((2 * len(sides), d))

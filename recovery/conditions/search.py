@@ -1,9 +1,9 @@
-"""Looking for the pattern that attains a condition's value, where enumerating all of them is out of reach.
+"""Local search for the pattern of the largest score, for sizes where patterns cannot be enumerated.
 
-A move is a great circle h(t) = cos t p + sin t v through the current point p: it meets up to 2n cells, all of them
-found by sorting angles and scored at once, and the best becomes the next p. Directions v mix chance with ascent:
-`gain` says how much each row would add to the score if it were active, and least squares finds the h whose
-activations follow it. Every pattern found is certified by its point; the value found bounds the true one from below.
+A move follows a great circle h(t) = cos t p + sin t v through the current point p. The circle meets up to 2n cells,
+which sorted angles give and which are scored together; the best one becomes the next p. Directions v combine chance
+with ascent: `gain` estimates how much each row would add to the score if it were active, and least squares gives the h
+whose activations follow it. Every pattern found is certified by its point. The value found is a lower bound.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ import numpy as np
 from recovery.types import Array, Mask, Rng
 
 Score = Callable[[Mask], Array]
-"""Patterns (n, p) -> what to maximise, (p,)."""
+"""Patterns (n, p) -> the values to maximise, (p,)."""
 Gain = Callable[[Mask], Array]
-"""One pattern (n,) -> the value of activating each row, (n,)."""
+"""One pattern (n,) -> the gain of activating each row, (n,)."""
 
 ROW_DIRECTIONS = 4
-"""Circles through the normals of random rows, a round."""
+"""Circles per round through the normals of random rows."""
 FITS = 1.0 - 1e-9
 """A row whose slack 1 - x.h is below this has x.h > 0."""
 
@@ -34,9 +34,9 @@ class BestPattern:
 
 
 def circle_points(X: Array, p: Array, v: Array) -> Array:
-    """A point in each cell that the great circle through p and v meets, as columns (d, c)."""
-    # x.h(t) = (x.p) cos t + (x.v) sin t is zero at tan t = -(x.p) / (x.v): one angle mod pi a row, and the circle
-    # changes its cell there. Rows on one line share an angle, and the gap between them is no cell
+    """Return one point of each cell that the great circle through p and v meets, as columns (d, c)."""
+    # x.h(t) = (x.p) cos t + (x.v) sin t is zero at tan t = -(x.p) / (x.v): the circle changes its cell at one angle mod
+    # pi per row. Parallel rows share an angle, and the gap between them is not a cell
     rays = np.sort(np.mod(np.arctan2(X @ p, -(X @ v)), np.pi))
     gaps = np.diff(rays, append=rays[0] + np.pi)
     middle = (rays + gaps / 2)[gaps > 1e-12]
@@ -45,7 +45,7 @@ def circle_points(X: Array, p: Array, v: Array) -> Array:
 
 
 def search_pattern(X: Array, start: Array, score: Score, gain: Gain, rng: Rng, *, patience: int = 8) -> BestPattern:
-    """Climb from the point `start` (d,) until `patience` rounds of circles bring nothing. X: (n, d)."""
+    """Search from the point `start` (d,) until `patience` rounds of circles bring no improvement. X: (n, d)."""
     best = _best_on(X, start[:, None], score)
     idle = 0
     while idle < patience:
@@ -58,6 +58,7 @@ def search_pattern(X: Array, start: Array, score: Score, gain: Gain, rng: Rng, *
 
 
 def _best_on(X: Array, points: Array, score: Score) -> BestPattern:
+    """Return the best pattern among those of the points (d, m)."""
     patterns: Mask = X @ points >= 0
     values = score(patterns)
     j = int(np.argmax(values))
@@ -65,8 +66,8 @@ def _best_on(X: Array, points: Array, score: Score) -> BestPattern:
 
 
 def _directions(X: Array, best: BestPattern, gain: Gain, rng: Rng) -> list[Array]:
-    """Two that ascend, two that ascend with noise, and the normals of four rows: circles that flip a chosen row."""
-    # what each row would add. Its fit points where rows of large gain become active; of the sign, where most rows do
+    """Return two ascent directions, two with noise, and the normals of four rows, whose circles flip a chosen row."""
+    # the fit of the gains points to where rows of large gain become active; the fit of their signs, where most rows do
     wanted = gain(best.pattern)
     noise = rng.standard_normal((2, X.shape[0])) * np.std(wanted)
     targets = np.vstack([wanted, np.sign(wanted), wanted + noise])
@@ -86,17 +87,17 @@ def _orthogonal_unit(v: Array, p: Array, rng: Rng) -> Array:
 
 
 def most_active(X: Array, rng: Rng, *, restarts: int = 4, patience: int = 8) -> BestPattern:
-    """A pattern with as many active rows as can be found: max tr(D_j), a lower bound on the true maximum.
+    """Search for the pattern with the most active rows; its tr(D_j) is a lower bound on the maximum.
 
-    Minimises sum c_i (1 - x_i.h)_+^2 by Newton's method and drops the row that costs most, until what is left is
-    feasible (Chinneck's elastic deletion); then rows are put back where they fit, and great circles polish the
-    result. Restarts vary the weights c; as many climbs start from random points.
+    Newton's method minimises sum c_i (1 - x_i.h)_+^2, and the row that costs most is dropped until the rest is feasible
+    (Chinneck's elastic deletion). Rows are then put back where feasible, and great circles improve the result. Each of
+    the restarts uses other weights c, and one more search starts from a random point.
     """
     n, d = X.shape
     starts = [_delete(X, np.ones(n) if r == 0 else np.asarray(rng.exponential(1.0, n) + 0.1)) for r in range(restarts)]
     points = [start.point for start in starts] + [h / np.linalg.norm(h) for h in rng.standard_normal((restarts, d))]
-    climbs = [search_pattern(X, h, _count, _missing, rng, patience=patience) for h in points]
-    return max(climbs, key=lambda climb: climb.value)
+    found = [search_pattern(X, h, _count, _missing, rng, patience=patience) for h in points]
+    return max(found, key=lambda best: best.value)
 
 
 def _count(patterns: Mask) -> Array:
@@ -104,10 +105,12 @@ def _count(patterns: Mask) -> Array:
 
 
 def _missing(pattern: Mask) -> Array:
+    """Return the gain in active rows, (n,): 1 for inactive rows."""
     return np.where(pattern, 0.0, 1.0)
 
 
 def _delete(X: Array, weights: Array) -> BestPattern:
+    """Delete rows until the rest has x.h > 0 for some h, then put back every row that fits."""
     kept = np.ones(X.shape[0], dtype=np.bool_)
     h: Array = np.zeros(X.shape[1])
     while True:
@@ -115,7 +118,7 @@ def _delete(X: Array, weights: Array) -> BestPattern:
         slack = 1.0 - X[kept] @ h
         if slack.max(initial=0.0) < FITS:
             break
-        # the row of the largest multiplier: what h gives way to is the sum of c_i (1 - x_i.h) x_i
+        # delete the row of the largest multiplier c_i (1 - x_i.h)
         kept[np.flatnonzero(kept)[int(np.argmax(weights[kept] * slack))]] = False
     for i in np.flatnonzero(~kept):
         trial = kept.copy()
@@ -128,7 +131,7 @@ def _delete(X: Array, weights: Array) -> BestPattern:
 
 
 def _hinge_fit(X: Array, weights: Array, h: Array) -> Array:
-    """argmin 1/2 sum c_i (1 - x_i.h)_+^2 by damped Newton steps from h, ridge-stabilised."""
+    """Minimise 1/2 sum c_i (1 - x_i.h)_+^2 by damped Newton steps from h, with a small ridge."""
     slack: Array = 1.0 - X @ h
     value = 0.5 * float(weights @ np.maximum(slack, 0.0) ** 2)
     for _ in range(30):

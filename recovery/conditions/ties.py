@@ -1,9 +1,9 @@
-"""Other groups that can be a planted neuron at the same cost: planted weights with such a twin are never unique.
+"""Ties: groups that can hold a planted neuron at the same cost, so that the planted weights are not unique.
 
-A group has the neuron's image where its pattern differs only on rows that the neuron meets at zero; in the exact
-program its cone must hold the neuron too (P1, Proposition 7). Zero is exact here: products that rounding could have
-made are computed in fractions. Under normalisation after the ReLU, a norm is that of the image, so that any group which
-reaches the image is a twin.
+A group has the image of the neuron if its pattern differs only on rows whose product with the neuron is zero. In the
+exact program its cone must contain the neuron too (P1, Proposition 7). Zero is exact: products within rounding of zero
+are computed in fractions. With normalisation after the ReLU the norm is that of the image, so every group that reaches
+the image is tied.
 """
 
 from fractions import Fraction
@@ -19,10 +19,10 @@ EPS = float(np.finfo(float).eps)
 
 
 def exact_signs(F: Array, w: Array) -> Array:
-    """The signs of F w, (n,), F (n, d) and w (d,) taken as the rationals that they are."""
+    """Return the exact signs of F w, (n,), for the rational numbers that F (n, d) and w (d,) store."""
     z = F @ w
     signs: Array = np.sign(z)
-    # twice the error of a dot product of d terms, first for the largest row that there can be
+    # twice the error of a dot product of d terms, first for the largest row possible
     error, most = 2 * (F.shape[1] + 1) * EPS * sqrt(float(w @ w)), sqrt(float(np.vdot(F, F)))
     near = np.flatnonzero(np.abs(z) <= error * most)
     if not near.size:
@@ -34,14 +34,14 @@ def exact_signs(F: Array, w: Array) -> Array:
 
 
 def twins(F: Array, patterns: Mask, w: Array, own: int, *, alone: bool, free: bool) -> Index:
-    """Groups but `own` that have the image of the neuron w (d,) at the same norm, among patterns (n, p).
+    """Return the groups other than `own`, among patterns (n, p), that have the image of the neuron w (d,) at its norm.
 
-    alone: no other planted neuron shares its group. free: it may be in any cone; a linear neuron of the exact program
-    may not, as all products must have one sign.
+    alone: no other planted neuron shares its group. free: the neuron may be in any cone. A linear neuron of the exact
+    program is in a cone only if all products have one sign.
     """
     signs = exact_signs(F, w)
-    # a twin may differ on rows where the image is 0; where another neuron shares the group, the sum of both counts, and
-    # only rows of zeros are sure to be such
+    # patterns may differ on rows where the image is 0. If another neuron shares the group, the sum of both counts, and
+    # only rows of zeros are certain to have image 0
     same = patterns == patterns[:, own, None]
     rows: Mask = np.asarray(signs != 0 if alone else F.any(axis=1))
     if not rows.all():
@@ -55,11 +55,11 @@ def twins(F: Array, patterns: Mask, w: Array, own: int, *, alone: bool, free: bo
 def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> bool:
     """Whether another group reaches (F w)_+ on the rows of `own`: it has these rows and more, all independent.
 
-    With cones, its weights v must also have F v <= 0 on all other rows: a linear program looks for them.
+    With cones, its weights v must also have F v <= 0 on all other rows, which a linear program decides.
     """
     live: Mask = np.asarray(F.any(axis=1))
     active: Mask = patterns & live[:, None]
-    # independent rows have a v for any image; for dependent ones there is one only by coincidence
+    # independent rows have a v for any image, dependent rows only by coincidence
     image = np.where(active[:, own], F @ w, 0.0)
     for g in np.flatnonzero(np.all(active | ~active[:, [own]], axis=0)):
         rows = active[:, g]
@@ -71,7 +71,7 @@ def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> boo
 
 
 def reaching_weights(F: Array, rows: Mask, beside: Mask, image: Array) -> Array | None:
-    """Weights v with F v = image on `rows` and F v < 0 on the rows `beside`, the farthest below; None if none."""
+    """Return the v with F v = image on `rows` that is farthest below zero on the rows `beside`; None if none is."""
     d = F.shape[1]
     sizes = np.linalg.norm(F, axis=1)
     program = scipy.optimize.linprog(

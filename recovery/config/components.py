@@ -35,7 +35,7 @@ from recovery.instances.ensembles import ENSEMBLES
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import PLANTED
 from recovery.methods.columns import columns_of
-from recovery.methods.table import METHODS
+from recovery.methods.method import METHODS
 from recovery.programs.architecture import ARCHITECTURES, NONE, Architecture
 from recovery.text import did_you_mean
 from recovery.user import is_user_name, user_names

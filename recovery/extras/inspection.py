@@ -5,14 +5,14 @@ from typing import Literal
 
 import numpy as np
 
-from recovery.conditions.isometry import (
+from recovery.conditions.maximal import sufficient_condition
+from recovery.conditions.neural_isometry import (
     Condition,
     neural_isometry,
     orthogonal_uniform_isometry,
     search_isometry,
     uniform_isometry,
 )
-from recovery.conditions.maximal import sufficient_condition
 from recovery.conditions.search import most_active
 from recovery.errors import DataError, ParameterError
 from recovery.instances.all_ones import admits_all_ones_closed, decide_all_ones

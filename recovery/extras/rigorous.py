@@ -25,11 +25,9 @@ from recovery.extras.proofs.model import Balls, Model, model_of
 from recovery.extras.proofs.uniqueness import prove_unique
 from recovery.instances.draw import Instance
 from recovery.methods.convex import PlantedProgram
-from recovery.methods.feasible_dual import Generation
-from recovery.methods.generation import grown_program
+from recovery.methods.generation import Generation, grown_program, searched_program
 from recovery.methods.interpolant import interpolant_near
 from recovery.methods.min_norm import MinNorm
-from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Solution
@@ -68,13 +66,13 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
         return Verified(False, "noisy labels: there is no verdict")
     if verdict is None or verdict not in ATTEMPTS:
         return Verified(False, "undecided: there is no verdict")
-    instance = with_searched_patterns(instance, architecture, method.program, None, method.beam)
     problem = PlantedProgram.of(instance, architecture, method.program, confinement=method.confinement)
+    problem = searched_program(problem, method.beam)
     if instance.setting.patterns.kind == "all":
         problem, found = grown_program(problem, method.beam)
         case = _Case(problem.instance, problem)
         return _attempt(case, verdict, partial(_proofs_over_all_patterns, found) if verdict == "recovered" else None)
-    case = _Case(instance, problem)
+    case = _Case(problem.instance, problem)
     result = _attempt(case, verdict)
     if not result.proved:
         for other in EXCLUSIVE[verdict]:
@@ -120,8 +118,8 @@ class _Case:
         return frozenset(np.flatnonzero(self.problem.program.groups.narrowed).tolist())
 
     def duals(self) -> Iterator[Array]:
-        """Duals that might prove the planted weights unique: those of the ladder, then a solver's."""
-        yield from self.problem.ladder.duals()
+        """Duals that might prove the planted weights unique: those of the cascade, then a solver's."""
+        yield from self.problem.cascade.duals()
         yield from (solution.lam for solution in self._solved())
 
     def _solved(self) -> Iterator[Solution]:
@@ -140,7 +138,7 @@ class _Case:
     def interpolants(self) -> Iterator[list[Weight]]:
         """Weights that might cost less than the planted ones, and interpolate up to rounding where that is known."""
         problem = self.problem
-        for W in (*(solution.W for solution in self._solved()), *problem.ladder.descents()):
+        for W in (*(solution.W for solution in self._solved()), *problem.cascade.descents()):
             near = interpolant_near(problem.program, problem.features, W, problem.planted)
             if near is not None:
                 yield self._weights(near.W)

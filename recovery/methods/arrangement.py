@@ -1,4 +1,4 @@
-"""How often an arrangement pattern exists: the all-ones pattern, or that of two classes (P1, appendix J)."""
+"""Frequency of an arrangement pattern: the all-ones pattern, or the pattern of two classes (P1, appendix J)."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
@@ -22,15 +22,15 @@ from recovery.types import Array, Rng
 class Arrangement:
     """Draw the data `draws` times and count an event; columns `frequency`, `predicted`, `bound`, `z_score`.
 
-    event: `all_ones`, some h has X h > 0, predicted by Wendel's law (rows symmetric, in general position); `split`,
-    the pattern of mu1/||mu1|| - mu2/||mu2|| is the class labels of a `mixture`, predicted by the exact law for the
-    means drawn, with the paper's bound (P1, Proposition 23); `direction`, the top eigenvector w of the first class's
-    Gram matrix has ||w - mu1/||mu1|| ||^2 <= c_1 sigma, up to its sign, which P1's Proposition 25 bounds by
-    1 - `delta`; `eigenvector`, the pattern of that w is the class labels, bounded by 1 - `delta` where sigma is as
-    small as P1's Theorem 13 asks, and else by 0.
-    `predicted` is the mean of the law over the draws, `z_score` (count - expected) / standard deviation, null where
-    the law leaves nothing to chance. With one draw `holds` says whether the event occurred; the first draw is the
-    instance's own X.
+    event: `all_ones`, some h has X h > 0, predicted by Wendel's law (symmetric rows in general position); `split`, the
+    pattern of mu1/||mu1|| - mu2/||mu2|| equals the class labels of a `mixture`, predicted by the exact law for the
+    means drawn, with the bound of P1, Proposition 23; `direction`, the leading eigenvector w of the Gram matrix of the
+    first class has ||w - mu1/||mu1|| ||^2 <= c_1 sigma, up to its sign, with probability at least 1 - `delta` by P1,
+    Proposition 25; `eigenvector`, the pattern of that w equals the class labels, with probability at least 1 - `delta`
+    if sigma satisfies P1, Theorem 13, and bounded by 0 otherwise.
+    `predicted` is the mean of the law over the draws, and `z_score` is (count - expected) / standard deviation, null
+    where the law is 0 or 1. With one draw `holds` states whether the event occurred. The first draw is the X of the
+    instance.
     """
 
     columns: ClassVar[Columns] = select("holds", "all_ones", "frequency", "predicted", "bound", "z_score")
@@ -40,7 +40,7 @@ class Arrangement:
     delta: Annotated[float, Interval(gt=0, lt=1)] = field(default=0.1, metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse a split of data without two classes. Raises `ParameterError`."""
+        """Refuse events about classes for data without them. Raises `ParameterError`."""
         del architecture
         if self.event != "all_ones" and not isinstance(setting.ensemble, Mixture):
             raise ParameterError(f"event {self.event!r} is about two classes: it needs data {{ensemble: mixture}}")
@@ -68,7 +68,7 @@ class Arrangement:
         return decide_all_ones(X).exists, float(wendel(n, d)), float("nan")
 
     def _eigenvector(self, instance: Instance, rng: Rng) -> tuple[bool, float, float]:
-        """Whether the first class's top eigenvector is near its mean, or splits the classes; no law, and the bound."""
+        """Return whether the event about the eigenvector of the first class occurred, no law (NaN), and the bound."""
         means, X, first, sigma = _classes(instance, rng)
         n, d = X.shape
         length = float(np.linalg.norm(means[0]))
@@ -85,14 +85,14 @@ class Arrangement:
 
 
 def _streams(instance: Instance, draws: int) -> list[Rng]:
-    """The data stream from its start, which draws the instance's own X again, and further ones spawned from it."""
+    """Return the data stream, which draws the X of the instance again, and further streams spawned from it."""
     seed = instance.streams.seed("data")
     more = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1)).spawn(draws - 1)
     return [instance.streams.data, *(np.random.Generator(np.random.PCG64(each)) for each in more)]
 
 
 def _split(instance: Instance, rng: Rng) -> tuple[bool, float, float]:
-    """Whether one draw of the mixture is split by its means, the exact law given these, and the paper's bound."""
+    """Return whether the means split one draw of the mixture, the exact law for these means, and the bound of P1."""
     means, X, first, sigma = _classes(instance, rng)
     lengths = np.linalg.norm(means, axis=1)
     unit = means / lengths[:, None]
@@ -102,7 +102,7 @@ def _split(instance: Instance, rng: Rng) -> tuple[bool, float, float]:
 
 
 def _classes(instance: Instance, rng: Rng) -> tuple[Array, Array, int, float]:
-    """The means (2, d) of a draw of the mixture, its rows (n, d), how many are of the first class, and sigma."""
+    """Draw a mixture: return its means (2, d), its rows (n, d), the number of rows of the first class, and sigma."""
     ensemble, n, d = instance.setting.ensemble, instance.setting.n, instance.setting.d
     assert isinstance(ensemble, Mixture)
     start = rng.bit_generator.state
@@ -113,5 +113,6 @@ def _classes(instance: Instance, rng: Rng) -> tuple[Array, Array, int, float]:
 
 
 def _separates(X: Array, w: Array, first: int) -> bool:
+    """Whether w is active on exactly the `first` rows."""
     pattern = X @ w >= 0
     return bool(pattern[:first].all() and not pattern[first:].any())

@@ -1,7 +1,7 @@
-"""The columns that methods measure: each with its type, its meaning and its unit.
+"""Columns that methods measure, each with its type, meaning and unit.
 
-A method declares its columns as a class attribute, `columns = select("recovered", "verdict", ...)`, and own ones beside
-them: `columns = select("recovered") | {"angle": Column(float, "angle to the planted neuron", "degrees")}`.
+A method declares its columns as a class attribute, `columns = select("recovered", "verdict", ...)`. It may add others:
+`columns = select("recovered") | {"angle": Column(float, "angle to the planted neuron", "degrees")}`.
 """
 
 import math
@@ -41,11 +41,11 @@ Columns = Mapping[str, Column]
 
 
 class ColumnError(RecoverError):
-    """A method measured what it does not declare, or a value that its column cannot hold."""
+    """Raised for a column that a method does not declare, and for a value that its column cannot hold."""
 
 
 class NotFiniteError(RecoverError):
-    """A method measured NaN or infinity: a fault of the computation, never data."""
+    """Raised for NaN or infinity: an error of the computation, never data."""
 
 
 KINDS: dict[Any, tuple[type, ...]] = {
@@ -54,30 +54,28 @@ KINDS: dict[Any, tuple[type, ...]] = {
     float: (int, float, np.integer, np.floating),
     str: (str,),
 }
-"""The kind of a column -> the types that its values may have."""
+"""Kind of a column -> types allowed for its values."""
 
 COLUMNS: dict[str, Column] = {
-    "recovered": Column(
-        bool, "the planted weights are the unique optimum; null where noise or no proof leaves it open"
-    ),
+    "recovered": Column(bool, "the planted weights are the unique optimum; null with noise and without a proof"),
     "verdict": Column(str, "recovered, not_unique, not_optimal or undecided"),
-    "certificate": Column(str, "what decided: isometry, dual, duplicate, gap or none"),
-    "reason": Column(str, "why a verdict is open, or how far a proved one goes"),
-    "patterns_proved": Column(str, "what a verdict is about: all patterns, those that a search found, or a sample"),
+    "certificate": Column(str, "certificate of the verdict: isometry, dual, duplicate, gap or none"),
+    "reason": Column(str, "why a verdict is undecided, or what a proved verdict does not settle"),
+    "patterns_proved": Column(str, "pattern set of the verdict: all, searched or sampled"),
     "isometry_value": Column(float, "the largest ||A_g^T lam|| off the planted groups, which recovery needs below 1"),
     "max_deviation": Column(float, "the largest entry of |W - W*|"),
     "absolute_distance": Column(float, "||W - W*|| over the planted groups (P1, section VII)"),
     "test_distance": Column(float, "||f - f*|| on a fresh draw of the data"),
-    "objective": Column(float, "the objective of the weights found"),
+    "objective": Column(float, "objective of the weights found"),
     "dual_objective": Column(float, "a proved lower bound on the optimum"),
     "gap": Column(float, "objective less lower bound, relative"),
     "primal_residual": Column(float, "||A W - y|| / ||y||"),
     "dual_violation": Column(float, "the largest ||A_g^T lam|| over its bound, less 1, before lam was scaled back"),
-    "cone_violation": Column(float, "how far neurons leave the cones of their patterns, relative"),
+    "cone_violation": Column(float, "largest distance of neurons from the cones of their patterns, relative"),
     "active_groups": Column(int, "groups with a weight above 1e-6 of the largest", "groups"),
     "pattern_count": Column(int, "arrangement patterns of the program", "patterns"),
     "all_ones": Column(bool, "some direction has a positive product with every row"),
-    "solver": Column(str, "what computed the weights or the dual"),
+    "solver": Column(str, "solver of the weights or the dual"),
     "iterations": Column(int, "steps of the solver, or epochs", "steps"),
     "redraws": Column(int, "draws of the planted neurons that were inactive and drawn again", "draws"),
     "support_recovered": Column(bool, "exactly the planted groups are active"),
@@ -100,31 +98,31 @@ COLUMNS: dict[str, Column] = {
     "bound": Column(float, "the paper's bound on it"),
     "z_score": Column(float, "(count - expected) / standard deviation"),
 }
-"""The vocabulary that the program's own methods share."""
+"""Vocabulary of columns that the shipped methods share."""
 
 FIXED = ("n", "d", "noise", "ensemble", "planted", "architecture", "method")
-"""The coordinates that every row has; the axes follow."""
+"""Coordinates that every row has; the axes follow."""
 
 RESERVED = (
     *("trial_id", "sweep", "replicate", *FIXED),
     *("status", "seconds", "started_at", "error_type", "error_message", "recorded", "own_code"),
 )
-"""Names of a row's other columns."""
+"""Names of the other columns of a row."""
 
 
 def columns_document(columns: Columns) -> dict[str, dict[str, str]]:
-    """The columns as plain data."""
+    """Return the columns as plain data."""
     return {name: {"kind": c.kind.__name__, "meaning": c.meaning, "unit": c.unit} for name, c in columns.items()}
 
 
 def columns_from(document: Mapping[str, Mapping[str, str]]) -> Columns:
-    """What `columns_document` made this of. Raises KeyError, TypeError, AttributeError or `ParameterError`."""
+    """Invert `columns_document`. Raises KeyError, TypeError, AttributeError or `ParameterError`."""
     kinds = {kind.__name__: kind for kind in KINDS}
     return {name: Column(kinds[c["kind"]], c["meaning"], c["unit"]) for name, c in document.items()}
 
 
 def select(*names: str) -> dict[str, Column]:
-    """Columns of the shared vocabulary, by name."""
+    """Return columns of the shared vocabulary by name."""
     return {name: COLUMNS[name] for name in names}
 
 
@@ -133,11 +131,11 @@ SOLVED = select(
     *("primal_residual", "dual_violation", "cone_violation", "active_groups", "pattern_count", "all_ones", "solver"),
     *("iterations", "redraws"),
 )
-"""What is measured of a solution of a convex program."""
+"""Columns of a solution of a convex program."""
 
 
 def columns_of(method: object) -> Columns:
-    """The columns that a method, or a class of methods, declares. Raises `ParameterError` if it declares none."""
+    """Return the columns that a method, or its class, declares. Raises `ParameterError` if it declares none."""
     declared = getattr(method, "columns", None)
     cls = method if isinstance(method, type) else type(method)
     if not isinstance(declared, Mapping) or not declared:
@@ -162,7 +160,7 @@ def columns_of(method: object) -> Columns:
 
 
 def union(declared: Iterable[Columns]) -> dict[str, Column]:
-    """All columns of several methods. Raises `ParameterError` where two disagree about one."""
+    """Return all columns of several methods. Raises `ParameterError` where two methods disagree on the type of one."""
     by_name: dict[str, Column] = {}
     for columns in declared:
         for name, column in columns.items():
@@ -175,7 +173,7 @@ def union(declared: Iterable[Columns]) -> dict[str, Column]:
 
 
 def parse_event(text: str) -> tuple[str, float | None]:
-    """Column and bound of `max_deviation<=1e-4`; None for a column alone. Raises `ValueError` for anything else."""
+    """Parse `max_deviation<=1e-4` into column and bound, None for a column alone. Raises `ValueError`."""
     match = re.fullmatch(r"\s*([\w.]+)\s*(?:<=?\s*(\S+))?\s*", text)
     if match is None:
         raise ValueError(f"found {text!r}; allowed: COLUMN, or COLUMN<=NUMBER")
@@ -186,9 +184,9 @@ def parse_event(text: str) -> tuple[str, float | None]:
 
 
 def checked(measured: object, columns: Columns) -> dict[str, Scalar]:
-    """What a method measured, each value as the plain type of its column; None for a column that is left out.
+    """Return measured values, each as the plain type of its column, None for a missing column.
 
-    Raises `ColumnError` for anything but a mapping, an undeclared column, or a value of another type, and
+    Raises `ColumnError` for anything except a mapping, for an undeclared column and for a value of another type, and
     `NotFiniteError` for NaN and infinity.
     """
     if not isinstance(measured, Mapping):
@@ -203,7 +201,7 @@ def checked(measured: object, columns: Columns) -> dict[str, Scalar]:
 
 
 def checked_record(record: object) -> dict[str, Array]:
-    """What a method recorded on its way: arrays of doubles of one length, the number of moments; {} for nothing.
+    """Return a trajectory as arrays of doubles of one length, the number of recorded times; {} for None.
 
     Raises `ColumnError` for anything else.
     """
@@ -215,11 +213,12 @@ def checked_record(record: object) -> dict[str, Array]:
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1 or 0 in lengths.values():
         counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise ColumnError(f"the arrays of a trajectory have as many moments as each other, and some: {counts}")
+        raise ColumnError(f"the arrays of a trajectory need the same length, at least 1: {counts}")
     return arrays
 
 
 def _doubles(name: str, values: Any) -> Array:
+    """Return one array of a trajectory as doubles. Raises `ColumnError`."""
     try:
         array = np.asarray(values)
     except ValueError as error:  # ragged
@@ -236,6 +235,7 @@ def _is_infinite(value: object) -> bool:
 
 
 def _plain(name: str, kind: type, value: Any) -> Scalar:
+    """Convert a value to the plain type of its column. Raises `ColumnError`."""
     if value is None or (isinstance(value, (bool, float)) and type(value) is kind):
         return value
     if not isinstance(value, KINDS[kind]) or (isinstance(value, (bool, np.bool_)) and kind is not bool):

@@ -1,5 +1,4 @@
-"""What every convex method does: form the program of an instance, solve it, and measure a solution against what was
-planted."""
+"""The convex program of an instance: formed, solved, and its solution measured against the planted weights."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -11,8 +10,8 @@ import numpy as np
 from recovery.conditions.ties import reaches, twins
 from recovery.instances.draw import Instance
 from recovery.instances.patterns import patterns_of
+from recovery.methods.cascade import NOT_PLANTED, UNSOUGHT, Cascade, Decision
 from recovery.methods.interpolant import interpolant_near
-from recovery.methods.ladder import NOT_PLANTED, UNSOUGHT, Decision, Ladder
 from recovery.methods.method import Measurement
 from recovery.methods.representation import (
     absolute_distance,
@@ -37,28 +36,26 @@ PROGRAMS: dict[str, type[Program]] = {program.kind: program for program in (Gate
 """Kind -> program."""
 
 DEVIATION_TOLERANCE = 1e-4
-"""P1's own code: recovered when every entry is within this of the planted weights."""
+"""Recovered when every entry is within this distance of the planted weights, as in the published code of P1."""
 UNSURE = "rows of very different norms: rounding decides the ranges of normalised neurons"
 BLANK = "the planted weights are zero on the data: there is nothing to recover"
 DEAD = "a planted neuron is active on no row: no program has a group for it"
 CANCELLED = "planted neurons cancel up to rounding: it decides what is left of them"
 CANCELLING = 1e-10
-"""Planted neurons of one group add up to weights this much smaller than they are by rounding."""
+"""If the sum of the planted neurons of a group is smaller than their norms by this factor, rounding decides it."""
 OPEN_TIE = "another interpolant costs the same up to rounding"
-"""Why a verdict is open where a solution is as good as the planted weights."""
 OPEN_RESIDUAL = "a solution costs less, and what it misses of the labels may be worth more"
-"""Why it is open where rows are nearly dependent: a residual of 1e-9 there has bought 18 % of the norm."""
+"""Reason where rows are nearly dependent. A residual of 1e-9 has reduced the norm by 18 % there."""
 LOWER = 1e-7
-"""An interpolant whose cost is at most this fraction below the planted one proves them not optimal: far above what
-rounding leaves in sums of norms."""
-
+"""An interpolant that costs less than the planted weights by this fraction proves them not optimal. Rounding in sums of
+norms is far smaller."""
 SMALL = 10_000
-"""Entries of all operators up to which planted weights that share their cost are put to a solve."""
+"""Entries of all operators up to which a program is solved to look for a cheaper interpolant after a tie."""
 
 
 @dataclass(frozen=True)
 class PlantedProgram:
-    """The program of an instance under an architecture, and the planted weights in it."""
+    """The convex program of an instance for an architecture, with the planted weights in it."""
 
     instance: Instance
     architecture: Architecture
@@ -73,10 +70,10 @@ class PlantedProgram:
         beta: float | None = None,
         confinement: Confinement = "row_space",
     ) -> "PlantedProgram":
-        """Raises `ParameterError` for an architecture that does not declare programs of this kind.
+        """Form the program. Raises `ParameterError` for an architecture that does not declare programs of this kind.
 
-        Searched and exhaustive patterns stand for all of P1's (5), over which confined neurons are no fewer: there, and
-        in gated programs, nothing is confined.
+        Only exact programs over sampled patterns are confined. Over all patterns, as in P1's (5), confinement excludes
+        no neuron, and searched and exhaustive patterns represent all patterns.
         """
         program = PROGRAMS[kind]
         architecture.require(program.kind)
@@ -86,7 +83,7 @@ class PlantedProgram:
         return cls(instance, architecture, program(groups, instance.y, beta))
 
     def over(self, patterns: Mask) -> "PlantedProgram":
-        """The same program over these patterns (n, p)."""
+        """Return the same program over these patterns (n, p), not confined."""
         program = self.program
         groups = self.architecture.groups(self.instance.X, patterns)
         return replace(
@@ -97,38 +94,38 @@ class PlantedProgram:
 
     @cached_property
     def planted(self) -> Array:
-        """The planted weights W*, as the program has them."""
+        """The planted weights W* in the variables of the program."""
         return planted_weights(self.program, self.instance, self.architecture)
 
     @cached_property
     def planted_cost(self) -> float:
-        """The sum of the planted weights' norms."""
+        """The sum of the norms of the planted weights."""
         return float(self.program.norms(self.planted).sum())
 
     @property
     def small(self) -> bool:
-        """Whether a solve takes some hundredths of a second only."""
+        """Whether a solve takes only a few hundredths of a second."""
         groups = self.program.groups
         return groups.n * groups.count * groups.rank <= SMALL
 
     @property
     def noiseless(self) -> bool:
-        """Whether recovery is a question at all."""
+        """Whether labels have no noise, so that recovery is well defined."""
         return self.instance.setting.noise == 0
 
     @property
     def blank(self) -> bool:
-        """Whether the planted weights are zero on the data, and so are the labels."""
+        """Whether the planted weights and the labels are zero on the data."""
         return not self.instance.y.any() and not self.planted.any()
 
     @cached_property
-    def unasked(self) -> str | None:
-        """Why recovery is no question here, or why rounding leaves it open."""
+    def ill_posed(self) -> str | None:
+        """Reason why recovery is ill-posed or undecidable in double precision, or None."""
         if self.blank:
             return BLANK
         if dead_neurons(self.instance, self.architecture):
             return DEAD
-        if not self.sure:
+        if not self.ranks_are_sure:
             return UNSURE
         if planted_neurons(self.instance).directions.shape[1] == 1:
             return None
@@ -139,41 +136,42 @@ class PlantedProgram:
         return CANCELLED if bool(((left > 0) & (left < CANCELLING * whole)).any()) else None
 
     @cached_property
-    def sure(self) -> bool:
-        """Whether rounding leaves alone what normalised neurons can do, so that verdicts on them mean something."""
+    def ranks_are_sure(self) -> bool:
+        """Whether rounding does not decide the ranks of the groups of normalised neurons."""
         instance = self.instance
         return not self.architecture.normalized or ranks_are_sure(
             self.architecture.features(instance.X), instance.patterns
         )
 
     @cached_property
-    def ladder(self) -> Ladder:
-        return Ladder(self.program, self.features, self.planted, self.tied)
+    def cascade(self) -> Cascade:
+        return Cascade(self.program, self.features, self.planted, self.tied)
 
     @cached_property
     def features(self) -> Array:
-        """What the neurons act on, (n, d')."""
+        """The features that the neurons act on, (n, d')."""
         return self.architecture.features(self.instance.X)
 
     @cached_property
     def tied(self) -> bool:
-        """Whether another group is a planted neuron's twin: the planted weights are then not the only optimum."""
+        """Whether another group can hold a planted neuron at the same cost, so that W* is not the only optimum."""
         return any(
             twins(F, patterns, w, own, alone=alone, free=free).size
-            for F, patterns, w, own, alone, free in self._seats()
+            for F, patterns, w, own, alone, free in self._planted_groups()
         )
 
     def shares_its_cost(self) -> bool:
-        """Whether another group reaches a planted neuron's image at the same cost, by `ties`."""
+        """Whether another group reaches the image of a planted neuron at the same cost (`recovery.conditions.ties`)."""
         if self.tied or not self.architecture.normalizes_after:
             return self.tied
         return any(
             alone and reaches(F, patterns, w, own, cones=self.program.has_cones)
-            for F, patterns, w, own, alone, _ in self._seats()
+            for F, patterns, w, own, alone, _ in self._planted_groups()
         )
 
-    def _seats(self) -> Iterator[tuple[Array, Mask, Array, int, bool, bool]]:
-        """Features, patterns, and each planted neuron with its group, whether it is alone there, and free of cones."""
+    def _planted_groups(self) -> Iterator[tuple[Array, Mask, Array, int, bool, bool]]:
+        """Yield features, patterns, and each planted neuron with its group; whether it is alone there, and not in a
+        cone."""
         neurons, groups = planted_neurons(self.instance), self.program.groups
         X = self.instance.X
         F, H = self.architecture.features(X), self.architecture.lift(neurons.directions, X)
@@ -186,7 +184,7 @@ class PlantedProgram:
             yield F, groups.patterns, w, own, owners.count(own) == 1, True
 
     def drawn(self) -> Measurement:
-        """What is known before anything is solved."""
+        """Return the columns that are known before a solve."""
         groups, instance = self.program.groups, self.instance
         return Measurement(
             pattern_count=groups.count - int(groups.linear),
@@ -195,15 +193,15 @@ class PlantedProgram:
         )
 
     def solve(self, solver: str) -> tuple[Solution, Certificate]:
-        """What the solver finds, and what can be proved about it."""
-        even = self.program.balanced()
-        solution = find_solver(solver, self.program.kind)(even)
-        if even is not self.program:
+        """Return a solution of the balanced program, in units of this one, and its certificate."""
+        balanced = self.program.balanced()
+        solution = find_solver(solver, self.program.kind)(balanced)
+        if balanced is not self.program:
             solution = solution.unbalanced(self.program.groups.scales)
         return solution, certify(self.program, solution)
 
     def decided(self, row: Measurement, decision: Decision) -> Measurement:
-        """The columns of a decision; a proved recovery has the certificate of the planted weights themselves."""
+        """Return the columns of a decision. A proved recovery has the certificate of the planted weights."""
         row = row.having(
             recovered=None if decision.verdict == "undecided" else decision.verdict == "recovered",
             verdict=decision.verdict,
@@ -216,7 +214,7 @@ class PlantedProgram:
         return row if decision.proof is None else self.recovered(row, decision.proof)
 
     def recovered(self, row: Measurement, certificate: Certificate) -> Measurement:
-        """The columns of a proof that the planted weights are the unique optimum: they deviate from it by nothing."""
+        """Return the columns of a proof that the planted weights are the unique optimum: all deviations are 0."""
         return row.having(
             recovered=True,
             verdict="recovered",
@@ -228,7 +226,7 @@ class PlantedProgram:
         )
 
     def measure(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """A solution's certificate and its distances from the planted model."""
+        """Return the certificate of a solution and its distances from the planted model as columns."""
         program, W, planted = self.program, solution.W, self.planted
         return row.having(
             max_deviation=float(np.abs(program.coordinates_of(W) - program.coordinates_of(planted)).max()),
@@ -240,7 +238,7 @@ class PlantedProgram:
         )
 
     def certified(self, certificate: Certificate) -> dict[str, Scalar]:
-        """A certificate's columns."""
+        """Return the columns of a certificate."""
         columns: dict[str, Scalar] = {
             "objective": certificate.objective,
             "dual_objective": certificate.dual_objective,
@@ -254,18 +252,18 @@ class PlantedProgram:
         return columns
 
     def optimal(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """Where nothing can be recovered: whether the gap proves the optimum."""
+        """Return the verdict columns with noise or a penalty: whether the gap proves the optimum."""
         if certificate.proves_optimal:
             return row.having(certificate="gap")
         return row.undecided(f"a solve: {solution.outcome.value}")
 
     def settle(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """What a solution proves of planted weights that the ladder left open, or why it proves nothing.
+        """Return the verdict that a solution proves where the cascade was undecided, or the reason why it proves none.
 
-        A better interpolant proves them not optimal, once its residual is interpolated and paid for. Another
-        interpolant of the same cost proves nothing that rounding could not undo, unless the tie has a reason.
+        A cheaper interpolant proves W* not optimal, once the cost of interpolating its residual is added. Another
+        interpolant of equal cost proves nothing, because of rounding, unless a group is known to share the cost.
         """
-        if not self.ladder.feasible:
+        if not self.cascade.feasible:
             return row.undecided(row.reason)
         if self.is_cheaper(solution.W):
             reason = None if row.reason == UNSOUGHT else row.reason
@@ -282,10 +280,10 @@ class PlantedProgram:
         return row.undecided(reason)
 
     def judge(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """P1's rule on a certified solution: recovered when no entry deviates by more than DEVIATION_TOLERANCE."""
+        """Apply P1's rule to a certified solution: recovered if no entry deviates by more than DEVIATION_TOLERANCE."""
         if not certificate.proves_optimal and certificate.error > DEVIATION_TOLERANCE:
             return row.undecided(f"a solve: {solution.outcome.value}")
-        if not self.ladder.feasible:
+        if not self.cascade.feasible:
             return row.undecided(NOT_PLANTED)
         row = row.having(certificate="gap" if certificate.proves_optimal else "none")
         if row.max_deviation <= DEVIATION_TOLERANCE:
@@ -294,7 +292,7 @@ class PlantedProgram:
         return row.having(recovered=False, verdict="not_optimal" if lower else "not_unique")
 
     def is_cheaper(self, W: Array) -> bool:
-        """Whether an interpolant near W costs less than the planted weights."""
+        """Whether some interpolant near W costs less than the planted weights."""
         limit = self.planted_cost * (1.0 - LOWER)
         if not float(self.program.norms(W).sum()) < limit:
             return False

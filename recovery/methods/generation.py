@@ -1,13 +1,13 @@
-"""Over all patterns: verdicts of noiseless programs, and the optimum of noisy or penalised ones.
+"""Column generation: programs whose patterns grow until no other activation pattern changes the answer.
 
-A verdict of recovery needs a dual that is proved for all patterns (`recovery.methods.feasible_dual`), over the program
-with the patterns that column generation adds; the others need only the patterns found.
-
-With noise or a penalty nothing is recovered. Solve over the patterns there are, look for what violates the dual, add
-it, and solve again. Where the search finds nothing more, an oracle bounds the largest dual norm M over all patterns
-from above. With the penalty beta, 1 for interpolation, the dual c lam, c <= beta / M, is then feasible for all:
-    c y.lam <= optimum (interpolation),    c y.lam - c^2 ||lam||^2 / 2 <= optimum (with a penalty).
-The weights found bound it from above: they are weights over all patterns as well.
+- `grown_program`: for a noiseless trial, patterns are added until a dual point of the planted weights is proved to be
+  feasible over all patterns. Other verdicts need only the patterns found.
+- `optimum_over_all`: with noise or a penalty there is nothing to recover. The program is solved, patterns that violate
+  its dual are added, and it is solved again. When the search ends, an oracle bounds the largest dual norm M over all
+  patterns from above. With the penalty beta (1 for interpolation), the dual c lam, c <= beta / M, is feasible, so
+      c y.lam <= optimum (interpolation),    c y.lam - c^2 ||lam||^2 / 2 <= optimum (with a penalty).
+  The weights found give an upper bound, because they are also weights of the program over all patterns.
+- `searched_program`: the same without a proof, for a pattern set of kind `searched`.
 """
 
 from collections.abc import Callable
@@ -16,39 +16,39 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recovery.conditions.oracle import Bounds, exact_dual, gated_dual
-from recovery.errors import ParameterError
 from recovery.instances.arrangements import cell_count
 from recovery.instances.draw import Setting
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram, ProgramKind
-from recovery.methods.feasible_dual import CellSearch, Generation
 from recovery.methods.method import Measurement
-from recovery.methods.neuron_dual import NeuronSearch
-from recovery.methods.searched import violating_cells, violating_neurons
-from recovery.programs.architecture import Architecture
+from recovery.methods.pricing import PROVED_BELOW, CellPricing, NeuronPricing, Pricing, violating_patterns
 from recovery.programs.certificate import Certificate, certify
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
-from recovery.types import Array
+from recovery.solvers.table import find_solver
+from recovery.types import Array, Mask
 
 MOST_ROUNDS = 60
+"""About 30 rounds are enough for activation patterns up to d = 12. At d = 16, n = 3d some draws need more, and
+minutes."""
+PATIENCE = 8
+"""Rounds until the next margin is tried. A margin that cannot be kept is often not detected as such."""
+SEARCH_ROUNDS = 30
+MOST_ADDED = 0.5
+"""Largest number of patterns added in one round of a search without proof, as a share of those present."""
+SEARCH_EXCESS = 1e-6
+"""A search without proof ignores dual norms that exceed the penalty by less, relative."""
 ALLOWED = 0.1
-"""Of the gap that proves an optimum: what a dual may exceed the penalty by, as it costs as much of the lower bound."""
-
-
-def check_all_patterns(setting: Setting, architecture: Architecture, solver: str) -> None:
-    """Refuse `patterns.kind: all` where no proof over all patterns is known. Raises `ParameterError`."""
-    if setting.patterns.kind != "all":
-        return
-    if solver != "auto":
-        raise ParameterError(f"patterns.kind all goes with solver auto, found {solver!r}")
+"""Excess of a dual norm over the penalty that the oracle accepts, as a share of the gap that proves an optimum. The
+lower bound loses as much."""
+TIED = "too few rows see a planted neuron: others have its activations, and cost the same"
 
 
 def proof_cost(program: ProgramKind, setting: Setting) -> float:
-    """A guess of the seconds of one proof by the oracle, as `Method.cost`.
+    """Estimate the seconds of one proof over all patterns, as in `Method.cost`.
 
-    Cells, n = 1.5 to 5d, d = 4 to 16: doubled by four rows, whatever d, until all cells are looked at. Cones: their
-    roots, 2^d. The limit `nodes` ends both.
+    Activation patterns, for n = 1.5d to 5d and d = 4 to 16: four rows double the time, at every d, up to the time that
+    all patterns take. Cones: their 2^d roots. The limit `nodes` ends both.
     """
     n, d, nodes = setting.n, setting.d, setting.patterns.nodes
     if program == "exact":
@@ -58,10 +58,72 @@ def proof_cost(program: ProgramKind, setting: Setting) -> float:
 
 
 def patterns_proved(row: Measurement, kind: str) -> str | None:
-    """What a verdict is about. Planted weights that are not the unique optimum over some patterns are not over all."""
+    """Return the pattern set that a verdict holds for; `all` unless it is a recovery over a smaller set.
+
+    Planted weights that are not the unique optimum over some patterns are not the unique optimum over all patterns.
+    """
     if row.verdict in (None, "undecided"):
         return None
     return "all" if kind == "exhaustive" or row.verdict != "recovered" else kind
+
+
+@dataclass(frozen=True)
+class Generation:
+    """Result of column generation for planted weights: the patterns (n, k) found, and what was proved.
+
+    lam: a dual with A_S^T lam = u that stays below 1 off the planted neurons over all patterns, or None.
+    bounds: on the dual norms over all patterns, from the last attempt at a proof; None without an attempt.
+    """
+
+    patterns: Mask
+    lam: Array | None = None
+    bounds: Bounds | None = None
+
+    @property
+    def reason(self) -> str:
+        """Reason why there is no proof."""
+        if self.bounds is None:
+            return "no dual was found that stays below 1 at all neurons found"
+        lower, upper = self.bounds.lower, self.bounds.upper
+        if upper <= PROVED_BELOW:
+            return TIED
+        if upper == np.inf:
+            return f"the largest dual norm over all patterns is {lower:.9g} or more, of the last dual found"
+        return f"the largest dual norm over all patterns lies between {lower:.9g} and {upper:.9g}"
+
+
+def generate(problem: PlantedProgram, beam: int | None = None) -> Generation:
+    """Add columns until a dual of the planted weights is proved, no dual is left, or a limit is reached.
+
+    beam: width of the beam search before each proof over activation patterns.
+    """
+    pricing: Pricing = NeuronPricing(problem) if problem.program.has_cones else CellPricing(problem, beam)
+    planted, margin, bounds = pricing.planted, 0, None
+    if planted is None or planted.lam is None:
+        return Generation(pricing.found())
+    lam = planted.lam
+    last = len(pricing.margins) - int(pricing.keeps_last_margin)
+    for step in range(1, MOST_ROUNDS + 1):
+        priced = pricing.price(lam, pricing.margins[margin])
+        bounds = bounds if priced is None else priced
+        if priced is not None and priced.lower <= PROVED_BELOW:
+            proved = priced.upper <= PROVED_BELOW and pricing.proves
+            return Generation(pricing.found(), lam if proved else None, bounds)
+        margin, dual = min(margin + (step % PATIENCE == 0), last), None
+        while dual is None and margin < len(pricing.margins):
+            dual = pricing.dual(planted, pricing.margins[margin])
+            margin += dual is None
+        if dual is None:
+            # these columns alone exclude every dual: the program over them has a cheaper interpolant
+            return Generation(pricing.found(infeasible=True), None, bounds)
+        lam = dual
+    return Generation(pricing.found(), None, bounds)
+
+
+def grown_program(problem: PlantedProgram, beam: int | None = None) -> tuple[PlantedProgram, Generation]:
+    """Return the program over its patterns and those that column generation found, and the result of the latter."""
+    found = generate(problem, beam)
+    return problem.over(unique_patterns(problem.features, [problem.instance.patterns, found.patterns])), found
 
 
 def over_all_patterns(
@@ -69,85 +131,92 @@ def over_all_patterns(
     measure: Callable[[PlantedProgram], tuple[Measurement, Array]],
     beam: int | None = None,
 ) -> tuple[Measurement, Array]:
-    """What `measure` finds with the patterns that the search added; recovered only where it proved a dual."""
-    if problem.blank or not problem.sure:
+    """Return the measurement and weights over all patterns; `recovered` only where a dual is proved.
+
+    measure: the measurement of a program over its own patterns.
+    """
+    if problem.blank or not problem.ranks_are_sure:
         return measure(problem)
     grown, found = grown_program(problem, beam)
-    proof = None if found.lam is None else grown.ladder.proof_from(found.lam / grown.program.groups.scales)
+    proof = None if found.lam is None else grown.cascade.proof_from(found.lam / grown.program.groups.scales)
     known = grown.drawn().having(pattern_count=None)
     if proof is not None:
         return grown.recovered(known.having(certificate="dual"), proof), grown.planted
     row, weights = measure(grown)
     if row.verdict in ("recovered", "undecided"):
         return known.undecided(found.reason if row.verdict == "recovered" else row.reason), weights
-    # what else a solution over the patterns found measures, and its reason, depend on the path that found them
+    # all other columns, and the reason, depend on which patterns the search happened to find
     return known.having(**{name: row.get(name) for name in ("recovered", "verdict", "certificate")}), weights
 
 
-def grown_program(problem: PlantedProgram, beam: int | None = None) -> tuple[PlantedProgram, Generation]:
-    """The program over the patterns there are and those that the search finds, and what it ended with."""
-    nodes, rng = problem.instance.setting.patterns.nodes, problem.instance.streams.training
-    cones = problem.program.has_cones
-    found = (NeuronSearch(problem, nodes, rng) if cones else CellSearch(problem, nodes, rng, beam)).run()
-    patterns = unique_patterns(problem.features, [problem.instance.patterns, found.patterns])
-    return problem.over(patterns), found
+def searched_program(problem: PlantedProgram, beam: int | None = None) -> PlantedProgram:
+    """Return the program with the patterns that a search without proof finds to violate its optimum's dual.
+
+    Pattern sets of other kinds than `searched` are returned as they are. beam: see `violating_patterns`.
+    """
+    if problem.instance.setting.patterns.kind != "searched" or not problem.instance.y.any():
+        return problem
+    rng, features = problem.instance.streams.training, problem.features
+    for _ in range(SEARCH_ROUNDS):
+        program, known = problem.program, problem.instance.patterns
+        solution = find_solver("auto" if program.has_cones else "newton", program.kind)(program)
+        limit = (1.0 + SEARCH_EXCESS) * program.penalty
+        new = violating_patterns(program, solution, features, limit, rng, beam)
+        most = known.shape[1] + max(20, int(MOST_ADDED * program.groups.count))
+        patterns = unique_patterns(features, [known, new])[:, :most]
+        if patterns.shape[1] == known.shape[1]:
+            break
+        problem = problem.over(patterns)
+    return problem
 
 
-@dataclass(frozen=True)
-class Optimum:
-    """The program over the patterns added, its solution, and a certificate whose dual is feasible for all patterns."""
-
-    problem: PlantedProgram
-    solution: Solution
-    certificate: Certificate
-
-    def measured(self) -> Measurement:
-        """The columns: `patterns_proved` where the gap proves the optimum, else both its bounds as the reason."""
-        problem, certificate = self.problem, self.certificate
-        # how many patterns were added depends on the way to them
-        row = problem.measure(problem.drawn().having(pattern_count=None), self.solution, certificate)
-        row = problem.optimal(row, self.solution, certificate)
-        if certificate.proves_optimal:
-            return row.having(patterns_proved="all")
-        if not certificate.feasible:
-            return row
-        between = f"{certificate.dual_objective:.9g} and {certificate.objective:.9g}"
-        return row.undecided(f"the optimum over all patterns lies between {between}")
+def optimum_row(problem: PlantedProgram, solution: Solution, certificate: Certificate) -> Measurement:
+    """Return the columns of an optimum over all patterns: proved by its gap, otherwise with both bounds as reason."""
+    # the number of patterns added depends on the order in which they were found
+    row = problem.measure(problem.drawn().having(pattern_count=None), solution, certificate)
+    row = problem.optimal(row, solution, certificate)
+    if certificate.proves_optimal:
+        return row.having(patterns_proved="all")
+    if not certificate.feasible:
+        return row
+    between = f"{certificate.dual_objective:.9g} and {certificate.objective:.9g}"
+    return row.undecided(f"the optimum over all patterns lies between {between}")
 
 
-def optimum_over_all(problem: PlantedProgram, solver: str) -> Optimum:
-    """Solve over patterns that are added until no dual norm exceeds the penalty, or the oracle's limit is reached."""
-    instance, features = problem.instance, problem.features
-    rng, nodes = instance.streams.training, instance.setting.patterns.nodes
+def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgram, Solution, Certificate]:
+    """Solve over patterns that are added until no dual norm exceeds the penalty, or the oracle's limit is reached.
+
+    Return the program over these patterns, its solution, and a certificate whose dual is feasible for all patterns.
+    """
+    rng, nodes = problem.instance.streams.training, problem.instance.setting.patterns.nodes
     limit = problem.program.penalty * (1.0 + ALLOWED * problem.program.gap_tolerance)
     for step in range(1, MOST_ROUNDS + 1):
-        program = problem.program
+        program, known = problem.program, problem.instance.patterns
         solution, certificate = problem.solve(solver)
-        if program.has_cones:
-            new = violating_neurons(program, solution, limit, rng)
-        else:
-            new = violating_cells(program.groups, features, solution.lam, limit, rng)
-        patterns = unique_patterns(features, [problem.instance.patterns, new])
-        if patterns.shape[1] == problem.instance.patterns.shape[1] or step == MOST_ROUNDS:
+        new = violating_patterns(program, solution, problem.features, limit, rng)
+        patterns = unique_patterns(problem.features, [known, new])
+        if patterns.shape[1] == known.shape[1] or step == MOST_ROUNDS:
             bounds = largest_dual(program, solution.lam, limit, nodes)
             certificate = certify(program, solution, beyond=bounds.upper)
             if bounds.lower <= limit or step == MOST_ROUNDS:
                 break
             new = program.groups.base @ bounds.point[:, None] >= 0
-            patterns = unique_patterns(features, [problem.instance.patterns, new])
-            if patterns.shape[1] == problem.instance.patterns.shape[1]:
+            patterns = unique_patterns(problem.features, [known, new])
+            if patterns.shape[1] == known.shape[1]:
                 break
         problem = problem.over(patterns)
-    return Optimum(problem, solution, certificate)
+    return problem, solution, certificate
 
 
 def largest_dual(program: Program, lam: Array, limit: float, nodes: int) -> Bounds:
-    """Bounds on the largest dual norm of a program's rows over all patterns, that of the skip connection among them."""
+    """Bound the largest dual norm over all patterns, including that of the skip connection, from both sides.
+
+    Below `limit` the value need not be exact. nodes: the largest number of cones or arrangement cells examined.
+    """
     groups = program.groups
     if program.has_cones:
         both = [exact_dual(groups, lam, sign, limit=limit, nodes=nodes) for sign in (1.0, -1.0)]
-        upper = max(bounds.upper for bounds in both)
-        bounds = replace(max(both, key=lambda one: one.lower), upper=upper)
+        bounds = replace(max(both, key=lambda b: b.lower), upper=max(b.upper for b in both))
     else:
         bounds = gated_dual(groups, lam, nodes=nodes)
     skip = float(np.linalg.norm(groups.base.T @ lam)) if groups.linear else 0.0

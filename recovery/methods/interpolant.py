@@ -1,11 +1,12 @@
-"""Is there an interpolant that costs less than the planted weights? Upper bounds on costs, in floating point.
+"""Upper bounds on the cost of interpolants, to prove that planted weights are not optimal, in floating point.
 
-A solver's weights W interpolate up to a residual, and what that is worth no dual says: where two rows are 1e-9 apart,
-a residual of 3e-9 has bought 18 % of the norm. So the residual is interpolated itself, by the least change
-    C = A^+ (y - F(W)),   A = [A_g, g chosen] the operators of a few groups side by side,
-and what rounding leaves of it, at most rho in each row, by a further change that is not formed: its norm is at most
-||rho|| over the least singular value of A. In the exact program a neuron is then moved into its cone by h, inside the
-cone, which the weights of both signs get, so that the labels stay. All these norms together bound the cost.
+The weights W of a solver interpolate up to a residual, and no dual bounds the cost of that residual: where two rows are
+1e-9 apart, a residual of 3e-9 has reduced the norm by 18 %. So the residual is interpolated by the least change
+    C = A^+ (y - F(W)),   A = [A_g, g chosen] the operators of a few groups side by side.
+Rounding leaves at most rho in each row. A further change, which is not formed, interpolates that: its norm is at most
+||rho|| over the least singular value of A. In the exact program each neuron is then moved into its cone by h, a vector
+inside the cone that is added to the weights of both signs, so that the labels stay. The sum of all these norms bounds
+the cost.
 """
 
 from dataclasses import dataclass, replace
@@ -25,23 +26,23 @@ from recovery.types import Array, Index
 
 EPS = float(np.finfo(float).eps)
 ROUNDS = 3
-"""So often is the residual interpolated: what is left then is rounding."""
+"""Number of times that the residual is interpolated. Only rounding remains after that."""
 SPARE = 8
-"""Groups beside the active ones, and two for every `rank` rows: together they can change the label of any row."""
+"""Groups in addition to the active ones and to two per `rank` rows: together they can change the label of any row."""
 ESTIMATE = 10.0
-"""LAPACK's estimate of a condition number is within this factor."""
+"""Largest factor between LAPACK's estimate of a condition number and its value."""
 MOST_ENTRIES = 500_000
-"""Of an ill-conditioned A: its singular values are then a matter of seconds."""
+"""Largest ill-conditioned A, in entries: its singular values take seconds."""
 MOST_EXACT = 10_000
-"""Entries of an A whose rank is counted in whole numbers, where its least singular values may be zeros."""
+"""Largest A, in entries, whose rank is computed exactly where its least singular values may be zero."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What the groups `chosen` reach: A (n, k r) on the rows that are not zero, as a map that can be undone.
+    """The operator A (n, k r) of the groups `chosen` on the non-zero rows, with its pseudo-inverse.
 
-    features: (n, d'), what the neurons act on. whole: whether A reaches whatever residual there can be; it has to reach
-    all labels otherwise.
+    features (n, d'): of the neurons. whole: whether the range of A contains every possible residual; otherwise it must
+    contain all labels.
     """
 
     groups: Groups
@@ -51,12 +52,12 @@ class Reach:
 
     @cached_property
     def rows(self) -> Index:
-        """Those that are not zero."""
+        """The non-zero rows."""
         return np.flatnonzero(self.features.any(axis=1))
 
     @cached_property
     def _cholesky(self) -> tuple[Array, float] | None:
-        """The factor of A A^T and the least singular value of A, from below; None where A is ill-conditioned."""
+        """The Cholesky factor of A A^T and a lower bound on the least singular value; None if A is ill-conditioned."""
         gram = self.groups.weighted_gram(self.chosen, np.ones(len(self.chosen)))[np.ix_(self.rows, self.rows)]
         size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
         factor, failed = scipy.linalg.lapack.dpotrf(gram)
@@ -65,7 +66,7 @@ class Reach:
 
     @cached_property
     def _singular(self) -> tuple[Array, Array, Array] | None:
-        """P, s, Q^T with A = P s Q^T, without what is zero; None where rounding hides what is."""
+        """P, s, Q^T with A = P s Q^T, without zero singular values; None where rounding decides which are zero."""
         A = self.groups.columns(self.chosen)[self.rows]
         if not 0 < A.size <= MOST_ENTRIES:
             return None
@@ -77,7 +78,7 @@ class Reach:
         return P[:, :rank], s[:rank] - rounding, Qt[:rank]
 
     def _exact_rank(self, entries: int) -> int | None:
-        """The rank of A for the rationals that its floats are; None where that is long to count."""
+        """Return the exact rank of A for the rational numbers that it stores; None where that takes too long."""
         if self.groups.slope != 0.0 or entries > MOST_EXACT:
             return None
         patterns = self.groups.patterns
@@ -87,11 +88,11 @@ class Reach:
 
     @property
     def known(self) -> bool:
-        """Whether `least` and `worth` have an answer."""
+        """Whether `least` and `worth` can be computed."""
         return len(self.rows) > 0 and (self._cholesky is not None or self._singular is not None)
 
     def least(self, labels: Array) -> Array:
-        """The least group weights (k, r) that have these labels (n,), up to rounding."""
+        """Return the least group weights (k, r) with these labels (n,), up to rounding."""
         if self._cholesky is not None:
             z = np.zeros(self.groups.n)
             z[self.rows] = scipy.linalg.lapack.dpotrs(self._cholesky[0], labels[self.rows])[0]
@@ -101,7 +102,7 @@ class Reach:
         return np.asarray((Qt.T @ (P.T @ labels[self.rows] / s)).reshape(len(self.chosen), -1))
 
     def worth(self, rho: Array) -> float:
-        """A bound on sum_g ||c_g|| for the least weights C of labels that are at most rho (n,) and in the range."""
+        """Bound sum_g ||c_g|| for the least weights C of any labels in the range that are at most rho (n,)."""
         share = float(np.sqrt(len(self.chosen)))
         if self._cholesky is not None:
             return share * float(np.linalg.norm(rho[self.rows])) / self._cholesky[1]
@@ -111,19 +112,19 @@ class Reach:
 
     @cached_property
     def sizes(self) -> Array:
-        """Bounds on ||T_g|| of the chosen groups, (k,): what a group weight can be in the base."""
+        """Bounds on ||T_g|| of the chosen groups, (k,): the largest base weight of a group weight of norm 1."""
         T = self.groups.transforms
         return np.ones(len(self.chosen)) if T is None else np.linalg.norm(T[self.chosen], axis=(1, 2))
 
 
 def _range(groups: Groups, features: Array, needed: Index) -> Reach:
-    """What the needed groups and some more reach."""
+    """Return the operator of the needed groups and of some others."""
     others = np.setdiff1d(np.arange(groups.count), needed)
     return Reach(groups, features, np.append(needed, others[: SPARE + 2 * -(-groups.n // max(1, groups.rank))]))
 
 
 def _rounding(groups: Groups, V: Array) -> Array:
-    """How far, at most, rounding moves the labels of base weights V, row by row, (n,)."""
+    """Bound the effect of rounding on the labels of base weights V, row by row, (n,)."""
     sizes = np.linalg.norm(groups.base, axis=1)
     lengths = np.linalg.norm(V, axis=1)
     return np.asarray(2 * EPS * (groups.rank + np.count_nonzero(lengths) + 8) * float(lengths.sum()) * sizes)
@@ -131,28 +132,28 @@ def _rounding(groups: Groups, V: Array) -> Array:
 
 @dataclass(frozen=True)
 class Interpolant:
-    """Weights, in their cones, that interpolate up to rounding, and a bound on the cost of some beside them that do."""
+    """Weights in their cones that interpolate up to rounding, and a bound on the cost of nearby exact interpolants."""
 
     W: Array
     cost: float
 
 
 def interpolant_near(program: Program, features: Array, W: Array, planted: Array) -> Interpolant | None:
-    """An interpolant near W of the labels that the planted weights have exactly; None where none is shown.
+    """Return an interpolant near W of the exact labels of the planted weights, or None where none can be proved.
 
-    planted: weights that have the program's labels up to rounding. features: as `Reach` has them.
+    planted: weights with the labels of the program up to rounding. features (n, d'): of the neurons.
     """
     if not features.any():
         return Interpolant(np.zeros_like(W), 0.0)
-    even = program.balanced()
-    groups, p = even.groups, even.groups.count
+    balanced = program.balanced()
+    groups, p = balanced.groups, balanced.groups.count
     own = np.unique(np.flatnonzero(planted.any(axis=1)) % p)
     active = np.unique(np.flatnonzero(W.any(axis=1)) % p)
     reach = _range(groups, features, np.union1d(own, active))
     inside = None
-    if isinstance(even, ExactProgram):
-        inside = _inside(even, reach.chosen)
-        movable = even.is_free(reach.chosen) | inside[reach.chosen].any(axis=1)
+    if isinstance(balanced, ExactProgram):
+        inside = _inside(balanced, reach.chosen)
+        movable = balanced.is_free(reach.chosen) | inside[reach.chosen].any(axis=1)
         if not movable[np.isin(reach.chosen, active)].all():
             return None
         reach = replace(reach, chosen=reach.chosen[movable], whole=bool(movable[np.isin(reach.chosen, own)].all()))
@@ -163,16 +164,16 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
         sizes = np.linalg.norm(W, axis=1)
         chosen = np.where(sizes[chosen] >= sizes[chosen + p], chosen, chosen + p)
     for _ in range(ROUNDS):
-        change = reach.least(-even.residual(W))
+        change = reach.least(-balanced.residual(W))
         if inside is not None:
-            change = groups.base_weights(change, reach.chosen) * even.signs[chosen, None]
+            change = groups.base_weights(change, reach.chosen) * balanced.signs[chosen, None]
         W[chosen] += change
-    rho = np.abs(even.residual(W)) + sum(_rounding(groups, _base(even, V)) for V in (W, planted))
+    rho = np.abs(balanced.residual(W)) + sum(_rounding(groups, _base(balanced, V)) for V in (W, planted))
     further = reach.worth(rho)
-    cost = float(even.norms(W).sum()) + further
-    if isinstance(even, ExactProgram) and inside is not None:
-        moved = _moves(even, reach, W, inside, further)
-        cost += float(even.norms(moved).sum())
+    cost = float(balanced.norms(W).sum()) + further
+    if isinstance(balanced, ExactProgram) and inside is not None:
+        moved = _moves(balanced, reach, W, inside, further)
+        cost += float(balanced.norms(moved).sum())
         W += moved
     return Interpolant(W, cost)
 
@@ -182,13 +183,13 @@ def _base(program: Program, W: Array) -> Array:
 
 
 def _inside(program: ExactProgram, chosen: Index) -> Array:
-    """A base weight of norm 1 inside the cone of each chosen group, (p, r); zero where none is known, or no cone."""
+    """Return a base weight of norm 1 inside the cone of each chosen group, (p, r); zero if none is known or needed."""
     groups = program.groups
     H = np.zeros((program.size, groups.rank))
     for g, side in zip(chosen, program.orientation(chosen), strict=True):
         if not side.any():
             continue
-        lift = None  # a confined group has the weights T_g w alone
+        lift = None  # a confined group holds only the weights T_g w
         if groups.transforms is not None and groups.narrowed[g]:
             lift = groups.transforms[g][:, groups.dimensions(np.array([g]))[0]]
         rows = side[:, None] * (groups.base if lift is None else groups.base @ lift)
@@ -203,7 +204,7 @@ def _inside(program: ExactProgram, chosen: Index) -> Array:
 
 
 def _moves(program: ExactProgram, reach: Reach, W: Array, inside: Array, further: float) -> Array:
-    """What takes all weights (2 p, r) into their cones, whatever change of norm `further` there is yet to come."""
+    """Return changes (2 p, r) that move all weights into their cones, even after a further change of norm `further`."""
     groups, p = program.groups, program.groups.count
     rows = np.linalg.norm(groups.base, axis=1)
     moves = np.zeros_like(W)
@@ -220,9 +221,9 @@ def _moves(program: ExactProgram, reach: Reach, W: Array, inside: Array, further
 def descends(groups: Groups, features: Array, planted: Candidate, excess: Array) -> bool:
     """Whether `excess` (p, r), zero on S, is the off-support part of a direction of descent from the planted weights.
 
-    The labels are kept by moving the planted groups by -v, A_S v = sum_g A_g excess_g, and by what interpolates the
-    part of these labels that A_S does not reach. The objective then changes at most at the rate
-    sum_g ||excess_g|| - <u, v> and the norms of that, which must be clearly negative.
+    The planted groups move by -v with A_S v = sum_g A_g excess_g, and other groups interpolate the part of these labels
+    outside the range of A_S, so that the labels stay. The rate of change of the objective is at most
+    sum_g ||excess_g|| - <u, v> plus the norms of the interpolating weights. It must be clearly negative.
     """
     total = float(np.linalg.norm(excess, axis=1).sum())
     if planted.lam is None or total == 0.0:
@@ -238,7 +239,7 @@ def descends(groups: Groups, features: Array, planted: Candidate, excess: Array)
     change = reach.least(missed)
     left = np.zeros_like(excess)
     left[reach.chosen] = change
-    # how far the frame, and lam, are from those of the exact A_S
+    # the error of the frame and of lam relative to the exact A_S
     frame = EPS * groups.n * groups.largest_norm / planted.smallest * float(np.linalg.norm(image))
     rho = np.abs(missed - groups.forward(left)) + _rounding(groups, groups.base_weights(excess)) + frame
     price = (

@@ -1,6 +1,6 @@
-"""Isometry conditions as measurements: does the condition hold on an instance, by what margin, at which pattern?
+"""Isometry conditions as measurements: whether a condition holds on an instance, its margin, and the worst pattern.
 
-And at one hyperplane of given position, what its value is beside its limit as n grows (P1, section VI).
+`Limit` measures the value at one hyperplane and compares it with its limit as n grows (P1, section VI).
 """
 
 from dataclasses import dataclass, field
@@ -9,7 +9,8 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Interval
 
-from recovery.conditions.isometry import (
+from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
+from recovery.conditions.neural_isometry import (
     ROUNDING,
     Condition,
     isometry_bounds,
@@ -19,7 +20,6 @@ from recovery.conditions.isometry import (
     search_isometry,
     uniform_isometry,
 )
-from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
 from recovery.conditions.search import BestPattern, most_active
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
@@ -43,15 +43,15 @@ KNOWN = (
 class Isometry:
     """Evaluate a condition; columns `holds`, `isometry_value`, `isometry_margin`, `attained_by` (a pattern's index).
 
-    condition: `planted`, the one under which the architecture recovers the planted neurons, (NIC-L), (NIC-1),
-    (NIC-k), (NNIC-1) or (NNIC-k), whichever it is; `uniform`, (7), for every linear neuron at once; `trace`,
-    (orth-SNIC-L), max tr(D_j) <= n - d, its form for orthonormal data; `maximal`, Definition 7, for one ReLU neuron;
-    `sufficient`, Proposition 22.
-    `planted` of a normalised architecture is not measured where rounding decides ranks (rows of very different norms).
-    starts: how many climbs a search makes where `patterns.kind` is `searched` (`planted` and `trace` only).
-    beam: the width of a beam search that is made instead, for `planted`; it misses far fewer violators, in less time.
-    With `patterns.kind: all` the value of `planted` is the largest over all patterns, with a proof by at most
-    `patterns.nodes` cells; `reason` has both bounds of one that is left open.
+    condition: `planted`, the condition for recovery of the planted neurons by the architecture: (NIC-L), (NIC-1),
+    (NIC-k), (NNIC-1) or (NNIC-k); `uniform`, (7), for every linear neuron at once; `trace`, (orth-SNIC-L),
+    max tr(D_j) <= n - d, its form for orthonormal data; `maximal`, Definition 7, for one ReLU neuron; `sufficient`,
+    Proposition 22.
+    For a normalised architecture `planted` is not measured where rounding decides ranks (rows of very different norms).
+    starts: the number of local searches where `patterns.kind` is `searched` (`planted` and `trace` only).
+    beam: the width of a beam search in place of them, for `planted`; it misses far fewer violations, in less time.
+    With `patterns.kind: all` the value of `planted` is the largest over all patterns, proved with at most
+    `patterns.nodes` cells; without a proof `reason` states both bounds.
     """
 
     columns: ClassVar[Columns] = select(
@@ -64,16 +64,16 @@ class Isometry:
     beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse, before anything runs, what the condition is not about. Raises `ParameterError`."""
+        """Refuse settings to which the condition does not apply. Raises `ParameterError`."""
         if setting.patterns.kind == "all" and self.condition != "planted":
-            raise ParameterError("patterns.kind all is known to condition planted only; use sampled or exhaustive")
+            raise ParameterError("patterns.kind all works with condition planted only; use sampled or exhaustive")
         if setting.patterns.kind == "searched" and self.condition not in ("planted", "trace"):
             raise ParameterError(
                 f"condition {self.condition!r} is not searched; use patterns.kind sampled or exhaustive"
             )
         if self.beam is not None and (self.condition != "planted" or architecture.normalizes_after):
             raise ParameterError(
-                "beam is known to condition planted of networks without normalised ReLU neurons only; leave it out"
+                "beam works with condition planted of networks without normalised ReLU neurons only; leave it out"
             )
         if self.condition == "planted":
             architecture.require("isometry")
@@ -109,7 +109,7 @@ class Isometry:
         )
 
     def evaluate(self, instance: Instance, architecture: Architecture) -> Condition:
-        """The condition over the instance's patterns."""
+        """Evaluate the condition over the patterns of the instance."""
         if self.condition == "uniform":
             return uniform_isometry(architecture.groups(instance.X, instance.patterns).base, instance.patterns)
         if self.condition == "trace":
@@ -125,7 +125,7 @@ class Isometry:
         )
 
     def _over_all(self, instance: Instance, architecture: Architecture, measured: Measurement) -> Measurement:
-        """The largest value over all patterns, proved; what is left open has no value, and both bounds for a reason."""
+        """Return the columns for all patterns: the proved largest value, otherwise both bounds as reason."""
         planted, measured = planted_neurons(instance), measured.having(pattern_count=None)
         bounds = isometry_bounds(
             architecture,
@@ -147,7 +147,7 @@ class Isometry:
         return measured.having(holds=bounds.below(1.0 - ROUNDING), patterns_proved="all")
 
     def _grown(self, instance: Instance, architecture: Architecture) -> Instance:
-        """The instance with the worst pattern that a search finds added to its own."""
+        """Add the worst pattern that a search finds to the instance."""
         X, rng = instance.X, instance.streams.training
         worst: BestPattern | None
         if self.condition == "trace":
@@ -179,7 +179,7 @@ class Isometry:
         return is_maximal(instance.X, pattern)
 
     def setting_cost(self, setting: Setting) -> float:
-        """Seconds: of a product over the patterns, or of a proof over all of them."""
+        """Estimate the seconds of a product over the patterns, or of a proof over all of them."""
         if setting.patterns.kind == "all":
             return proof_cost("gated", setting)
         return self.cost(setting.n, setting.d)
@@ -193,9 +193,9 @@ class Isometry:
 class Limit:
     """||A_h^T lam|| for one hyperplane h; columns `isometry_value` and `predicted`, its limit (d fixed, n to infinity).
 
-    degrees: the angle of h to the first planted neuron, turning towards the second where there are two orthogonal
-    ones, else in a random direction. tilt: the angle of h to the plane of two orthogonal neurons.
-    Planted: one ReLU neuron under `relu` (g of Proposition 9), or under `relu_norm` two normalised ones, opposite or
+    degrees: the angle of h to the first planted neuron, towards the second of two orthogonal neurons and otherwise in
+    a random direction. tilt: the angle of h to the plane of two orthogonal neurons.
+    Planted: one ReLU neuron with `relu` (g of Proposition 9), or with `relu_norm` two normalised neurons, opposite or
     orthogonal (g1, g2 of Proposition 8). Data: Gaussian.
     """
 
@@ -205,7 +205,7 @@ class Limit:
     tilt: Annotated[float, Interval(ge=0, le=90)] = 0.0
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse, before anything runs, what has no known limit. Raises `ParameterError`."""
+        """Refuse settings without a known limit. Raises `ParameterError`."""
         one = architecture.plain and not self.tilt
         two = architecture.normalizes_after and not architecture.skip
         k, form = setting.planted.neurons, setting.planted.form
@@ -230,7 +230,7 @@ class Limit:
         return Measurement(isometry_value=value, predicted=predicted, redraws=planted.redraws)
 
     def _prediction(self, W: Array, t: float) -> tuple[float, Array | None]:
-        """The limit, and the direction towards which h turns, None if any orthogonal one will do."""
+        """Return the limit and the direction towards which h turns; None for any orthogonal direction."""
         if W.shape[1] == 1:
             return float(relu_limit(np.cos(t))), None
         cosine = float(W[:, 0] @ W[:, 1])
@@ -246,7 +246,7 @@ class Limit:
 
 
 def _orthogonal(v: Array, W: Array) -> Array:
-    """The unit direction of v off the columns of W (d, k)."""
+    """Return the unit vector along the part of v orthogonal to the columns of W (d, k)."""
     Q = np.linalg.qr(W)[0]
     v = v - Q @ (Q.T @ v)
     length = float(np.linalg.norm(v))

@@ -1,6 +1,10 @@
-"""What a method is, and what it hands back: column -> value. A user's method may return a plain dictionary."""
+"""Methods of recovery: their protocol, their result (column -> value), and the shipped methods by name.
 
-from collections.abc import Mapping
+A user's method may return a plain dictionary.
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any, ClassVar, Literal, Protocol
 
 from recovery.instances.draw import Instance
@@ -9,55 +13,91 @@ from recovery.programs.architecture import Architecture
 from recovery.types import Array, Scalar
 
 Verdict = Literal["recovered", "not_unique", "not_optimal", "undecided"]
-"""The planted weights are the unique optimum; are at best one of several; are no optimum; or none was proved."""
+"""The planted weights are the unique optimum; at best one of several optima; not optimal; or nothing is proved."""
 CertificateKind = Literal["isometry", "dual", "duplicate", "gap", "none"]
 
 
 class Measurement(dict[str, Scalar]):
-    """The measured columns of one trial; a column left out is null. `measured.recovered` reads a column.
+    """The measured columns of one trial; a missing column is null. `measured.recovered` reads a column.
 
-    trajectory: a record of the way, named arrays whose first axis is time, stored beside the rows.
+    trajectory: named arrays whose first axis is time, stored next to the rows.
     """
 
     trajectory: Mapping[str, Array] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """The value of a column of the shared vocabulary, None where it was not measured."""
+        """Return the value of a column of the shared vocabulary, None where it was not measured."""
         if name in self or name in COLUMNS:
             return self.get(name)
         raise AttributeError(f"no column {name!r}")
 
     def having(self, **columns: Scalar) -> "Measurement":
-        """A copy with these columns set."""
+        """Return a copy with these columns set."""
         copy = Measurement(self, **columns)
         copy.trajectory = self.trajectory
         return copy
 
     def undecided(self, reason: str | None) -> "Measurement":
-        """A copy without a verdict, and why there is none."""
+        """Return a copy with the verdict `undecided` and its reason."""
         return self.having(verdict="undecided", certificate="none", reason=reason)
 
     def recording(self, trajectory: Mapping[str, Array] | None) -> "Measurement":
-        """A copy with this record of the way."""
+        """Return a copy with this trajectory."""
         copy = Measurement(self)
         copy.trajectory = trajectory
         return copy
 
 
 class Method(Protocol):
-    """How recovery is attempted: a frozen value with parameters, a pure function of an instance.
+    """A method of recovery: a frozen value with parameters, and a pure function of an instance.
 
-    columns: what it measures. A method may also have `check(setting, architecture)`, called for every cell before
-    anything runs, which raises `ParameterError` for what it could not measure; and `setting_cost(setting)`, asked in
-    place of `cost` by a method whose seconds depend on more of the setting than n and d.
+    columns: the columns that it measures. A method may also have `check(setting, architecture)`, called for every grid
+    cell before anything runs, which raises `ParameterError` for settings that it cannot measure. It may have
+    `setting_cost(setting)`, used in place of `cost` if its seconds depend on more of the setting than n and d.
     """
 
     columns: ClassVar[Columns]
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Mapping[str, Scalar]:
-        """The measured columns, those that it declares; one left out is null."""
+        """Return the measured columns, which must be declared; a missing column is null."""
         ...
 
     def cost(self, n: int, d: int) -> float:
-        """A guess of the seconds that one trial takes, to order and batch trials; only ratios matter."""
+        """Estimate the seconds of one trial, to order and batch trials; only ratios matter."""
         ...
+
+
+PLACES = {
+    "min_norm": "min_norm.MinNorm",
+    "regularized": "min_norm.Regularized",
+    "least_squares": "min_norm.LeastSquares",
+    "isometry": "isometry.Isometry",
+    "arrangement": "arrangement.Arrangement",
+    "limit": "isometry.Limit",
+    "train": "train.Train",
+    "tensor": "tensor.Tensor",
+    "select": "variable_selection.Select",
+    "contraction": "train.Contraction",
+}
+"""Name -> module of this package and class."""
+
+
+class _Methods(Mapping[str, type[Method]]):
+    """Methods by name, each imported at its first use, because few commands need all of them."""
+
+    def __getitem__(self, name: str) -> type[Method]:
+        module, _, cls = PLACES[name].partition(".")
+        method: type[Method] = getattr(import_module(f"recovery.methods.{module}"), cls)
+        return method
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PLACES)
+
+    def __len__(self) -> int:
+        return len(PLACES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in PLACES
+
+
+METHODS = _Methods()

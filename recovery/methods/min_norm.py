@@ -1,7 +1,7 @@
-"""The least norm, as an interpolant, as a penalty or of one linear neuron: is the planted model the unique optimum?
+"""Minimum-norm methods: least-norm interpolation, a norm penalty, and linear least squares.
 
-Under `solver: auto` a noiseless trial is decided before it is solved (`recovery.methods.ladder`); the row says which
-rung decided.
+With `solver: auto` a noiseless trial is decided before any solve where possible (`recovery.methods.cascade`). The row
+names the certificate that decided it.
 """
 
 from collections.abc import Mapping
@@ -14,19 +14,19 @@ from annotated_types import Ge, Gt
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import MOST_CELLS, cell_count
 from recovery.instances.draw import Instance, Setting
+from recovery.methods.cascade import Decision
 from recovery.methods.columns import SOLVED, Columns, select
 from recovery.methods.convex import DEVIATION_TOLERANCE, Confinement, PlantedProgram, ProgramKind
 from recovery.methods.generation import (
-    check_all_patterns,
     optimum_over_all,
+    optimum_row,
     over_all_patterns,
     patterns_proved,
     proof_cost,
+    searched_program,
 )
-from recovery.methods.ladder import Decision
 from recovery.methods.method import Measurement
 from recovery.methods.representation import check_representable, planted_neurons
-from recovery.methods.searched import with_searched_patterns
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups, relative
 from recovery.programs.networks import merge, network_of
@@ -34,13 +34,14 @@ from recovery.solvers.table import find_solver
 from recovery.types import Array
 
 SEARCH_SOLVES: dict[ProgramKind, int] = {"gated": 30, "exact": 5}
-"""A search for patterns takes about as long as so many solves."""
+"""Cost of a search for patterns, in solves."""
 
 
 def solve_cost(program: ProgramKind, setting: Setting) -> float:
-    """A guess of the seconds that solves take, as `Method.cost`: by n and the patterns, as measured under noise.
+    """Estimate the seconds of the solves of a trial from n and the number of patterns, as in `Method.cost`.
 
-    For n = 40 to 400 and sampled patterns, d = 10 to 100 moves the time by a factor of 2 (normalised) or 3 (skip).
+    Measured with noise. For n = 40 to 400 and sampled patterns, d = 10 to 100 changes the time by a factor of 2
+    (normalised) or 3 (skip connection).
     """
     patterns = setting.patterns.samples(setting.n)
     if setting.patterns.kind == "exhaustive":
@@ -51,11 +52,11 @@ def solve_cost(program: ProgramKind, setting: Setting) -> float:
 
 
 PROOFS: dict[ProgramKind, int] = {"gated": 8, "exact": 1}
-"""Proofs that column generation asks the oracle for, in the mean near the transition."""
+"""Mean number of proofs over all patterns per trial, near the transition."""
 
 
 class _Solved:
-    """What programs of both kinds share: what they refuse, and what a solve takes."""
+    """Checks and cost of a method that solves gated or exact programs."""
 
     program: ProgramKind
     solver: str
@@ -64,16 +65,17 @@ class _Solved:
         find_solver(self.solver, self.program)
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse, before anything runs, what no trial of this setting could measure. Raises `ParameterError`."""
+        """Refuse settings that the program cannot represent. Raises `ParameterError`."""
         architecture.require(self.program)
         check_representable(setting, architecture)
-        check_all_patterns(setting, architecture, self.solver)
+        if setting.patterns.kind == "all" and self.solver != "auto":
+            raise ParameterError(f"patterns.kind all goes with solver auto, found {self.solver!r}")
 
     def cost(self, n: int, d: int) -> float:
         return self.setting_cost(Setting(n, d))
 
     def setting_cost(self, setting: Setting) -> float:
-        """Seconds of a solve."""
+        """Estimate the seconds of a solve."""
         return solve_cost(self.program, setting)
 
 
@@ -82,12 +84,12 @@ class MinNorm(_Solved):
     """min sum_g ||w_g|| subject to sum_g A_g w_g = y (P1, (12), (15), (17)).
 
     program: `gated`, the interpolation problem of the gated network; `exact`, that of the network itself.
-    solver: `auto` decides before it solves; `newton`, or a conic solver of cvxpy, always solves.
-    distances: solve, although the verdict is proved, for the distances of a trial that does not recover.
-    confinement: of neurons normalised after the ReLU, in exact programs over sampled patterns: `row_space` keeps those
-    of pattern D_j in the row space of D_j X, as (16) does; `none` lets them be any that have the pattern.
-    beam: the width of a beam search for cells that violate a gated program's dual. Searched patterns add its cells to
-    those of the climbs; over all patterns it goes before each proof, which then is asked less often.
+    solver: `auto` decides without a solve where it can; `newton`, or a conic solver of cvxpy, always solves.
+    distances: also solve trials that are proved not to recover, to measure their distances.
+    confinement: for neurons normalised after the ReLU, in exact programs over sampled patterns. `row_space` restricts
+    the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
+    beam: the width of a beam search for activation patterns that violate the dual of a gated program. With searched
+    patterns it adds to the local searches; over all patterns it precedes each proof, so that fewer proofs are needed.
     """
 
     columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "patterns_proved", "isometry_value")
@@ -99,7 +101,7 @@ class MinNorm(_Solved):
     beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse, before anything runs, what no trial of this setting could measure. Raises `ParameterError`."""
+        """Refuse settings that the program cannot represent. Raises `ParameterError`."""
         super().check(setting, architecture)
         if self.beam is not None and (self.program != "gated" or architecture.normalizes_after):
             raise ParameterError(
@@ -107,7 +109,7 @@ class MinNorm(_Solved):
             )
 
     def setting_cost(self, setting: Setting) -> float:
-        """Seconds: of a solve, or of a decision; few rows leave one on an exact program to a solve for a centre."""
+        """Estimate the seconds of a solve or of a decision. Exact programs with few rows need a solve to decide."""
         n, d = setting.n, setting.d
         if setting.patterns.kind == "all" and setting.noise == 0:
             return 5e-3 + PROOFS[self.program] * proof_cost(self.program, setting)
@@ -119,10 +121,10 @@ class MinNorm(_Solved):
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
-        instance = with_searched_patterns(instance, architecture, self.program, None, self.beam)
         problem = PlantedProgram.of(instance, architecture, self.program, confinement=self.confinement)
+        problem = searched_program(problem, self.beam)
         if instance.setting.patterns.kind == "all" and not problem.noiseless:
-            return optimum_over_all(problem, self.solver).measured()
+            return optimum_row(*optimum_over_all(problem, self.solver))
         if instance.setting.patterns.kind == "all":
             row, weights = over_all_patterns(problem, self._measure, self.beam)
         else:
@@ -131,39 +133,40 @@ class MinNorm(_Solved):
         return row.recording(_network(problem, weights)) if self.distances else row
 
     def _measure(self, problem: PlantedProgram) -> tuple[Measurement, Array]:
-        """The measurement, and the weights that it is of."""
+        """Return the measurement, and the weights that it describes."""
         row = problem.drawn()
-        if problem.noiseless and problem.unasked is not None:
-            return row.undecided(problem.unasked), problem.planted
+        if problem.noiseless and problem.ill_posed is not None:
+            return row.undecided(problem.ill_posed), problem.planted
         if not problem.noiseless or self.solver != "auto":
             solution, certificate = problem.solve(self.solver)
             row = problem.measure(row, solution, certificate)
             finish = problem.judge if problem.noiseless else problem.optimal
             return finish(row, solution, certificate), solution.W
-        decision = problem.ladder.climb()
+        decision = problem.cascade.decide()
         row = problem.decided(row, decision)
-        open_ = decision.verdict == "undecided" or (decision.verdict == "not_unique" and problem.small)
-        if decision.verdict == "recovered" or not (open_ or self.distances):
+        unsettled = decision.verdict == "undecided" or (decision.verdict == "not_unique" and problem.small)
+        if decision.verdict == "recovered" or not (unsettled or self.distances):
             return row, problem.planted
-        return self._solve_too(problem, row, decision)
+        return self._solved(problem, row, decision)
 
-    def _solve_too(self, problem: PlantedProgram, row: Measurement, decision: Decision) -> tuple[Measurement, Array]:
-        """Add a solution's distances to a verdict; an open one is settled by its dual, or by a better interpolant."""
+    def _solved(self, problem: PlantedProgram, row: Measurement, decision: Decision) -> tuple[Measurement, Array]:
+        """Solve, measure the distances, and settle an undecided verdict with the solution."""
         solution, certificate = problem.solve(self.solver)
         measured = problem.measure(row, solution, certificate)
         if decision.verdict == "not_optimal":
             return measured, solution.W
-        if decision.verdict == "undecided" and (proof := problem.ladder.proof_from(solution.lam)) is not None:
+        if decision.verdict == "undecided" and (proof := problem.cascade.proof_from(solution.lam)) is not None:
             proved = measured.having(recovered=True, verdict="recovered", certificate="dual")
             return problem.recovered(proved, proof), solution.W
         return problem.settle(measured, solution, certificate), solution.W
 
 
 def _network(problem: PlantedProgram, V: Array) -> Mapping[str, Array] | None:
-    """The network of weights V, f(x) = linear.x + sum_i sizes_i (neurons_i.x)_+, as a record for its drawing.
+    """Return the network of weights V, f(x) = linear.x + sum_i sizes_i (neurons_i.x)_+, as arrays for a drawing.
 
     `data` (1, n, 2), `labels` (1, n), `neurons` (1, m, 2), `sizes` (1, m), `linear` (1, 2), as
-    `recovery.report.figures.trajectories` draws them; None but for an exact program of plain neurons with two inputs.
+    `recovery.report.figures.trajectories` draws them. None unless the program is exact, with plain neurons of two
+    inputs.
     """
     architecture, instance = problem.architecture, problem.instance
     plain = not architecture.normalized and architecture.slope == 0.0
@@ -184,10 +187,10 @@ def _network(problem: PlantedProgram, V: Array) -> Mapping[str, Array] | None:
 class Regularized(_Solved):
     """min 1/2 ||sum_g A_g w_g - y||^2 + beta sum_g ||w_g||; `support_recovered`: only the planted groups are active.
 
-    scaling: `half` is the program above, to which training with weight decay beta is equivalent (P1, (9));
-    `printed` leaves out the 1/2, as P1 prints (27), (28), (211), (212): it is the program above at beta / 2.
-    confinement: of neurons normalised after the ReLU, in exact programs over sampled patterns: `row_space` keeps those
-    of pattern D_j in the row space of D_j X, as (16) does; `none` lets them be any that have the pattern.
+    scaling: `half` is the program above, equivalent to training with weight decay beta (P1, (9)). `printed` omits the
+    1/2, as P1 prints (27), (28), (211), (212): the program above at beta / 2.
+    confinement: for neurons normalised after the ReLU, in exact programs over sampled patterns. `row_space` restricts
+    the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
     """
 
     columns: ClassVar[Columns] = SOLVED | select("verdict", "reason", "patterns_proved", "support_recovered")
@@ -201,11 +204,10 @@ class Regularized(_Solved):
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         self.check(instance.setting, architecture)
         beta = self.beta if self.scaling == "half" else self.beta / 2
-        instance = with_searched_patterns(instance, architecture, self.program, beta)
-        problem = PlantedProgram.of(instance, architecture, self.program, beta, self.confinement)
+        problem = searched_program(PlantedProgram.of(instance, architecture, self.program, beta, self.confinement))
         if instance.setting.patterns.kind == "all":
-            best = optimum_over_all(problem, self.solver)
-            problem, solution, certificate, row = best.problem, best.solution, best.certificate, best.measured()
+            problem, solution, certificate = optimum_over_all(problem, self.solver)
+            row = optimum_row(problem, solution, certificate)
         else:
             solution, certificate = problem.solve(self.solver)
             row = problem.optimal(problem.measure(problem.drawn(), solution, certificate), solution, certificate)
@@ -218,7 +220,7 @@ class Regularized(_Solved):
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """w = pinv(X) y, the baseline beside every network; a planted linear model only."""
+    """w = pinv(X) y, the baseline for networks; planted linear models only."""
 
     columns: ClassVar[Columns] = select(
         *("recovered", "verdict", "certificate", "max_deviation", "absolute_distance", "test_distance"),
@@ -226,7 +228,7 @@ class LeastSquares:
     )
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse planted models that no linear model can be. Raises `ParameterError`."""
+        """Refuse planted models that are not linear. Raises `ParameterError`."""
         if setting.planted.form != "linear":
             raise ParameterError("method least_squares fits a linear model: use planted {kind: linear}")
 

@@ -1,4 +1,4 @@
-"""Planted neurons as weights of a program, and how far other weights are from them."""
+"""Planted neurons as weights of a program, and the distances of other weights from them."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from recovery.types import Array
 
 
 def check_representable(setting: Setting, architecture: Architecture) -> None:
-    """Refuse a planted model that the architecture's groups cannot hold. Raises `ParameterError`."""
+    """Refuse a planted model that the groups of the architecture cannot represent. Raises `ParameterError`."""
     planted = setting.planted
     if planted.form == "other":
         raise ParameterError(
@@ -35,9 +35,10 @@ def check_representable(setting: Setting, architecture: Architecture) -> None:
 
 
 def planted_weights(program: Program, instance: Instance, architecture: Architecture) -> Array:
-    """W* with F(W*) = the noiseless labels: the skip connection, or each neuron in the row of its pattern and sign.
+    """Return W* with F(W*) = the noiseless labels: the skip connection, or each neuron in the row of its pattern and
+    sign.
 
-    A neuron that no row sees is left out: no program has a group for it (`dead_neurons`).
+    Neurons that are active on no row are left out, because no program has a group for them (`dead_neurons`).
     """
     W = np.zeros((program.size, program.groups.rank))
     for k, value in planted_rows(program, instance, architecture):
@@ -46,7 +47,7 @@ def planted_weights(program: Program, instance: Instance, architecture: Architec
 
 
 def planted_rows(program: Program, instance: Instance, architecture: Architecture) -> Iterator[tuple[int, Array]]:
-    """What each planted neuron adds to W*: a row of it, and a weight."""
+    """Yield the row of W* and the weight that each planted neuron adds to it."""
     neurons = planted_neurons(instance)
     F, H = architecture.features(instance.X), architecture.lift(neurons.directions, instance.X)
     if neurons.linear:
@@ -71,23 +72,23 @@ def dead_neurons(instance: Instance, architecture: Architecture) -> list[int]:
 
 
 def planted_neurons(instance: Instance) -> Neurons:
-    """What was planted, where it is neurons. Raises `ParameterError` for a planted model of another kind."""
+    """Return the planted neurons. Raises `ParameterError` for a planted model of another kind."""
     if not isinstance(instance.planted, Neurons):
-        raise ParameterError(f"{type(instance.planted).__name__} is no planted neurons, which this method needs")
+        raise ParameterError(f"{type(instance.planted).__name__} has no planted neurons, which this method needs")
     return instance.planted
 
 
 def absolute_distance(program: Program, W: Array, planted: Array) -> float:
-    """(sum over planted groups of ||w_g - w*_g||^2)^{1/2}; for a planted linear model ||w_0 - w*||."""
+    """Return (sum over planted groups of ||w_g - w*_g||^2)^{1/2}; for a planted linear model ||w_0 - w*||."""
     w, wanted = program.gated_weights(W), program.gated_weights(planted)
     support = wanted.any(axis=1)
     return float(np.linalg.norm(w[support] - wanted[support]))
 
 
 def prediction(program: Program, W: Array, architecture: Architecture, X: Array) -> Array | None:
-    """f(X) = X w_0 + sum_k sigma_k (X w_k)_+ on other data X (n, d); shape (n,). Source: P1, section VII.
+    """Return f(X) = X w_0 + sum_k sigma_k (X w_k)_+ on other data X (n, d); shape (n,). Source: P1, section VII.
 
-    None for normalised architectures, whose weights are coordinates in bases that belong to the training data.
+    None for normalised architectures, whose weights are coordinates in bases of the training data.
     """
     if architecture.normalized:
         return None
@@ -99,7 +100,7 @@ def prediction(program: Program, W: Array, architecture: Architecture, X: Array)
 
 
 def test_distance(program: Program, W: Array, architecture: Architecture, instance: Instance) -> float | None:
-    """||f(X) - f*(X)|| on the instance's test draw; None without one, and where there is no prediction."""
+    """Return ||f(X) - f*(X)|| on the test draw of the instance; None without one or without a prediction."""
     if instance.test is None:
         return None
     predicted = prediction(program, W, architecture, instance.test)

@@ -1,4 +1,4 @@
-"""The parameters of a planted network from Hermite moments, and from a polish of that or of random starts (P4)."""
+"""Estimation of the parameters of a planted network from Hermite moments, with an optional polish (P4)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,30 +22,30 @@ from recovery.tensors.printed_steps import truncated_regression
 from recovery.types import Array, Rng, Scalar
 
 MOST_DIRECTIONS = 10
-"""`auto` contracts with so many directions: all of them up to d = 10; the pairs cost their square."""
+"""Largest number of directions with `auto`; pairs of directions cost its square."""
 
 
 @dataclass(frozen=True)
 class Tensor:
     """Learn a network of one hidden layer with biases from data with x ~ N(0, I).
 
-    neurons: a number, or as many as were planted. order: l; 1 needs independent weights, 2 independent w (x) w, and
-    d <= 12. samples: `infinite` takes the exact moments of the planted network in place of the rows.
-    directions: contractions of T_{2l+1}, one each, and of T_{2l+2}, one a pair; `auto` is min(d, 10).
-    decomposition: `joint`, all orders at once; `paired`, two orders by plain Jennrich as in P4's Algorithm 4.
-    rank: `neurons` takes that many weights from samples whatever the noise; `noise` those that stand above it.
-    signs: `nearest`, the choice whose linear part the moments leave least of; `first_moment`, P4's Algorithm 3, for
-    order 1. regression: of outer weights and the linear part on the rows: `all_rows`, least squares on all of them;
-    `none`, so that the moments say these too (with signs by the first moment and paired weights, Algorithm 6);
-    `split`, Algorithm 5: moments from the first half of the rows, the function from a truncated regression on the rest.
-    averages: `explained` takes off the labels first what a polynomial of degree 2 explains, which changes no moment;
-    `plain` averages y He_k(x), as P4 does.
-    polish: `lm` fits all parameters to the rows by Levenberg-Marquardt, in so many `evaluations` at most; start:
-    `tensor`, `random` (as many as the evaluations allow), or `both`, the tensor start first.
+    neurons: a number, or `planted` for the number of planted neurons. order: l; 1 needs independent weights, 2
+    independent w (x) w and d <= 12. samples: `infinite` uses the exact moments of the planted network, not the rows.
+    directions: of the contractions of T_{2l+1}, one each, and of T_{2l+2}, one per pair; `auto` is min(d, 10).
+    decomposition: `joint`, all orders at once; `paired`, two orders by plain Jennrich as in Algorithm 4 of P4.
+    rank: `neurons` takes that many weights from the moments whatever the noise; `noise` those above the noise level.
+    signs: `nearest`, the signs whose linear part fits the moments best; `first_moment`, Algorithm 3 of P4, for order 1.
+    regression: of outer weights and the linear part on the rows: `all_rows`, least squares on all rows; `none`, these
+    too come from the moments (with signs by the first moment and paired weights, Algorithm 6); `split`, Algorithm 5:
+    moments from the first half of the rows, the function from a truncated regression on the rest.
+    averages: `explained` first subtracts from the labels the part that a polynomial of degree 2 explains, which changes
+    no moment; `plain` averages y He_k(x), as P4 does.
+    polish: `lm` fits all parameters to the rows by Levenberg-Marquardt, with at most `evaluations` evaluations.
+    start: of the polish: `tensor`, `random` (several, as the evaluations allow), or `both`, the tensor start first.
     success: recovered when the parameter error is at most this.
 
-    There is no command for a table of one's own: moments ask for columns that are jointly normal, and real tables are
-    not and have too few rows (benchmarks/tensors.md: on one of 442 rows no unit was seen in 9 of 10 splits).
+    There is no command for a user's table: the moments need jointly normal columns and more rows than real tables have
+    (benchmarks/tensors.md: on a table of 442 rows no unit was found in 9 of 10 splits).
     """
 
     neurons: Annotated[int, Ge(1)] | Literal["planted"] = "planted"
@@ -66,28 +66,28 @@ class Tensor:
         "parameter_error": Column(float, "the largest ||(w, b, a) - (w*, b*, a*)|| of a unit, after the best matching"),
         "unsigned_error": Column(float, "the same where (w, b) and (-w, -b) count as one"),
         "function_error": Column(float, "||f - f*|| / ||f*|| over x ~ N(0, I), exact to 1e-8"),
-        "units_found": Column(int, "units that stand above the sampling noise in the moments", "units"),
-        "outcome": Column(str, "what the moments say: identified, or why the units are not"),
+        "units_found": Column(int, "units above the sampling noise in the moments", "units"),
+        "outcome": Column(str, "result from the moments: identified, or the reason why not"),
         "reason": Column(str, "the outcome in a sentence"),
-        "moment_residual": Column(float, "what the units leave of the moments, relative"),
-        "moment_noise": Column(float, "what sampling alone would leave of them, relative"),
+        "moment_residual": Column(float, "residual of the moments after the units, relative"),
+        "moment_noise": Column(float, "residual expected from sampling alone, relative"),
         "fit_residual": Column(float, "||f(X) - y|| / ||y|| on the rows"),
         "evaluations": Column(int, "evaluations of the polish", "evaluations"),
-        "starts": Column(int, "starts of the polish, until it fitted or its evaluations were spent", "starts"),
+        "starts": Column(int, "starts of the polish, until it fitted or its evaluations were used up", "starts"),
     }
 
     def __post_init__(self) -> None:
         if self.samples == "infinite" and self.polish != "none":
-            raise ParameterError("samples: infinite has no rows that a polish could fit; use polish: none")
+            raise ParameterError("samples: infinite has no rows for a polish to fit; use polish: none")
         if self.signs == "first_moment" and self.order != 1:
             raise ParameterError("signs: first_moment needs independent weights; use order: 1")
         if self.samples == "infinite" and self.regression == "split":
-            raise ParameterError("samples: infinite has no rows that regression: split could halve")
+            raise ParameterError("samples: infinite has no rows for regression: split to halve")
         if self.start != "tensor" and self.polish == "none":
             raise ParameterError(f"start: {self.start} is for polish: lm")
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse, before anything runs, what has no moments of this kind. Raises `ParameterError`."""
+        """Refuse settings whose moments are not known or too expensive. Raises `ParameterError`."""
         architecture.require("learned")
         if not isinstance(setting.ensemble, Standard) or setting.planted.form != "other":
             raise ParameterError("method tensor needs data: {ensemble: standard} and planted: {kind: network}")
@@ -113,7 +113,7 @@ class Tensor:
         return self.setting_cost(Setting(n, d))
 
     def setting_cost(self, setting: Setting) -> float:
-        """Seconds: the product of the moments, and the least squares of the polish on at most 50 rows a parameter."""
+        """Estimate the seconds of the moments, and of the polish on at most 50 rows per parameter."""
         n, d = setting.n, setting.d
         moments = 1e-10 * n * count_operations(d, self._directions(d), self.order)
         p = (d + 2) * self._neurons(setting)
@@ -125,7 +125,7 @@ class Tensor:
         self.check(instance.setting, architecture)
         target = instance.planted
         if not isinstance(target, PlantedNetwork):
-            raise DataError("method tensor compares with a planted network, and this model planted another thing")
+            raise DataError(f"method tensor needs a planted network to compare with, found {type(target).__name__}")
         planted, rng = target.network.unit(), instance.streams.training
         learned = self._learn(instance, planted, rng)
         row: dict[str, Scalar] = {
@@ -171,7 +171,7 @@ class Tensor:
         return learn(moments, neurons, rng, joint, regressed, trust, printed)
 
     def _starts(self, X: Array, y: Array, units: ReluNetwork, m: int, rng: Rng) -> Iterator[ReluNetwork]:
-        """The starts of the polish; a tensor start that lacks units has random ones in their place."""
+        """Yield the starts of the polish; random units complete a tensor start that has too few."""
         lacking = m - len(units.a)
         first = units + next(random_starts(X, y, lacking, rng)) if lacking > 0 else units
         rest = random_starts(X, y, m, rng)

@@ -1,6 +1,7 @@
-"""Gradient training of a finite network on an instance: what does a real network find? (P1, section VII; P2)
+"""Gradient training of a finite network on an instance (P1, section VII; P2).
 
-And whether gradient descent on the population loss contracts towards the planted weights (P2, Lemma 4).
+`Contraction` measures whether gradient descent on the population loss contracts towards the planted weights (P2,
+Lemma 4).
 """
 
 from dataclasses import dataclass
@@ -41,26 +42,26 @@ from recovery.training.population import Population, correlation
 from recovery.types import Array, Rng
 
 ROUNDING = 1e-12
-"""At opposite neurons of equal length the minimum is 0, which rounding may put just below."""
+"""At opposite neurons of equal length the minimum is 0, which rounding may make slightly negative."""
 FULL_BATCH = ("gd", "scaled_gd")
 
 
 @dataclass(frozen=True)
 class Train:
-    """Train `neurons` neurons by a gradient method, and measure what they became.
+    """Train `neurons` neurons by a gradient method, and measure the trained network.
 
     The defaults are those of P1: n + 1 neurons, all layers trained from uniform weights, ||f - y||^2, 400 epochs of
-    AdamW. P2's loss is `half_mean`, (1/2n) ||f - Y||^2, or its expectation `population` over standard Gaussian x.
+    AdamW. The loss of P2 is `half_mean`, (1/2n) ||f - Y||^2, or its expectation `population` over standard Gaussian x.
 
     neurons: a number, or `n+1`. outputs: r; above 1 the targets are e_1..e_r (planted: linear, direction: basis).
     outer: `trained`, or fixed: `signs` (halves of +1 and -1), `paired` ([R; -R], R random orthogonal), or a list.
-    center: this multiple of the planted direction is added to every initial neuron.
-    reset_state: a new optimiser at every epoch, as the published code of P1 has it; its figures need `true`.
+    center: the multiple of the planted direction that is added to every initial neuron.
+    reset_state: a new optimiser at every epoch, as in the published code of P1; its figures need `true`.
     learning_rate, schedule: the rate of each step; `theorem2` is a first step of 2, then the rate.
     weight_decay: decoupled for adamw, an l2 term of the gradient for sgd and adam.
     target_loss, tolerance: stop at a loss, or at a gradient norm, before the epochs are over.
     success: recovered when the relative error is at most this.
-    record: keep the trajectory at every so many epochs, and at powers of two before that; 0 keeps none.
+    record: the number of epochs between points of the stored trajectory, with powers of two before it; 0 stores none.
     compare: also decide whether the convex program recovers on this instance (`verdict`), and solve it for the
     distance of the two predictions on the test draw (`optimum`).
     """
@@ -116,7 +117,7 @@ class Train:
         ]
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse, before anything runs, what cannot be trained. Raises `ParameterError`."""
+        """Refuse settings that cannot be trained. Raises `ParameterError`."""
         check_setting(setting, architecture, self.outputs, self.loss == "population")
         if self.compare != "none":
             check_comparable(setting, architecture, self.outputs)
@@ -151,7 +152,7 @@ class Train:
         return compare(row, instance, architecture, descent.parameters, self.compare)
 
     def start(self, rng: Rng, architecture: Architecture, n: int, d: int) -> Parameters:
-        """The initial parameters for n rows in d dimensions, before `center` is added."""
+        """Return the initial parameters for n rows in d dimensions, before `center` is added."""
         k, r = n + 1 if self.neurons == "n+1" else self.neurons, self.outputs
         parameters = initialize(rng, architecture, k, d, r, self.initialization, self.scale, self._dtype)
         if self.outer == "signs":
@@ -188,9 +189,9 @@ class Train:
         return GradientDescent(scaling=scaling.trainable(outer=False))
 
     def cost(self, n: int, d: int) -> float:
-        """Seconds: two products of n, d and the neurons an epoch, and a floor for the calls.
+        """Estimate the seconds: two products of n, d and the neurons per epoch, plus a constant for the calls.
 
-        A run that may stop early is as likely to do so between 100 and 1000 epochs as between 1000 and 10 000.
+        The number of epochs of a run that may stop early is taken as log-uniform.
         """
         k = n + 1 if self.neurons == "n+1" else self.neurons
         speed = 1.1e11 if self.precision == "float32" else 5.5e10
@@ -206,7 +207,7 @@ class Contraction:
     """min over a of <W - W*, grad L> - c ||W - W*||_F^2 over ||w_1||^2; columns `objective`, and `holds` where >= 0.
 
     v = (1, -1), W* = [a, -a], ||w_1 + w_2|| <= ||a||/2. degrees: the angle of w_1 and w_2. ratio: ||w_2||/||w_1||.
-    constant: c. A closed form: nothing of the instance enters.
+    constant: c. A closed form: the instance is not used.
     """
 
     columns: ClassVar[Columns] = select("objective", "holds")

@@ -1,4 +1,4 @@
-"""What is measured of a trained network on an instance, and what is recorded of it on the way."""
+"""Measurements of a trained network on an instance, and the trajectory of its training."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -26,21 +26,21 @@ MEASURED = select(
     *("gradient_norm", "weight_error", "group_error", "pairing_error", "merged_neurons", "equal_signs", "redraws"),
     *("convex_recovered", "convex_distance"),
 )
-"""What is measured of a trained network."""
+"""Columns of a trained network."""
 MOST_PAIRED = 64
-"""Pairs are looked for in networks of at most this many neurons."""
+"""Largest number of neurons for which pairs are measured."""
 MOST_IN_CLOSED_FORM = 1000
-"""The population loss is measured for at most this many neurons: its cost is their square."""
+"""Largest number of neurons for which the population loss is measured; its cost is quadratic."""
 
 
 def check_finite(instance: Instance) -> None:
-    """Raises `DataError` if X or y has a NaN or an infinity."""
+    """Check that X and y are finite. Raises `DataError`."""
     if not (np.isfinite(instance.X).all() and np.isfinite(instance.y).all()):
         raise DataError("X or y contains NaN or infinity; training needs finite numbers")
 
 
 def check_setting(setting: Setting, architecture: Architecture, outputs: int, population: bool) -> None:
-    """Refuse, before anything runs, what cannot be trained. Raises `ParameterError`."""
+    """Refuse settings that cannot be trained. Raises `ParameterError`."""
     architecture.require("trained")
     basis = isinstance(setting.planted, Linear) and setting.planted.direction == "basis"
     if outputs > 1 and not (basis and outputs <= setting.d and setting.noise == 0):
@@ -56,7 +56,7 @@ def check_setting(setting: Setting, architecture: Architecture, outputs: int, po
 
 
 def check_comparable(setting: Setting, architecture: Architecture, outputs: int) -> None:
-    """Refuse a comparison with a convex program that does not exist. Raises `ParameterError`."""
+    """Refuse a comparison where no convex program exists. Raises `ParameterError`."""
     check_representable(setting, architecture)
     if outputs > 1:
         raise ParameterError("method.compare is for outputs = 1: the convex program has one")
@@ -69,7 +69,7 @@ def has_population_loss(setting: Setting, architecture: Architecture) -> bool:
 
 
 def targets(instance: Instance, outputs: int) -> Array | None:
-    """A (r, d) of the labels A x: the planted direction, or e_1..e_r for r > 1; None for ReLU labels."""
+    """Return A (r, d) of the labels A x: the planted direction, or e_1..e_r for r > 1; None for ReLU labels."""
     if outputs > 1:
         return np.eye(outputs, instance.X.shape[1])
     planted = instance.planted
@@ -79,10 +79,10 @@ def targets(instance: Instance, outputs: int) -> Array | None:
 
 
 def observer(rng: Rng, directions: Array) -> Callable[[Parameters], dict[str, Array]]:
-    """What a trajectory records: the neurons in a few coordinates, the outer layer, and ||sum_i ||v_i|| w_i||.
+    """Return the function that records a point of a trajectory.
 
-    `inner` (k, p + 1) holds <w_i, b> for the rows b of `directions` (p, d), then a random unit b, orthogonal to them
-    where d allows.
+    It records `inner` (k, p + 1), the products of the neurons with the rows of `directions` (p, d) and with a random
+    unit vector, orthogonal to them if d > p; `outer`, the outer layer; and `sum_norm`, ||sum_i ||v_i|| w_i||.
     """
     p, d = directions.shape
     basis = np.linalg.qr(directions.T)[0] if p < d else np.empty((d, 0))
@@ -104,7 +104,7 @@ def observer(rng: Rng, directions: Array) -> Callable[[Parameters], dict[str, Ar
 def measure(
     instance: Instance, descent: Descent, start: Parameters, A: Array | None, outer: Array | None, success: float
 ) -> Measurement:
-    """The measured columns. A run that diverged keeps what is finite and is neither recovered nor not.
+    """Return the measured columns. A diverged run has only its finite columns, and `recovered` is null.
 
     A (r, d): linear targets or None. outer: the fixed outer layer or None. success: see `Train`.
     """
@@ -126,7 +126,7 @@ def measure(
         planted = instance.planted.labels(test)[:, None] if V.shape[1] == 1 or A is None else test @ A.T
         known["test_distance"] = float(np.linalg.norm(predict(parameters, test) - planted))
         size = float(np.linalg.norm(planted))
-        relative = known["test_distance"] / size if size else None  # no planted neuron sees a row of the test
+        relative = known["test_distance"] / size if size else None  # 0: no planted neuron is active on a test row
     known["merged_neurons"] = count_merged(parameters, instance.X)
     known["absolute_distance"] = _absolute_distance(instance, parameters, A)
     if len(W) <= MOST_PAIRED:
@@ -152,7 +152,7 @@ def compare(
     parameters: Parameters,
     how: Literal["verdict", "optimum"],
 ) -> Measurement:
-    """Add whether the convex program recovers, and for `optimum` ||f - f_convex|| on the test draw."""
+    """Add whether the convex program recovers, and for `optimum` the distance ||f - f_convex|| on the test draw."""
     row = row.having(convex_recovered=MinNorm()(instance, architecture).recovered)
     if how == "verdict" or row.stopped == "diverged" or instance.test is None:
         return row
@@ -162,8 +162,8 @@ def compare(
         if predicted is None:
             return row
         convex = predicted
-    own = predict(parameters, instance.test.astype(parameters.flat.dtype))[:, 0]
-    return row.having(convex_distance=float(np.linalg.norm(own - convex)))
+    trained = predict(parameters, instance.test.astype(parameters.flat.dtype))[:, 0]
+    return row.having(convex_distance=float(np.linalg.norm(trained - convex)))
 
 
 def _finite(value: float) -> float | None:
@@ -175,10 +175,10 @@ def _equal_signs(V: Array) -> bool | None:
 
 
 def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | None) -> float | None:
-    """||w_0 - w*|| for the skip connection; (sum_i ||w_{s_i} - w~_i||^2)^{1/2} for normalised neurons (P1, VII).
+    """Return ||w_0 - w*|| for the skip connection; (sum_i ||w_{s_i} - w~_i||^2)^{1/2} for normalised neurons (P1, VII).
 
-    w_{s_i} is the sum of the trained neurons whose pattern is that of planted neuron i. The groups of a normalised
-    network are orthonormal, so the distance of weights is that of their values on X.
+    w_{s_i} is the sum of the trained neurons with the pattern of planted neuron i. The groups of a normalised network
+    are orthonormal, so the distance of weights equals the distance of their values on X.
     """
     if parameters.architecture.skip and A is not None:
         return float(np.linalg.norm(parameters["a0"] @ parameters["w0"] - A))
@@ -198,7 +198,7 @@ def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | No
 
 
 def convex_prediction(instance: Instance, architecture: Architecture) -> Array | None:
-    """The gated optimum's predictions on the test draw, X w_0 + sum_j (X w_j)_+, shape (n,) (P1, section VII).
+    """Return the predictions of the gated optimum on the test draw, X w_0 + sum_j (X w_j)_+, (n,) (P1, section VII).
 
     None without a test draw, for normalised architectures, and where no solver certified an optimum.
     """

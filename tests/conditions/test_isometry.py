@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recovery.conditions.isometry import neural_isometry, orthogonal_uniform_isometry, uniform_isometry
+from recovery.conditions.neural_isometry import neural_isometry, orthogonal_uniform_isometry, uniform_isometry
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
 from recovery.programs.architecture import ARCHITECTURES

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from recovery.conditions.isometry import neural_isometry
 from recovery.conditions.maximal import contained_in, is_maximal, sufficient_condition
+from recovery.conditions.neural_isometry import neural_isometry
 from recovery.instances.arrangements import enumerate_cells
 from recovery.programs.architecture import ARCHITECTURES
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from recovery.conditions.isometry import neural_isometry, search_isometry
+from recovery.conditions.neural_isometry import neural_isometry, search_isometry
 from recovery.conditions.search import circle_points, most_active
 from recovery.instances.arrangements import enumerate_cells
 from recovery.programs.architecture import ARCHITECTURES

@@ -118,7 +118,7 @@ def test_the_schema_refuses_what_check_refuses(fields: dict[str, Any], schema: A
 
 def test_the_schema_covers_every_line_of_the_tables() -> None:
     from recovery.instances.ensembles import ENSEMBLES
-    from recovery.methods.table import METHODS
+    from recovery.methods.method import METHODS
 
     text = json.dumps(json_schema())
     assert all(f'"const": "{name}"' in text for name in [*ENSEMBLES, *METHODS])

@@ -5,18 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recovery.conditions.oracle import Bounds
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Relu
-from recovery.methods import generation
 from recovery.methods.convex import PlantedProgram
-from recovery.methods.generation import largest_dual, optimum_over_all
+from recovery.methods.generation import ALLOWED, largest_dual, optimum_over_all, optimum_row
 from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES, Architecture
-from recovery.programs.program import Program
 from tests.suites import first
 
 SKIP, RELU = ARCHITECTURES["relu_skip"], ARCHITECTURES["relu"]
@@ -88,25 +85,24 @@ def test_bad_rows_give_a_bound_that_holds(kind: str, spoil: str) -> None:
     spoiled = spoiled.with_patterns(patterns[:, :2])
     found = optimum_over_all(PlantedProgram.of(spoiled, SKIP, kind, 0.1), "auto")
     every = PlantedProgram.of(spoiled.with_patterns(patterns), SKIP, kind, 0.1).solve("auto")[1]
-    assert found.certificate.dual_objective <= every.objective * (1 + 1e-9)
-    assert found.certificate.objective >= every.dual_objective * (1 - 1e-9)
-    assert found.certificate.proves_optimal == (found.measured().patterns_proved == "all")
+    assert found[2].dual_objective <= every.objective * (1 + 1e-9)
+    assert found[2].objective >= every.dual_objective * (1 - 1e-9)
+    assert found[2].proves_optimal == (optimum_row(*found).patterns_proved == "all")
 
 
-def test_a_dual_norm_that_the_oracle_leaves_open_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With M twice the penalty, the lower bound is the dual at lam / 2: c y.lam - c^2 ||lam||^2 / 2."""
-    problem = PlantedProgram.of(drawn("all", 9, 3, SKIP, 0), SKIP, "gated", 0.1)
-    solution = optimum_over_all(problem, "auto").solution
-
-    def open_bounds(program: Program, lam: np.ndarray, limit: float, nodes: int) -> Bounds:
-        return Bounds(0.0, 0.2, np.ones(program.groups.rank), 1)
-
-    monkeypatch.setattr(generation, "largest_dual", open_bounds)
-    found = optimum_over_all(problem, "auto")
-    y, lam = problem.instance.y, found.solution.lam
-    assert np.allclose(lam, solution.lam, atol=1e-6)
-    assert found.certificate.dual_objective == pytest.approx(0.5 * y @ lam - 0.125 * lam @ lam, rel=1e-12)
-    assert found.measured().verdict == "undecided"
+@pytest.mark.parametrize("kind", ["gated", "exact"])
+def test_a_dual_norm_that_the_oracle_leaves_open_lowers_the_bound(kind: str) -> None:
+    """With the dual norm at most M, the lower bound is the dual at c lam, c = beta / M."""
+    instance = drawn("all", 24, 6, SKIP, 0)
+    instance = replace(instance, setting=replace(instance.setting, patterns=Patterns(kind="all", nodes=1)))
+    found = optimum_over_all(PlantedProgram.of(instance, SKIP, kind, 0.1), "auto")
+    problem, solution, certificate = found
+    limit = 0.1 * (1 + ALLOWED * problem.program.gap_tolerance)
+    y, lam, M = problem.instance.y, solution.lam, largest_dual(problem.program, solution.lam, limit, 1).upper
+    assert M > 0.1
+    c = 0.1 / M
+    assert certificate.dual_objective == pytest.approx(c * y @ lam - c**2 / 2 * lam @ lam, rel=1e-12)
+    assert optimum_row(*found).verdict == "undecided"
 
 
 def test_the_skip_connection_counts() -> None:

@@ -9,8 +9,8 @@ from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Gaussian
 from recovery.instances.planted import Neurons
+from recovery.methods.cascade import NOT_PLANTED
 from recovery.methods.convex import BLANK, CANCELLED, DEAD, PlantedProgram
-from recovery.methods.ladder import NOT_PLANTED
 from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 

@@ -9,7 +9,7 @@ from recovery.instances.ensembles import Haar, Standard
 from recovery.instances.planted import Linear
 from recovery.instances.sparse import SparseLinear, SparseNetwork
 from recovery.methods.columns import checked
-from recovery.methods.select import Select
+from recovery.methods.variable_selection import Select
 from recovery.programs.architecture import RELU
 
 SMALL = {"penalties": (0.1, 0.02), "rates": (0.02,), "neurons": (10,), "epochs": (200, 400)}

@@ -11,10 +11,10 @@ from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, Neurons, Relu
+from recovery.methods.cascade import NOT_PLANTED, UNSOUGHT
 from recovery.methods.convex import UNSURE, PlantedProgram
 from recovery.methods.interpolant import interpolant_near
 from recovery.methods.isometry import Isometry
-from recovery.methods.ladder import NOT_PLANTED, UNSOUGHT
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES, RELU
 from recovery.solvers.conic import solve_conic

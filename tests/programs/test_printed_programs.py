@@ -157,7 +157,7 @@ def test_confinement_shuts_planted_neurons_out_where_rows_are_few() -> None:
         problem = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact")
         row = MinNorm("exact")(instance, ARCHITECTURES["relu_norm"])
         wide = MinNorm("exact", confinement="none")(instance, ARCHITECTURES["relu_norm"])
-        if problem.ladder.feasible:
+        if problem.cascade.feasible:
             assert row["verdict"] == wide["verdict"] or row["verdict"] == "recovered"
         else:
             shut_out += 1

@@ -114,10 +114,13 @@ def tampered(how: str):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("how", ["", "short", "long", "unsplit", "twice", "cell", "known", "numbers", "fewer"])
 def test_a_false_tree_proves_nothing(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     turned = turned_of(1, 12, 4)
-    problem, every = (turned.up, turned.down, turned.c, turned.r), np.empty((0, len(turned.up)), dtype=np.bool_)
-    highest, point = branch(*problem, every, 0.0, 1e-8, 10**6, False, 0, 2**turned.r, False)[:2]
+    problem, every = (
+        (turned.up, turned.down, turned.c, (turned.r, 0, 2**turned.r)),
+        np.empty((0, len(turned.up)), dtype=np.bool_),
+    )
+    highest, point = branch(*problem, every, 0.0, 1e-8, 10**6, False, False)[:2]
     known = (turned.up @ point > 0)[None]
-    limit = branch(*problem, known, 0.0, 1e-8, 10**6, False, 0, 2**turned.r, False)[0] + 1e-8
+    limit = branch(*problem, known, 0.0, 1e-8, 10**6, False, False)[0] + 1e-8
     assert limit < 0.999 * highest  # so that a leaf is the known cell
     monkeypatch.setattr(tree, "branch", tampered(how))
     try:

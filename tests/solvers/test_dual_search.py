@@ -40,7 +40,7 @@ def test_a_recovery_that_gated_norms_leave_open_is_proved_on_the_cones_without_a
     for seed in range(12):
         instance = draw(Setting(24, 18, planted=Linear()), np.random.default_rng(seed))
         relu_skip = ARCHITECTURES["relu_skip"]
-        exact, gated = (PlantedProgram.of(instance, relu_skip, kind).ladder.climb() for kind in ("exact", "gated"))
+        exact, gated = (PlantedProgram.of(instance, relu_skip, kind).cascade.decide() for kind in ("exact", "gated"))
         if exact.certificate == "dual" and exact.verdict == "recovered" and gated.verdict != "recovered":
             assert exact.proof is not None
             assert exact.proof.proves_optimal

@@ -16,7 +16,7 @@ from recovery.methods.columns import (
     select,
     union,
 )
-from recovery.methods.table import METHODS
+from recovery.methods.method import METHODS
 from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY, coordinate_types, keys_of, row_schema, stored_columns
 
 

@@ -3,8 +3,8 @@
 With lam such that M^T lam = u exactly (`uniqueness`), every cell D = {i: x_i.h > 0} off the planted ones has to have
     ||c + sum_{i in D} t_i x_i|| < 1,        t = (1 - slope) lam, c = slope X^T lam.
 A tree over the signs s of rows covers all cells. With z = t x / 2, each of its leaves, the signs of the first rows, is
-- closed: v = c + sum z + sum of s_i z_i over these rows, and with Q of the others (`recovery.conditions.cells`) and any
-  tau > 0, mu > max q / tau, orthonormal V, q >= 0 with Q = V^T diag(q) V,
+- closed: v = c + sum z + sum of s_i z_i over these rows, and with Q of the others (`recovery.conditions.cell_search`)
+  and any tau > 0, mu > max q / tau, orthonormal V, q >= 0 with Q = V^T diag(q) V,
       1/2 (sum_j (V v)_j^2 / (mu - q_j / tau) + mu + tau) < 1;
 - empty: whole numbers y >= 0, not all zero, have sum y_i s_i x_i = 0 (Gordan's theorem);
 - or a planted cell.
@@ -19,7 +19,7 @@ import numpy as np
 from flint import arb, arb_mat, fmpz_mat
 from scipy.optimize import nnls
 
-from recovery.conditions.cells import THIN, bound_over_sides, cell_point
+from recovery.conditions.cell_search import THIN, bound_over_sides, cell_point
 from recovery.conditions.planes import spreads
 from recovery.extras.proofs.balls import Unproved, at_rising_precision, dot, largest, length, matrix
 from recovery.extras.proofs.everywhere import DualSums

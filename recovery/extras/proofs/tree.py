@@ -38,7 +38,7 @@ def prove_bound(turned: Turned, known: Mask, limit: float, nodes: int) -> float:
     for first in range(0, 2**turned.r, ROOTS):
         last = min(first + ROOTS, 2**turned.r)
         up, down, c = turned.up, turned.down, turned.c
-        found = branch(up, down, c, turned.r, known, limit, TOLERANCE, nodes, True, first, last, True)
+        found = branch(up, down, c, (turned.r, first, last), known, limit, TOLERANCE, nodes, True, True)
         count, ends, leaves = found[3], found[5], found[6]
         nodes -= count
         if not np.isfinite(found[2]):

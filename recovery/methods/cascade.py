@@ -1,9 +1,11 @@
-"""The ladder: are planted weights the unique interpolant of least norm? Decided before anything is solved.
+"""Certification cascade: are planted weights the unique interpolant of least norm? Decided before any solve.
 
-A noiseless trial climbs it and stops at the first rung that proves an answer: another row that could be a planted one
-(never unique); the isometry certificate (one matrix product); the search for a dual certificate. Every certificate of
-the gated program serves the exact one, whose dual asks less: off the planted rows only projections on cones must stay
-below 1.
+A noiseless trial passes its stages in order of cost and ends at the first one that proves an answer:
+1. duplicate: another group can hold a planted neuron at the same norm, so the planted weights are not unique;
+2. isometry: the least-norm dual is a certificate (one matrix product);
+3. search: Newton's method finds a dual certificate, or a direction of descent.
+A certificate for the gated program is one for the exact program. Off the planted rows the exact program constrains
+only projections on cones.
 """
 
 from collections.abc import Iterator
@@ -25,19 +27,20 @@ from recovery.types import Array, Index
 
 SEARCH_THRESHOLDS = (1.0 - 1e-3, 1.0 - 1e-6)
 NOT_PLANTED = "the planted weights are no weights of the program that have the labels"
-"""Why a verdict is open: labels are edited, or rounded too far, or a confined program has no such neuron."""
+"""Reason where labels were edited or rounded too far, or where a confined program cannot hold the planted neuron."""
 UNSOUGHT = "a cheaper interpolant was not looked for"
-"""What is left open of planted weights that share their cost, in a program too large to be solved for it."""
+"""Reason for planted weights that share their cost, in a program that is too large to be solved for it."""
 OUTSIDE = 1e-6
-"""A unit direction this far outside the row space of its group costs less inside it: far above rounding."""
+"""A unit direction with a component of this length outside the row space of its group costs less inside it. Rounding
+is far smaller."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What was proved of planted weights, by which certificate, and the dual that proves a recovery.
+    """The verdict on planted weights, the certificate that decided it, and the dual that proves a recovery.
 
-    reason: why it is open, or what it leaves open. value: the isometry condition's. steps: of the search, None where
-    there was none. proof: the certificate of the planted weights with that dual.
+    reason: why the verdict is undecided, or what it does not settle. value: of the isometry condition. steps: of the
+    search, None without one. proof: the certificate of the planted weights with that dual.
     """
 
     verdict: Verdict
@@ -50,10 +53,10 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Ladder:
+class Cascade:
     """A program, the features (n, d') that its neurons act on, and its planted weights W*.
 
-    tied: whether another group has a planted one's image at the same norm.
+    tied: whether another group has the image of a planted group at the same norm.
     """
 
     program: Program
@@ -63,14 +66,14 @@ class Ladder:
 
     @cached_property
     def rows(self) -> Index:
-        """The rows of W* that are not zero."""
+        """The non-zero rows of W*."""
         return np.flatnonzero(self.planted.any(axis=1))
 
     @cached_property
     def feasible(self) -> bool:
-        """||F(W*) - y|| <= RESIDUAL_TOLERANCE ||y||, uneven rows each by its own norm: W* interpolates at all.
+        """Whether W* interpolates: ||F(W*) - y|| <= RESIDUAL_TOLERANCE ||y||, uneven rows each relative to its norm.
 
-        Not where confinement shuts a planted neuron out: its weights are then those nearest to it, outside their cone.
+        False where a confined program excludes a planted neuron: its weights then lie outside their cone.
         """
         if self.program.cone_violation(self.planted) > CONE_TOLERANCE:
             return False
@@ -78,33 +81,33 @@ class Ladder:
         residual = float(np.linalg.norm(self.program.residual(self.planted) / scales))
         return relative(residual, float(np.linalg.norm(self.program.y / scales))) <= RESIDUAL_TOLERANCE
 
-    def climb(self) -> Decision:
-        """The first rung that proves an answer; `undecided` where none does."""
+    def decide(self) -> Decision:
+        """Return the answer of the first stage that proves one, otherwise `undecided`."""
         program = self.program
-        planted = None if self.tied else self._candidate(program)
+        planted = None if self.tied else self.candidate(program)
         examined = None
         if planted is not None and planted.distinct and planted.lam is not None:
             examined = examine_dual(program, self.rows, planted, planted.lam)
             if examined.proved:
                 return _recovered(self._proof(program, planted.lam, examined), "isometry", examined.value, 0, None)
         if not self.feasible:
-            return _open(NOT_PLANTED)
+            return _undecided(NOT_PLANTED)
         if self.tied:
-            if self._outside():
+            if self._has_unseen_part():
                 return Decision("not_optimal", "dual")
             return Decision("not_unique", "duplicate", UNSOUGHT)
         if planted is None:
-            return _open("planted neurons of opposite signs share a group")
+            return _undecided("planted neurons of opposite signs share a group")
         if not planted.distinct:
-            return _open("the images of planted neurons are dependent")
+            return _undecided("the images of planted neurons are dependent")
         if examined is None:
-            return _open("no dual point has the planted directions")
-        return self._searched(planted, examined.value)
+            return _undecided("no dual point has the planted directions")
+        return self._search(planted, examined.value)
 
-    def _outside(self) -> bool:
-        """Whether a planted group has fewer rows than weights, and its direction u a part that none of them sees.
+    def _has_unseen_part(self) -> bool:
+        """Whether a planted direction has a part outside the span of the fewer rows than weights of its group.
 
-        Without that part the labels are the same, and the norm is less, in every program where u may move so.
+        Without that part the labels are the same and the norm is smaller, in every program that lets it move there.
         """
         groups, W = self.program.groups, self.program.gated_weights(self.planted)
         for g in np.flatnonzero(W.any(axis=1)):
@@ -122,7 +125,7 @@ class Ladder:
         return False
 
     def _moves(self, g: int) -> bool:
-        """Whether the weights of group g may move a little in any direction: no row of their cone is tight."""
+        """Whether the weights of group g may move a little in every direction: no row of their cone is tight."""
         groups = self.program.groups
         if not self.program.has_cones or (groups.linear and g == 0):
             return True
@@ -130,14 +133,15 @@ class Ladder:
         tight = np.abs(groups.base @ v) <= OUTSIDE * np.linalg.norm(groups.base, axis=1) * np.linalg.norm(v)
         return not bool(tight.any())
 
-    def _searched(self, planted: Candidate, value: float) -> Decision:
-        """What the search for a dual certificate proves; value: the isometry condition's."""
+    def _search(self, planted: Candidate, value: float) -> Decision:
+        """Run the last stage, the search for a dual certificate. value: of the isometry condition."""
         program, candidate = self.program.balanced(), planted
         if program is not self.program:
-            even = self._candidate(program)
-            if even is None or even.lam is None:
-                return _open("rounding of uneven rows decides whether a dual point has the planted directions", value)
-            candidate = even
+            balanced = self.candidate(program)
+            if balanced is None or balanced.lam is None:
+                reason = "rounding of uneven rows decides whether a dual point has the planted directions"
+                return _undecided(reason, value)
+            candidate = balanced
         steps, best = 0, np.inf
         for search in self._searches(program, candidate):
             steps += search.steps
@@ -150,20 +154,20 @@ class Ladder:
         return Decision("undecided", "none", f"the best dual norm found is {best:.9g}", value, steps, "newton")
 
     def duals(self) -> Iterator[Array]:
-        """The duals that `climb` looks at: the least-norm one, then those that the search ends at."""
-        even = self.program.balanced()
-        for program in (self.program,) if even is self.program else (self.program, even):
+        """Yield the dual points that `decide` examines: the least-norm one, then the ends of the searches."""
+        balanced = self.program.balanced()
+        for program in (self.program,) if balanced is self.program else (self.program, balanced):
             scales = 1.0 if program is self.program else self.program.groups.scales
-            planted = self._candidate(program)
+            planted = self.candidate(program)
             if planted is not None and planted.lam is not None:
                 yield planted.lam / scales
                 for search in self._searches(program, planted):
                     yield search.lam / scales
 
     def descents(self) -> Iterator[Array]:
-        """Weights of the gated program on the ways down that `climb` looks at, where the objective is least."""
+        """Yield weights of a gated program, one per direction of descent in `decide`, where the objective is least."""
         program = self.program.balanced()
-        planted = None if program.has_cones else self._candidate(program)
+        planted = None if program.has_cones else self.candidate(program)
         if planted is None or planted.lam is None:
             return
         for search in self._searches(program, planted):
@@ -175,7 +179,7 @@ class Ladder:
                 yield min((planted.weights + t * direction for t in steps), key=lambda W: float(program.norms(W).sum()))
 
     def _searches(self, program: Program, planted: Candidate) -> Iterator[DualSearch]:
-        """Searches for a dual certificate: by the gated norms, then for an exact program by its own, which ask less."""
+        """Search with the gated dual norms, then for an exact program with its own, smaller norms."""
         assert planted.lam is not None
         lam, ignored = planted.lam, self._duplicates(planted.support)
         for threshold in SEARCH_THRESHOLDS:
@@ -187,9 +191,9 @@ class Ladder:
                 yield search_exact_dual(program, self.rows, planted.frame, lam, threshold)
 
     def proof_from(self, lam: Array) -> Certificate | None:
-        """The certificate of W* with a dual near lam that proves them the unique optimum, or None."""
+        """Return the certificate of W* with a dual near lam that proves W* the unique optimum, or None."""
         program = self.program.balanced()
-        planted = self._candidate(program)
+        planted = self.candidate(program)
         if planted is None or planted.lam is None or not planted.distinct:
             return None
         lam = lam if program is self.program else lam * self.program.groups.scales
@@ -198,16 +202,21 @@ class Ladder:
         return self._proof(program, corrected, examined) if examined.proved else None
 
     def _proof(self, program: Program, lam: Array, examined: Examined) -> Certificate | None:
-        """The certificate of W* with a dual that proves them the unique optimum of their own labels; None where these
-        are not the program's. program: this one or the balanced one, whose dual it is."""
+        """Return the certificate of W* with a dual that proves it the unique optimum for its own labels.
+
+        None where these are not the labels of the program. program: this one or the balanced one, to which lam belongs.
+        """
         optimum = Solution(self.planted, lam, solver="planted", multipliers=examined.multipliers)
         if program is not self.program:
             optimum = optimum.unbalanced(self.program.groups.scales)
         proof = certify(self.program, optimum)
         return proof if proof.feasible else None
 
-    def _candidate(self, program: Program) -> Candidate | None:
-        """None where two planted neurons of opposite signs share a group, or nothing is planted."""
+    def candidate(self, program: Program) -> Candidate | None:
+        """Return W* with its least-norm dual for this program or the balanced one.
+
+        None where two planted neurons of opposite signs share a group, or nothing is planted.
+        """
         W = program.gated_weights(self.planted)
         support = self.rows if W is self.planted else np.flatnonzero(W.any(axis=1))
         if not len(support) or len(support) != len(self.rows):
@@ -215,7 +224,7 @@ class Ladder:
         return planted_candidate(program.groups, W, support)
 
     def _duplicates(self, support: Index) -> Index:
-        """Groups with a planted group's operator, which no search can hold below 1; their cones shut the neuron out."""
+        """Groups with the operator of a planted group, whose cones exclude the neuron. No dual holds them below 1."""
         if not self.program.has_cones:
             return np.empty(0, dtype=np.intp)
         return np.unique(np.concatenate([self.program.groups.duplicates_of(int(g)) for g in support]))
@@ -224,8 +233,8 @@ class Ladder:
 def _recovered(
     proof: Certificate | None, by: CertificateKind, value: float, steps: int, solver: str | None
 ) -> Decision:
-    return _open(NOT_PLANTED) if proof is None else Decision("recovered", by, None, value, steps, solver, proof)
+    return _undecided(NOT_PLANTED) if proof is None else Decision("recovered", by, None, value, steps, solver, proof)
 
 
-def _open(reason: str, value: float | None = None) -> Decision:
+def _undecided(reason: str, value: float | None = None) -> Decision:
     return Decision("undecided", "none", reason, value)

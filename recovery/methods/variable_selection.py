@@ -1,4 +1,4 @@
-"""Variable selection on an instance: which variables are found, and how well the labels are predicted (P3)."""
+"""Variable selection on an instance: the variables found, and the error of predicted labels (P3)."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
@@ -26,7 +26,7 @@ Counts = Annotated[tuple[Annotated[int, Ge(1)], ...], MinLen(1)]
 
 
 def _support(setting: Setting) -> Mask | None:
-    """Which variables matter, shape (d,); None where the user does not say. Raises `ParameterError` without any."""
+    """Return the mask of relevant variables (d,), None where the user does not name them. Raises `ParameterError`."""
     law = setting.planted
     if isinstance(law, FileColumn):
         return law.support(law.inputs(setting.ensemble, setting.d))
@@ -44,16 +44,16 @@ class Select:
 
     selector: `network` (l1-penalised ReLU networks), or scikit-learn's `lasso`, `omp`, `forest`, `boosting`.
     cutoff: `mixture` (two Gaussians), `kmeans`, `gap` (the largest ratio of neighbours in size), `shadow` (above all
-    columns of the same table in shuffled order), `count` with `count` a number or `planted`, or `none` (all but zeros).
-    penalties, rates, neurons, epochs: the grid of the network; the defaults are P3's.
+    columns of the same table in shuffled order), `count` with `count` a number or `planted`, or `none` (all non-zero).
+    penalties, rates, neurons, epochs: the hyperparameter grid of the network, by default that of P3.
     validation: the network is chosen on one random part of `folds` (`split`), or by cross-validation and trained again
     on all rows (`cross`). refit: train again after a `split` too.
-    shrinkage: how the penalty enters Adam's steps, `subgradient` or `proximal` (exact zeros).
-    standardize: centre X and y and divide them by their standard deviations first; `inputs`: X alone.
-    outer: outer weights of the network, `free` or `signs`, which stay at +-1 as in P3's model.
-    trees: of `forest` and of `boosting`.
-    test_rows: rows of the test draw; n where it is null. Of a file with recorded labels, those of its other rows that
-    test; all where it is null.
+    shrinkage: the form of the penalty in Adam's steps, `subgradient` or `proximal` (exact zeros).
+    standardize: centre X and y and divide them by their standard deviations first; `inputs`: X only.
+    outer: outer weights of the network, `free` or `signs`, which stay at +-1 as in the model of P3.
+    trees: the number of trees of `forest` and `boosting`.
+    test_rows: the number of rows of the test draw, n if null. For a file with recorded labels: the number of its other
+    rows used for the test, all if null.
     """
 
     selector: SelectorName = "network"
@@ -153,7 +153,7 @@ class Select:
         )
 
     def _test(self, instance: Instance) -> Array | None:
-        """A fresh draw of the data's law: draws of n rows, for some laws scale with n, and as many as are wanted."""
+        """Draw test rows from the law of the data, n at a time, because some laws scale with n."""
         setting = instance.setting
         if isinstance(setting.ensemble, File):
             return None if instance.test is None else instance.test[: self.test_rows]
@@ -162,7 +162,7 @@ class Select:
         return np.vstack(draws)[:rows]
 
     def cost(self, n: int, d: int) -> float:
-        """Seconds: the products of the network's training at 10^11 operations a second; baselines by their kind."""
+        """Estimate the seconds: the products of training at 10^11 operations per second; baselines by their kind."""
         if self.selector != "network":
             one = {"lasso": 1e-6, "omp": 5e-7, "forest": 3e-5, "boosting": 2e-5}[self.selector] * n * d
             return one * self.trees / TREES if self.selector in ("forest", "boosting") else one

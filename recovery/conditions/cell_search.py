@@ -1,14 +1,14 @@
-"""The largest sum over a cell of an arrangement, by branch and bound over the signs of its planes, compiled.
+"""Branch and bound over the signs of planes: the largest sum over a cell of an arrangement, compiled.
 
     max over cells of || c + sum_k s_k z_k ||,        s_k = sign(a_k.h) for some h,  planes' unit normals a_k.
 
-A node is the signs of the first planes, the heaviest first, and a point h of its cell, which lies in one of its two
-halves. Whether the other half has a point is asked only where the bound leaves it: the point of least norm of the
-convex hull of the signed unit normals is one, or 0 (Wolfe, Mathematical Programming 11, 1976). With the sum v of c and
-what the signs decide,
+A node stores the signs of the first planes, the heaviest first, and a point h of its cell, which lies in one of its two
+halves. A point of the other half is computed only if its bound leaves that half open. The point of least norm of the
+convex hull of the signed unit normals is such a point, or 0 if the half is empty (Wolfe, Mathematical Programming 11,
+1976). With v the sum of c and of the decided planes,
     max over ||u|| <= 1 of v.u + sum_k |z_k.u| <= max over u of v.u + sqrt(u.Q u),  Q = (sum w_k) sum z_k z_k^T / w_k,
-over the open planes, where w_k = ||z_k||. Q depends on the depth alone, and in its eigenvectors any tau > 0,
-mu > max q / tau bound that by
+over the open planes, where w_k = ||z_k||. Q depends only on the depth. In the basis of its eigenvectors, with
+eigenvalues q, any tau > 0 and mu > max q / tau give the bound
     1/2 (sum_j v_j^2 / (mu - q_j / tau) + mu + tau).
 A leaf is exact.
 """
@@ -19,24 +19,27 @@ from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
 from recovery.types import Array, Codes
 
 THIN = 1e-12
-"""A cell with no point farther than this from all of its planes, relative to its length, is one that rounding made."""
+"""A cell without a unit point at this distance from all of its planes is an artefact of rounding."""
 STEPS = 4
-"""Of tau; each solves for mu."""
+"""Updates of tau; each one solves for mu."""
 
 _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 
 @_compiled
 def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: float) -> tuple[float, float, float]:
-    """An upper bound on max v.u + sqrt(u.Q u), its mu and tau; it stops below the goal. turned (d,) is written to."""
+    """Return an upper bound on max v.u + sqrt(u.Q u) with its mu and tau; stop below the goal.
+
+    vectors, q: eigenvectors of Q as rows, and its eigenvalues. turned (d,): work space.
+    """
     d = len(v)
     size, largest = 0.0, 0.0
     for j in range(d):
         size += v[j] * v[j]
         largest = max(largest, q[j])
     size = np.sqrt(size)
-    # by the largest eigenvalue alone; and at u = v / ||v|| the maximum is at least ||v||, so that above the goal no
-    # better bound helps
+    # a bound by the largest eigenvalue. At u = v / ||v|| the maximum is at least ||v||: above the goal no better bound
+    # changes the decision
     best = size + np.sqrt(largest)
     if best <= goal or size > goal or largest == 0.0 or size == 0.0:
         return best, best, np.sqrt(largest)
@@ -77,19 +80,20 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
             best, of_best = total / 2.0, (mu, tau)
         if best <= goal:
             break
-        # half of the way to the tau of this u, in logarithms: four such steps come within 1 % of the limit on random v
-        # and Q of d = 4 to 16, four whole ones stay up to 5 % above it
+        # half of the way to the tau of this u, in logarithms. On random v and Q of d = 4 to 16, four such steps end
+        # within 1 % of the limit, four full steps up to 5 % above it
         tau = np.sqrt(tau * np.sqrt(max(spread, 1e-4 * largest)))
     return best, of_best[0], of_best[1]
 
 
 @_compiled
 def _nearest_of_hull(normals: Array, sides: Codes, chosen: Array, y: Array, z: Array, Q: Array) -> bool:
-    """The point z nearest to 0 of the affine hull of the chosen signed normals, and its weights y; False if dependent.
+    """Compute the point z of the affine hull of the chosen signed normals nearest to 0, and its weights y.
 
-    With B = [1; P] of these points P, y is the least-squares solution of B y = e_1 up to a factor, and the residual r
-    has p.z = r_0 for all p at z = -r[1:]. By Q of B = Q R and not by B^T B: of normals 1e-9 apart its rounding is as
-    large as what tells them apart. Gram and Schmidt twice, for Q and for r: once leaves 1e-16 of what was taken away.
+    Return False if the normals are dependent. With B = [1; P] of these points P, y is the least-squares solution of
+    B y = e_1 up to a factor, and its residual r gives z = -r[1:] with p.z = r_0 for all p. B is factored as Q R: for
+    normals 1e-9 apart, rounding in B^T B is as large as their difference. Gram-Schmidt is applied twice, because one
+    pass leaves 1e-16 of the part that it removes.
     """
     d, c = normals.shape[1], len(chosen)
     R, r = np.zeros((c, c)), np.empty(d + 1)
@@ -130,18 +134,18 @@ def _nearest_of_hull(normals: Array, sides: Codes, chosen: Array, y: Array, z: A
 
 @_compiled
 def cell_point(normals: Array, sides: Codes, m: int, z: Array) -> int:
-    """Whether a point z has sides_i normals_i.z > 0 for i < m, written to z: 1 yes, 0 no, -1 rounding decides."""
+    """Find z with sides_i normals_i.z > 0 for i < m. Return 1 if found, 0 if none exists, -1 if rounding decides."""
     d = normals.shape[1]
     chosen, weight = np.empty(d + 2, np.int64), np.empty(d + 2)
     Q, y = np.empty((d + 2, d + 1)), np.empty(d + 2)
-    # start from the plane that was crossed last: it alone may have the parent's point on its wrong side
+    # start from the plane that was crossed last: only there may the parent's point be on the wrong side
     chosen[0], weight[0], count = m - 1, 1.0, 1
     z[:] = sides[m - 1] * normals[m - 1]
     for _ in range(20 * (d + 2)):
         square = np.sum(z * z)
         if square <= THIN * THIN:
             return 0
-        # Wolfe stops where no normal's product with z is below z.z; here a z in the cell is enough
+        # Wolfe's method stops where no product of a normal with z is below z.z; here any z in the cell is enough
         least, j = np.inf, -1
         for i in range(m):
             s = 0.0
@@ -162,7 +166,7 @@ def cell_point(normals: Array, sides: Codes, m: int, z: Array) -> int:
         while True:
             if not _nearest_of_hull(normals, sides, chosen[:count], y, z, Q):
                 return -1
-            # outside the hull: go towards it until the first weight is 0, and drop that point (Wolfe's minor step)
+            # outside the hull: move towards it until the first weight is 0, and drop that point (Wolfe's minor step)
             share = 1.0
             for a in range(count):
                 if y[a] <= 0.0:
@@ -200,10 +204,11 @@ def search_cells(  # type: ignore[no-untyped-def]
     tolerance: float,
     nodes: int,
 ):
-    """(value, a point of its cell, bound, nodes): the search from above and below, depth first.
+    """Search depth first; return (value, a point of its cell, bound, nodes), with bounds from below and above.
 
-    normals a_k and halves z_k (m, d), start c (d,). vectors, values: of Q from each depth on. known (k, m): signs of
-    cells that are left out. limit: values up to it are of no interest. nodes: the most that are looked at.
+    normals a_k and halves z_k (m, d), start c (d,). vectors, values: eigenvectors and eigenvalues of Q for the planes
+    from each depth on. known (k, m): signs of cells that are excluded. limit: smaller values are not resolved. nodes:
+    largest number of nodes examined.
     """
     m, d = normals.shape
     sides, depths = np.zeros((m + 2, m), np.int8), np.zeros(m + 2, np.int64)
@@ -242,13 +247,13 @@ def search_cells(  # type: ignore[no-untyped-def]
         s = 0.0
         for k in range(d):
             s += normals[depth, k] * points[top, k]
-        # a point on the plane, nearly, is in neither half for sure
+        # a point very close to the plane is certain in neither half
         side = 1 if s > 0.0 else -1
         sides[top + 1], points[top + 1] = sides[top], points[top]
         sums[top + 1] = sums[top] + side * halves[depth]
         sums[top] -= side * halves[depth]
         sides[top, depth], sides[top + 1, depth] = -side, side
-        # the parent's point serves its own half; for the other one is looked for if its bound leaves it open
+        # the parent's point lies in its own half; the other half needs a new point if its bound leaves it open
         asked[top], asked[top + 1] = True, abs(s) <= THIN
         depths[top] = depths[top + 1] = depth + 1
         pending = top + 2

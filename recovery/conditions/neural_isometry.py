@@ -1,4 +1,4 @@
-"""The neural isometry conditions: one dual point, one product over all patterns; and the search for the worst one.
+"""Neural isometry conditions, evaluated over patterns, and the search for the pattern that violates one most.
 
 Let S be the planted groups, u the stack of their unit weights, and
     lam = pinv(A_S^T) u.
@@ -6,11 +6,11 @@ The planted weights are the unique optimum of the gated program if max_{g not in
 for a linear neuron next to a skip connection, (NIC-1) and (NIC-k) for `relu`, (NNIC-1) and (NNIC-k) for `relu_norm`,
 and (orth-NIC-L) for `relu_norm_skip`. Source: P1, Definitions 2 to 6.
 
-P1 takes the pseudo-inverse without asking that A_S^T lam = u. Where two planted patterns differ in fewer than d rows
-that fails, and the printed value can be below 1 although the planted weights are not optimal: here the condition is
-then not `identified` and does not hold.
+P1 uses the pseudo-inverse without requiring A_S^T lam = u. That equation has no solution if two planted patterns differ
+in fewer than d rows, and the printed value can then be below 1 although the planted weights are not optimal. Here the
+condition is then not `identified` and does not hold.
 
-Asked of every linear neuron at once, the conditions are uniform (strong): ||X^T D_j X (X^T X)^{-1}||_2 < 1.
+Required for every linear neuron at once, a condition is uniform (strong): ||X^T D_j X (X^T X)^{-1}||_2 < 1.
 """
 
 from dataclasses import dataclass, replace
@@ -27,19 +27,19 @@ from recovery.programs.uniqueness import planted_candidate
 from recovery.types import Array, Mask, Rng
 
 ROUNDING = 1e-9
-"""Above the error of the projections; genuine margins of 1e-8 occur next to the planted pattern."""
+"""Larger than the error of the projections; true margins of 1e-8 occur next to the planted pattern."""
 CHUNK_BYTES = 48 * 2**20
-"""Of d x d matrices, half of them packed, that are formed at a time."""
+"""Memory of the d x d matrices that are formed at a time, half of them packed."""
 
 
 @dataclass(frozen=True)
 class Condition:
     """A condition value < bound, evaluated over a set of patterns.
 
-    `value` is the largest over the patterns and `attained_by` the column that attains it, None when that is the skip
-    connection or when there is no pattern to look at (the value is then 0). It holds when it is below the bound by
-    more than rounding: a pattern that contains the planted one has the value 1 exactly. `identified` is False, and
-    the value infinite, where the labels do not determine the planted weights, so that it cannot hold.
+    value: the largest over the patterns. attained_by: the column that attains it, None for the skip connection and
+    without patterns (the value is then 0). holds: whether the value is below the bound by more than rounding; a pattern
+    that contains the planted one has the value 1 exactly. identified: False, with an infinite value, where the labels
+    do not determine the planted weights; the condition then cannot hold.
     """
 
     name: str
@@ -58,10 +58,11 @@ class Condition:
 def neural_isometry(
     architecture: Architecture, X: Array, directions: Array, signs: Array, patterns: Mask, *, linear: bool
 ) -> Condition:
-    """The condition under which the architecture recovers planted neurons, over patterns (n, p) beside theirs.
+    """Evaluate the condition for recovering planted neurons over the patterns (n, p) that differ from theirs.
 
-    directions (d, k) and signs (k,) of the neurons: of its activation, or with `linear` one linear neuron. Raises
-    `ParameterError` for a linear neuron without a skip connection. Source: P1, Definitions 2 to 6.
+    directions (d, k) and signs (k,): of the neurons, which have the activation of the architecture, or with `linear` of
+    one linear neuron. Raises `ParameterError` for a linear neuron without a skip connection. Source: P1, Definitions 2
+    to 6.
     """
     name = architecture.condition(len(signs), linear=linear)
     own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
@@ -83,7 +84,7 @@ def neural_isometry(
 def isometry_bounds(
     architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool, nodes: int
 ) -> Bounds | None:
-    """Bounds on the condition's value over all patterns but the planted ones, by at most so many cells.
+    """Bound the value of the condition over all patterns except the planted ones, with at most `nodes` cells.
 
     Neurons as in `neural_isometry`. None where they are not identified.
     """
@@ -106,13 +107,13 @@ def search_isometry(
     starts: int = 4,
     beam: int | None = None,
 ) -> BestPattern | None:
-    """The pattern of largest ||A_j^T lam|| that a local search finds, the planted ones left out.
+    """Search locally for the pattern of largest ||A_j^T lam|| other than the planted ones.
 
-    Starts: the planted directions (whose neighbours are the worst for one normalised neuron and n < 2d), the best
-    `starts` of 50 random patterns, and as many patterns with nearly all rows active (where a condition next to a skip
-    connection is tight). With a `beam` of that width a beam search is made instead. The value found bounds the
-    condition's from below: above 1, it fails. None where the planted weights are not identified, or no cell is met.
-    Raises `ParameterError` for a beam and neurons that are normalised after the ReLU.
+    Starting points: the planted directions (their neighbours are the worst for one normalised neuron and n < 2d), the
+    best `starts` of 50 random patterns, and `starts` patterns with nearly all rows active (where a condition with a
+    skip connection is tight). beam: the width of a beam search, made instead. The value found is a lower bound: above 1
+    the condition fails. None where the planted weights are not identified or no other pattern is found. Raises
+    `ParameterError` for a beam and neurons that are normalised after the ReLU.
     """
     own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
     if lam is None:
@@ -135,8 +136,8 @@ def search_isometry(
     chosen = np.argsort(score(X @ H >= 0))[-starts:]
     points = [h / np.linalg.norm(h) for h in H[:, chosen].T]
     points += [w / np.linalg.norm(w) for w in directions.T]
-    # rows scaled by chance have the same cells, but are deleted in another order: ten tries of (40, 8) then end in
-    # eight patterns, without it in one
+    # randomly scaled rows have the same cells, but `most_active` deletes them in another order: ten tries at (40, 8)
+    # then end in eight different patterns instead of one
     for _ in range(starts):
         points.append(most_active(X * rng.uniform(0.3, 1.0, (X.shape[0], 1)), rng, restarts=1).point)
     return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda best: best.value)
@@ -145,11 +146,11 @@ def search_isometry(
 def planted_dual(
     architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool
 ) -> tuple[Groups, Array | None]:
-    """The groups of planted neurons' patterns alone, and lam (n,), the least-norm solution of A_S^T lam = u.
+    """Return the groups of the planted patterns only, and lam (n,), the least-norm solution of A_S^T lam = u.
 
-    Neurons as in `neural_isometry`. lam is None where they are not identified: where there is none (too few rows),
-    where two neurons share a pattern, or where the images of the unit weights are zero or dependent. In the coordinates
-    of the base u_g = r_i w_i/||w_i||; for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises `ParameterError`.
+    Neurons as in `neural_isometry`. lam is None where they are not identified: no solution exists (too few rows), two
+    neurons share a pattern, or the images of the unit weights are zero or dependent. In the coordinates of the base
+    u_g = r_i w_i/||w_i||; for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises `ParameterError`.
     """
     architecture.require("isometry")
     if linear and not architecture.skip:
@@ -173,7 +174,7 @@ def planted_dual(
 
 
 def _among(patterns: Mask, own: Mask) -> Mask:
-    """Which columns of `patterns` are columns of `own`."""
+    """Mark the columns of `patterns` that are columns of `own`."""
     member = np.zeros(patterns.shape[1], dtype=np.bool_)
     for column in own.T:
         member |= (patterns == column[:, None]).all(axis=0)
@@ -181,9 +182,9 @@ def _among(patterns: Mask, own: Mask) -> Mask:
 
 
 def uniform_isometry(X: Array, patterns: Mask) -> Condition:
-    """max_j ||X^T D_j X (X^T X)^{-1}||_2 < 1, the spectral norm. X: (n, d) of full column rank. Source: P1, (7).
+    """Evaluate max_j ||X^T D_j X (X^T X)^{-1}||_2 < 1, the spectral norm, for X (n, d) of full column rank.
 
-    It is what (NIC-L) becomes when asked of every w at once.
+    This is (NIC-L) for every w at once. Source: P1, (7).
     """
     d = X.shape[1]
     identified = bool(np.linalg.matrix_rank(X) == d)
@@ -205,9 +206,9 @@ def uniform_isometry(X: Array, patterns: Mask) -> Condition:
 
 
 def orthogonal_uniform_isometry(patterns: Mask, d: int) -> Condition:
-    """max_j tr(D_j) <= n - d: (7) for X with orthonormal columns in general position. Source: P1, (26).
+    """Evaluate max_j tr(D_j) <= n - d: (7) for X with orthonormal columns in general position. Source: P1, (26).
 
-    ||X^T D_j X|| < 1 means that X^T (I - D_j) X is positive definite, so that D_j leaves out at least d rows.
+    ||X^T D_j X|| < 1 if and only if X^T (I - D_j) X is positive definite, so at least d rows are inactive in D_j.
     """
     n = patterns.shape[0]
     traces = patterns.sum(axis=0)
