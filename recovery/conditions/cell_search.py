@@ -22,6 +22,8 @@ THIN = 1e-12
 """A cell without a unit point at this distance from all of its planes is an artefact of rounding."""
 STEPS = 4
 """Updates of tau; each one solves for mu."""
+ABOVE = 1.0 + 1e-15
+"""Smallest ratio of mu to max q / tau: a few units in the last place."""
 
 _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
@@ -55,9 +57,10 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
     # sqrt(s) <= (s / tau + tau) / 2 with equality at tau = sqrt(s), s = u.Q u: first for u along v
     tau = np.sqrt(max(spread, 0.1 * largest))
     for _ in range(STEPS):
+        # the factor keeps every gap mu - q_j / tau above 0, where v_j is smaller than the rounding of mu too
         mu = 0.0
         for j in range(d):
-            mu = max(mu, q[j] / tau + abs(turned[j]))
+            mu = max(mu, q[j] / tau * ABOVE + abs(turned[j]))
         # Newton's method for ||u|| = 1 with u_j = v_j / (mu - q_j / tau), on 1 / ||u||, which is nearly linear in mu
         for _newton in range(6):
             square, slope = 0.0, 0.0
@@ -65,7 +68,7 @@ def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: fl
                 if turned[j] != 0.0:
                     gap = mu - q[j] / tau
                     square += (turned[j] / gap) ** 2
-                    slope += turned[j] ** 2 / gap**3
+                    slope += (turned[j] / gap) ** 2 / gap
             length = np.sqrt(square)
             if length <= 1.0 + 1e-3:
                 break

@@ -27,9 +27,9 @@ def contained_in(pattern: Mask, patterns: Mask) -> int | None:
 def is_maximal(X: Array, pattern: Mask) -> bool:
     """Decide whether D is maximal among all patterns of X, by Proposition 24.
 
-    With K+ the cone of the active rows and K- that of the others, D is maximal if and only if -K- without 0 lies in the
-    interior of K+: the active rows span R^d, and each inactive row is -X_+^T c for some c > 0. This costs one linear
-    program per inactive row. Rows of zeros are ignored.
+    With K+ the cone of the active rows and K- the cone of the others, D is maximal if and only if -K- without 0 lies in
+    the interior of K+: the active rows span R^d, and each inactive row is -X_+^T c for some c > 0. This costs one
+    linear program per inactive row. Rows of zeros are ignored.
     """
     live = X.any(axis=1)
     pattern, X = pattern[live], X[live] / np.linalg.norm(X[live], axis=1, keepdims=True)

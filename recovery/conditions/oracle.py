@@ -129,7 +129,7 @@ def largest_neuron(
         up, down, c, (turned.r, 0, 2**turned.r), cells, floor, TOLERANCE, nodes, stop, False
     )
     if np.isfinite(bound) and len(left):
-        # an active-set method settles the cells that coordinate descent left open; any y within its limits is a bound
+        # an active-set method solves cells that coordinate descent did not; any y within its limits gives a bound
         solved = [_cell_bound(up, down, c, on) for on in np.unique(left, axis=0)]
         bound = max([max(value, floor) + TOLERANCE, *solved])
     upper = min(bound, _crude_bound(up, down, c)) * scale + (lost + ROUNDING) * scale
@@ -240,7 +240,7 @@ def largest_cell(
     """Bound max ||c + sum_{i in D} t_i x_i|| over cells D of rows (n, d), weights t (n,) and linear c (d,).
 
     limit: smaller values are not resolved; the upper bound may exceed it by rounding. nodes: largest number of cells of
-    all depths; the bounds of cells left open enter the upper bound. known (n, k): excluded cells. Cells thinner than
+    all depths; the bounds of open cells enter the upper bound. known (n, k): excluded cells. Cells thinner than
     `THIN` do not count; the upper bound includes them where rounding decides whether they are.
     """
     d = rows.shape[1]

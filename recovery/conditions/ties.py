@@ -2,7 +2,7 @@
 
 A group has the image of the neuron if its pattern differs only on rows whose product with the neuron is zero. In the
 exact program its cone must contain the neuron too (P1, Proposition 7). Zero is exact: products within rounding of zero
-are computed in fractions. With normalisation after the ReLU the norm is that of the image, so every group that reaches
+are computed in fractions. With normalisation after the ReLU the norm of the image counts, so every group that reaches
 the image is tied.
 """
 

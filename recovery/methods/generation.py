@@ -156,18 +156,18 @@ def searched_program(problem: PlantedProgram, beam: int | None = None) -> Plante
     """
     if problem.instance.setting.patterns.kind != "searched" or not problem.instance.y.any():
         return problem
-    rng, features = problem.instance.streams.training, problem.features
+    rng, features, patterns = problem.instance.streams.training, problem.features, problem.instance.patterns
     for _ in range(SEARCH_ROUNDS):
-        program, known = problem.program, problem.instance.patterns
+        program = problem.over(patterns).program
         solution = find_solver("auto" if program.has_cones else "newton", program.kind)(program)
         limit = (1.0 + SEARCH_EXCESS) * program.penalty
         new = violating_patterns(program, solution, features, limit, rng, beam)
-        most = known.shape[1] + max(20, int(MOST_ADDED * program.groups.count))
-        patterns = unique_patterns(features, [known, new])[:, :most]
-        if patterns.shape[1] == known.shape[1]:
+        most = patterns.shape[1] + max(20, int(MOST_ADDED * program.groups.count))
+        grown = unique_patterns(features, [patterns, new])[:, :most]
+        if grown.shape[1] == patterns.shape[1]:
             break
-        problem = problem.over(patterns)
-    return problem
+        patterns = grown
+    return problem.over(patterns)
 
 
 def optimum_row(problem: PlantedProgram, solution: Solution, certificate: Certificate) -> Measurement:
@@ -209,7 +209,7 @@ def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgr
 
 
 def largest_dual(program: Program, lam: Array, limit: float, nodes: int) -> Bounds:
-    """Bound the largest dual norm over all patterns, including that of the skip connection, from both sides.
+    """Bound the largest dual norm over all patterns, including the skip connection, from both sides.
 
     Below `limit` the value need not be exact. nodes: the largest number of cones or arrangement cells examined.
     """

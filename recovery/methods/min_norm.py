@@ -83,7 +83,7 @@ class _Solved:
 class MinNorm(_Solved):
     """min sum_g ||w_g|| subject to sum_g A_g w_g = y (P1, (12), (15), (17)).
 
-    program: `gated`, the interpolation problem of the gated network; `exact`, that of the network itself.
+    program: `gated`, the interpolation problem of the gated network; `exact`, the problem of the network itself.
     solver: `auto` decides without a solve where it can; `newton`, or a conic solver of cvxpy, always solves.
     distances: also solve trials that are proved not to recover, to measure their distances.
     confinement: for neurons normalised after the ReLU, in exact programs over sampled patterns. `row_space` restricts

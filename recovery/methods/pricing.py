@@ -35,8 +35,8 @@ CELL_MARGINS = (*NEURON_MARGINS, 1.0 - 1e-6, 1.0 - 3e-7, 1.0 - 2.1e-7)
 """Limits for activation patterns, whose norms near a planted neuron can be within 1e-6 of 1. The last one is just below
 `PROVED_BELOW`."""
 PROVED_BELOW = 1.0 - 2.0 * MARGIN
-"""Upper bound on all dual norms that counts as a proof. One margin is that of the certificate over the patterns found.
-The other allows for the correction to A_S^T lam = u, which moves every dual norm by less (`planted_dual`)."""
+"""Upper bound on all dual norms that counts as a proof. One margin is required by the certificate over the patterns
+found. The other allows for the correction to A_S^T lam = u, which moves every dual norm by less (`planted_dual`)."""
 EXCESS = 1e-9
 """Rounding that Newton's method leaves above a margin."""
 ADDED = 3

@@ -200,7 +200,7 @@ def test_uniform_forms_without_patterns_or_rank() -> None:
 
 @pytest.mark.parametrize("architecture", [NORM, NORM_SKIP, RELU, SKIP], ids=str)
 def test_a_neuron_that_no_row_sees_is_not_identified(architecture, capfd: pytest.CaptureFixture[str]) -> None:
-    """Beside one that is seen: its group has no dimension, and nothing is asked of LAPACK for it."""
+    """Beside one that is seen: its group has no dimension, and LAPACK is not called for it."""
     X, W, patterns = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0, -1.0]]), np.ones((3, 1), dtype=bool)
     assert not neural_isometry(architecture, X, W, np.ones(2), patterns, linear=False).identified
     assert not neural_isometry(architecture, 0 * X, W[:, :1], np.ones(1), patterns, linear=architecture.skip).identified

@@ -96,7 +96,7 @@ def test_spoiled_rows_change_no_verdict(how: str, method: MinNorm) -> None:
     for seed, (name, planted) in enumerate(2 * (MODELS[:4] + MODELS[5:])):
         found = measured("all", 12, 2, name, planted, seed, Spoiled(how), method)
         every = measured("exhaustive", 12, 2, name, planted, seed, Spoiled(how), method)
-        # weights that share their cost with others may be dearer than the optimum too: both words are true then
+        # weights that share their cost with others may also cost more than the optimum: both verdicts are then true
         both = {found.verdict, every.verdict} == {"not_unique", "not_optimal"}
         assert both or found.verdict in (every.verdict, "undecided")
         if found.verdict == "undecided":

@@ -1,4 +1,4 @@
-"""What convex methods guess of their seconds: by the whole setting, always a positive number."""
+"""Cost estimates of convex methods: from the whole setting, always a positive number."""
 
 import math
 from pathlib import Path

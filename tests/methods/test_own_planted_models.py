@@ -1,4 +1,4 @@
-"""Planted models of one's own: neurons that no row sees, and neurons that cancel."""
+"""Planted models of users: neurons that no row sees, and neurons that cancel."""
 
 from dataclasses import dataclass
 
