@@ -93,7 +93,7 @@ def tampered(how: str):  # type: ignore[no-untyped-def]
         elif how == "long":
             ends = np.append(ends, ends[-1])
         elif how == "unsplit":
-            ends, leaves = np.full(2 ** arguments[3], BOUND, np.int32), leaves[: 2 ** arguments[3]]
+            ends, leaves = np.full(2 ** arguments[3][0], BOUND, np.int32), leaves[: 2 ** arguments[3][0]]
         elif how == "twice":
             ends = np.concatenate([ends[:1], ends[:1], ends[1:]])
         elif how == "cell":
