@@ -1,3 +1,5 @@
+"""The crossing of one half without a curve: its interval against scipy's isotonic fits, and its coverage."""
+
 import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
@@ -5,6 +7,7 @@ from scipy.special import xlogy
 from scipy.stats import binomtest
 
 from recovery.report.statistics.curve_free import RISE_OF_RISING, SURE, crossing, rise
+from recovery.report.statistics.transition import rising_blocks
 from recovery.types import Array
 
 
@@ -20,7 +23,7 @@ def rising(yes: Array, no: Array) -> Array:
 
 
 def kept_by_definition(x: Array, yes: Array, no: Array) -> tuple[float, float]:
-    """Every gap between cells by itself: scipy's isotonic fits of either side, cut off at one half."""
+    """Compute the interval gap by gap, with scipy's isotonic fits on each side, capped at one half."""
     free = log_likelihood(yes, no, rising(yes, no))
     gaps = []
     for k in range(len(x) + 1):
@@ -32,7 +35,7 @@ def kept_by_definition(x: Array, yes: Array, no: Array) -> tuple[float, float]:
     return ends[gaps[0]], ends[gaps[-1] + 1]
 
 
-def test_the_set_is_that_of_isotonic_fits_one_gap_at_a_time() -> None:
+def test_the_interval_agrees_with_isotonic_fits_gap_by_gap() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         x = np.sort(rng.random(rng.integers(1, 12)))
@@ -80,16 +83,12 @@ def test_order_units_ties_and_empty_cells_change_nothing() -> None:
 
 
 @pytest.mark.parametrize(("won", "low", "high"), [(0, 40.0, np.inf), (9, -np.inf, 10.0)])
-def test_cells_that_all_end_alike_leave_one_side_open(won: int, low: float, high: float) -> None:
-    x, yes = np.array([10.0, 20.0, 30.0, 40.0]), np.full(4, float(won))
-    found = crossing(x, yes, 9 - yes)
-    assert np.isnan(found.estimate)
+def test_equal_outcomes_bound_one_side_and_no_trials_bound_none(won: int, low: float, high: float) -> None:
+    x, yes, nothing = np.array([10.0, 20.0, 30.0, 40.0]), np.full(4, float(won)), np.zeros(4)
+    found, unknown = crossing(x, yes, 9 - yes), crossing(x, nothing, nothing)
+    assert np.isnan([found.estimate, unknown.estimate]).all()
     assert (found.low, found.high) == (low, high)
-
-
-def test_without_trials_nothing_is_known() -> None:
-    nothing = np.zeros(3)
-    assert np.isnan(crossing(np.arange(3.0), nothing, nothing).estimate)
+    assert (unknown.low, unknown.high) == (-np.inf, np.inf)
 
 
 TRUTHS = {
@@ -133,3 +132,13 @@ def test_quantiles_are_those_of_the_limit() -> None:
     assert (rise(0.95), rise(0.99)) == pytest.approx((RISE_OF_RISING, SURE))
     for level in (0.95, 0.9775, 0.99, 0.995):
         assert binomtest(int(np.sum(np.array(ratios) > rise(level))), draws, 1 - level).pvalue > 1e-3
+
+
+def test_blocks_of_the_isotonic_fit_agree_with_scipy() -> None:
+    rng = np.random.default_rng(0)
+    for size in rng.integers(1, 30, 2_000):
+        total = np.maximum(rng.integers(0, 8, size).astype(float), 1e-9)
+        values = np.minimum(np.floor(total * rng.random(size) * 1.2), total) / total
+        assert rising_blocks(values, total) == isotonic_regression(values, weights=total).blocks.tolist()
+    assert rising_blocks(np.array([]), np.array([])) == [0]
+    assert rising_blocks(np.ones(4), np.ones(4)) == [0, 4]

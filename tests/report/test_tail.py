@@ -1,3 +1,5 @@
+"""Tails of the likelihood ratio and of the steepness, against sums over all outcomes."""
+
 from itertools import product
 
 import numpy as np
@@ -14,27 +16,32 @@ def every_outcome(total: Array, chance: Array) -> list[tuple[Array, float]]:
     return [(yes, float(np.prod(binom.pmf(yes, total, chance)))) for yes in outcomes]
 
 
-def test_the_tail_is_that_of_all_outcomes_counted() -> None:
+def test_the_tails_of_both_statistics_are_sums_over_all_outcomes() -> None:
     total, chance = np.array([5.0, 4.0, 6.0]), np.array([0.1, 0.55, 0.9])
     outcomes = every_outcome(total, chance)
     ratios = np.array([tail(yes, total, chance).ratio for yes, _ in outcomes])
+    scores = np.array([float(yes @ norm.ppf(chance)) for yes, _ in outcomes])
     weights = np.array([weight for _, weight in outcomes])
+    mean = float(total @ (chance * norm.ppf(chance)))
     for at in np.random.default_rng(0).choice(len(outcomes), 25, replace=False):
         found = tail(outcomes[at][0], total, chance)
         exact = float(weights[ratios >= ratios[at] - 1e-9].sum())
         error = max((found.most - found.p) / 3, 1e-12)
         assert abs(found.p - exact) <= 4.5 * error + 1e-9 * exact
+        beyond = scores >= scores[at] - 1e-9 if scores[at] > mean else scores <= scores[at] + 1e-9
+        steep = min(2 * float(weights[beyond].sum()), 1.0)
+        assert 0.99 * steep <= found.steep <= 1.3 * steep + 1e-12
     assert tail(outcomes[0][0], total, chance).least == pytest.approx(weights[ratios >= ratios.max() - 1e-9].sum())
 
 
-def test_a_tail_of_one_in_a_million_of_millions_has_its_size() -> None:
+def test_a_tiny_p_value_has_the_right_size() -> None:
     """One cell: P(yes >= 60 of 100 | 0.2) by the binomial law; outcomes below have no such ratio."""
     found = tail(np.array([60.0]), np.array([100.0]), np.array([0.2]))
     assert found.p == pytest.approx(binom.sf(59, 100, 0.2), rel=0.2)
     assert found.p < 1e-15
 
 
-def test_what_cannot_be_has_no_chance_and_what_must_be_no_doubt() -> None:
+def test_impossible_counts_have_p_0_and_certain_counts_p_1() -> None:
     total, chance = np.array([5.0, 5.0]), np.array([0.0, 1.0])
     assert tail(np.array([1.0, 5.0]), total, chance).p == 0
     assert tail(np.array([0.0, 4.0]), total, chance).p == 0
@@ -61,21 +68,8 @@ def test_a_step_of_few_trials_is_steeper_than_the_curve_and_even_chances_are_fla
     n, d = (a.ravel().astype(float) for a in np.meshgrid(np.arange(10, 201, 10), np.arange(10, 51, 10)))
     chance, total = np.clip(CURVES["wendel"].function(n, d), 0, 1), np.full(len(n), 8.0)
     step = tail(np.where(n < 2 * d, 8.0, np.where(n == 2 * d, 4.0, 0.0)), total, chance)
-    assert step.p > 0.05  # the cells lie no farther off than chance brings them
+    assert step.p > 0.05  # the cells are no further away than noise brings them
     assert step.steeper
     assert step.steep < 1e-3
     halved = np.round(8 * (chance + (0.5 - chance) * (abs(chance - 0.5) < 0.45)))
     assert not tail(halved, total, chance).steeper
-
-
-def test_the_tail_of_steepness_is_that_of_all_outcomes_counted() -> None:
-    total, chance = np.array([5.0, 4.0, 6.0]), np.array([0.1, 0.55, 0.9])
-    outcomes = every_outcome(total, chance)
-    scores = np.array([float(yes @ norm.ppf(chance)) for yes, _ in outcomes])
-    weights = np.array([weight for _, weight in outcomes])
-    mean = float(total @ (chance * norm.ppf(chance)))
-    for at in np.random.default_rng(0).choice(len(outcomes), 15, replace=False):
-        found = tail(outcomes[at][0], total, chance)
-        beyond = scores >= scores[at] - 1e-9 if scores[at] > mean else scores <= scores[at] + 1e-9
-        exact = min(2 * float(weights[beyond].sum()), 1.0)
-        assert 0.99 * exact <= found.steep <= 1.3 * exact + 1e-12
