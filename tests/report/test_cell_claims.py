@@ -1,4 +1,4 @@
-"""Claims about numbers in cells, by exact laws: what they contradict by chance, and what they see."""
+"""Claims about numbers in grid cells: rates of false contradictions, and power."""
 
 from typing import Any
 
@@ -26,14 +26,16 @@ def judge(rows: pd.DataFrame, claim: dict[str, Any], **document: Any) -> ClaimRe
 
 
 @pytest.mark.parametrize("total", [1, 5, 40])
-@pytest.mark.parametrize("open_", [0, 3])
-def test_the_interval_of_a_proportion_covers_exactly_whatever_is_open(total: int, open_: int) -> None:
-    """A count of yes is missed if some choice of the open trials among them is."""
-    ends = [Sample(np.repeat([1.0, 0.0], [k, total - k]), True, open_).interval("mean") for k in range(total + 1)]
+@pytest.mark.parametrize("undecided", [0, 3])
+def test_the_interval_of_a_proportion_covers_for_every_outcome_of_undecided_trials(total: int, undecided: int) -> None:
+    """A count is missed if the interval misses it for some outcome of the undecided trials."""
+    ends = [Sample(np.repeat([1.0, 0.0], [k, total - k]), True, undecided).interval("mean") for k in range(total + 1)]
     for p in np.linspace(0.01, 0.99, 50):
         covered = np.array([end.low <= p <= end.high for end in ends])
-        missed = [not covered[max(yes - open_, 0) : min(yes, total) + 1].all() for yes in range(total + open_ + 1)]
-        assert binom.pmf(np.flatnonzero(missed), total + open_, p).sum() <= 0.05
+        missed = [
+            not covered[max(yes - undecided, 0) : min(yes, total) + 1].all() for yes in range(total + undecided + 1)
+        ]
+        assert binom.pmf(np.flatnonzero(missed), total + undecided, p).sum() <= 0.05
 
 
 @pytest.mark.parametrize("count", [1, 5, 6, 20, 101])
@@ -51,15 +53,15 @@ BOUND = {"kind": "bound", "of": "recovered", "at_least": "no_all_ones"}
 
 
 @pytest.mark.parametrize("seeds", first(1, [20, 60]))
-def test_a_bound_that_is_the_law_itself_is_contradicted_at_most_as_often_as_its_level(seeds: int) -> None:
-    """Nothing is nearer to a bound without lying beyond it."""
+def test_a_bound_equal_to_the_law_is_contradicted_at_most_as_often_as_its_level(seeds: int) -> None:
+    """The law itself is the most difficult true bound."""
     level = 0.2
     found = [judge(wendel_rows(N, D, seed=seed), BOUND | {"level": level}).verdict for seed in range(seeds)]
     assert found.count("contradicted") <= binom.ppf(1 - 1e-6, seeds, level)
     assert found.count("supported") + found.count("contradicted") == seeds
 
 
-def test_a_bound_is_judged_as_a_bound() -> None:
+def test_a_bound_is_judged_on_one_side_only() -> None:
     rows = wendel_rows(N, D, replicates=20)
     assert judge(rows, BOUND | {"at_least": "theorem5"}).verdict == "supported"  # far above it
     assert judge(rows.assign(n=rows["n"] * 2), BOUND).verdict == "contradicted"
@@ -69,7 +71,7 @@ def test_a_bound_is_judged_as_a_bound() -> None:
     )
 
 
-def test_all_cells_together_see_what_none_of_them_does() -> None:
+def test_all_cells_together_detect_what_no_single_cell_shows() -> None:
     rows = wendel_rows(N, D, replicates=6, seed=3)
     rows["recovered"] = np.random.default_rng(0).random(len(rows)) < 0.4
     found = judge(rows, BOUND | {"at_least": 0.6})
@@ -85,7 +87,7 @@ def test_one_trial_beyond_a_bound_of_every_trial_contradicts_it() -> None:
     assert judge(fail(rows, slice(0, 1)).assign(test_distance=rows["test_distance"]), claim).verdict == "inconclusive"
 
 
-def test_so_few_trials_cannot_contradict_a_bound_and_do_not_support_it() -> None:
+def test_too_few_trials_neither_contradict_nor_support_a_bound() -> None:
     rows = wendel_rows([20], [10], replicates=2)
     rows["recovered"] = False
     assert judge(rows, BOUND | {"at_least": 0.1}).verdict == "inconclusive"
@@ -108,12 +110,12 @@ VALUE = {"kind": "value", "of": "recovered"}
         ({"value": 0.5, "tolerance": 0.1, "where": {"n": 77}}, "inconclusive"),
     ],
 )
-def test_values_in_a_cell(claim: dict[str, Any], verdict: str) -> None:
+def test_values_of_a_frequency(claim: dict[str, Any], verdict: str) -> None:
     rows = wendel_rows([20, 60], [10], replicates=400)  # half of the trials recover at n = 2d
     assert judge(rows, VALUE | {"where": {"n": 20}} | claim).verdict == verdict
 
 
-def test_values_of_numbers_by_mean_and_median() -> None:
+def test_values_of_a_number_by_mean_and_median() -> None:
     rows = wendel_rows([20], [10], replicates=2000)
     rows["test_distance"] = np.random.default_rng(1).lognormal(0.0, 1.0, len(rows))  # median 1, mean e^0.5
     claim = {"kind": "value", "of": "test_distance", "tolerance": 0.4}
@@ -166,7 +168,7 @@ def test_trends_of_a_frequency(direction: str, along: str, verdict: str) -> None
     assert judge(rows, claim | where).verdict == verdict
 
 
-def test_a_trend_of_numbers_that_turns_at_one_place_is_contradicted() -> None:
+def test_a_trend_that_turns_at_one_value_is_contradicted() -> None:
     rows = wendel_rows(N, D, replicates=20)
     noise = np.random.default_rng(3).normal(0, 0.3, len(rows))
     rows["test_distance"] = noise - rows["n"] / 20
@@ -180,7 +182,7 @@ def test_a_trend_of_numbers_that_turns_at_one_place_is_contradicted() -> None:
 
 
 def test_the_opposite_trend_contradicts_where_no_pair_of_cells_can() -> None:
-    """Two replicates a cell: Mann and Whitney's smallest p is 1/6, so that no pair says anything."""
+    """With two replicates per cell, the smallest p-value of Mann and Whitney's test is 1/6."""
     rows = wendel_rows(N, D, replicates=2)
     rows["test_distance"] = np.random.default_rng(4).normal(0, 1, len(rows)) - rows["n"] / 20
     claim = {"kind": "monotone", "of": "test_distance", "along": "n", "direction": "rises"}
@@ -190,7 +192,7 @@ def test_the_opposite_trend_contradicts_where_no_pair_of_cells_can() -> None:
 
 
 def test_without_a_trend_no_direction_is_contradicted_more_often_than_the_level() -> None:
-    """40 grids, two directions, level 0.05: of 80 verdicts more than 11 have a probability below 1e-3."""
+    """40 grids, two directions, level 0.05: more than 11 of 80 contradictions have a probability below 1e-3."""
     rows, rng, level = wendel_rows(range(10, 61, 10), [5, 10], replicates=3), np.random.default_rng(5), 0.05
     wrong = 0
     for _ in range(40):
@@ -201,7 +203,7 @@ def test_without_a_trend_no_direction_is_contradicted_more_often_than_the_level(
     assert wrong <= scipy.stats.binom.isf(1e-3, 80, level) == 11
 
 
-def test_what_samples_show_is_no_verdict_on_all_patterns() -> None:
+def test_sampled_patterns_give_no_verdict_on_all_patterns() -> None:
     rows = wendel_rows(range(10, 121, 10), D, replicates=20).assign(pattern_count=50)
     claim = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.3}
     assert judge(rows, claim).verdict == "supported"
@@ -226,8 +228,8 @@ def test_a_threshold_above_the_stated_one_on_fewer_patterns_contradicts_it_for_m
     assert judge(rows, claim | {"value": 2.9}).verdict == "inconclusive"  # all patterns may well reach it
 
 
-def test_a_lower_bound_that_fewer_patterns_break_is_broken_over_more() -> None:
-    """More patterns only make recovery rarer; an upper bound that they keep or break says nothing of more."""
+def test_a_lower_bound_contradicted_on_fewer_patterns_is_contradicted_on_more() -> None:
+    """More patterns only make recovery rarer; an upper bound says nothing about more patterns."""
     rows = wendel_rows(range(10, 121, 10), D, replicates=20).assign(pattern_count=50)
     claim = {"kind": "bound", "of": "recovered", "patterns": "all"}
     found = judge(rows, claim | {"at_least": 0.9})
@@ -257,7 +259,7 @@ BASE |= {"architecture": "relu_skip", "method": "min_norm"}
         ("kind: curve, of: recovered, curve: wendel, patterns: some", "'all', 'searched' or 'sampled'"),
     ],
 )
-def test_faults_of_claims_have_a_place(claim: str, words: str, tmp_path: Any) -> None:
+def test_errors_in_claims_name_their_place(claim: str, words: str, tmp_path: Any) -> None:
     text = "".join(f"{key}: {value}\n" for key, value in BASE.items() if key != "data")
     path = tmp_path / "one.yaml"
     path.write_text(f"{text}data: {{ensemble: gaussian}}\nclaims:\n  - {{{claim}}}\n")
@@ -268,8 +270,8 @@ def test_faults_of_claims_have_a_place(claim: str, words: str, tmp_path: Any) ->
     assert words.replace("'", "") in str(caught.value).replace("'", "")
 
 
-def test_pairs_are_tested_together_as_they_are_one_by_one() -> None:
-    """Ties, constant samples, unequal sizes and ranks with exact p-values in one call."""
+def test_pairs_tested_in_one_call_have_the_p_values_of_single_calls() -> None:
+    """Includes ties, constant samples, unequal sizes and ranks with exact p-values."""
     draw = np.random.default_rng(5)
     sizes = draw.integers(1, 12, (200, 2))
     pairs = [

@@ -1,3 +1,5 @@
+"""Claims about thresholds, curves and orders."""
+
 import re
 from typing import Any
 
@@ -44,18 +46,18 @@ def test_thresholds(rows: pd.DataFrame, change: dict[str, Any], verdict: str) ->
     assert judge(rows, THRESHOLD | change).verdict == verdict
 
 
-def test_a_claim_about_one_panel_looks_at_no_other(rows: pd.DataFrame) -> None:
+def test_a_claim_about_one_panel_ignores_the_others(rows: pd.DataFrame) -> None:
     spoilt = rows.copy()
     spoilt.loc[spoilt["ensemble"] == "gaussian", "recovered"] = False
     assert judge(spoilt, THRESHOLD | {"where": {"ensemble": "haar"}}).verdict == "supported"
     assert judge(spoilt, THRESHOLD).verdict == "inconclusive"
 
 
-def test_unfinished_trials_can_leave_a_claim_open(rows: pd.DataFrame) -> None:
+def test_unfinished_trials_can_make_a_claim_inconclusive(rows: pd.DataFrame) -> None:
     assert judge(fail(rows, slice(0, None, 4)), THRESHOLD).verdict == "inconclusive"
 
 
-def test_the_law_agrees_with_itself_and_a_shifted_one_does_not(rows: pd.DataFrame) -> None:
+def test_the_law_is_supported_and_a_shifted_law_contradicted(rows: pd.DataFrame) -> None:
     found = judge(rows, CURVE)
     assert found.verdict == "supported"
     assert "p = " in found.measured
@@ -69,7 +71,7 @@ def test_an_impossible_outcome_contradicts_the_law(rows: pd.DataFrame) -> None:
     assert judge(spoilt, CURVE).verdict == "contradicted"
 
 
-def test_too_few_trials_cannot_tell(rows: pd.DataFrame) -> None:
+def test_too_few_trials_are_inconclusive(rows: pd.DataFrame) -> None:
     few = rows[(rows["replicate"] == 0) & (rows["d"] == 30)]
     assert judge(few, CURVE).verdict == "inconclusive"
 
@@ -113,7 +115,7 @@ def test_orders(planted: pd.DataFrame, values: list[Any], verdict: str) -> None:
         assert {name: round(float(value)) for name, value in estimates.items()}.items() <= MEDIANS.items()
 
 
-def test_two_draws_of_one_law_are_in_no_order() -> None:
+def test_two_samples_of_one_law_have_no_order() -> None:
     again = wendel_rows(n=range(10, 201, 10), d=range(10, 41, 10), replicates=10, planted=["a", "b"], seed=8)
     assert judge(again, ORDER | {"values": ["a", "b"]}).verdict == "inconclusive"
     assert judge(again, ORDER | {"values": ["b", "a"]}).verdict == "inconclusive"
@@ -128,12 +130,12 @@ def test_an_order_that_turns_at_one_size_is_contradicted(planted: pd.DataFrame) 
     assert "in the opposite order at d = 30" in found.measured
 
 
-def test_unfinished_trials_speak_against_an_order(planted: pd.DataFrame) -> None:
+def test_unfinished_trials_count_against_an_order(planted: pd.DataFrame) -> None:
     which = np.flatnonzero(planted["planted"] == "soon")[::2]
     assert judge(fail(planted, list(which)), ORDER | {"values": ["soon", "middle"]}).verdict == "inconclusive"
 
 
-def test_sizes_that_cross_elsewhere_leave_a_threshold_open_unless_all_of_them_agree() -> None:
+def test_a_threshold_that_changes_with_d_is_inconclusive_unless_every_d_agrees() -> None:
     """The transition at n = 1.6d for d = 20 and 2.4d for d = 60: one ratio fits neither."""
     parts = [
         wendel_rows(n=range(5, 201, 5), d=[d], replicates=40, seed=d).assign(n=lambda rows, c=c: rows["n"] * c)

@@ -1,4 +1,4 @@
-"""Where rows cross one half over axes other than n and d: on the axis's own scale, in words, records and pictures."""
+"""Crossings of one half over axes other than n and d: the scale of the axis, words, records and pictures."""
 
 import json
 from io import StringIO
@@ -44,7 +44,7 @@ def test_each_row_crosses_between_its_cells(falling):
     assert ends[3] == (pytest.approx(1e5), np.inf)
 
 
-def test_even_steps_are_joined_by_straight_lines():
+def test_fractions_on_a_linear_axis_are_interpolated_linearly():
     assert drawn({0: [0, 10, 10], 1: [0, 0, 10]}, [10, 20, 30]).rows[0][0].half.estimate == pytest.approx(15)
 
 
@@ -55,7 +55,7 @@ def arrows(analysis: Analysis) -> dict[str, list[tuple[float, float]]]:
     return {names[line.get_marker()]: [tuple(point) for point in line.get_xydata()] for line in drawn}
 
 
-def test_an_interval_that_goes_on_beyond_the_axis_ends_in_an_arrow() -> None:
+def test_an_interval_beyond_the_axis_ends_in_an_arrow() -> None:
     found = drawn({0: [0, 0, 10, 10], 1: [4, 10, 10, 10], 2: [0, 0, 0, 6]}, [10, 20, 30, 40])
     assert [np.isfinite([row.half.low, row.half.high]).tolist() for row in found.rows[0]] == [
         [True, True],
@@ -66,7 +66,7 @@ def test_an_interval_that_goes_on_beyond_the_axis_ends_in_an_arrow() -> None:
 
 
 @pytest.mark.parametrize("x", ["n", "d"])
-def test_so_does_one_of_a_size(x: str) -> None:
+def test_an_interval_of_one_d_beyond_the_axis_ends_in_an_arrow(x: str) -> None:
     """At the least d the fraction is only just below one half at the first n."""
     rows = wendel_rows(n=range(10, 81, 10), d=[5, 20, 35], replicates=40, seed=1)
     first = (rows["n"] == 10) & (rows["d"] == 5)
@@ -77,7 +77,7 @@ def test_so_does_one_of_a_size(x: str) -> None:
     assert arrows(found) == ({"left": [(5, 5)], "right": []} if x == "n" else {"down": [(5, 5)], "up": []})
 
 
-def test_they_are_said_stored_and_drawn():
+def test_crossings_are_in_text_json_and_picture():
     analysis = drawn(SHARES, SIZES)
     text = StringIO()
     print_diagram(analysis, Console(file=text, width=400))
@@ -92,7 +92,7 @@ def test_they_are_said_stored_and_drawn():
     np.testing.assert_allclose(marked(analysis), [0, 1, 4])
 
 
-def test_tables_and_the_page_say_them() -> None:
+def test_crossings_are_in_tables_and_page() -> None:
     analysis = drawn(SHARES, SIZES)
     for text in (as_latex([analysis]), as_markdown([analysis]), report_page([analysis])):
         assert "3162" in text
@@ -112,14 +112,14 @@ def test_from_python_there_are_crossings_where_there_is_no_threshold() -> None:
     assert len(results.crossings("seconds")) == 0
 
 
-def test_a_number_has_none_and_the_page_says_so() -> None:
+def test_a_number_has_no_crossings_and_the_page_says_so() -> None:
     analysis = drawn(SHARES, SIZES)
     other = Analysis(Diagram.of(analysis.diagram.grid, "seconds"))
     assert "no proportion" in report_page([other])
     assert "crossings" not in as_latex([other])
 
 
-def test_a_contour_joins_neighbours_alone() -> None:
+def test_a_contour_joins_neighbouring_rows_only() -> None:
     (part,) = contour(drawn(SHARES, SIZES), 0)
     np.testing.assert_allclose(part, [[10**3.5, 0], [10**4.5, 1]])
     assert contour(drawn({0: SHARES[0], 1: SHARES[2], 2: SHARES[1]}, SIZES), 0) == []
@@ -144,7 +144,7 @@ def marked(analysis: Analysis):
 
 
 def test_a_page_marks_the_rows_that_the_figure_marks():
-    """An end that is open is the end of the axis; what is open at both ends has no mark."""
+    """An unbounded end is drawn at the end of the axis; an interval without ends has no mark."""
     analysis = drawn({0: [0, 10, 10], 1: [4, 10, 10], 2: [4, 6, 5]}, [10, 20, 30])
     ends = [(row.half.low, row.half.high) for row in analysis.rows[0]]
     assert ends == [(10, 20), (-np.inf, 20), (-np.inf, np.inf)]
@@ -153,7 +153,7 @@ def test_a_page_marks_the_rows_that_the_figure_marks():
     assert list(marked(analysis)) == [0, 1]
 
 
-def test_words_across_and_other_quantities_have_none():
+def test_an_axis_of_words_and_other_quantities_have_no_crossings():
     rows = wendel_rows(n=[10, 20], d=[5], m=[0, 1])
     assert not Analysis(Diagram.of(grid(rows, report={"value": "seconds", "x": "n", "y": "m"}))).rows
     assert not Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": "ensemble", "y": "m"}))).rows

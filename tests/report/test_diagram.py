@@ -1,3 +1,5 @@
+"""Diagrams as data: counts of cells, panels, values and events."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -44,7 +46,7 @@ def test_status_decides_even_if_a_failed_row_carries_a_value() -> None:
     assert (cell["yes"], cell["no"], cell["failed"]) == (2, 0, 1)
 
 
-def test_rows_that_should_still_come_are_missing() -> None:
+def test_planned_rows_that_are_not_stored_are_missing() -> None:
     rows = wendel_rows(replicates=5)
     partial = rows.drop(index=[0, 1, 2])
     diagram = Diagram.of(grid(partial, trials=len(rows), replicates=5))
@@ -52,7 +54,7 @@ def test_rows_that_should_still_come_are_missing() -> None:
     assert diagram.table["missing"].max() == 3
 
 
-def test_cells_that_no_trial_reached_are_blank_and_counted() -> None:
+def test_cells_without_trials_are_blank_and_counted() -> None:
     rows = wendel_rows()
     partial = rows[~((rows["n"] == 10) & (rows["d"] == 5))]
     diagram = Diagram.of(grid(partial, trials=len(rows)))
@@ -73,14 +75,14 @@ def test_an_axis_that_repeats_another_makes_no_further_panels() -> None:
     assert Diagram.of(grid(rows)).layout.panels == ("planted",)
 
 
-def test_threshold_on_a_distance_counts_trials_at_most_there() -> None:
+def test_an_event_of_a_distance_counts_trials_at_most_the_bound() -> None:
     rows = wendel_rows(n=[60], d=[10], replicates=4)
     rows["absolute_distance"] = [1e-6, 1e-4, 2e-4, np.nan]
     cell = Diagram.of(grid(rows), "absolute_distance<=1e-4").table.iloc[0]
     assert (cell["yes"], cell["no"], cell["undecided"]) == (2, 1, 1)
 
 
-def test_deviation_threshold_takes_the_verdict_where_no_solve_was_needed() -> None:
+def test_an_event_of_the_deviation_uses_the_verdict_without_a_solve() -> None:
     rows = wendel_rows(n=[60], d=[10], replicates=4)
     rows["max_deviation"] = [np.nan, np.nan, np.nan, 1e-2]
     rows["verdict"] = ["recovered", "not_unique", "undecided", "not_optimal"]
@@ -88,7 +90,7 @@ def test_deviation_threshold_takes_the_verdict_where_no_solve_was_needed() -> No
     assert (cell["yes"], cell["no"], cell["undecided"]) == (2, 1, 1)
 
 
-def test_numbers_are_summed_up_by_their_median() -> None:
+def test_numbers_are_summarised_by_their_median() -> None:
     rows = wendel_rows(n=[60], d=[10], replicates=3)
     rows["absolute_distance"] = [1.0, 100.0, 3.0]
     cell = Diagram.of(grid(rows), "absolute_distance").table.iloc[0]
@@ -96,7 +98,7 @@ def test_numbers_are_summed_up_by_their_median() -> None:
 
 
 @pytest.mark.parametrize("value", ["recovred", "verdict", "recovered<=", "a b"])
-def test_unknown_values_are_refused_in_words(value: str) -> None:
+def test_unknown_values_are_refused_with_a_reason(value: str) -> None:
     with pytest.raises(ReportError, match=r"is not a column|no trial|cannot read"):
         Diagram.of(grid(wendel_rows()), value)
 
@@ -130,7 +132,7 @@ def test_a_value_that_a_method_does_not_measure_is_not_called_undecided() -> Non
     assert len(draw_map(Analysis(diagram)).axes) == 2  # its panel is left out: the other one, and the bar of colours
 
 
-def test_verdicts_left_undecided_are_called_so() -> None:
+def test_undecided_verdicts_are_counted_as_undecided() -> None:
     rows = two_methods()
     rows.loc[rows["method"] == "min_norm", "verdict"] = "undecided"
     diagram = Diagram.of(grid(rows), "holds")

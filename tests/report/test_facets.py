@@ -47,19 +47,19 @@ def test_rows_and_columns_are_named_once_and_every_panel_has_its_letter() -> Non
     assert [ax.get_xlabel() for ax in panels] == ["", "", "", "", "$n$", "$n$"]
     assert [ax.get_ylabel() for ax in panels] == ["$d$", ""] * 3
     places = np.array([ax.get_position().bounds[:2] for ax in panels]).reshape(3, 2, 2)
-    assert np.ptp(places[:, :, 0], axis=0).max() < 1e-9  # a column stands under one x
-    assert np.ptp(places[:, :, 1], axis=1).max() < 1e-9  # a row at one height
+    assert np.ptp(places[:, :, 0], axis=0).max() < 1e-9  # a column has one x
+    assert np.ptp(places[:, :, 1], axis=1).max() < 1e-9  # a row has one height
     assert faults(figure) == []
 
 
-def test_one_column_of_panels_has_room_for_what_stands_above_them() -> None:
+def test_one_column_of_panels_has_room_for_its_labels() -> None:
     figure = drawn(analysed(small(ensemble=["gaussian", "haar", "rademacher"]), report=REPORT | {"rows": "ensemble"}))
     assert titles(figure, 3) == ["(a)", "(b)", "(c)"]
     assert row_names(figure) == ["Gaussian", "Haar", "Rademacher"]
     assert faults(figure) == []
 
 
-def test_one_of_the_two_takes_the_remaining_axes() -> None:
+def test_rows_or_columns_alone_take_the_remaining_axes() -> None:
     rows = small(noise=[0.0, 0.1], ensemble=["gaussian", "haar"], method=["min_norm", "isometry"])
     layout = Diagram.of(grid(rows, report=REPORT | {"rows": "noise"})).layout
     assert (layout.panels, layout.columns) == (("noise", "ensemble", "method"), 2)
@@ -97,7 +97,7 @@ def test_mistakes_in_rows_and_columns_are_named(tmp_path: Path, key: str, name: 
 
 
 @pytest.mark.parametrize("kind", ["map", "profile"])
-def test_quantities_stand_side_by_side_each_with_its_own_scale(kind: str) -> None:
+def test_quantities_are_side_by_side_with_separate_scales(kind: str) -> None:
     rows = small(ensemble=["gaussian", "haar"])
     analysis = analysed(rows, report=REPORT | {"value": THREE, "figure": kind})
     assert str(analysis.diagram.quantity) == "recovered"

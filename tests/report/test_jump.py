@@ -1,3 +1,5 @@
+"""Thresholds of numbers that jump along n."""
+
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from recovery.report.texts.tables import as_csv, as_json, as_markdown
 from .grids import fail, grid, wendel_rows
 
 AT = 2.3
-"""n/d of the step: on no cell."""
+"""n/d of the step, which lies on no cell."""
 REPORT = {"value": "test_distance", "x": "n", "y": "d"}
 CLAIM = {"kind": "threshold", "of": "test_distance", "ratio": "n/d", "value": 2.3, "tolerance": 0.25}
 
@@ -51,14 +53,14 @@ def test_a_step_is_found_between_its_two_levels() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda rows, level: 1e6 * level,  # other units
-        lambda rows, level: np.round(10 * level).astype(int),  # whole numbers
-        lambda rows, level: 3.0 - level,  # it rises
-        lambda rows, level: level + np.where(rows["n"] > 5 * rows["d"], 0.7, 0.0),  # and it comes back
-        lambda rows, level: np.where(np.arange(len(rows)) % 50 == 7, 1e9, level),  # a few are wild
+        lambda rows, level: 1e6 * level,  # different units
+        lambda rows, level: np.round(10 * level).astype(int),  # integers
+        lambda rows, level: 3.0 - level,  # a rise
+        lambda rows, level: level + np.where(rows["n"] > 5 * rows["d"], 0.7, 0.0),  # a second step back
+        lambda rows, level: np.where(np.arange(len(rows)) % 50 == 7, 1e9, level),  # outliers
     ],
 )
-def test_the_place_of_a_step_does_not_hang_on_how_it_is_measured(change: Any) -> None:
+def test_the_place_of_a_step_does_not_depend_on_units_and_outliers(change: Any) -> None:
     found = measured(stepped(change))
     assert found.interval.low <= AT <= found.interval.high
 
@@ -71,7 +73,7 @@ def test_the_place_of_a_step_does_not_hang_on_how_it_is_measured(change: Any) ->
         lambda rows, level: np.where(np.arange(len(rows)) == 3, 1.0, np.nan),
     ],
 )
-def test_what_does_not_jump_says_so(values: Any) -> None:
+def test_values_without_a_jump_are_reported_as_such(values: Any) -> None:
     rows = stepped(values)
     found = measured(rows)
     assert np.isnan(found.interval.estimate)
@@ -79,7 +81,7 @@ def test_what_does_not_jump_says_so(values: Any) -> None:
     assert judge(rows).verdict == "inconclusive"
 
 
-def test_noise_alone_rarely_has_a_step() -> None:
+def test_noise_rarely_has_a_step() -> None:
     """At level 1e-3 a panel, 200 panels have one with probability 0.18, and three or more with 0.001."""
     ratio = np.repeat(np.arange(1, 13) / 2, 20)
     draws = [np.random.default_rng(seed).lognormal(0, 1, len(ratio)) for seed in range(200)]
@@ -94,13 +96,13 @@ def test_claims_about_a_jump() -> None:
     assert judge(fail(rows, slice(0, None, 3))).verdict == "inconclusive"
 
 
-def test_a_slow_fall_is_not_at_one_place() -> None:
+def test_a_slow_fall_is_inconclusive() -> None:
     """The midpoint lies within the tolerance, and the quarters do not."""
     rows = stepped(lambda rows, level: 1 / (1 + (rows["n"] / rows["d"] / AT) ** 2) * level / level)
     assert judge(rows, tolerance=0.4).verdict == "inconclusive"
 
 
-def test_steps_at_other_ratios_are_not_put_together() -> None:
+def test_steps_at_different_ratios_are_not_pooled_into_support() -> None:
     rows = stepped()
     parts = [
         rows[rows["d"] == 10].assign(n=lambda part: part["n"] * 0.8),
@@ -109,7 +111,7 @@ def test_steps_at_other_ratios_are_not_put_together() -> None:
     assert judge(pd.concat(parts, ignore_index=True)).verdict != "supported"
 
 
-def test_a_jump_stands_in_every_format() -> None:
+def test_a_jump_is_in_every_format() -> None:
     analysis = Analysis(Diagram.of(grid(stepped(), report=REPORT, claims=[CLAIM])))
     record = analysis.thresholds()[0]
     assert record["before"] > record["after"]

@@ -1,4 +1,4 @@
-"""Tables of means beside a source's: means, errors, z-scores, verdicts, and the three ways to write them."""
+"""Tables of means with a source's numbers: means, errors, z-scores, verdicts, and three formats."""
 
 import re
 from io import StringIO
@@ -61,7 +61,7 @@ def test_a_table_of_some_rows_has_their_means():
         assert (table.count == 5).all()
 
 
-def test_a_table_holds_or_is_contradicted_by_the_cells_that_are_far():
+def test_a_table_is_contradicted_by_numbers_that_are_far_off():
     (held,) = analysis(rows(), CLAIM).claims
     assert (held.verdict, held.measured) == ("supported", "4 of 4 numbers within 3 standard errors")
     far = {**CLAIM, "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 5.0]}}
@@ -71,12 +71,12 @@ def test_a_table_holds_or_is_contradicted_by_the_cells_that_are_far():
     assert "haar at noise 0.5: 4 for 5 (z = -8.2)" in found.measured
 
 
-def test_single_rows_have_errors_of_their_own():
+def test_rows_may_have_different_stated_errors():
     far = {**CLAIM, "values": {"gaussian": [1.0, 2.0], "haar": [3.0, 5.0]}, "errors": {"haar": 0.5}}
     assert analysis(rows(), far).claims[0].verdict == "supported"
 
 
-def test_failed_and_missing_trials_are_no_numbers():
+def test_failed_and_missing_trials_do_not_enter_means():
     cut = rows()
     some = cut[~((cut["ensemble"] == "haar") & (cut["noise"] == 0.5))].reset_index(drop=True)
     (table,) = claimed_tables(analysis(fail(some, [0]), CLAIM).diagram)
@@ -128,7 +128,7 @@ def test_a_far_number_is_marked():
         ({"of": "deviation"}, "found 'deviation'; allowed: a measured column"),
     ],
 )
-def test_faults_of_a_table_are_said(change, message):
+def test_errors_in_a_table_are_reported(change, message):
     with pytest.raises(ConfigError, match=message):
         load_fields(claims=[{**CLAIM, **change}])
 

@@ -29,34 +29,34 @@ def over_ratio(report: dict[str, Any], ratios: tuple[float, ...] = RATIOS) -> Gr
 
 
 @pytest.mark.parametrize("report", [{}, {"x": "ratio"}, {"x": "ratio", "y": "d"}, {"x": "n/d", "y": "d"}, {"x": "n/d"}])
-def test_what_is_computed_makes_no_panels(report: dict[str, Any]) -> None:
+def test_computed_coordinates_make_no_panels(report: dict[str, Any]) -> None:
     diagram = Diagram.of(over_ratio(report))
     assert (diagram.layout.x, diagram.layout.y) in {("d", "ratio"), ("ratio", "d"), ("n/d", "d")}
     assert diagram.layout.panels == ()
     assert not np.isnan(diagram.panels[0].matrix("value")).any()
 
 
-def test_n_and_d_can_be_asked_for_all_the_same() -> None:
+def test_n_and_d_can_still_be_the_axes() -> None:
     diagram = Diagram.of(over_ratio({"x": "n", "y": "d"}))
     assert diagram.layout.over_n_and_d
     assert diagram.panels[0].x == [10, 15, 20, 25, 30, 40, 50]
 
 
-def test_arithmetic_has_the_values_that_are_still_to_come() -> None:
+def test_expressions_have_the_values_of_planned_trials() -> None:
     diagram = Diagram.of(over_ratio({"x": "n/d", "y": "d"}, RATIOS[:2]))
     assert diagram.panels[0].x == [*RATIOS]
 
 
-def test_the_cells_of_arithmetic_hold_the_same_trials() -> None:
+def test_cells_of_an_expression_have_the_same_trials() -> None:
     by_ratio, by_name = (Diagram.of(over_ratio({"x": x, "y": "d"})) for x in ("n/d", "ratio"))
     assert np.array_equal(by_ratio.panels[0].matrix("yes"), by_name.panels[0].matrix("yes"))
 
 
-def test_other_coordinates_still_tell_panels_apart() -> None:
+def test_other_coordinates_still_make_panels() -> None:
     diagram = Diagram.of(over_ratio({"x": "n/d", "y": "noise"}))
     assert diagram.layout.panels == ("d",)
 
 
-def test_arithmetic_of_words_is_refused() -> None:
+def test_expressions_of_words_are_refused() -> None:
     with pytest.raises(ReportError, match="arithmetic"):
         Diagram.of(over_ratio({"x": "n / ensemble"}))

@@ -87,7 +87,7 @@ def test_expressions_of_either_axis_or_both(text: str, slope: float) -> None:
         np.testing.assert_allclose(n, slope * d, rtol=1e-9)
 
 
-def test_what_expressions_are_called() -> None:
+def test_labels_of_expressions() -> None:
     labels = [
         line.label
         for line in drawn({"expression": "2 * d"}, {"expression": "n - d"}, {"expression": "d", "label": "me"})
@@ -119,11 +119,11 @@ def test_what_expressions_are_called() -> None:
         ({"ratio": 2, "lable": "x"}, {}, "allowed"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(folder: Path, curve: Any, report: dict[str, Any], words: str) -> None:
+def test_curves_that_cannot_be_drawn_are_refused(folder: Path, curve: Any, report: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         sweep(folder, curve, **report)
 
 
-def test_a_number_is_drawn_at_the_level_that_is_given(folder: Path) -> None:
+def test_a_curve_of_numbers_is_drawn_at_the_given_level(folder: Path) -> None:
     assert sweep(folder, {"name": "l1", "level": 0.2}).report.lines
     assert all("%" not in line.label and line.label.endswith("= 0.2") for line in drawn({"name": "l1", "level": 0.2}))

@@ -1,4 +1,4 @@
-"""One threshold of a panel with one interval: what it covers, what moves it, and what it says."""
+"""The pooled threshold of a panel: coverage of its interval, invariances, and its words."""
 
 from dataclasses import astuple, replace
 from typing import Any
@@ -30,8 +30,8 @@ def panel_of(**options: Any) -> Panel:
     return Diagram.of(grid(wendel_rows(**options))).panels[0]
 
 
-def test_crossings_of_many_samples_are_those_of_isotonic_fits() -> None:
-    """The walk and its two means against scipy's fit of each sample, with ties and rows of other lengths."""
+def test_crossings_of_many_samples_agree_with_isotonic_fits() -> None:
+    """Compare `crossed` with scipy's fit of each sample, with ties and rows of different lengths."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         cells = int(rng.integers(2, 9))
@@ -51,8 +51,8 @@ def test_crossings_of_many_samples_are_those_of_isotonic_fits() -> None:
 
 
 @pytest.mark.parametrize("truth", first(2, ["wendel", "correlated", "gompertz", "skewed", "missing"]))
-def test_the_interval_covers_off_the_lattice_and_decides(truth: str) -> None:
-    """The benchmark's own grids, fewer of them: ratios 1.93 to 2.07, sizes on and off the multiples of 10."""
+def test_the_interval_covers_for_ratios_off_the_grid_and_decides(truth: str) -> None:
+    """Fewer grids of the benchmark: ratios 1.93 to 2.07, values of d on and off the multiples of 10."""
     table = pd.DataFrame([judged(truth, 5, seed) for seed in range(60)])
     assert binomtest(int(table["covers"].sum()), 60, 0.95, alternative="less").pvalue > 1e-3
     assert table["false_held"].mean() <= 0.02
@@ -62,8 +62,8 @@ def test_the_interval_covers_off_the_lattice_and_decides(truth: str) -> None:
 
 
 @pytest.mark.parametrize(("truth", "replicates"), [("correlated logistic", 1), ("beta-binomial", 100)])
-def test_n50_of_a_single_d_covers_where_its_trials_hang_together(truth: str, replicates: int) -> None:
-    """By its own trials alone it covers .38 and .85 of the time; how the sizes scatter tells it."""
+def test_n50_at_one_d_covers_with_correlated_trials(truth: str, replicates: int) -> None:
+    """From the trials at that d alone it would cover .38 and .85 of the time; the scatter over d widens it."""
     inside = round(sum(judged(truth, replicates, seed)["sizes"] for seed in range(30)) * 10)
     assert binomtest(inside, 300, 0.93, alternative="less").pvalue > 1e-3
 
@@ -81,8 +81,8 @@ def test_a_higher_level_is_a_wider_interval_about_the_same_estimate() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"d": [20]}, {"n": range(10, 31, 10)}])
-def test_each_d_is_told_the_same_before_and_after_pooling(options: dict) -> None:
-    """Tables of cells have n50 without the ratio and its intervals."""
+def test_each_d_has_the_same_threshold_with_and_without_pooling(options: dict) -> None:
+    """Tables of cells use n50 without the pooled ratio."""
     asked = Analysis(Diagram.of(grid(wendel_rows(**options))))
     sizes = asked.by_size
     assert "pooled" not in vars(asked)
@@ -90,7 +90,7 @@ def test_each_d_is_told_the_same_before_and_after_pooling(options: dict) -> None
     assert str(sizes) == str([pooled(panel).sizes for panel in asked.diagram.panels])
 
 
-def test_the_threshold_does_not_hang_on_units_order_or_who_succeeds() -> None:
+def test_the_threshold_does_not_depend_on_units_order_or_direction() -> None:
     rows = wendel_rows(n=range(10, 201, 10), d=range(10, 61, 10), replicates=8, seed=4)
     panel = Diagram.of(grid(rows)).panels[0]
     found = pooled(panel)
@@ -106,7 +106,7 @@ def test_the_threshold_does_not_hang_on_units_order_or_who_succeeds() -> None:
     assert pooled(panel).interval == found.interval
 
 
-def test_trials_not_run_yet_are_left_out_and_failed_ones_could_be_of_either_kind() -> None:
+def test_planned_trials_are_left_out_and_failed_trials_count_either_way() -> None:
     rows = wendel_rows(n=range(10, 201, 10), d=[20, 40, 60], replicates=10, seed=6)
     whole = pooled(Diagram.of(grid(rows)).panels[0])
     assert whole.missing_shift == (0.0, 0.0)
@@ -120,7 +120,7 @@ def test_trials_not_run_yet_are_left_out_and_failed_ones_could_be_of_either_kind
     assert away.missing_shift == (0.0, pytest.approx(0.0, abs=0.02))
 
 
-def test_a_ratio_that_drifts_says_so_in_one_sentence() -> None:
+def test_a_ratio_that_changes_with_d_is_reported_in_one_sentence() -> None:
     rows = wendel_rows(n=range(5, 121, 5), d=range(10, 51, 10), replicates=40)
     rng = np.random.default_rng(3)
     flat = rows.assign(recovered=pd.array(rng.random(len(rows)) < norm.cdf((rows["n"] - 55) / 8), dtype="boolean"))
@@ -137,7 +137,7 @@ def test_a_ratio_that_drifts_says_so_in_one_sentence() -> None:
 
 
 @pytest.mark.parametrize(("value", "words"), [(True, "begins beyond the transition"), (False, "ends before")])
-def test_a_grid_beside_the_transition_says_which_side(value: bool, words: str) -> None:
+def test_a_grid_beside_the_transition_reports_the_side(value: bool, words: str) -> None:
     rows = wendel_rows(n=range(10, 41, 10), d=[20, 40])
     rows["recovered"] = value
     analysis = Analysis(Diagram.of(grid(rows, claims=[CLAIM])))
@@ -147,7 +147,7 @@ def test_a_grid_beside_the_transition_says_which_side(value: bool, words: str) -
 
 
 @pytest.mark.parametrize("chance", first(1, [0.5, 0.3]))
-def test_odds_that_do_not_change_with_n_are_no_threshold(chance: float) -> None:
+def test_odds_that_do_not_change_with_n_give_no_threshold(chance: float) -> None:
     rows, told = wendel_rows(n=range(10, 201, 10), d=range(10, 51, 10), replicates=10), 0
     for seed in range(40):
         rows["recovered"] = np.random.default_rng(seed).random(len(rows)) < chance
@@ -174,7 +174,7 @@ def test_the_second_opinion_has_wendels_exponent() -> None:
     assert scaling.high - scaling.low < 0.4
 
 
-def test_monotonicity_is_kept_by_the_law_and_broken_by_a_dip() -> None:
+def test_the_law_is_monotone_and_a_dip_is_not() -> None:
     rows = wendel_rows(n=range(10, 201, 10), d=[20, 40], replicates=20, seed=7)
     assert monotone(Diagram.of(grid(rows)).panels[0]) > 0.01
     rows.loc[(rows["n"] == 150) & (rows["d"] == 20), "recovered"] = False
@@ -190,12 +190,12 @@ def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> 
     by_tolerance = {round(np.log10(tolerance), 1): found.estimate for tolerance, found in series[0]}
     assert all(by_tolerance[k] == pytest.approx(expected) for k in (-6.0, -4.0, -2.0))
     assert np.isnan(by_tolerance[-8.0])  # nothing counts as recovered
-    assert np.isnan(by_tolerance[1.0])  # everything does
+    assert np.isnan(by_tolerance[1.0])  # everything counts as recovered
 
 
 @pytest.mark.parametrize("power", [0.0, 0.25])
-def test_the_growth_of_a_threshold_is_the_power_that_it_was_drawn_with(power: float) -> None:
-    """n50 = 2 d (d / 8)^p, probit in n: at least 9 of 12 intervals of 95 % have p (a binomial bound at 0.3 %)."""
+def test_the_growth_of_a_threshold_is_the_power_in_the_data(power: float) -> None:
+    """n50 = 2 d (d / 8)^p, probit in n: at least 9 of 12 95 % intervals hold p (a binomial bound at 0.3 %)."""
     d = np.array([4, 6, 8, 10, 12, 16])
     cells = pd.MultiIndex.from_product([d, np.arange(1, 16) / 4, range(20)], names=["d", "ratio", "replicate"])
     plain = cells.to_frame(index=False)

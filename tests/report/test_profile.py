@@ -1,3 +1,5 @@
+"""Diagrams drawn as lines: theory over other axes, predictions, and ragged grids."""
+
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +40,7 @@ def test_the_points_lie_on_the_curve_that_is_drawn() -> None:
         np.testing.assert_allclose(np.interp(at, x, y), value, atol=1e-4)
 
 
-def test_frequencies_bring_their_own_prediction_and_bound(tmp_path: Path) -> None:
+def test_frequencies_are_drawn_with_their_prediction_and_bound(tmp_path: Path) -> None:
     rows = wendel_rows(n=[100], d=[20, 40], replicates=1, **{"data.sigma": [1.0, 2.0, 3.0]})
     rows["frequency"], rows["predicted"] = 0.5, 0.4
     rows["bound"] = pd.Series([0.1] * len(rows))
@@ -50,7 +52,7 @@ def test_frequencies_bring_their_own_prediction_and_bound(tmp_path: Path) -> Non
     assert render(figure, "png").startswith(b"\x89PNG")
 
 
-def test_one_row_and_rows_of_words_are_lines_and_ragged_grids_stand_over_n_over_d() -> None:
+def test_one_row_and_rows_of_words_are_lines_and_ragged_grids_have_the_axis_n_over_d() -> None:
     row = Diagram.of(grid(wendel_rows(d=[10], noise=[0.1, 0.2], n=[20]), report={"x": "noise", "y": "d"}))
     words = Diagram.of(grid(wendel_rows(d=[10], patterns=["sampled", "searched"]), report={"x": "n", "y": "patterns"}))
     assert is_profile(row)
@@ -67,5 +69,5 @@ def test_one_row_and_rows_of_words_are_lines_and_ragged_grids_stand_over_n_over_
 
 
 @pytest.mark.parametrize(("labels", "columns"), [(["a" * 30] * 4, 3), (["short"] * 3, 3), (["a" * 90], 1)])
-def test_legends_keep_within_their_width(labels: list[str], columns: int) -> None:
+def test_legends_fit_their_width(labels: list[str], columns: int) -> None:
     assert legend_columns(labels, 7.1, 7.0) == columns

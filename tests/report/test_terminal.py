@@ -29,7 +29,7 @@ def test_no_color_prints_characters_in_place_of_colours(monkeypatch: pytest.Monk
     top = next(line for line in text.splitlines() if line.strip().startswith("30 "))
     assert top.split() == ["30", ".", ".", "#"]
     assert "[38;" not in text  # no colour of letters
-    assert "[48;" not in text  # nor of their ground
+    assert "[48;" not in text  # and no background colour
 
 
 @pytest.mark.parametrize("n", [[10, 20], [5, 100, 2000]])

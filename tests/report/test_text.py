@@ -1,3 +1,5 @@
+"""Tables as CSV and JSON read back unchanged."""
+
 import json
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""Reports on cells with different numbers of trials, as boundary sampling leaves them."""
+"""Reports on cells with different numbers of trials, as in boundary sampling."""
 
 import io
 import zipfile
@@ -26,7 +26,7 @@ ROUND = {"round": 2, "budget": 5000, "value": "recovered", "trials": 2000, "slic
 
 @pytest.fixture(scope="module")
 def unequal() -> Grid:
-    """Four trials a cell, and 2000 where n = 2d."""
+    """Four trials per cell, and 2000 where n = 2d."""
     rows = wendel_rows(replicates=4)
     more = wendel_rows(replicates=2000, seed=1)
     more = more[(more["n"] == 2 * more["d"]) & (more["replicate"] >= 4)]
@@ -46,7 +46,7 @@ def test_thresholds_weigh_cells_by_their_trials(unequal: Grid) -> None:
     assert all(abs(cell.value - 0.5) < 0.06 for cell in weighed)  # half of them recover at n = 2d
 
 
-def test_a_cell_s_interval_is_wilson_s_of_its_own_trials(unequal: Grid) -> None:
+def test_the_interval_of_a_cell_is_wilsons(unequal: Grid) -> None:
     table = cell_table(Diagram.of(unequal))
     assert sorted(table["trials"].unique()) == [4, 2000]
     low, _ = wilson(table["recovered_yes"], table["recovered_no"])
@@ -55,7 +55,7 @@ def test_a_cell_s_interval_is_wilson_s_of_its_own_trials(unequal: Grid) -> None:
     assert widths.max() < 0.05
 
 
-def test_every_renderer_takes_them_and_says_how_they_were_placed(unequal: Grid) -> None:
+def test_every_renderer_reports_how_trials_were_placed(unequal: Grid) -> None:
     analysis = Analysis(Diagram.of(unequal))
     words = "placed by outcome in 2 rounds: 4 to 2000 a cell, most where recovered is in doubt along n"
     assert words in analysis.diagram.summary()

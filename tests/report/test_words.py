@@ -129,7 +129,7 @@ def test_the_page_binds_the_parts_that_the_notebook_binds(analysis: Analysis, pa
         assert rows == same
 
 
-def test_words_differ_by_their_script_alone() -> None:
+def test_words_differ_only_by_their_script() -> None:
     where = {"noise": 1e-5, "data.ensemble": "cubic_gaussian", "method.steps": 200_000, "planted.k": None}
     assert PLAIN.where(where) == "σ = 10⁻⁵, cubic Gaussian, steps = 2 × 10⁵, k = none"
     assert unmarked(MATH.where(where)) == PLAIN.where(where)
