@@ -22,7 +22,7 @@ from scipy.stats import binomtest
 
 from benchmarks import HERE, written
 from recovery.report.diagram import Diagram
-from recovery.report.statistics import Counts, Threshold, fit
+from recovery.report.statistics.probit import Counts, Threshold, fit
 from recovery.sampling.placement import Slice, covariance, place
 from recovery.store import read
 from recovery.theory import CURVES

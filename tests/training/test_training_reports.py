@@ -13,7 +13,7 @@ from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import figures_beside, render
 from recovery.report.figures.map import draw_paired
 from recovery.report.figures.trajectories import firsts, runs_of
-from recovery.report.statistics import Pairs, mcnemar
+from recovery.report.statistics.proportions import Pairs, mcnemar
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, run

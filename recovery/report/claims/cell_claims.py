@@ -13,8 +13,9 @@ from recovery.interval import LEVEL
 from recovery.report.claims.result import Judgement, against
 from recovery.report.claims.sentences import p_value
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
-from recovery.report.statistics import Estimates, Sample
+from recovery.report.statistics import Estimates
 from recovery.report.statistics.means import FAR, claimed_table
+from recovery.report.statistics.proportions import Sample
 from recovery.theory import CURVES
 from recovery.types import Array, Mask
 

@@ -11,8 +11,9 @@ from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.report.claims.result import Judgement, of_all
 from recovery.report.diagram import Panel
-from recovery.report.statistics import Estimates, poolable, tail
+from recovery.report.statistics import Estimates, poolable
 from recovery.report.statistics.probit import RISE
+from recovery.report.statistics.tail import tail
 from recovery.theory import CURVES
 from recovery.types import Array
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from recovery.interval import Interval
 from recovery.report.diagram import PLAIN
-from recovery.report.statistics import CrossedRow, Pooled
+from recovery.report.statistics import Pooled
+from recovery.report.statistics.curve_free import CrossedRow
 
 
 def in_words(pooled: Pooled) -> str:
