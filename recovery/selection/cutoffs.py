@@ -1,6 +1,6 @@
-"""Which importances are large: the cut between variables that matter and the others (P3, section 3.4).
+"""Cutoffs between the importances of variables that matter and the others (P3, section 3.4).
 
-The clusterings are scikit-learn's. An importance of zero is never chosen.
+scikit-learn computes the clusterings. An importance of zero is never chosen.
 """
 
 from collections.abc import Callable
@@ -13,13 +13,13 @@ from recovery.types import Array, Mask, Rng
 
 Cutoff = Literal["mixture", "kmeans", "gap", "shadow", "count", "none"]
 SMALLEST = 1e-2
-"""Importances below this share of the largest are as good as zero to `gap`, and as large as each other."""
+"""`gap` replaces importances below this share of the largest by it, so that no gap is found among them."""
 
 
 def mixture(importances: Array, seed: int) -> Mask:
-    """Those that a two-component Gaussian mixture gives to its component of larger mean.
+    """Choose the variables that a two-component Gaussian mixture assigns to the component with the larger mean.
 
-    A wide upper component can also claim what lies below the mean of the lower one; that is never chosen.
+    A wide upper component can also claim values below the mean of the lower one; these are never chosen.
     """
     from sklearn.mixture import GaussianMixture
 
@@ -30,7 +30,7 @@ def mixture(importances: Array, seed: int) -> Mask:
 
 
 def kmeans(importances: Array, seed: int) -> Mask:
-    """Those of the cluster of larger mean of two (k-means)."""
+    """Choose the cluster with the larger mean of two clusters (k-means)."""
     from sklearn.cluster import KMeans
 
     model = KMeans(2, n_init=10, random_state=seed).fit(importances[:, None])
@@ -41,9 +41,9 @@ CLUSTERINGS: dict[str, Callable[[Array, int], Mask]] = {"mixture": mixture, "kme
 
 
 def gap(importances: Array) -> Mask:
-    """Those above the widest gap, that of the largest ratio of neighbours in order of size.
+    """Choose the variables above the widest gap: the largest ratio of neighbours after sorting.
 
-    A variable that matters a third as much as another still matters; the largest noise is often a tenth of it.
+    A variable with a third of the largest importance still matters; the largest noise is often a tenth of it.
     """
     order = np.argsort(-importances, kind="stable")
     steps = np.diff(np.log(np.maximum(importances[order], SMALLEST * importances.max())))
@@ -53,12 +53,11 @@ def gap(importances: Array) -> Mask:
 
 
 def cut(importances: Array, cutoff: Cutoff, rng: Rng, count: int | None = None) -> Mask:
-    """The chosen variables, shape (p,): the `count` largest, all that are not zero (`none`), those above the widest
-    `gap`, or a cluster.
+    """Return which variables are chosen, shape (p,).
 
-    Clusterings see the importances in units of the largest one. Where all are equal there is nothing to separate,
-    and those that are not zero are chosen. Ties at the last place of a count go to the first variable. Raises
-    `ParameterError` for a count that is missing, and for `shadow`, which `Selector` fits itself.
+    The `count` largest, all non-zero ones (`none`), all above the widest `gap`, or a cluster of importances divided
+    by the largest. If all are equal, every non-zero one is chosen. Ties at the last place of a count go to the first
+    variable. Raises `ParameterError` for a missing count, and for `shadow`, which `Selector` fits itself.
     """
     if cutoff == "shadow":
         raise ParameterError("cutoff: shadow compares with shadows of the table, which a Selector fits")

@@ -1,7 +1,7 @@
-"""Training over a whole grid of hyperparameters at once, and the choice among them by validation (P3, section 3.4).
+"""Training of a whole grid of hyperparameters at once, and the choice by validation (P3, section 3.4).
 
-Numbers of epochs are checkpoints of one run, and the pairs (penalty, rate) are networks side by side: 4 x 3 x 3 x 3
-fits are three runs, one for each number of neurons.
+Numbers of epochs are checkpoints of one run, and all pairs (penalty, rate) are trained together: 4 x 3 x 3 x 3
+fits are 3 runs, one for each number of neurons.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ Outer = Literal["free", "signs"]
 
 @dataclass(frozen=True)
 class Point:
-    """The hyperparameters of one fit: lambda of equation (10), the rate of Adam, neurons, epochs."""
+    """Hyperparameters of one fit: lambda of equation (10), the learning rate of Adam, neurons, epochs."""
 
     penalty: float
     rate: float
@@ -32,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True)
 class HyperparameterGrid:
-    """The product of these hyperparameters; the defaults are those of P3, section 4."""
+    """Cartesian product of these hyperparameters, by default as in P3, section 4."""
 
     penalties: tuple[float, ...] = (0.1, 0.05, 0.01, 0.005)
     rates: tuple[float, ...] = (0.05, 0.01, 0.005)
@@ -46,7 +46,7 @@ class HyperparameterGrid:
 
     @property
     def pairs(self) -> list[tuple[float, float]]:
-        """The pairs (penalty, rate), in the order of the networks of one run."""
+        """The pairs (penalty, rate), in the order of the networks in one run."""
         return [(penalty, rate) for penalty in self.penalties for rate in self.rates]
 
 
@@ -62,13 +62,13 @@ class Fit:
 class PenalizedDescent:
     """Networks under Adam on (1/n) ||f - y||^2 + penalty ||W||_1, each with its own penalty and rate.
 
-    `subgradient` adds penalty * sign(W) to the gradient, as automatic differentiation does: weights come near zero and
-    stay about a rate away. `proximal` takes Adam's step on the error alone, then the proximal map of the penalty in
-    Adam's own metric, W <- sign(W) (|W| - t)_+ with t = rate * penalty / (sqrt(s) + eps): exact zeros, and at rest the
-    optimality conditions of the same problem.
+    `subgradient` adds penalty * sign(W) to the gradient, as automatic differentiation does: weights approach zero, up
+    to about one learning rate. `proximal` takes Adam's step on the error alone, then the proximal map of the penalty in
+    Adam's metric, W <- sign(W) (|W| - t)_+ with t = rate * penalty / (sqrt(s) + eps). It gives exact zeros, and its
+    fixed points satisfy the optimality conditions of the same problem.
 
-    outer: `free` trains the outer weights too. Then W -> W / c, a -> c a leaves the network as it is and lowers the
-    penalty, which only Adam's steps keep from zero. `signs` holds them at their start, +-1 as in P3's (2) and (4).
+    outer: `free` trains the outer weights too. Then W -> W / c, a -> c a does not change the network but lowers the
+    penalty; only the size of Adam's steps limits this. `signs` fixes them at +-1, as in P3's (2) and (4).
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class PenalizedDescent:
         self.adam = Adam()
 
     def run(self, epochs: int) -> None:
-        """Go on for so many epochs; each is one step on all rows."""
+        """Train for `epochs` more epochs; each is one step on all rows."""
         W, work, adam = self.theta[:, :-2], self.work, self.adam
         for _ in range(epochs):
             self.networks.gradient(self.theta, self.gradient)
@@ -114,7 +114,7 @@ def run_grid(
     shrinkage: Shrinkage = "subgradient",
     outer: Outer = "free",
 ) -> Iterator[tuple[int, int, Array]]:
-    """Train the whole grid; gives (neurons, epochs, theta) at each checkpoint. The next step overwrites theta."""
+    """Train the whole grid and yield (neurons, epochs, theta) at each checkpoint. The next step overwrites theta."""
     penalties, rates = np.array(grid.pairs).T
     for neurons in grid.neurons:
         theta = initialize(rng, len(rates), neurons, X.shape[1], signs=outer == "signs")
@@ -138,11 +138,11 @@ def choose(
     shrinkage: Shrinkage = "subgradient",
     outer: Outer = "free",
 ) -> Fit:
-    """The fit of the grid with the smallest mean squared error on rows that it was not trained on.
+    """Return the fit of the grid with the smallest mean squared error on the validation rows.
 
     The rows are split at random into `folds` parts. One of them validates, or each in turn if `cross`. The chosen
-    hyperparameters are trained again on all rows if `refit` or `cross`; else the network itself is kept. P3 says
-    "splits the training data into training and validation parts", and no more. Raises `DataError` for fewer rows than
+    hyperparameters are trained again on all rows if `refit` or `cross`; otherwise the network itself is returned. P3
+    only says "splits the training data into training and validation parts". Raises `DataError` for fewer rows than
     folds and for numbers that are not finite.
     """
     if len(X) < folds:

@@ -1,4 +1,4 @@
-"""From rows to the importance of each variable, the chosen variables, and a prediction."""
+"""Selectors: from rows to the importance of each variable, the chosen variables, and a prediction."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -15,58 +15,42 @@ from recovery.types import Array, Index, Mask, Rng
 
 FOLDS = 5
 TREES = 100
-"""scikit-learn's own number; P3 does not say how many."""
+"""scikit-learn's default; P3 does not state the number."""
 
 
-def _lasso(seed: int, trees: int) -> Any:
-    from sklearn.linear_model import LassoCV
+SelectorName = Literal["network", "lasso", "omp", "forest", "boosting"]
+
+
+def baseline(name: str, seed: int, columns: int, trees: int) -> Any:
+    """Return an unfitted scikit-learn model of P3, section 4.
+
+    Linear models are chosen by cross-validation over 5 shuffled parts. Trees have scikit-learn's defaults.
+    """
+    from sklearn import ensemble, linear_model
     from sklearn.model_selection import KFold
 
-    return LassoCV(cv=KFold(FOLDS, shuffle=True, random_state=seed), max_iter=10_000)
-
-
-def _omp(seed: int, trees: int) -> Any:
-    from sklearn.linear_model import OrthogonalMatchingPursuitCV
-    from sklearn.model_selection import KFold
-
-    return OrthogonalMatchingPursuitCV(cv=KFold(FOLDS, shuffle=True, random_state=seed))
-
-
-def _forest(seed: int, trees: int) -> Any:
-    from sklearn.ensemble import RandomForestRegressor
-
-    return RandomForestRegressor(trees, random_state=seed)
-
-
-def _boosting(seed: int, trees: int) -> Any:
-    from sklearn.ensemble import GradientBoostingRegressor
-
-    return GradientBoostingRegressor(n_estimators=trees, random_state=seed)
-
-
-BASELINES: dict[str, Callable[[int, int], Any]] = {
-    "lasso": _lasso,
-    "omp": _omp,
-    "forest": _forest,
-    "boosting": _boosting,
-}
-"""P3, section 4: scikit-learn's models. Linear ones are chosen by cross-validation over five shuffled parts, and their
-importances are |coefficient|; trees have scikit-learn's defaults and their own importances (impurity). By the seed, and
-the number of trees where there are any."""
+    parts = KFold(FOLDS, shuffle=True, random_state=seed)
+    match name:
+        case "lasso":
+            return linear_model.LassoCV(cv=parts, max_iter=10_000)
+        case "omp" if columns == 1:  # scikit-learn needs two columns; with one column, OMP is least squares
+            return linear_model.LinearRegression()
+        case "omp":
+            return linear_model.OrthogonalMatchingPursuitCV(cv=parts)
+        case "forest":
+            return ensemble.RandomForestRegressor(trees, random_state=seed)
+    return ensemble.GradientBoostingRegressor(n_estimators=trees, random_state=seed)
 
 
 def fit_baseline(name: str, rng: Rng, X: Array, y: Array, trees: int = TREES) -> tuple[Callable[[Array], Array], Array]:
-    """The prediction X (n, p) -> (n,) and the importances (p,) of one of `BASELINES`, fitted.
+    """Fit a baseline and return its prediction X (n, p) -> (n,) and its importances (p,).
 
-    Raises `DataError` for what scikit-learn refuses, say fewer rows than folds.
+    Importances are |coefficient| of linear models and the impurity importances of trees. Raises `DataError` for data
+    that scikit-learn refuses, for example fewer rows than folds.
     """
-    from sklearn.linear_model import LinearRegression
-
-    model = BASELINES[name](int(rng.integers(2**31)), trees)
-    if name == "omp" and X.shape[1] == 1:  # scikit-learn's wants two columns; of one it is least squares
-        model = LinearRegression()
+    model = baseline(name, int(rng.integers(2**31)), X.shape[1], trees)
     with warnings.catch_warnings():
-        # noiseless labels are fitted exactly along the path: coordinate descent and OMP warn of it, and are right
+        # noiseless labels are fitted exactly along the path, so coordinate descent and OMP warn
         warnings.simplefilter("ignore")
         try:
             model.fit(X, y)
@@ -74,9 +58,6 @@ def fit_baseline(name: str, rng: Rng, X: Array, y: Array, trees: int = TREES) ->
             raise DataError(f"{name} cannot be fitted: {error}") from error
     importances = np.abs(model.coef_) if hasattr(model, "coef_") else model.feature_importances_
     return model.predict, np.asarray(importances, np.float64)
-
-
-SelectorName = Literal["network", "lasso", "omp", "forest", "boosting"]
 
 
 @dataclass(frozen=True)
@@ -88,7 +69,7 @@ class Standardization:
 
     @classmethod
     def of(cls, values: Array) -> "Standardization":
-        """Mean and standard deviation over the rows; a deviation that is rounding of the values counts as none."""
+        """Return mean and standard deviation over the rows; a deviation at rounding level of the values counts as 0."""
         size = values.std(axis=0)
         rounding = 1e-14 * np.abs(values).max(axis=0)
         return cls(values.mean(axis=0), np.where(size > rounding, size, 1.0))
@@ -99,9 +80,9 @@ class Standardization:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What was fitted: the importance of each column (p,), a prediction X (m, p) -> (m,), and how it came about.
+    """A fitted model: the importance of each column (p,) and a prediction X (m, p) -> (m,).
 
-    hyperparameters: those that validation chose. network: in the units of X and y, before the mean of y is added.
+    hyperparameters: chosen by validation. network: in the units of X and y, without the mean of y.
     """
 
     importances: Array
@@ -112,7 +93,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Selection:
-    """What was selected: the importance of each variable, and which are chosen."""
+    """Result of a selector: the fitted model, the importance of each variable, and which variables are chosen."""
 
     fitted: Fitted
     importances: Array
@@ -120,20 +101,20 @@ class Selection:
 
 
 GRID_FIELDS = {"penalties": "penalty", "rates": "rate", "neurons": "neurons", "epochs": "epochs"}
-"""Field of `HyperparameterGrid` -> that of `Point`."""
+"""Field of `HyperparameterGrid` -> field of `Point`."""
 
 
 @dataclass(frozen=True)
 class Selector:
-    """One way to select variables, as a value.
+    """A procedure that selects variables.
 
-    grid, folds, cross, refit, shrinkage, outer: how the network is trained and chosen, see `choose`.
-    trees: of the forest, and of boosting.
-    cutoff, count: see `cut`; `shadow` is the selector's own. Beside the table it fits shadows, the same table with its
-    rows in another order, and chooses what is more important than every shadow (Kursa and Rudnicki, Journal of
-    Statistical Software 36(11), 2010).
-    standardize: X and y are centred and divided by their standard deviations first, so that importances and penalties
-    have no units; `inputs`: X alone. P3 does not say whether its code does; at large noise its errors need it.
+    grid, folds, cross, refit, shrinkage, outer: training and choice of the network, see `choose`.
+    trees: number of trees of the forest and of boosting.
+    cutoff, count: see `cut`. `shadow` also fits shadow columns, which are the columns of X with permuted rows, and
+    chooses each variable that is more important than every shadow (Kursa and Rudnicki, Journal of Statistical
+    Software 36(11), 2010).
+    standardize: centre X and y and divide by their standard deviations first, so that importances and penalties have
+    no units; `inputs`: X only. P3 does not state whether its code does; at large noise its errors need it.
     """
 
     name: SelectorName = "network"
@@ -149,16 +130,17 @@ class Selector:
     trees: int = TREES
 
     def __call__(self, rng: Rng, X: Array, y: Array, groups: Index | None = None) -> Selection:
-        """Select among the columns of X (n, p) by y (n,). Raises `DataError` for what cannot be fitted.
+        """Select among the columns of X (n, p) by y (n,). Raises `DataError` for data that cannot be fitted.
 
-        groups (p,): the variable 0..g-1 of each column; its importance is the norm of those of its columns.
+        groups (p,): the variable 0..g-1 of each column. The importance of a variable is the norm of the importances of
+        its columns.
         """
         if self.cutoff == "shadow":
             return self._among_shadows(rng, X, y, np.arange(X.shape[1]) if groups is None else groups)
         if not (np.isfinite(X).all() and np.isfinite(y).all()):
             raise DataError("X or y contains NaN or infinity; selection needs finite numbers")
         if np.ptp(y) == 0:
-            raise DataError(f"every label is {y[0]:g}: no variable can explain what does not vary")
+            raise DataError(f"every label is {y[0]:g}: no variable can explain labels that do not vary")
         inputs = Standardization.of(X) if self.standardize else _unscaled(X)
         labels = Standardization.of(y) if self.standardize is True else _unscaled(y)
         fitting, cutting = rng.spawn(2)
@@ -178,7 +160,7 @@ class Selector:
         own, shadows = np.split(selection.importances, [variables])
         mean, fitted = X.mean(axis=0), selection.fitted
         network = fitted.network
-        if network is not None:  # a shadow at its mean
+        if network is not None:  # predicts with the shadows at their means
             network = ReluNetwork(network.W[:, :p], network.b + network.W[:, p:] @ mean, network.a)
         alone = replace(
             fitted,
@@ -189,14 +171,14 @@ class Selector:
         return Selection(alone, own, own > shadows.max())
 
     def only(self, hyperparameters: Mapping[str, float]) -> "Selector":
-        """The same with one point of the grid, the one that was chosen before; unchanged for a baseline."""
+        """Return this selector with the given point as its only grid point; a baseline is returned unchanged."""
         if not hyperparameters:
             return self
         values = {name: (hyperparameters[one],) for name, one in GRID_FIELDS.items()}
         return replace(self, grid=HyperparameterGrid(**values), cross=False)  # type: ignore[arg-type]  # neurons are integers
 
     def _network(self, rng: Rng, inputs: Standardization, labels: Standardization, X: Array, y: Array) -> Fitted:
-        """The importance of variable i is ||W_.i||_2, of the network on standardized data (P3, section 3.4)."""
+        """Fit the network; the importance of column i is ||W_.i||_2 on standardized data (P3, section 3.4)."""
         fit = choose(
             rng,
             inputs(X),

@@ -1,6 +1,6 @@
-"""Many sparse two-layer ReLU networks at once: their values, their losses, and exact gradients (P3, equation (10)).
+"""Values, losses and exact gradients of many sparse two-layer ReLU networks at once (P3, equation (10)).
 
-All networks have r neurons and see the same X (n, p), so that one matrix product serves them all. Neuron j of network
+All networks have r neurons and the same X (n, p), so that one matrix product computes all of them. Neuron j of network
 i is one row (w_j, b_j, a_j) of theta (B r, p + 2); f_i(x) = sum_j a_j (w_j . x + b_j)_+.
 """
 
@@ -12,9 +12,9 @@ from recovery.types import Array, Rng
 
 
 def distance(first: ReluNetwork, second: ReluNetwork) -> float:
-    """D_2 of P3, equations (25) and (26): the distance of (W, b) at outer weights +-1, neurons permuted at best.
+    """Return D_2 of P3, (25) and (26): the distance of (W, b) at outer weights +-1, after the best permutation.
 
-    The smaller network is filled up with zero neurons. Neurons of different signs are at the distance
+    The smaller network is padded with zero neurons. Neurons of different signs have the distance
     (||w||^2 + ||w'||^2)^{1/2}, as if neither had a partner.
     """
     (P, p), (Q, q) = ((np.column_stack([f.W, f.b]) * np.abs(f.a)[:, None], np.sign(f.a)) for f in (first, second))
@@ -28,10 +28,10 @@ def distance(first: ReluNetwork, second: ReluNetwork) -> float:
 def initialize(
     rng: Rng, networks: int, neurons: int, p: int, dtype: type[np.floating] = np.float32, signs: bool = False
 ) -> Array:
-    """Theta whose w, b are uniform on +-1/sqrt(p) and a on +-1/sqrt(r), each network with draws of its own.
+    """Draw theta: w and b uniform on +-1/sqrt(p), a uniform on +-1/sqrt(r), independent for each network.
 
-    signs: a is +1 or -1 with probability 1/2 each. P3 does not say how it starts; these are the defaults of PyTorch,
-    which it cites.
+    signs: a is +1 or -1 with probability 1/2 each. P3 does not state its initialisation; these are the defaults of
+    PyTorch, which it cites.
     """
     theta = rng.uniform(-1.0, 1.0, (networks * neurons, p + 2))
     theta[:, :-1] /= np.sqrt(p)
@@ -40,13 +40,13 @@ def initialize(
 
 
 def network(theta: Array, i: int, neurons: int) -> ReluNetwork:
-    """Network i of theta, in float64 and memory of its own."""
+    """Return a float64 copy of network i of theta."""
     rows = theta[i * neurons : (i + 1) * neurons].astype(np.float64)
     return ReluNetwork(rows[:, :-2], rows[:, -2], rows[:, -1])
 
 
 class Networks:
-    """The mean squared errors of B networks of r neurons on one data set, and their gradients, without allocating.
+    """Mean squared errors of B networks of r neurons on one data set, and their gradients, in preallocated memory.
 
     X (n, p), y (n,). The ReLU has derivative 0 at 0.
     """
@@ -63,7 +63,7 @@ class Networks:
         self.residual = np.empty((networks, 1, n), dtype)
 
     def errors(self, theta: Array) -> Array:
-        """(1/n) ||f_i(X) - y||^2 of every network i, shape (B,)."""
+        """Return (1/n) ||f_i(X) - y||^2 for each network i, shape (B,)."""
         B, r, n = self.shape
         np.matmul(theta[:, :-1], self.columns, out=self.Z)
         np.greater(self.Z, 0.0, out=self.active)
@@ -73,7 +73,7 @@ class Networks:
         return np.einsum("bij,bij->b", self.residual, self.residual) / n
 
     def gradient(self, theta: Array, out: Array) -> Array:
-        """The errors; the gradient of network i's error in its own rows is written into those of `out`.
+        """Return the errors, and write the gradient of each network's error into its rows of `out`.
 
         With R = (2/n) (f_i(X) - y): da = Z R, dw = a o (1[Z > 0] o R) X, and db likewise.
         """

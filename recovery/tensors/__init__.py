@@ -1,1 +1,1 @@
-"""Parameters of ReLU networks from Hermite moments: moments, rank-one terms, scalars and signs, polish (P4)."""
+"""Parameters of ReLU networks from Hermite moments: moments, rank-one terms, scalars, signs and polish (P4)."""

@@ -1,12 +1,12 @@
-"""Hermite moments T_k = E[y He_k(x)], x ~ N(0, I): in one pass over samples, or exact for a known network (P4).
+"""Hermite moments T_k = E[y He_k(x)], x ~ N(0, I), from one pass over samples, or exact for a known network (P4).
 
-Jennrich's algorithm of order l needs T_0 .. T_2l whole, and of T_{2l+1}, T_{2l+2} contractions to d^l x d^l matrices
-only. With He_k(x)[g] and He_k(x)[g, h] for k tensors contracted in their last slots, and Sym the average over slots,
+Jennrich's algorithm of order l needs all of T_0 .. T_2l, but only contractions of T_{2l+1} and T_{2l+2} to d^l x d^l
+matrices. With He_k(x)[g] and He_k(x)[g, h] for tensors contracted in their last slots, and Sym the average over slots,
     He_{k+1}[g]    = (g.x) He_k - k Sym(g (x) He_{k-1}),
     He_{k+2}[g, h] = (g.x)(h.x) He_k - (g.h) He_k - 2k Sym(G . He_k) - k(k-1) Sym(G (x) He_{k-2}),
-G = (g h^T + h g^T) / 2, in expectation, where G . He_k contracts the first slot. So all of them are linear in the
-sums of w(x) x^alpha, |alpha| <= 2l, for the weights w = y, y (g.x), y (g.x)(h.x): one matrix product a block of
-samples, of (1 + K + K(K+1)/2) x C(d + 2l, 2l) sums for K directions g. No tensor of order above 2l is formed.
+G = (g h^T + h g^T) / 2, in expectation, where G . He_k contracts the first slot. So all moments are linear in the
+sums of w(x) x^alpha, |alpha| <= 2l, for the weights w = y, y (g.x), y (g.x)(h.x). One matrix product per block of
+samples computes these (1 + K + K(K+1)/2) x C(d + 2l, 2l) sums for K directions g, without tensors of order above 2l.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,14 +19,14 @@ import scipy
 
 from recovery.errors import ParameterError
 from recovery.programs.relu_network import ReluNetwork
-from recovery.tensors.quadratic import Quadratic, explaining, nothing
+from recovery.tensors.quadratic import Quadratic, explaining, zero
 from recovery.theory.normal import density
 from recovery.types import Array, Index
 
 BLOCK = 1024
-"""Samples a block: the monomials of a block (C(d + 2l, 2l) x 1024 numbers) stay in the cache for small d."""
+"""Samples per block: the monomials of a block (C(d + 2l, 2l) x 1024 numbers) stay in the cache for small d."""
 PARTS = 16
-"""Parts that the samples are summed in, eight in either half: a power of two, for Hadamard's matrix."""
+"""Parts into which the samples are divided, 8 in each half: a power of 2, for Hadamard's matrix."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Moments:
         return np.triu_indices(len(self.directions))
 
     def responses(self, W: Array) -> tuple[Array, Array]:
-        """What the rank-one terms of unit weights W (m, d) are multiplied with: w.g_i (K, m), (w.g_i)(w.g_j) (P, m)."""
+        """Return the factors of the rank-one terms of unit weights W (m, d): w.g_i (K, m), (w.g_i)(w.g_j) (P, m)."""
         along = self.directions @ W.T
         i, j = self.pairs
         return along, along[i] * along[j]
@@ -63,10 +63,11 @@ class Moments:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Moments from samples, with half the difference of two halves of them: a draw of what sampling adds.
+    """Moments from samples, with half the difference of two halves as one draw of their sampling error.
 
-    `samples` is None, and `error` zero, for exact moments. terms: a bound on what these have added up: units that
-    cancel leave its rounding. deviations (16, ., .): of the sums over each part from their share of all, over N.
+    `samples` is None, and `error` zero, for exact moments. terms: a bound on the terms that exact moments add up; units
+    that cancel leave a rounding error of this size. deviations (16, ., .): (sums over each part minus the part's share
+    of the total) / N.
     """
 
     moments: Moments
@@ -76,14 +77,14 @@ class Estimate:
     deviations: Array | None = None
 
     def draws(self) -> Iterator[Moments]:
-        """Fifteen draws of what sampling adds, uncorrelated, the first `error`; none for exact moments.
+        """Yield 15 uncorrelated draws of the sampling error, the first of them `error`; none for exact moments.
 
         sum_p h_p (S_p - n_p S / N) / N for the sums S_p over part p of n_p samples, and rows h of Hadamard's matrix.
-        Each takes eight parts against eight; their squares add up to all that 16 parts say of the covariance.
+        Each compares 8 parts with the other 8; the sum of their squares is the covariance estimate from 16 parts.
         """
         if self.deviations is not None:
             monomials = Monomials(self.moments.directions.shape[1], 2 * self.moments.order)
-            # the row that divides the halves is the first of those with a half's sign in its first bit
+            # roll the row that separates the two halves to the front
             for signs in np.roll(scipy.linalg.hadamard(PARTS)[1:], -PARTS // 2 + 1, axis=0):
                 yield _from_sums(
                     monomials, np.tensordot(signs, self.deviations, 1), self.moments.order, self.moments.directions
@@ -91,14 +92,14 @@ class Estimate:
 
 
 class Monomials:
-    """All monomials of x in R^d of degree <= p, numbered by degree; C(d + p, p) in all."""
+    """All C(d + p, p) monomials of x in R^d of degree <= p, ordered by degree."""
 
     def __init__(self, d: int, degree: int) -> None:
         self.d = d
         members = [list(combinations_with_replacement(range(d), q)) for q in range(degree + 1)]
         self.starts = np.cumsum([0, *map(len, members)])
         number = [{member: i for i, member in enumerate(level)} for level in members]
-        # by lexicographic order x_i times the monomials of x_i .. x_d of the degree before stand side by side
+        # in lexicographic order, x_i times the monomials of x_i .. x_d of the previous degree is one contiguous slice
         self._tails = [
             [(i, self.starts[q] + number[q][(i,) * q], int(self.starts[q + 1])) for i in range(d)]
             for q in range(degree)
@@ -109,12 +110,12 @@ class Monomials:
         return int(self.starts[-1])
 
     def _index(self, q: int, number: dict[tuple[int, ...], int]) -> Index:
-        # every slot order of one monomial is one number: the sorted slots name it
+        # all slot orders of a monomial share one index, which the sorted slots determine
         slots = np.sort(np.indices((self.d,) * q).reshape(q, self.d**q), axis=0).T
         return np.array([number[tuple(map(int, row))] for row in slots], dtype=np.intp).reshape((self.d,) * q)
 
     def evaluate(self, X: Array, out: Array) -> Array:
-        """The monomials of the rows of X (n, d), written into the first n columns of `out`; shape (len(self), n)."""
+        """Write the monomials of the rows of X (n, d) into the first n columns of `out`, shape (len(self), n)."""
         Z, columns = out[:, : len(X)], np.ascontiguousarray(X.T)
         Z[0] = 1.0
         end = 1
@@ -125,21 +126,21 @@ class Monomials:
         return Z
 
     def tensor(self, sums: Array, q: int) -> Array:
-        """The symmetric tensors of degree q in sums (..., len(self)); shape (...,) + (d,) * q."""
+        """Return the symmetric tensors of degree q from sums (..., len(self)); shape (...,) + (d,) * q."""
         return sums[..., self.starts[q] : self.starts[q + 1]][..., self._where[q]]
 
 
 def estimate(
     blocks: Iterable[tuple[Array, Array]], order: int, directions: Array, explained: Quadratic | None = None
 ) -> Estimate:
-    """Moments from blocks (X (n, d), y (n,)) of samples with x ~ N(0, I), read once.
+    """Return the moments of blocks (X (n, d), y (n,)) of samples with x ~ N(0, I), which are read once.
 
-    explained: what is known of the labels beforehand, so that only the rest is averaged; its own moments are exact.
-    Time 2 N (1 + K + K(K+1)/2) C(d + 2l, 2l) operations for K directions, memory that of one block of `BLOCK` rows
-    and the sums, whatever N is. Raises `ParameterError` for fewer than two samples, shapes that do not fit, and NaN.
+    explained: a polynomial that is subtracted from the labels first; its exact moments are added afterwards.
+    Time: 2 N (1 + K + K(K+1)/2) C(d + 2l, 2l) operations for K directions. Memory: one block of `BLOCK` rows and the
+    sums, independent of N. Raises `ParameterError` for fewer than 2 samples, shapes that do not fit, and NaN.
     """
     d = directions.shape[1]
-    known = nothing(d) if explained is None else explained
+    known = zero(d) if explained is None else explained
     monomials, K = Monomials(d, 2 * order), len(directions)
     sums, counts = np.zeros((2, 1 + K + K * (K + 1) // 2, len(monomials))), [0, 0]
     parts, sizes = np.zeros((PARTS, *sums.shape[1:])), np.zeros(PARTS, np.intp)
@@ -151,14 +152,14 @@ def estimate(
             rows = X[start : start + BLOCK]
             labels = y[start : start + BLOCK] - known(rows)
             Z, along = monomials.evaluate(rows, scratch), directions @ rows.T
-            # labels times 1, g.x and (g.x)(h.x): all contracted moments come out of this one product, summed by halves
+            # labels times 1, g.x and (g.x)(h.x): one product per half gives all contracted moments
             weights = _weights(labels, along, buffer)
-            # alternate which half an odd row goes to, so that halves of equal size come out; parts of a half alike
+            # alternate the half that gets an odd row, so that the halves have equal sizes; likewise for parts
             cut = (len(rows) + (counts[0] <= counts[1])) // 2
             for half, (begin, end) in enumerate(((0, cut), (cut, len(rows)))):
                 sums[half] += weights[:, begin:end] @ Z[:, begin:end].T
                 counts[half] += end - begin
-                # not the halves as sums of their parts: these have another rounding, which a polish can magnify
+                # halves are not computed as sums of their parts: a polish can magnify the different rounding
                 first, many = half * PARTS // 2, PARTS // 2
                 smallest_first = first + np.argsort(sizes[first : first + many], kind="stable")
                 edges = [begin - (-k * (end - begin) // many) for k in range(many + 1)]
@@ -170,10 +171,10 @@ def estimate(
     if not np.isfinite(sums).all():
         raise ParameterError("moments need finite numbers, found NaN, infinity, or numbers whose products overflow")
     mean = (sums[0] + sums[1]) / sum(counts)
-    # both halves have the same mean, so that half their difference has the law of the mean's own error
+    # both halves have the same mean, so half their difference has the distribution of the error of the mean
     difference = 0.5 * (sums[0] / counts[0] - sums[1] / counts[1])
     rest = _from_sums(monomials, mean, order, directions)
-    # what was taken off the labels has moments up to order 2 alone
+    # the polynomial that was subtracted has moments up to order 2 only
     low = zip(rest.whole, known.moments(), strict=False)
     return Estimate(
         replace(rest, whole=(*(T + own for T, own in low), *rest.whole[3:])),
@@ -184,18 +185,18 @@ def estimate(
 
 
 def from_samples(X: Array, y: Array, order: int, directions: Array) -> Estimate:
-    """`estimate` of one matrix X (N, d) and labels y (N,), less what a polynomial of degree 2 explains of them."""
+    """Return `estimate` of X (N, d) and labels y (N,), with a fitted polynomial of degree 2 as control variate."""
     if not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise ParameterError("moments need finite numbers, found NaN or infinity")
     return estimate([(X, y)], order, directions, explaining(X, y))
 
 
 def exact(network: ReluNetwork, order: int, directions: Array) -> Estimate:
-    """The moments of a known network (P4, Lemma 3.5): T_k = sum_i zeta_k(i) w_i^{(x)k} at ||w_i|| = 1."""
+    """Return the moments of a known network (P4, Lemma 3.5): T_k = sum_i zeta_k(i) w_i^{(x)k} at ||w_i|| = 1."""
     unit, d = network.unit(), directions.shape[1]
     along = directions @ unit.W.T
     i, j = np.triu_indices(len(directions))
-    # w^{(x)2l} is the outer product of w^{(x)l} with itself, and further slots are w.g
+    # w^{(x)2l} is the outer product of w^{(x)l} with itself; each contraction gives a factor w.g
     columns = powers(unit.W, order)
     whole = tuple(powers(unit.W, k) @ coefficients(unit, k) for k in range(2 * order + 1))
 
@@ -209,13 +210,13 @@ def exact(network: ReluNetwork, order: int, directions: Array) -> Estimate:
         matrices(coefficients(unit, 2 * order + 1) * along),
         matrices(coefficients(unit, 2 * order + 2) * along[i] * along[j]),
     )
-    zero = Moments(order, directions, tuple(map(np.zeros_like, moments.whole)), 0 * moments.odd, 0 * moments.even)
+    none = Moments(order, directions, tuple(map(np.zeros_like, moments.whole)), 0 * moments.odd, 0 * moments.even)
     terms = max(np.abs(coefficients(unit, k)).sum() / sqrt(factorial(k)) for k in range(2 * order, 2 * order + 3))
-    return Estimate(moments, zero, terms=float(terms))
+    return Estimate(moments, none, terms=float(terms))
 
 
 def coefficients(unit: ReluNetwork, k: int) -> Array:
-    """zeta_k(i) of a network with unit weights: a [b Phi(b) + phi(b)], a Phi(b), (-1)^k a He_{k-2}(b) phi(b)."""
+    """Return zeta_k(i) of a network with unit weights: a [b Phi(b) + phi(b)], a Phi(b), (-1)^k a He_{k-2}(b) phi(b)."""
     a, b = unit.a, unit.b
     if k < 2:
         return a * scipy.special.ndtr(b) if k else a * (b * scipy.special.ndtr(b) + density(b))
@@ -223,7 +224,7 @@ def coefficients(unit: ReluNetwork, k: int) -> Array:
 
 
 def powers(W: Array, k: int) -> Array:
-    """Columns w_i^{(x)k} of the rows of W (m, d); shape (d^k, m)."""
+    """Return the columns w_i^{(x)k} for the rows of W (m, d), shape (d^k, m)."""
     columns = np.ones((1, len(W)))
     for _ in range(k):
         columns = np.einsum("am,bm->abm", columns, W.T).reshape(columns.shape[0] * W.shape[1], len(W))
@@ -231,7 +232,7 @@ def powers(W: Array, k: int) -> Array:
 
 
 def _weights(y: Array, along: Array, out: Array) -> Array:
-    """y, y (g_i.x) and y (g_i.x)(g_j.x) for i <= j, from y (n,) and along (K, n), in the first n columns of `out`."""
+    """Write y, y (g_i.x) and y (g_i.x)(g_j.x), i <= j, into the first n columns of `out`; along (K, n) has g_i.x."""
     weights, K = out[:, : len(y)], len(along)
     weights[0] = y
     np.multiply(along, y, out=weights[1 : 1 + K])
@@ -243,7 +244,7 @@ def _weights(y: Array, along: Array, out: Array) -> Array:
 
 
 def _from_sums(monomials: Monomials, sums: Array, order: int, directions: Array) -> Moments:
-    """Moments from the averages of weight times monomial, rows in the order of the weights of `estimate`."""
+    """Return the moments from averages of weight times monomial, with rows in the order of `_weights`."""
     K, d = directions.shape
     top, side = 2 * order, d**order
     raw = [monomials.tensor(sums, q) for q in range(top + 1)]
@@ -258,7 +259,7 @@ def _from_sums(monomials: Monomials, sums: Array, order: int, directions: Array)
         g, h = directions[i], directions[j]
         G = 0.5 * (np.outer(g, h) + np.outer(h, g))
         weighted = _hermite([tensor[1 + K + n] for tensor in raw], top) - (g @ h) * plain[top]
-        # any slot contracts alike, as He_k is symmetric; G (x) and G . are averaged over all places of their slots
+        # He_k is symmetric, so any slot may be contracted; both products are then symmetrised
         middle = _symmetric(np.tensordot(G, plain[top], axes=1))
         lower = _symmetric(np.multiply.outer(G, plain[top - 2]))
         even[n] = (weighted - 2 * top * middle - top * (top - 1) * lower).reshape(side, side)
@@ -266,11 +267,11 @@ def _from_sums(monomials: Monomials, sums: Array, order: int, directions: Array)
 
 
 def _hermite(raw: Sequence[Array], k: int) -> Array:
-    """E[w He_k(x)] from E[w x^{(x)q}]: sum_j (-1)^j k! / (2^j j! (k - 2j)!) Sym(I^{(x)j} (x) E[w x^{(x)(k-2j)}])."""
+    """Return E[w He_k(x)] = sum_j (-1)^j k! / (2^j j! (k - 2j)!) Sym(I^{(x)j} (x) E[w x^{(x)(k-2j)}])."""
     total, identity = np.zeros(raw[k].shape), np.eye(raw[1].shape[0])
     for j in range(k // 2 + 1):
         term = raw[k - 2 * j]
-        # identities stand before the rest; their place is averaged away
+        # the identities come first; symmetrising makes their place irrelevant
         for _ in range(j):
             term = np.multiply.outer(identity, term)
         scale = factorial(k) / (2**j * factorial(j) * factorial(k - 2 * j))
@@ -279,8 +280,7 @@ def _hermite(raw: Sequence[Array], k: int) -> Array:
 
 
 def _symmetric(tensor: Array) -> Array:
-    """The average over all orders of the slots."""
-    # at most (2l)! orders, 2 for l = 1 and 24 for l = 2
+    """Return the average over all orders of the slots: 2 for l = 1, at most 24 for l = 2."""
     orders = list(permutations(range(tensor.ndim)))
     total = np.zeros(tensor.shape)
     for order in orders:
@@ -289,5 +289,5 @@ def _symmetric(tensor: Array) -> Array:
 
 
 def count_operations(d: int, directions: int, order: int) -> int:
-    """Floating-point operations a sample that `estimate` needs in its matrix product."""
+    """Return the floating-point operations per sample of the matrix product in `estimate`."""
     return 2 * (1 + directions + directions * (directions + 1) // 2) * comb(d + 2 * order, 2 * order)

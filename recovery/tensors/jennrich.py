@@ -1,7 +1,7 @@
 """Rank-one terms v_i v_i^T shared by symmetric matrices M_k ~ sum_i c_ki v_i v_i^T (Jennrich; P4, Claim 4.4).
 
-The plain algorithm takes two random combinations A, B of the M_k: A x = t B x has x_i orthogonal to all v_j but v_i,
-and B x_i is parallel to v_i. `refine` diagonalises all M_k at once from there, by congruence.
+The plain algorithm takes two random combinations A, B of the M_k. The generalised eigenvectors x_i of A x = t B x are
+orthogonal to all v_j but v_i, so B x_i is parallel to v_i. `refine` then diagonalises all M_k jointly by congruence.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from recovery.types import Array, Rng
 
 RESTARTS = 10
 SWEEPS = 50
-"""`refine` converges quadratically where it converges: 5 to 15 sweeps from a Jennrich start at any accuracy."""
+"""Upper limit; `refine` converges quadratically, in 5 to 15 sweeps from a Jennrich start."""
 STEP = 1e-14
-"""`refine` stops when no entry of its step is above this: rounding."""
+"""`refine` stops when no entry of its step is above this, which is rounding."""
 
 
 @dataclass(frozen=True)
@@ -28,24 +28,24 @@ class Terms:
 
 
 def singular_values(matrices: Array) -> Array:
-    """Of all matrices (K, D, D) side by side, a D x KD matrix; shape (D,)."""
-    return np.linalg.svd(_beside(matrices), compute_uv=False)
+    """Return the singular values (D,) of all matrices (K, D, D) concatenated to D x KD."""
+    return np.linalg.svd(_concatenated(matrices), compute_uv=False)
 
 
 def rank_above(matrices: Array, threshold: float, most: int) -> int:
-    """The number of singular values above `threshold`, at most `most` (P4, Algorithm 4, steps 2 and 3)."""
+    """Return the number of singular values above `threshold`, at most `most` (P4, Algorithm 4, steps 2 and 3)."""
     return min(most, int(np.sum(singular_values(matrices) > threshold)))
 
 
 def decompose(matrices: Array, rank: int, rng: Rng, joint: bool = True, restarts: int = RESTARTS) -> Terms:
-    """`rank` terms of symmetric matrices (K, D, D): the best residual of some random pairs of combinations.
+    """Return `rank` terms of symmetric matrices (K, D, D) with the smallest residual over random restarts.
 
-    joint: each start is refined on all matrices, and stops at a residual of rounding. Rank 0 gives no terms.
+    joint: refine each start on all matrices. Restarts end when the residual is rounding. Rank 0 gives no terms.
     """
     if rank == 0:
         return fit(matrices, np.empty((matrices.shape[1], 0)))
-    U = np.linalg.svd(_beside(matrices), full_matrices=False)[0][:, :rank]
-    # all terms lie in the span of the leading singular vectors of all matrices: the rest is r by r
+    U = np.linalg.svd(_concatenated(matrices), full_matrices=False)[0][:, :rank]
+    # all terms are in the span of the leading singular vectors, so the problem reduces to r x r matrices
     small = U.T @ matrices @ U
     best: Terms | None = None
     for _ in range(restarts):
@@ -62,32 +62,26 @@ def decompose(matrices: Array, rank: int, rng: Rng, joint: bool = True, restarts
 
 
 def jennrich(matrices: Array, rng: Rng) -> Array:
-    """Unit columns (r, r) from one random pair of combinations of square matrices (K, r, r).
+    """Return unit columns (r, r) from one random pair of combinations of square matrices (K, r, r).
 
-    Noise can make two directions a complex pair: their real and imaginary parts, which span the same plane, stand for
-    them.
+    Noise can turn two directions into a complex pair, which is replaced by its real and imaginary parts: they span the
+    same plane.
     """
-    # x_i is orthogonal to all v_j but v_i, so that B x_i = (sum_k b_k c_ki) (v_i.x_i) v_i
+    # x_i is orthogonal to all v_j but v_i, so B x_i = (sum_k b_k c_ki) (v_i.x_i) v_i
     A, B = np.tensordot(rng.standard_normal((2, len(matrices))), matrices, axes=1)
     _, vectors = scipy.linalg.eig(A, B)
     V = B @ vectors
-    # eig gives conjugate pairs side by side; the second of a pair has the negative imaginary part
-    V = np.where(_second_of_pairs(V), V.imag, V.real)
-    return _unit(V)
-
-
-def _second_of_pairs(V: Array) -> Array:
-    """Columns that are the conjugate of the column before them."""
+    # eig returns conjugate pairs in adjacent columns: the imaginary part replaces the second column of each pair
     complex_columns = np.abs(V.imag).max(axis=0) > 0
-    return complex_columns & (np.cumsum(complex_columns) % 2 == 0)
+    return _unit(np.where(complex_columns & (np.cumsum(complex_columns) % 2 == 0), V.imag, V.real))
 
 
 def refine(matrices: Array, V: Array) -> Array:
-    """Diagonalise all matrices (K, r, r) at once, from V (r, r): the columns of the best V found.
+    """Diagonalise all matrices (K, r, r) jointly, starting from V (r, r), and return the best V found.
 
-    With C_k = V^{-1} M_k V^{-T} and V <- V (I + E), to first order C_kij - E_ij c_kj - c_ki E_ji should vanish: two
-    unknowns for each pair i, j, by least squares over k. (Uniformly weighted exhaustive diagonalisation with Gauss
-    iterations, Tichavsky and Yeredor 2009; it takes indefinite matrices.)
+    With C_k = V^{-1} M_k V^{-T} and V <- V (I + E), C_kij - E_ij c_kj - c_ki E_ji should vanish to first order. For
+    each pair i, j, least squares over k gives these 2 unknowns. (Uniformly weighted exhaustive diagonalisation with
+    Gauss iterations, Tichavsky and Yeredor 2009, which allows indefinite matrices.)
     """
     best, least, others = V, np.inf, 1.0 - np.eye(len(V))
     for _ in range(SWEEPS):
@@ -97,20 +91,20 @@ def refine(matrices: Array, V: Array) -> Array:
             break
         C = inverse @ matrices @ inverse.T
         diagonal = np.einsum("kii->ki", C)
-        # summed by itself: a difference of sums would hide what is below the root of rounding
+        # not the difference of two sums, which could not resolve values below the root of rounding
         off = float(np.sum((C * others) ** 2)) / float(np.sum(diagonal**2))
         if off < least:
             best, least = V, off
         Q, R = diagonal.T @ diagonal, np.einsum("kij,kj->ij", C, diagonal)
         own = np.diag(Q)
-        # the 2 x 2 normal equations of E_ij and E_ji, solved by Cramer's rule for all pairs at once
+        # solve the 2 x 2 normal equations of E_ij and E_ji for all pairs by Cramer's rule
         determinant = np.outer(own, own) - Q**2
         np.fill_diagonal(determinant, 1.0)
         E = own[:, None] * R - Q * R.T
         E = np.divide(E, determinant, out=np.zeros_like(E), where=determinant > 0)
         np.fill_diagonal(E, 0.0)
         size = float(np.abs(E).max(initial=0.0))
-        # the step is a linearisation: half of the identity is as far as it can be trusted
+        # the step is a linearisation, so its entries are limited to 1/2
         V = _unit(V @ (np.eye(len(V)) + E * min(1.0, 0.5 / max(size, STEP))))
         if size < STEP or not np.isfinite(V).all():
             break
@@ -118,9 +112,9 @@ def refine(matrices: Array, V: Array) -> Array:
 
 
 def fit(matrices: Array, V: Array) -> Terms:
-    """The least-squares coefficients of given columns V (D, r), and what they leave."""
+    """Return the least-squares coefficients of given columns V (D, r), and their residual."""
     V = _unit(V)
-    # a column v_i v_i^T a term, unrolled: one least-squares problem for all matrices
+    # each column of the design is one v_i v_i^T, flattened: one least-squares problem for all matrices
     design = np.einsum("am,bm->abm", V, V).reshape(V.shape[0] ** 2, V.shape[1])
     flat = matrices.reshape(len(matrices), -1).T
     coefficients = np.linalg.lstsq(design, flat, rcond=None)[0]
@@ -129,7 +123,7 @@ def fit(matrices: Array, V: Array) -> Terms:
     return Terms(V, coefficients.T, residual)
 
 
-def _beside(matrices: Array) -> Array:
+def _concatenated(matrices: Array) -> Array:
     return np.moveaxis(matrices, 0, 1).reshape(matrices.shape[1], -1)
 
 

@@ -1,4 +1,4 @@
-"""A network from its Hermite moments: weights, scalars, signs, and the rest of the function by regression (P4, 1 to 6).
+"""A network from its Hermite moments: weights, scalars, signs, and the linear part by regression (P4, Alg. 1 to 6).
 
 Orders: l = 1 needs linearly independent weights, m <= d; l = 2 independent w_i (x) w_i, m <= d (d + 1) / 2.
 """
@@ -18,29 +18,29 @@ from recovery.tensors.signs import signs
 from recovery.types import Array, Rng
 
 ROUNDING = 1e-10
-"""Exact moments have rounding for noise: singular values below this fraction of the largest are none."""
+"""Rank tolerance for exact moments: singular values below this fraction of the largest are rounding."""
 CANCELLED = 1e-14
-"""Of the terms that exact moments add up: what rounding leaves where they cancel."""
+"""Relative rounding error of exact moments whose terms cancel."""
 NEAREST, FARTHEST = 1e-3, 0.5
-"""Two unit vectors nearer than this are one whatever the noise; those farther apart (30 degrees) never are."""
+"""Unit vectors nearer than NEAREST are always merged, and vectors farther apart than FARTHEST (30 degrees) never."""
 CLEAR = 2.0
-"""eta_1 over the largest singular value of the noise: half the difference of two halves is one draw of it."""
+"""eta_1 over the largest singular value of the noise, which is known from one draw only."""
 UNEXPLAINED = 2.0
-"""Terms do not explain moments whose residual is above this multiple of the sampling noise."""
+"""Terms do not explain the moments if the residual is above this multiple of the sampling noise."""
 MISFIT = 1e-6
-"""Of exact moments, what units that are right leave by rounding, whatever their biases up to `scalars.LARGEST_BIAS`."""
+"""Relative residual of exact moments that correct units leave by rounding, for biases up to `scalars.LARGEST_BIAS`."""
 SEEN = 20.0
-"""A unit with |b| <= 1 has a singular value of a phi(1) / sqrt(2!) = a / 6 or more: where a linear part of 20 eta_1 is
-left, a unit of its size would have been seen three times over, if it were not linear."""
+"""A linear part counts above 20 eta_1. A unit with |b| <= 1 has a singular value of at least a phi(1) / sqrt(2!), about
+a / 6, so a unit of that size would have more than three times eta_1, unless it is nearly linear."""
 STEADY = 0.1
-"""Units with a larger standard error are not known. It comes from 15 draws, so that an error of four times this has
-probability 0.0012 by Student's law at most (benchmarks/tensors.md has what came of it)."""
+"""Largest standard error of identified units. It is estimated from 15 draws, so by Student's law an error of 4 times
+this has probability at most 0.0012 (measured in benchmarks/tensors.md)."""
 PER_COEFFICIENT = 100
-"""Rows a coefficient that tell the outer weights of a half: more would move them by a tenth of their error."""
+"""Rows per coefficient in the regression of outer weights for each draw; more rows would change them little."""
 
 
 class Identification(Enum):
-    """What the moments say about the units; `meaning` is a sentence for people."""
+    """Status of the learned units; `meaning` is its explanation, which rows store."""
 
     IDENTIFIED = "identified", "as many units as asked for stand above the noise, and explain the moments"
     SIGNS_OPEN = (
@@ -73,10 +73,10 @@ class Identification(Enum):
 
 @dataclass(frozen=True)
 class Learned:
-    """`units`, the neurons that were found; `network`, these with the linear part that is left as two more (Alg. 5).
+    """The learned `units`, and `network`, which adds the remaining linear part as two more units (Alg. 5).
 
-    rank: units above the noise. residual: of the moments, relative. noise: what sampling would leave of them,
-    relative.
+    rank: number of units above the noise. residual: relative residual of the moments. noise: relative sampling error of
+    the moments.
     """
 
     units: ReluNetwork
@@ -96,14 +96,14 @@ def learn(
     trust: bool = False,
     printed_signs: bool = False,
 ) -> Learned:
-    """Units, signs and the network of at most `neurons` + 2 units, from moments and, for the function, `data` (X, y).
+    """Learn a network of at most `neurons` + 2 units from moments and, for the outer weights, `data` (X, y).
 
-    joint: weights from all orders at once (`joint_weights`) rather than from two of them (`paired_weights`, P4).
-    trust: take `neurons` weights even where fewer stand above the noise. printed_signs: by Algorithm 3.
+    joint: weights from all orders at once (`joint_weights`) instead of from two (`paired_weights`, P4). trust: return
+    `neurons` units even if fewer are above the noise. printed_signs: use Algorithm 3.
     """
     moments, error = estimate.moments, estimate.error
     scaled, noise = weighted(moments), weighted(error)
-    # whichever is larger hides units: sampling, rounding, or the rounding of terms that cancel
+    # units are hidden by the largest of sampling noise, rounding, and the rounding of terms that cancel
     eta1 = max(threshold(noise, scaled), CANCELLED * estimate.terms)
     above = rank_above(scaled, eta1, len(scaled[0]))
     rank = min(above, neurons)
@@ -121,13 +121,13 @@ def learn(
     if printed_signs:
         nearest, flipped = flipped, fix_signs(W, a, moments.whole[1])
         sure = sure and bool(np.array_equal(nearest, flipped))
-    # a z_+ = a (-z)_+ + a z: turning a unit leaves its linear function to the rest
+    # a z_+ = a (-z)_+ + a z: flipping a unit adds its linear function to the linear part
     v, c = v + (a * flipped) @ W, c + float((a * flipped) @ b)
     turn = np.where(flipped, -1.0, 1.0)
     units = ReluNetwork(W * turn[:, None], b * turn, a)
     rest = float(np.hypot(np.linalg.norm(v), c))
     labels = size if data is None else float(np.sqrt(np.mean(data[1] ** 2)))
-    # judged by the units above the noise alone: weights that were trusted below it explain nothing
+    # only units above the noise count here: trusted weights below it explain nothing
     clear = powers(joint_weights(scaled, rank, moments, rng), moments.order)
     dependent = unexplained(scaled, noise, clear)
     known = estimate.samples is None
@@ -153,14 +153,14 @@ def standard_error(
     data: tuple[Array, Array] | None = None,
     most: float = np.inf,
 ) -> float:
-    """The root mean square of the moves of these units, up to sign, by what sampling adds; above `most`, infinite.
+    """Return the root mean square change of these units, up to sign, under draws of the sampling error.
 
-    Draws E of the error of the moments T (`Estimate.draws`) move the units learned from T + E as the error of T moves
-    these, far too, where no derivative would tell. Infinite if units are missing in one.
+    Units are learned again from T + E for each draw E of the error of the moments T (`Estimate.draws`), which is valid
+    beyond the range of a linearisation. Infinite above `most`, or if a draw has fewer units.
     """
     total, count = 0.0, len(units.a)
     if data is not None:
-        # on the same rows for all, so that what noise on the labels does to outer weights is no move
+        # the same rows for all draws, so that label noise does not change the outer weights
         rows = slice(PER_COEFFICIENT * (count + units.W.shape[1] + 1))
         labelled = data[0][rows], data[1][rows]
         units = ReluNetwork(units.W, units.b, regress(*labelled, units.W, units.b)[0])
@@ -190,9 +190,10 @@ def _sum(moments: Moments, error: Moments) -> Moments:
 
 
 def unexplained(matrices: Array, noise: Array, V: Array) -> bool:
-    """Whether r columns V (D, r) that stand above the noise leave more than noise of the matrices within their span.
+    """Return whether r columns V (D, r) leave a residual above the noise within their own span.
 
-    Dependent weights leave it there: too few terms for the span. What lies outside is noise or missing units.
+    Dependent weights do, because their span has fewer dimensions than terms. A residual outside the span is noise, or
+    comes from missing units.
     """
     Q = np.linalg.qr(V)[0]
     inside, around = Q.T @ matrices @ Q, Q.T @ noise @ Q
@@ -203,7 +204,7 @@ def unexplained(matrices: Array, noise: Array, V: Array) -> bool:
 def judge(
     rank: int, neurons: int, dependent: bool, more: bool, sure: bool, linear: bool, known: bool
 ) -> Identification:
-    """The first status that applies, the gravest first."""
+    """Return the first status that applies, in order of severity."""
     missing = rank < neurons
     statuses = [
         (more, Identification.MORE_UNITS),
@@ -217,30 +218,30 @@ def judge(
 
 
 def weighted(moments: Moments) -> Array:
-    """All d^l x d^l matrices, each order over sqrt(k!): ||.||_F^2 is then its part of E[f^2] (P4, Proposition B.1)."""
+    """Return all d^l x d^l matrices, order k over sqrt(k!), so ||.||_F^2 is its part of E[f^2] (P4, Prop. B.1)."""
     order, (i, j) = moments.order, moments.pairs
-    # a pair i < j stands for (i, j) and (j, i)
+    # a pair i < j counts for (i, j) and (j, i)
     twice = np.where(i == j, 1.0, np.sqrt(2.0))[:, None, None]
     parts = [moments.base[None], moments.odd, moments.even * twice]
     return np.concatenate([part / np.sqrt(factorial(2 * order + q)) for q, part in enumerate(parts)])
 
 
 def threshold(noise: Array, scaled: Array) -> float:
-    """eta_1: above the largest singular value of the noise, or of the rounding of all moments."""
+    """Return eta_1, which exceeds the largest singular values of the sampling noise and of rounding."""
     return max(CLEAR * float(singular_values(noise)[0]), ROUNDING * float(singular_values(scaled)[0]))
 
 
 def joint_weights(scaled: Array, rank: int, moments: Moments, rng: Rng) -> Array:
-    """Unit weights (rank, d) from the joint diagonalisation of T_2l, T_{2l+1} and T_{2l+2}."""
+    """Return unit weights (rank, d) from the joint diagonalisation of T_2l, T_{2l+1} and T_{2l+2}."""
     return _vectors(decompose(scaled, rank, rng), moments.order)
 
 
 def paired_weights(moments: Moments, error: Moments, most: int, trust: bool, rng: Rng) -> Array:
-    """Unit weights (at most `most`, d) from T_{2l+1} and T_{2l+2} by plain Jennrich, duplicates merged (P4, Alg. 4).
+    """Return unit weights (at most `most`, d) from T_{2l+1} and T_{2l+2} by plain Jennrich, duplicates merged (Alg. 4).
 
-    Two orders are needed: He_{k-2}(b) can vanish (b = 0 hides from T_3), but never for two k in a row. Terms come in
-    the order of their coefficient over the noise of their tensor; a term within eta_3, four times that ratio's
-    inverse, of one before it up to sign is a duplicate.
+    Two orders are needed, because He_{k-2}(b) can be zero (for b = 0 in T_3), but not for two consecutive k. Terms are
+    sorted by their coefficient over the noise of their tensor. A term within eta_3, four times the inverse of this
+    ratio, of an earlier one is a duplicate, up to sign.
     """
     candidates, clearness = [], []
     responses, scaled = moments.responses, weighted(moments)
@@ -250,7 +251,7 @@ def paired_weights(moments: Moments, error: Moments, most: int, trust: bool, rng
         terms = decompose(matrices, rank, rng, joint=False)
         W = _vectors(terms, moments.order)
         along = responses(W)[which]
-        # the coefficient a term has in its own tensor, by least squares over the directions
+        # coefficient of each term in its own tensor, by least squares over the directions
         strength = np.abs(np.sum(terms.coefficients * along, axis=0)) / np.maximum(np.sum(along**2, axis=0), ROUNDING)
         candidates.append(W)
         clearness.append(strength / eta1 if eta1 > 0 else np.zeros(len(W)))
@@ -266,10 +267,10 @@ def paired_weights(moments: Moments, error: Moments, most: int, trust: bool, rng
 
 
 def _vectors(terms: Terms, order: int) -> Array:
-    """The unit w (r, d) of columns that are near w^{(x)l}: leading left singular vectors of d x d^{l-1}."""
+    """Return the unit vectors w (r, d) of columns near w^{(x)l}, as leading left singular vectors of d x d^{l-1}."""
     if order == 1:
         return np.ascontiguousarray(terms.V.T)
     d = round(terms.V.shape[0] ** (1.0 / order))
-    # w^{(x)l} unfolded to d x d^{l-1} is w (w^{(x)(l-1)})^T: of rank one, and nearest in the leading vector
+    # w^{(x)l} unfolded to d x d^{l-1} is w (w^{(x)(l-1)})^T, of rank one: take the best rank-one approximation
     folded = terms.V.T.reshape(-1, d, d ** (order - 1))
     return np.linalg.svd(folded)[0][:, :, 0]

@@ -1,4 +1,4 @@
-"""Least squares on all parameters of a ReLU network, from a given start or from random ones (Levenberg-Marquardt)."""
+"""Levenberg-Marquardt least squares on all parameters of a ReLU network, from given or random starts."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from recovery.tensors.scalars import regress
 from recovery.types import Array, Rng
 
 EXACT = 1e-8
-"""A fit is exact when its residual is below this fraction of the labels' size: rounding."""
+"""A fit is exact when its residual is below this fraction of the norm of the labels, which is rounding."""
 
 PER_START = 60
-"""Exact fits of 5 and of 8 neurons in 10 dimensions took 11 to 32 evaluations; other starts sit in local minima."""
+"""Exact fits of 5 and 8 neurons in 10 dimensions took 11 to 32 evaluations; other starts end in local minima."""
 BLOCK = 4096
 FIRST, LEAST = 1e-3, 1e-12
-"""Damping, relative to the diagonal of J^T J. Scaling w_i against a_i leaves the loss: J^T J is singular."""
+"""First and least damping, relative to the diagonal of J^T J, which is singular: (c w_i, a_i / c) has the same loss."""
 ROUNDING, SMALLEST = 1e-26, 1e-14
-"""Of the labels' squares, what a fit leaves by rounding; of the loss, a step too small to see."""
+"""Rounding of an exact fit, relative to ||y||^2; relative predicted decrease below which the steps end."""
 ROWS, LAST = 50, 10
-"""Rows a parameter that a start is polished on, and evaluations on all rows from there: it is near the optimum."""
+"""Rows per parameter for the polish of a start; limit of the evaluations on all rows, which begin near the optimum."""
 
 
 @dataclass(frozen=True)
 class Polished:
-    """A network, its residual relative to the labels (root mean squares), and what it took."""
+    """A polished network, its residual ||f(X) - y|| / ||y||, and the numbers of evaluations and starts."""
 
     network: ReluNetwork
     residual: float
@@ -35,13 +35,8 @@ class Polished:
     starts: int = 1
 
 
-def residuals(X: Array, y: Array, network: ReluNetwork) -> Array:
-    """f(X) - y, shape (n,)."""
-    return network(X) - y
-
-
 def jacobian(X: Array, network: ReluNetwork) -> Array:
-    """d f(X) / d (W, b, a), shape (n, m (d + 2)), in the order of `flatten`; the ReLU has derivative 0 at 0."""
+    """Return d f(X) / d (W, b, a), shape (n, m (d + 2)), in the order of `flatten`. The ReLU has derivative 0 at 0."""
     Z = X @ network.W.T + network.b
     slope = network.a * (Z > 0)
     inner = (slope[:, :, None] * X[:, None, :]).reshape(len(X), -1)
@@ -49,7 +44,7 @@ def jacobian(X: Array, network: ReluNetwork) -> Array:
 
 
 def flatten(network: ReluNetwork) -> Array:
-    """W row by row, b, a."""
+    """Return W row by row, b and a in one vector."""
     return np.concatenate([network.W.ravel(), network.b, network.a])
 
 
@@ -59,12 +54,12 @@ def unflatten(theta: Array, d: int) -> ReluNetwork:
 
 
 def normal_equations(X: Array, y: Array, network: ReluNetwork) -> tuple[Array, Array, float]:
-    """J^T J (p, p), J^T r (p,) and ||r||^2 at a network, by blocks of `BLOCK` rows: memory p^2, whatever n is."""
+    """Return J^T J (p, p), J^T r (p,) and ||r||^2, r = f(X) - y, in blocks of rows: memory p^2, independent of n."""
     size = len(flatten(network))
     H, g, loss = np.zeros((size, size)), np.zeros(size), 0.0
     for start in range(0, len(X), BLOCK):
         rows = slice(start, start + BLOCK)
-        J, r = jacobian(X[rows], network), residuals(X[rows], y[rows], network)
+        J, r = jacobian(X[rows], network), network(X[rows]) - y[rows]
         H += J.T @ J
         g += J.T @ r
         loss += float(r @ r)
@@ -72,12 +67,12 @@ def normal_equations(X: Array, y: Array, network: ReluNetwork) -> tuple[Array, A
 
 
 def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Polished:
-    """Minimise ||f(X) - y||^2 from `start` by Levenberg-Marquardt steps, with at most so many evaluations.
+    """Minimise ||f(X) - y||^2 from `start` by Levenberg-Marquardt steps, with at most `evaluations` evaluations.
 
-    (H + mu D) step = -g with H = J^T J, g = J^T r and D the diagonal of H. mu by Nielsen's rule (1999): it shrinks
-    with the gain, the fall of the loss over that of its model, and grows twice as fast at each failure in a row. The
-    normal equations square the condition: that costs steps, and no accuracy where the fit is exact. MINPACK takes 2 to
-    4 times the evaluations. Raises `ParameterError` for fewer rows than the m (d + 2) parameters.
+    (H + mu D) step = -g with H = J^T J, g = J^T r and D the diagonal of H. mu follows Nielsen's rule (1999): it shrinks
+    with the gain, the decrease of the loss over the predicted decrease, and grows faster at each consecutive failure.
+    The normal equations square the condition number: that costs steps, but no accuracy if the fit is exact. MINPACK
+    takes 2 to 4 times as many evaluations. Raises `ParameterError` for fewer rows than the m (d + 2) parameters.
     """
     n, d = X.shape
     theta, size = flatten(start), float(y @ y)
@@ -89,19 +84,19 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
     mu, growth, spent = FIRST, 2.0, 1
     while spent < evaluations and loss > ROUNDING * size:
         scale = np.sqrt(np.maximum(np.diag(H), max(TINY, np.finfo(float).eps * float(np.diag(H).max()))))
-        # in units of the diagonal's roots, so that mu means the same for weights, biases and outer weights
+        # scaled by the roots of the diagonal, so that mu acts equally on weights, biases and outer weights
         scaled = -scipy.linalg.solve(H / np.outer(scale, scale) + mu * np.eye(len(g)), g / scale, assume_a="pos")
-        # the fall of ||r||^2 in the model: 2 (-g.step) - step.H step, where (H + mu D) step = -g
+        # predicted decrease of ||r||^2: 2 (-g.step) - step.H step, where (H + mu D) step = -g
         step, predicted = scaled / scale, float(scaled @ (mu * scaled - g / scale))
         if predicted <= SMALLEST * loss:
             break
         tried = normal_equations(X, y, unflatten(theta + step, d))
         spent += 1
-        # 1 where the model is exact; below 0 the loss has risen
+        # 1 if the model is exact; negative if the loss increased
         gain = (loss - tried[2]) / predicted
         if gain > 0:
             theta, (H, g, loss) = theta + step, tried
-            # a gain of 1 makes mu a third, of 1/2 leaves it, of 0 doubles it
+            # a gain of 1 divides mu by 3, 1/2 keeps it, 0 doubles it
             mu, growth = max(LEAST, mu * max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0) ** 3)), 2.0
         else:
             mu, growth = mu * growth, 2.0 * growth
@@ -110,7 +105,7 @@ def polish(X: Array, y: Array, start: ReluNetwork, evaluations: int = 100) -> Po
 
 
 def random_start(X: Array, y: Array, m: int, rng: Rng) -> ReluNetwork:
-    """Directions uniform on the sphere, biases uniform on [-1, 1], outer weights by least squares."""
+    """Draw directions uniformly on the sphere and biases uniformly on [-1, 1]; outer weights by least squares."""
     W = rng.standard_normal((m, X.shape[1]))
     W /= np.linalg.norm(W, axis=1, keepdims=True)
     b = rng.uniform(-1.0, 1.0, m)
@@ -118,16 +113,17 @@ def random_start(X: Array, y: Array, m: int, rng: Rng) -> ReluNetwork:
 
 
 def random_starts(X: Array, y: Array, m: int, rng: Rng) -> Iterator[ReluNetwork]:
-    """`random_start` without end."""
+    """Yield random starts without end."""
     while True:
         yield random_start(X, y, m, rng)
 
 
 def search(X: Array, y: Array, starts: Iterable[ReluNetwork], evaluations: int) -> Polished:
-    """The best polish of the starts in turn, until the evaluations are spent, the fit is exact or starts end.
+    """Polish the starts in turn until the evaluations are spent, a fit is exact or the starts end; return the best.
 
-    One start takes at most `PER_START` evaluations. Starts are polished on the first `ROWS` rows a parameter, and the
-    best of them in at most `LAST` evaluations more on all rows. Raises `ParameterError` without start or evaluation.
+    One start takes at most `PER_START` evaluations. Starts are polished on the first `ROWS` rows per parameter; the
+    best is then polished on all rows, in at most `LAST` evaluations. Raises `ParameterError` without start or
+    evaluation.
     """
     best, spent, count = None, 0, 0
     for start in starts:

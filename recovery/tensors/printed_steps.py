@@ -1,6 +1,6 @@
-"""Two steps of P4 as printed: signs from the first moment (Algorithm 3) and the truncated regression (Algorithm 5).
+"""Two steps of P4 as printed: signs from the first moment (Algorithm 3) and truncated regression (Algorithm 5).
 
-`learner` takes other ways by default, which need fewer samples; these are named options beside them.
+They are options; the defaults of `learner` need fewer samples.
 """
 
 from itertools import product
@@ -14,14 +14,14 @@ from recovery.types import Array, Mask
 ACCURACY = 1e-2
 """epsilon of Algorithm 5, relative to the root mean square of the labels."""
 DEPENDENT = 1e-13
-"""Directions with less than this share of the largest eigenvalue are rounding: beta has no part there."""
+"""Eigenvectors with less than this share of the largest eigenvalue are rounding: beta has no component there."""
 
 
 def fix_signs(W: Array, a: Array, first: Array) -> Mask:
-    """Which units have the wrong sign, by P4's Algorithm 3 (FIXSIGNS), for independent rows of W (m, d); shape (m,).
+    """Return which units have the wrong sign (m,), by P4's Algorithm 3 (FIXSIGNS), for independent rows of W (m, d).
 
-    The system sum_i z_i a_i w_i = T_1 has one solution, z_i = xi_i Phi(b_i), whose sign is that of the unit (Lemma
-    3.5). Where b_i is far below zero z_i is next to zero, and noise decides. first: T_1 (d,).
+    The system sum_i z_i a_i w_i = T_1 has one solution, z_i = xi_i Phi(b_i), which has the sign of the unit (Lemma
+    3.5). If b_i is far below zero, z_i is close to zero, and noise determines its sign. first: T_1 (d,).
     """
     z: Array = np.linalg.lstsq((W * a[:, None]).T, first, rcond=None)[0]
     wrong: Mask = z < 0
@@ -29,13 +29,12 @@ def fix_signs(W: Array, a: Array, first: Array) -> Mask:
 
 
 def truncated_regression(X: Array, y: Array, units: ReluNetwork, m: int) -> ReluNetwork:
-    """g(x) = beta.phi(x) as a network, beta from a regression on rows X (n, d), y (n,) (P4, Algorithm 5, Lemma D.12).
+    """Return g(x) = beta.phi(x) as a network, beta from regression on X (n, d), y (n,) (P4, Algorithm 5, Lemma D.12).
 
-    phi has eight features of each unit, +-a (+-w.x +- b)_+, and x and 1. Rows with ||phi|| >= tau are left out, and
-    beta lies in a ball of radius R. P4 asks for a squared loss within epsilon^2 / 100 of the least, and takes projected
-    gradient descent; that is not there after 200 000 steps in 30 of 100 draws, whose features are nearly dependent. The
-    minimiser itself is as easy: beta = (G + mu)^{-1} t, with mu = 0 or the one at which ||beta|| = R. m: the units of
-    the target.
+    phi has 8 features of each unit, +-a (+-w.x +- b)_+, and x and 1. Rows with ||phi|| >= tau are omitted, and
+    ||beta|| <= R. P4 requires a squared loss within epsilon^2 / 100 of the minimum, by projected gradient descent,
+    which has not converged after 200 000 steps in 30 of 100 draws, because their features are nearly dependent. The
+    exact minimiser is beta = (G + mu)^{-1} t, where mu is 0 or such that ||beta|| = R. m: units of the target.
     """
     size, d = len(units.a), X.shape[1]
     scale = float(np.sqrt(np.mean(y**2)))
@@ -55,7 +54,7 @@ def truncated_regression(X: Array, y: Array, units: ReluNetwork, m: int) -> Relu
 
 
 def _least_squares(phi: Array, y: Array, radius: float) -> Array:
-    """The beta (p,) of least norm among those that minimise ||phi beta - y|| over the ball of this radius."""
+    """Return the minimiser beta (p,) of ||phi beta - y|| over the ball of this radius, of least norm."""
     values, Q = np.linalg.eigh(phi.T @ phi)
     seen = values > DEPENDENT * max(float(values[-1]), np.finfo(float).tiny)
     values, Q = values[seen], Q[:, seen]
@@ -64,7 +63,7 @@ def _least_squares(phi: Array, y: Array, radius: float) -> Array:
     def beyond(shift: float) -> float:
         return float(np.linalg.norm(t / (values + shift))) - radius
 
-    # ||beta|| falls as mu rises, and is below ||t|| / mu
+    # ||beta|| decreases in mu, and is below ||t|| / mu
     shift = 0.0
     if len(values) and beyond(0.0) > 0:
         shift = float(scipy.optimize.brentq(beyond, 0.0, float(np.linalg.norm(t)) / radius, rtol=1e-12))
@@ -73,7 +72,7 @@ def _least_squares(phi: Array, y: Array, radius: float) -> Array:
 
 
 def _network(beta: Array, units: ReluNetwork, signs: Array) -> ReluNetwork:
-    """beta.phi(x) with at most 2 |S| + 2 units: alpha z_+ + alpha' (-z)_+ = (alpha + alpha') z_+ - alpha' z (D.14)."""
+    """Return beta.phi(x) with 2 |S| + 2 units: alpha z_+ + alpha' (-z)_+ = (alpha + alpha') z_+ - alpha' z (D.14)."""
     size = len(units.a)
     outer = {(s, t): np.zeros(size) for s, t, _ in signs}
     for (s, t, c), part in zip(signs, beta[: 8 * size].reshape(8, size), strict=True):

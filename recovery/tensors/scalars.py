@@ -1,6 +1,6 @@
-"""Biases and outer weights of units whose weights are known up to sign, and the linear part that they leave.
+"""Biases and outer weights of units whose weights are known up to sign, and the remaining linear part.
 
-From moments (P4, Algorithm 2), or by least squares on data (P4, Algorithm 5).
+They come from moments (P4, Algorithm 2), or from least squares on data (P4, Algorithm 5).
 """
 
 import numpy as np
@@ -11,11 +11,11 @@ from recovery.tensors.hermite import Moments, coefficients, powers
 from recovery.types import Array
 
 LARGEST_BIAS = 8.0
-"""A unit with |b| > 8 enters the moments with e^{-b^2/2} < 1e-13: rounding hides it, so no larger bias is believed."""
+"""Bound on |b|: a unit with |b| > 8 enters the moments with e^{-b^2/2} < 1e-13, which is below rounding."""
 
 
 def scalars(moments: Moments, W: Array) -> tuple[Array, Array]:
-    """Biases and outer weights of unit weights W (m, d) known up to sign (P4, Algorithm 2, Lemma 4.5): b (m,), a (m,).
+    """Return biases b (m,) and outer weights a (m,) of unit weights W (m, d) known up to sign (P4, Alg. 2, Lemma 4.5).
 
     zeta_j(i) = (-1)^j a_i He_{j-2}(b_i) phi(b_i). l = 1: b = -zeta_3 / zeta_2. l >= 2, with gamma_{j-2} = zeta_j and
     q the index in {k+1, k+2} of the larger |gamma_q|, k = l - 2: b = -(gamma_{q+1} + q gamma_{q-1}) / gamma_q.
@@ -30,7 +30,7 @@ def scalars(moments: Moments, W: Array) -> tuple[Array, Array]:
         q = np.where(np.abs(gamma[k + 1]) >= np.abs(gamma[k + 2]), k + 1, k + 2)
         above, below = gamma[q + 1, m], q * gamma[q - 1, m]
     top = gamma[q, m]
-    # He_{q+1} = b He_q - q He_{q-1}, divided by He_q: of two neighbours the larger is the safer divisor
+    # He_{q+1} = b He_q - q He_{q-1}, divided by He_q: divide by the larger of the two neighbours
     b = np.divide(-(above + below), top, out=np.zeros(len(W)), where=top != 0)
     b = np.clip(b, -LARGEST_BIAS, LARGEST_BIAS)
     # a from gamma_q = (-1)^q a He_q(b) phi(b)
@@ -40,7 +40,7 @@ def scalars(moments: Moments, W: Array) -> tuple[Array, Array]:
 
 
 def zeta(moments: Moments, W: Array, j: int) -> Array:
-    """The coefficients of T_j = sum_i zeta_j(i) w_i^{(x)j}, j <= 2l + 1, by least squares; shape (m,)."""
+    """Return the coefficients of T_j = sum_i zeta_j(i) w_i^{(x)j}, j <= 2l + 1, by least squares; shape (m,)."""
     if j <= 2 * moments.order:
         return np.linalg.lstsq(powers(W, j), moments.whole[j].ravel(), rcond=None)[0]
     along = moments.responses(W)[0]
@@ -50,13 +50,13 @@ def zeta(moments: Moments, W: Array, j: int) -> Array:
 
 
 def linear_rest(moments: Moments, W: Array, b: Array, a: Array) -> tuple[Array, float]:
-    """v (d,) and c of the linear function that T_1 and T_0 have beyond the units."""
+    """Return v (d,) and c of the linear function in T_1 and T_0 that the units do not explain."""
     units = ReluNetwork(W, b, a)
     return moments.whole[1] - coefficients(units, 1) @ W, float(moments.whole[0] - coefficients(units, 0).sum())
 
 
 def regress(X: Array, y: Array, W: Array, b: Array) -> tuple[Array, Array, float]:
-    """a (m,), v (d,) and c of least squares on (w_i.x + b_i)_+, x and 1 (P4, Algorithm 5 and Claim D.14).
+    """Return a (m,), v (d,) and c from least squares on (w_i.x + b_i)_+, x and 1 (P4, Algorithm 5 and Claim D.14).
 
     (-z)_+ = z_+ - z, so the features of the other sign are in the span of these.
     """

@@ -1,6 +1,6 @@
-"""Signs of units that are known up to sign: which of the 2^m choices leaves the linear part that was found.
+"""Signs of units that are known up to sign: the choice among 2^m that matches the linear part that was found.
 
-A unit of the wrong sign leaves a linear function, a (-z)_+ = a z_+ - a z, and no moment of order 2 or more tells.
+A unit of the wrong sign adds a linear function, a (-z)_+ = a z_+ - a z, which has no moment of order 2 or more.
 """
 
 import numpy as np
@@ -10,29 +10,29 @@ from flint import fmpz_mat
 from recovery.types import Array, Mask
 
 MOST_ENUMERATED = 24
-"""Signs of so many units are decided over all 2^m choices, as pairs of 2^{m/2} sums: some 0.1 s at 24."""
+"""Up to this m all 2^m choices are compared, as pairs of 2^{m/2} sums: about 0.1 s at 24 units."""
 DECISIVE = 3.0
-"""The best choice of signs is sure when every other one leaves this many times as much."""
+"""The best choice of signs is certain if every other choice has a residual this many times as large."""
 ROUNDING = 1e-10
-"""What is below this share of the numbers that are added up is rounding."""
+"""Values below this share of the summed numbers are rounding."""
 UNIT = 1024
-"""Lattices are of whole numbers: 1 is so many, so that rounding moves a sum of 60 entries by less than 0.1."""
+"""Scale of the integer lattice: rounding to multiples of 1/1024 changes a sum of 60 entries by less than 0.1."""
 FINEST, COARSEST = 40, 8
-"""Accuracies 2^{-bits} of the sums, the finest first: with one below their noise, no short vector shows the signs."""
+"""Accuracies 2^{-bits} of the sums, the finest first. If the accuracy is below the noise, no vector is short."""
 
 
 def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]:
-    """Which units have the wrong sign, given the linear part v.x + c beyond them, and whether no other choice does.
+    """Return which units have the wrong sign, given the remaining linear part v.x + c, and whether that is certain.
 
-    Wrong signs leave v.x + c = -sum_{wrong} a_i (w_i.x + b_i): the nearest of the 2^m sums, and the second nearest,
-    which is as near where signs are ambiguous (P4, Claim 4.8). Independent weights determine the signs (P4,
-    Algorithm 3, which asks for the sign of a number that is Phi(b_i) or Phi(b_i) - 1: for b_i << 0 it lies next to 0).
-    Dependent ones with general b and a do as well.
+    Wrong signs leave v.x + c = -sum_{wrong} a_i (w_i.x + b_i), so the nearest of the 2^m sums is chosen. It is certain
+    if the second nearest is much farther; it is as near if signs are ambiguous (P4, Claim 4.8). Independent weights
+    determine the signs, and so do dependent weights with general b and a. (P4, Algorithm 3 uses the sign of a number
+    that is Phi(b_i) or Phi(b_i) - 1, which is close to 0 for b_i << 0.)
     """
     A, target = a[:, None] * np.column_stack([W, b]), -np.append(v, c)
     if len(A) <= MOST_ENUMERATED:
         return _enumerated(A, target)
-    # relaxed to shares in [0, 1]: exact for independent weights, whose shares are unique
+    # relaxed to [0, 1]: exact for independent weights, for which the solution is unique
     wrong = scipy.optimize.lsq_linear(A.T, target, (0.0, 1.0), method="bvls").x > 0.5
     if np.linalg.matrix_rank(A) == len(A):
         return wrong, True
@@ -41,7 +41,7 @@ def signs(W: Array, b: Array, a: Array, v: Array, c: float) -> tuple[Mask, bool]
 
 
 def _enumerated(A: Array, target: Array) -> tuple[Mask, bool]:
-    """Meet in the middle: two lists of 2^{m/2} sums and a nearest-neighbour search, not 2^m sums."""
+    """Choose among all 2^m sums by meeting in the middle: a nearest-neighbour search over two lists of 2^{m/2} sums."""
     half = (len(A) + 1) // 2
     (left, first), (right, second) = _subsets(A[:half]), _subsets(A[half:])
     neighbours = scipy.spatial.KDTree(first).query(target - second, k=range(1, 1 + min(2, len(first))))
@@ -53,18 +53,18 @@ def _enumerated(A: Array, target: Array) -> tuple[Mask, bool]:
 
 
 def _subsets(A: Array) -> tuple[Mask, Array]:
-    """All subsets of the rows of A (m, p), shape (2^m, m), and their sums, (2^m, p)."""
+    """Return all subsets of the rows of A (m, p), shape (2^m, m), and their sums (2^m, p)."""
     chosen = (np.arange(2 ** len(A))[:, None] >> np.arange(len(A))) % 2 == 1
     return chosen, chosen @ A
 
 
 def _shortest(A: Array, target: Array) -> Mask | None:
-    """The rows of A (m, p) whose sum is the target (p,), proved to be the only such choice; None where that fails.
+    """Return the rows of A (m, p) whose sum is the target (p,), proved to be the only such choice; None if it fails.
 
-    With s_i = +-1 for rows that are in the sum or not, sum_i s_i A_i = 2 target - sum_i A_i: (s, 1) and the accuracy
-    times what is left of this equation is one short vector of a lattice (Lagarias and Odlyzko 1985), which its LLL
-    basis begins with. Another choice that leaves little is a short vector too, and not a multiple of the first; but no
-    such vector is shorter than the least of the other Gram-Schmidt norms.
+    With s_i = +1 for rows in the sum and -1 for the others, sum_i s_i A_i = 2 target - sum_i A_i. So (s, 1), extended
+    by the residual of this equation over the accuracy, is a short vector of a lattice (Lagarias and Odlyzko 1985), and
+    the LLL basis begins with it. Another choice with a small residual would be a short vector that is not a multiple
+    of the first; but no such vector is shorter than the smallest of the other Gram-Schmidt norms.
     """
     m, size = len(A), float(np.linalg.norm(A))
     equations = np.vstack([A, A.sum(axis=0) - 2.0 * target]) / size

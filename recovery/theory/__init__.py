@@ -1,7 +1,8 @@
-"""Closed-form theory: one file a result, and `CURVES`, those that a report can draw by name."""
+"""Closed-form theory, one file per result, and `CURVES`, the curves that a report can draw by name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +20,11 @@ from recovery.types import Array
 
 @dataclass(frozen=True)
 class Curve:
-    """A closed form over coordinates of a sweep, and the level at which its line is drawn on a plane.
+    """Closed form over coordinates of a sweep, and the level of its contour on a plane.
 
-    `function` takes one array for each of `axes` (coordinates by their dotted path, in that order), broadcasts, and
-    gives a probability, or a ratio such as n/d. Over a plane of two axes its contour at `level` is the line to draw;
-    over one axis its values are. level None: a number of which no level is the one to draw.
+    `function` takes one array for each of `axes` (dotted paths of coordinates, in that order), broadcasts, and returns
+    a probability, or a ratio such as n/d. A plot over two axes shows its contour at `level`; a plot over one axis shows
+    its values. With level None it has no contour.
     """
 
     name: str
@@ -42,30 +43,21 @@ def _ratio(n: ArrayLike, d: ArrayLike) -> Array:
     return np.asarray(n, dtype=np.float64) / np.asarray(d, dtype=np.float64)
 
 
-def _g(degrees: ArrayLike) -> Array:
-    return relu_limit(np.cos(np.deg2rad(degrees)))
+def _at_angle(limit: Callable[..., Array], degrees: ArrayLike) -> Array:
+    return limit(np.cos(np.deg2rad(degrees)))
 
 
-def _g1(degrees: ArrayLike) -> Array:
-    return opposite_limit(np.cos(np.deg2rad(degrees)))
-
-
-def _g2(degrees: ArrayLike, tilt: ArrayLike = 0.0) -> Array:
+def _at_turn(limit: Callable[..., Array], degrees: ArrayLike, tilt: ArrayLike = 0.0) -> Array:
     turn, flat = np.deg2rad(degrees), np.cos(np.deg2rad(tilt))
-    return orthogonal_limit(flat * np.cos(turn), flat * np.sin(turn))
+    return limit(flat * np.cos(turn), flat * np.sin(turn))
 
 
-def _g1_printed(degrees: ArrayLike) -> Array:
-    return opposite_limit_printed(np.cos(np.deg2rad(degrees)))
-
-
-def _g2_printed(degrees: ArrayLike, tilt: ArrayLike = 0.0) -> Array:
-    turn, flat = np.deg2rad(degrees), np.cos(np.deg2rad(tilt))
-    return orthogonal_limit_printed(flat * np.cos(turn), flat * np.sin(turn))
+_g, _g1, _g1_printed = (partial(_at_angle, limit) for limit in (relu_limit, opposite_limit, opposite_limit_printed))
+_g2, _g2_printed = (partial(_at_turn, limit) for limit in (orthogonal_limit, orthogonal_limit_printed))
 
 
 def _theorem10(beta: ArrayLike, noise: ArrayLike) -> Array:
-    """1 inside Theorem 10's interval for ||X w*|| = 1 and ||z|| = sigma, their values as n grows; 0 outside."""
+    """Return 1 inside Theorem 10's interval for ||X w*|| = 1 and ||z|| = sigma, their limits as n grows, else 0."""
     lower, upper = theorem10_interval(1.0, noise)
     return np.where((np.asarray(beta) > lower) & (np.asarray(beta) < upper), 1.0, 0.0)
 

@@ -1,4 +1,4 @@
-"""Formulas as P1 and P4 print them, where a derivation or a simulation says otherwise: drawn beside what holds."""
+"""Formulas of P1 and P4 as printed, where a derivation or simulation contradicts them, for comparison in plots."""
 
 import numpy as np
 import scipy
@@ -9,26 +9,26 @@ from recovery.types import Array
 
 
 def opposite_limit_printed(cosine: ArrayLike) -> Array:
-    """g1 as P1, (146) and Figure 13 have it: ||2 M(h, w) w - 2 M(h, -w) w|| without its part across w.
+    """Return g1 of P1, (146) and Figure 13: ||2 M(h, w) w - 2 M(h, -w) w|| without its component orthogonal to w.
 
-    2 int_0^inf (2 F(x cot t) - 1) x^2 p(x) dx = |pi - 2t + 2 sin t cos t| / pi, where `opposite_limit` has a second
-    entry, 2 sin^2 t / pi: the two halves of (145) have opposite signs there, and add.
+    2 int_0^inf (2 F(x cot t) - 1) x^2 p(x) dx = |pi - 2t + 2 sin t cos t| / pi. `opposite_limit` has a second
+    component, 2 sin^2 t / pi: the two halves of (145) have opposite signs there, and add.
     """
     t = np.arccos(np.asarray(cosine, dtype=np.float64))
     return np.abs(np.pi - 2 * t + 2 * np.sin(t) * np.cos(t)) / np.pi
 
 
 def lemma8(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
-    """E[1(x1 > 0) 1(h.x > 0) (x1 x2, x2^2, x2 x3)], h = (c1, c2, c3), c3 >= 0; (..., 3): entries of M(e1, h)."""
+    """Return E[1(x1 > 0) 1(h.x > 0) (x1 x2, x2^2, x2 x3)], h = (c1, c2, c3), c3 >= 0: entries of M(e1, h), (..., 3)."""
     M = half_space_moment(np.eye(3)[0], _unit(cosine1, cosine2))
     return np.stack([M[..., 0, 1], M[..., 1, 1], M[..., 1, 2]], axis=-1)
 
 
 def lemma8_printed(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
-    """The same as P1, (161), has it, (..., 3).
+    """Return the entries of `lemma8` as P1, (161), prints them, (..., 3).
 
-    First sqrt(1 - c1^2) |c2| / 2pi, third |c2| c1 c3 / (2pi (c3^2 + c2^2)^{3/2}): the first has another sign for
-    c2 < 0, the third another sign for c2 > 0 and another power.
+    The first, sqrt(1 - c1^2) |c2| / 2pi, has the wrong sign for c2 < 0. The third, |c2| c1 c3 / (2pi (c3^2 +
+    c2^2)^{3/2}), has the wrong sign for c2 > 0 and the wrong power.
     """
     h = _unit(cosine1, cosine2)
     c1, c2, c3 = np.moveaxis(h, -1, 0)
@@ -39,7 +39,7 @@ def lemma8_printed(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
 
 
 def orthogonal_limit_printed(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
-    """g2 with (157), (161) and (162) as P1 prints them; NaN outside c1^2 + c2^2 <= 1.
+    """Return g2 with (157), (161) and (162) as P1 prints them; NaN outside c1^2 + c2^2 <= 1.
 
     (157)'s off-diagonal coefficient is +1/2 over its determinant, where (156) has -1/2.
     """
@@ -52,7 +52,7 @@ def orthogonal_limit_printed(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
 
 
 def _columns_printed(h: Array, a: float, b: float) -> Array:
-    """a and b times the first and second column of (162) for neuron e1 and hyperplane h (..., 3)."""
+    """Return a times the first plus b times the second column of (162), neuron e1 and hyperplane h (..., 3)."""
     c1, c2, c3 = np.moveaxis(h, -1, 0)
     own = half_space_moment(np.eye(3)[0], h)[..., 0, 0]
     crossed = np.sqrt(np.maximum(1 - c2**2, 0.0)) * np.abs(c1) / (2 * np.pi)
@@ -66,16 +66,16 @@ def _rest(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
 
 
 def _unit(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
-    """h = (c1, c2, c3) of length 1, c3 >= 0."""
+    """Return h = (c1, c2, c3) of length 1 with c3 >= 0."""
     c1, c2 = np.broadcast_arrays(np.asarray(cosine1, dtype=np.float64), np.asarray(cosine2, dtype=np.float64))
     h = np.stack([c1, c2, np.sqrt(np.maximum(_rest(c1, c2), 0.0))], axis=-1)
     return h / np.linalg.norm(h, axis=-1, keepdims=True)
 
 
 def root_separation(k: int) -> float:
-    """min over x of max(|He_k(x)|, |He_{k+1}(x)|), k >= 1: attained where the two are equal in size.
+    """Return min over x of max(|He_k(x)|, |He_{k+1}(x)|), k >= 1, attained where the two are equal.
 
-    Both have real roots only, so |He| has no positive local minimum, and neither has the maximum of the two.
+    Both have real roots only, so neither |He| has a positive local minimum; the maximum has one only where they cross.
     """
     low, high = (np.polynomial.hermite_e.HermiteE.basis(j) for j in (k, k + 1))
     crossings = np.concatenate([(high - low).roots(), (high + low).roots()])
@@ -84,12 +84,12 @@ def root_separation(k: int) -> float:
 
 
 def root_separation_printed(k: int) -> float:
-    """P4, Lemma 4.3: the separation is said to be at least sqrt(k!/2)."""
+    """Return sqrt(k!/2), the lower bound on the separation that P4, Lemma 4.3 states."""
     return float(np.sqrt(scipy.special.factorial(k) / 2))
 
 
 def root_separation_mended(k: int) -> float:
-    """sqrt((k-1)!/2): what the lemma's proof gives, by Turan's inequality for He_{k-1}, He_k, He_{k+1}, k >= 2.
+    """Return sqrt((k-1)!/2), the bound that the lemma's proof gives by Turan's inequality, k >= 2.
 
     At k = 1 the proof counts He_0^2 twice.
     """

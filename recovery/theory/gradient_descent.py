@@ -1,11 +1,11 @@
-"""Gradient descent on a linear target by two ReLU neurons: how fast P2 says that it goes, and with which constants.
+"""Gradient descent on a linear target by two ReLU neurons: the convergence rate of P2 and its constants.
 
 For v = (1, -1), W* = [a, -a] and ||w_1 + w_2|| <= ||a||/2 the population loss has
     <W - W*, grad L(W)> >= alpha ||W - W*||_F^2      (Lemma 4, alpha = 0.3),
     ||grad L(W)||_F <= beta ||W - W*||_F             (Lemma 5, beta^2 = 5/2),
 and ||w_1 + w_2|| never grows for mu <= 1 (Lemma 3), so that each step multiplies ||W - W*||_F^2 by at most
-1 - 2 mu alpha + mu^2 beta^2 <= 1 - mu alpha for mu <= alpha/beta^2. Theorem 1 names alpha c_2 and alpha/beta^2 c_1; its
-proof has their numbers. Theorem 6 applies it to r pairs of neurons, one an output.
+1 - 2 mu alpha + mu^2 beta^2 <= 1 - mu alpha for mu <= alpha/beta^2. Theorem 1 calls alpha c_2 and alpha/beta^2 c_1; its
+proof has their values. Theorem 6 applies it to r pairs of neurons, one pair per output.
 """
 
 import numpy as np
@@ -17,20 +17,20 @@ from recovery.types import Array
 CORRELATION = 0.3
 """alpha of Lemma 4, c_2 of Theorem 1."""
 SMOOTHNESS = np.sqrt(5 / 2)
-"""beta of Lemma 5, of the population loss."""
+"""beta of Lemma 5, for the population loss."""
 LARGEST_RATE = CORRELATION / SMOOTHNESS**2
 """c_1 of Theorem 1: 0.12."""
 EMPIRICAL_SMOOTHNESS = 4 * np.sqrt(2)
-"""beta of Lemma 10, of the empirical loss from n >= d rows."""
+"""beta of Lemma 10, for the empirical loss on n >= d rows."""
 CURVATURE = 1 / (100 * np.pi)
-"""The least curvature of Lemma 11."""
+"""Lower bound on the curvature in Lemma 11."""
 
 
 def theorem1(epochs: ArrayLike, rate: ArrayLike, v1: ArrayLike = 1.0, v2: ArrayLike = 1.0) -> Array:
-    """Bound on ||W_tau - W*||_F / ||W_0 - W*||_F after `epochs` steps of size `rate` scaled by diag(v)^{-2}.
+    """Return a bound on ||W_tau - W*||_F / ||W_0 - W*||_F after `epochs` steps of size `rate` scaled by diag(v)^{-2}.
 
-    sqrt(max(v1^2, v2^2) / min(v1^2, v2^2) (1 - 0.3 mu)^tau), where ||v1 w_1 + v2 w_2|| <= ||a||/2 at the start; NaN for
-    rates above 0.12, of which the theorem says nothing. Source: P2, Theorems 1 and 6, appendix F.1.
+    sqrt(max(v1^2, v2^2) / min(v1^2, v2^2) (1 - 0.3 mu)^tau), if ||v1 w_1 + v2 w_2|| <= ||a||/2 at the start; NaN for
+    rates above 0.12, which the theorem does not cover. Source: P2, Theorems 1 and 6, appendix F.1.
     """
     rate = np.asarray(rate, dtype=np.float64)
     v1, v2 = np.square(v1), np.square(v2)
@@ -39,7 +39,7 @@ def theorem1(epochs: ArrayLike, rate: ArrayLike, v1: ArrayLike = 1.0, v2: ArrayL
 
 
 def theorem1_error(center: ArrayLike, outputs: ArrayLike, epochs: ArrayLike, rate: ArrayLike) -> Array:
-    """`theorem1` times ||W_0 - W*||_F for targets e_1..e_r, ||v|| = 1, and a start at `center` e_1, or at 0 if r > 1.
+    """Return `theorem1` times ||W_0 - W*||_F, targets e_1..e_r, ||v|| = 1, starting at `center` e_1, or at 0 if r > 1.
 
     NaN where ||w_1 + w_2|| = 2 |center| is above 1/2, and for r > 1 away from 0. Source: P2, Theorems 1 and 6.
     """
@@ -49,18 +49,18 @@ def theorem1_error(center: ArrayLike, outputs: ArrayLike, epochs: ArrayLike, rat
 
 
 def empirical_smoothness(norm: ArrayLike, rows: ArrayLike) -> Array:
-    """2 ||X||^2 / n: what the proof of Lemma 10 gives for ||grad L^(W)||_F / ||W - W*||_F, for every W, of one X.
+    """Return 2 ||X||^2 / n, the bound of Lemma 10's proof on ||grad L^(W)||_F / ||W - W*||_F for every W and this X.
 
     Each neuron's gradient is at most (||X||^2/n)^{1/2} (sum r^2 / n)^{1/2}, and sum r^2 / n is at most
-    2 ||X||^2/n ||W - W*||^2. The paper's 4 sqrt(2) counts one neuron of the two, and takes ||X||^2 <= 2 (n + d) for
-    certain up to e^{-gamma d}: at n = d that is the edge of the spectrum, and the chance of it falls with d. From about
-    n = 2.2 d on the form here is below 4 sqrt(2). Source: P2, appendix E.2.3.
+    2 ||X||^2/n ||W - W*||^2. The paper's 4 sqrt(2) counts one of the two neurons, and assumes ||X||^2 <= 2 (n + d) with
+    probability 1 - e^{-gamma d}. At n = d that is the edge of the spectrum, and the probability falls with d. For n
+    above about 2.2 d the bound here is below 4 sqrt(2). Source: P2, appendix E.2.3.
     """
     return 2 * np.square(norm) / np.asarray(rows, dtype=np.float64)
 
 
 def curvature(w: ArrayLike, a: ArrayLike) -> Array:
-    """E[1(a.x >= 0) 1(w.x >= 0) (x.(w - a))^2] / ||w - a||^2 for vectors (..., d): the limit of P2's Lemma 11."""
+    """Return E[1(a.x >= 0) 1(w.x >= 0) (x.(w - a))^2] / ||w - a||^2, vectors (..., d): the limit of P2's Lemma 11."""
     w, a = np.broadcast_arrays(np.asarray(w, dtype=np.float64), np.asarray(a, dtype=np.float64))
     h = w - a
     units = [x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (a, w)]

@@ -1,4 +1,4 @@
-"""The l1 phase transition of compressed sensing, for comparison with the neural ones."""
+"""The l1 phase transition of compressed sensing, for comparison with neural phase transitions."""
 
 import numpy as np
 import scipy
@@ -10,7 +10,7 @@ from recovery.types import Array
 
 
 def l1_dimension(sparsity: ArrayLike) -> Array:
-    """psi(rho), the statistical dimension over d of the descent cone of the l1 norm at a vector with rho d non-zeros.
+    """Return psi(rho): statistical dimension / d of the descent cone of the l1 norm at a vector with rho d non-zeros.
 
     psi(rho) = min_{tau >= 0} rho (1 + tau^2) + (1 - rho) E[(|z| - tau)_+^2]: l1 minimisation recovers from
     n > psi(rho) d Gaussian measurements and fails below. psi(0.1928448) = 1/2.
@@ -26,7 +26,7 @@ def l1_dimension(sparsity: ArrayLike) -> Array:
 
 
 def _threshold(rho: float) -> float:
-    """The minimiser: rho tau = 2 (1 - rho) (phi(tau) - tau Q(tau)), whose two sides cross once."""
+    """Return the minimiser: rho tau = 2 (1 - rho) (phi(tau) - tau Q(tau)), which has one root."""
     if rho == 0:
         return np.inf
     if rho == 1:
@@ -37,7 +37,7 @@ def _threshold(rho: float) -> float:
 
 
 def l1_transition(n: ArrayLike, d: ArrayLike) -> Array:
-    """The largest k/d that l1 minimisation recovers from n Gaussian measurements of a k-sparse vector in R^d.
+    """Return the largest k/d at which l1 minimisation recovers a k-sparse vector in R^d from n Gaussian rows.
 
     The inverse of psi at n/d; 1 for n >= d.
     """

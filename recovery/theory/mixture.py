@@ -1,7 +1,7 @@
 """Two Gaussian classes split by w = mu1/||mu1|| - mu2/||mu2||: the exact law and the bound of Proposition 23.
 
-For a row x = mu1 + sigma z, x.w / ||w|| ~ N(c ||mu1||, sigma^2) with c = sqrt((1 - b)/2), b the cosine of the means;
-the second class mirrors it, so the n1 + n2 independent rows fall on their sides with probability
+For a row x = mu1 + sigma z, x.w / ||w|| ~ N(c ||mu1||, sigma^2) with c = sqrt((1 - b)/2), b the cosine of the means.
+By symmetry for the second class, all n1 + n2 independent rows are on their sides with probability
     Phi(c ||mu1||/sigma)^{n1} Phi(c ||mu2||/sigma)^{n2}.
 """
 
@@ -15,7 +15,7 @@ from recovery.types import Array
 def split_probability(
     length1: ArrayLike, length2: ArrayLike, cosine: ArrayLike, sigma: ArrayLike, n1: ArrayLike, n2: ArrayLike
 ) -> Array:
-    """P(the pattern of w is the class labels), given ||mu1||, ||mu2||, their cosine, sigma >= 0 and the class sizes.
+    """Return P(the pattern of w equals the class labels) for ||mu1||, ||mu2||, their cosine, sigma >= 0, class sizes.
 
     Source: the exact law behind P1, Proposition 23 (appendix J-D).
     """
@@ -33,9 +33,9 @@ def split_probability(
 def split_bound(
     length1: ArrayLike, length2: ArrayLike, cosine: ArrayLike, sigma: ArrayLike, n1: ArrayLike, n2: ArrayLike
 ) -> Array:
-    """The paper's lower bound 1 - sum_i n_i exp(-(1 - b) ||mu_i||^2 / (4 sigma^2)), clipped at 0; 1 at sigma = 0.
+    """Return the paper's lower bound 1 - sum_i n_i exp(-(1 - b) ||mu_i||^2 / (4 sigma^2)), at least 0; 1 at sigma = 0.
 
-    P1, Proposition 23 prints sigma for sigma^2 in its first exponent; its proof, (194), has the square.
+    P1, Proposition 23 prints sigma instead of sigma^2 in its first exponent; its proof, (194), has the square.
     """
     with np.errstate(divide="ignore"):
         spread = (1.0 - np.asarray(cosine, dtype=np.float64)) / (4 * np.asarray(sigma, dtype=np.float64) ** 2)
@@ -45,25 +45,25 @@ def split_bound(
 
 
 def opposite_split(n: ArrayLike, d: ArrayLike, sigma: ArrayLike) -> Array:
-    """`split_probability` for mu1 = 1, mu2 = -1 in R^d: Phi(sqrt(d)/sigma)^n. Source: P1, Figure 17(a)."""
+    """Return `split_probability` for mu1 = 1, mu2 = -1 in R^d: Phi(sqrt(d)/sigma)^n. Source: P1, Figure 17(a)."""
     length = np.sqrt(np.asarray(d, dtype=np.float64))
     return split_probability(length, length, -1.0, sigma, n, 0)
 
 
 def opposite_split_bound(n: ArrayLike, d: ArrayLike, sigma: ArrayLike) -> Array:
-    """`split_bound` for mu1 = 1, mu2 = -1 in R^d: 1 - n exp(-d / (2 sigma^2)). Source: P1, Figure 17(a)."""
+    """Return `split_bound` for mu1 = 1, mu2 = -1 in R^d: 1 - n exp(-d / (2 sigma^2)). Source: P1, Figure 17(a)."""
     length = np.sqrt(np.asarray(d, dtype=np.float64))
     return split_bound(length, length, -1.0, sigma, n, 0)
 
 
 def direction_bound(n: ArrayLike, d: ArrayLike, length: ArrayLike, sigma: ArrayLike, delta: ArrayLike) -> Array:
-    """Bound on ||w -+ mu/||mu|| ||^2 for w the top eigenvector of X^T X, n rows mu + sigma z.
+    """Return a bound on ||w -+ mu/||mu|| ||^2, w the top eigenvector of X^T X with n rows mu + sigma z.
 
     With probability 1 - delta no entry of Z exceeds sqrt(2 L), L = log(n d/delta). Then X^T X = n mu mu^T + E with
         ||E|| <= e = 2 sigma n sqrt(2 d L) ||mu|| + 2 sigma^2 n d L,
     and the steps (199) to (204) give |w.mu| / ||mu|| >= (n ||mu||^2 - d e) / (n ||mu||^2 + e), so that
         ||w -+ mu/||mu|| ||^2 <= 2 (d + 1) e / (n ||mu||^2), which depends on n only through L.
-    Source: P1, Proposition 25, whose proof has n^2 for n: see `direction_constant`.
+    Source: P1, Proposition 25, whose proof has n^2 instead of n: see `direction_constant`.
     """
     n, d, length, sigma, delta = (np.asarray(a, dtype=np.float64) for a in (n, d, length, sigma, delta))
     L, ratio = np.log(n * d / delta), sigma / length
@@ -71,10 +71,10 @@ def direction_bound(n: ArrayLike, d: ArrayLike, length: ArrayLike, sigma: ArrayL
 
 
 def theorem13_sigma(n: ArrayLike, n1: ArrayLike, d: ArrayLike, length: ArrayLike, delta: ArrayLike) -> Array:
-    """The largest sigma of P1, Theorem 13: min(1 / (32 c_1), ||mu|| / (2 (d + 8 log(4n/delta)))), c_1 as printed.
+    """Return the largest sigma of P1, Theorem 13: min(1 / (32 c_1), ||mu|| / (2 (d + 8 log(4n/delta)))), printed c_1.
 
-    Of n rows, n1 are mu + sigma z, the others -mu + sigma z. With probability 1 - delta the pattern of the classes then
-    exists, and is that of the top eigenvector of its own rows. NaN unless 0 < delta < 2 exp(-d/8).
+    n1 of the n rows are mu + sigma z, the others -mu + sigma z. With probability 1 - delta the pattern of the classes
+    then exists, and the top eigenvector of its own rows has this pattern. NaN unless 0 < delta < 2 exp(-d/8).
     """
     n, d, length, delta = (np.asarray(a, dtype=np.float64) for a in (n, d, length, delta))
     most = np.minimum(
@@ -84,10 +84,10 @@ def theorem13_sigma(n: ArrayLike, n1: ArrayLike, d: ArrayLike, length: ArrayLike
 
 
 def direction_constant(n: ArrayLike, d: ArrayLike, length: ArrayLike, delta: ArrayLike) -> Array:
-    """c_1 = 2d / (n^2 ||mu||^2) (2 n sqrt(2 log(n d/delta)) ||mu|| + 2 d log(n d/delta)), as P1 prints it below (183).
+    """Return c_1 = 2d / (n^2 ||mu||^2) (2 n sqrt(2 log(n d/delta)) ||mu|| + 2 d log(n d/delta)), P1 below (183).
 
-    Proposition 25 says that ||w - mu/||mu|| ||^2 <= c_1 sigma with probability 1 - delta, for every sigma. It is false:
-    the Gram matrix of a column of n ones is n, for which (198) has n^2, and c_1 falls as 1/n where no noise does.
+    Proposition 25 states ||w - mu/||mu|| ||^2 <= c_1 sigma with probability 1 - delta for every sigma. It is false: the
+    Gram matrix of a column of n ones is n, where (198) has n^2. So c_1 falls as 1/n, but the error does not.
     """
     n, d, length, delta = (np.asarray(a, dtype=np.float64) for a in (n, d, length, delta))
     L = np.log(n * d / delta)

@@ -3,8 +3,8 @@
 With x ~ N(0, I) and unit u, v at angle t,
     M(u, v) = E[x x^T 1(u.x >= 0) 1(v.x >= 0)]
             = (pi - t)/(2 pi) I + 1/(2 pi sin t) [u v^T + v u^T - cos t (u u^T + v v^T)],
-hence M(u, v) v = (pi - t)/(2 pi) v + (sin t)/(2 pi) u, which has no singularity. The closed forms below follow; P1
-gives integrals.
+hence M(u, v) v = (pi - t)/(2 pi) v + (sin t)/(2 pi) u, which has no singularity. The closed forms below follow from it;
+P1 gives integrals.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from recovery.types import Array
 
 
 def half_space_moment(u: ArrayLike, v: ArrayLike) -> Array:
-    """M(u, v) for unit vectors (..., d), broadcast; shape (..., d, d). I/2 where v = u, and 0 where v = -u."""
+    """Return M(u, v) for unit vectors (..., d), broadcast; shape (..., d, d). I/2 if v = u, and 0 if v = -u."""
     u, v = np.broadcast_arrays(np.asarray(u, dtype=np.float64), np.asarray(v, dtype=np.float64))
     cos = np.clip((u * v).sum(axis=-1), -1.0, 1.0)
     # |u - v| and |u + v| keep the angle accurate where arccos does not
@@ -30,7 +30,7 @@ def half_space_moment(u: ArrayLike, v: ArrayLike) -> Array:
 
 
 def relu_limit(cosine: ArrayLike) -> Array:
-    """g(cos t), the limit of ||X^T D_h D X (X^T D X)^{-1} w|| for a ReLU neuron w and a hyperplane at angle t to it.
+    """Return g(cos t), the limit of ||X^T D_h D X (X^T D X)^{-1} w||, for a ReLU neuron w and a hyperplane at angle t.
 
     g(cos t)^2 = [(pi - t)^2 + 2 (pi - t) sin t cos t + sin^2 t] / pi^2, increasing from 0 to 1.
     Source: P1, Proposition 9 and Figure 16.
@@ -41,7 +41,7 @@ def relu_limit(cosine: ArrayLike) -> Array:
 
 
 def opposite_limit(cosine: ArrayLike) -> Array:
-    """g1(cos t), the limit of (29) for normalised neurons w and -w and a hyperplane at angle t to w.
+    """Return g1(cos t), the limit of (29) for normalised neurons w and -w and a hyperplane at angle t to w.
 
     g1(cos t)^2 = [(pi - 2t)^2 + 4 (pi - 2t) sin t cos t + 4 sin^2 t] / pi^2, at most 1, and 1 only at cos t = +-1.
     Source: P1, Proposition 8 and Figure 13.
@@ -52,7 +52,7 @@ def opposite_limit(cosine: ArrayLike) -> Array:
 
 
 def orthogonal_limit(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
-    """g2(c1, c2), the limit of (29) for orthogonal normalised neurons and a hyperplane with cosines c1, c2 to them.
+    """Return g2(c1, c2), the limit of (29) for orthogonal normalised neurons and a hyperplane at cosines c1, c2.
 
     g2 = ||2 M(h, w1) a1 + 2 M(h, w2) a2||, a1 = a w1 + b w2, a2 = b w1 + a w2, where a (1 + 1/pi) + b/2 = 1 and
     b (1 + 1/pi) + a/2 = 0. At most 1, and 1 only at (1, 0) and (0, 1). NaN outside c1^2 + c2^2 <= 1.

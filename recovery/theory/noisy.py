@@ -6,8 +6,8 @@ For scaling 1/2 the linear group alone is stationary at w_0 = (1 - beta/||v||) v
 beta < eta - ||z|| <= ||v||. Its residual r gives
     ||U^T D_j r|| <= ||(I - P) z + (beta/||v||) P z|| + (beta/||v||) ||U^T D_j U w~||
                   <= ||z|| + beta (1 - gamma) eta / (eta - ||z||),
-which is below beta exactly when beta > ||z|| (eta - ||z||) / (gamma eta - ||z||). The two ends are those the paper
-prints, so they belong to the program with 1/2; without it (scaling 1) both double.
+which is below beta exactly when beta > ||z|| (eta - ||z||) / (gamma eta - ||z||). The paper prints these two ends, so
+they hold for the program with 1/2; without it (scaling 1) both double.
 """
 
 import numpy as np
@@ -22,10 +22,10 @@ GAMMA = 1 / 7
 def theorem10_interval(
     eta: ArrayLike, noise: ArrayLike, gamma: ArrayLike = GAMMA, scaling: float = 0.5
 ) -> tuple[Array, Array]:
-    """(lower, upper) ends of the betas at which only the linear neuron is active; NaN where there are none.
+    """Return (lower, upper) limits of the betas at which only the linear neuron is active; NaN if there are none.
 
-    eta = ||S V^T w*||, noise = ||z||_2, both broadcast. It is not empty exactly when ||z|| <= gamma eta / 2 (the
-    paper's ||z|| <= eta/14). Source: P1, Theorem 10 and Proposition 21; derived above.
+    eta = ||S V^T w*||, noise = ||z||_2, both broadcast. The interval exists exactly when ||z|| <= gamma eta / 2 (in the
+    paper, ||z|| <= eta/14). Source: P1, Theorem 10 and Proposition 21; derived above.
     """
     eta, noise, gamma = (np.asarray(a, dtype=np.float64) for a in (eta, noise, gamma))
     some = noise <= gamma * eta / 2
@@ -36,7 +36,7 @@ def theorem10_interval(
 
 
 def theorem10_distance(eta: ArrayLike, noise: ArrayLike, beta: ArrayLike, scaling: float = 0.5) -> Array:
-    """The paper's bound beta eta / (eta - ||z||) + ||z|| on ||w_0 - S V^T w*||. Source: P1, Theorem 10.
+    """Return the paper's bound beta eta / (eta - ||z||) + ||z|| on ||w_0 - S V^T w*||. Source: P1, Theorem 10.
 
     It is never below beta + ||z||, which bounds it too, as w_0 - w~ = U^T z - beta v/||v|| (for scaling 1/2).
     """

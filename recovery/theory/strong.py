@@ -13,11 +13,11 @@ from recovery.theory.normal import density, tail
 from recovery.types import Array
 
 PAPER_RATIO = 7.613
-"""1 / theta* as P1 (Remark 3) prints it: no root of its own equation, g(1/7.613) is 1.0013 (and g(0.1314) 1.0014)."""
+"""1 / theta* as P1 (Remark 3) prints it. It does not solve the equation: g(1/7.613) = 1.0013, g(0.1314) = 1.0014."""
 
 
 def strong_width(theta: ArrayLike) -> Array:
-    """g(theta), the limit of (w(K)^2 + d)/n at d = theta n, theta in [0, 1/2]; it grows from 1/2 to 3/2.
+    """Return g(theta), the limit of (w(K)^2 + d)/n at d = theta n, theta in [0, 1/2]; it increases from 1/2 to 3/2.
 
     (orth-SNIC-L) holds with high probability where g < 1. Source: P1, (113) and Figure 11.
     """
@@ -28,11 +28,11 @@ def strong_width(theta: ArrayLike) -> Array:
 
 
 def theta_star() -> float:
-    """The root of g(theta) = 1: 0.1307583538..., found in s from 2 Q(s) + s phi(s) = 1/2. Source: P1, Theorem 9."""
+    """Return the root of g(theta) = 1: 0.1307583538..., from 2 Q(s) + s phi(s) = 1/2. Source: P1, Theorem 9."""
     s = scipy.optimize.brentq(lambda s: 2 * tail(s) + s * density(s) - 0.5, 0.0, 5.0, xtol=1e-15, rtol=1e-15)
     return float(tail(s))
 
 
 def strong_margin(n: ArrayLike, d: ArrayLike) -> Array:
-    """g(d/n), 3/2 where d/n > 1/2: strong recovery of Haar data is expected below level 1. Source: P1, Theorem 9."""
+    """Return g(d/n), or 3/2 if d/n > 1/2. Strong recovery of Haar data is expected below 1. Source: P1, Theorem 9."""
     return strong_width(np.minimum(np.asarray(d, dtype=np.float64) / np.asarray(n, dtype=np.float64), 0.5))

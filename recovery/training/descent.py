@@ -1,4 +1,4 @@
-"""The one training loop. It owns the epochs, stopping, and the checks for divergence; a rule gives it a step."""
+"""The training loop: epochs, stopping and checks for divergence. An optimiser provides the step."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from recovery.training.optimizers import Optimizer, Schedule
 from recovery.types import Array
 
 DIVERGED = 1e8
-"""A loss above this multiple of the first one counts as divergence."""
+"""A loss above this multiple of the first loss counts as divergence."""
 
 
 class Objective(Protocol):
-    """A loss: its value is returned and its gradient written into `gradient`."""
+    """A loss: the call returns its value and writes its gradient into `gradient`."""
 
     def __call__(self, parameters: Parameters, gradient: Parameters) -> float: ...
 
 
 class Ending(Enum):
-    """Why the loop ended; the value is a sentence for the user."""
+    """Reason why the loop ended; the value is a sentence for the user."""
 
     EPOCHS = "All epochs were run."
     TARGET = "The loss reached its target."
@@ -33,7 +33,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop: after `epochs`, or once the loss is at most `target_loss`, or the gradient at most `tolerance`."""
+    """Limits of the loop: `epochs`, a loss of at most `target_loss`, or a gradient norm of at most `tolerance`."""
 
     epochs: int
     target_loss: float | None = None
@@ -42,10 +42,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Descent:
-    """Where the loop ended: parameters, the loss and gradient norm there, epochs completed, and the record.
+    """Final parameters of the loop, the loss and gradient norm at them, epochs completed, and the record.
 
-    The gradient norm is that of the trained parameters only. `record` holds what `observe` returned at each recorded
-    epoch, `epoch`, `loss` and `gradient_norm` beside it, as arrays whose first axis is the record.
+    The gradient norm covers the trained parameters only. `record` has `epoch`, `loss`, `gradient_norm` and the values
+    returned by `observe` at each recorded epoch, as arrays whose first axis is the record.
     """
 
     parameters: Parameters
@@ -71,10 +71,10 @@ def descend(
 ) -> Descent:
     """Train `parameters` in place until a limit is met.
 
-    `batches` gives the losses of one epoch's mini-batches; without it each epoch is one step on `objective`. With
-    `reset_state` the optimiser forgets its state at every epoch, as the code of P1 does. Every `record_every` epochs,
-    at powers of two before that, and at both ends, `observe` is recorded (0: never). The loss is looked at before
-    each epoch and after the last one.
+    `batches` returns the losses of one epoch's mini-batches; without it each epoch is one step on `objective`.
+    `reset_state` clears the state of the optimiser at every epoch, as the code of P1 does. The values of `observe` are
+    recorded every `record_every` epochs, at powers of 2 before that, and at both ends (0: never). The limits are
+    checked before each epoch and after the last one.
     """
     gradient = parameters.like()
     theta, slope = parameters.trainable(train_outer), gradient.trainable(train_outer)
@@ -84,7 +84,7 @@ def descend(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         while True:
             loss = objective(parameters, gradient)
-            size = float(np.sqrt(slope.dot(slope)))  # the number of np.linalg.norm, in less time
+            size = float(np.sqrt(slope.dot(slope)))  # same value as np.linalg.norm, faster
             first = loss if epoch == 0 else first
             stop = _stop(loss, size, first, epoch, limits)
             if record_every and (stop is not None or _recorded(epoch, record_every)):

@@ -1,4 +1,4 @@
-"""The three trained architectures: what their parameters are, what they compute, exact gradients, and where they start.
+"""The three trained architectures: parameters, predictions, exact gradients and initialisation.
 
 With X (n, d), neurons w_i as rows of W (k, d) and outputs v_i as rows of V (k, r), Z = (W X^T)_+ (k, n):
 
@@ -27,7 +27,7 @@ SMALLEST_NORM = 1e-12
 
 
 def shapes_of(architecture: Architecture, k: int, d: int, r: int) -> dict[str, tuple[int, ...]]:
-    """Parameter name -> shape, in the order in which they lie in memory; V is last, so that it can be left out.
+    """Return the shape of each parameter, in memory order; V is last, so that it can be excluded from training.
 
     Raises `ParameterError` for an architecture that cannot be trained.
     """
@@ -50,7 +50,7 @@ class Parameters:
 
     @classmethod
     def empty(cls, architecture: Architecture, k: int, d: int, r: int, dtype: type[np.floating]) -> "Parameters":
-        """Zero parameters of k neurons in d dimensions with r outputs."""
+        """Return zero parameters of k neurons in d dimensions with r outputs."""
         shapes = shapes_of(architecture, k, d, r)
         return cls(architecture, np.zeros(sum(int(np.prod(s)) for s in shapes.values()), dtype), shapes)
 
@@ -60,7 +60,7 @@ class Parameters:
 
     @cached_property
     def views(self) -> dict[str, Array]:
-        """Parameter name -> its array, sharing memory with `flat`."""
+        """Parameter name -> its array, which shares memory with `flat`."""
         views, start = {}, 0
         for name, shape in self.shapes.items():
             size = int(np.prod(shape))
@@ -72,20 +72,20 @@ class Parameters:
         return self.views[name]
 
     def like(self) -> "Parameters":
-        """Zeros of the same shapes."""
+        """Return zeros of the same shapes."""
         return Parameters(self.architecture, np.zeros_like(self.flat), self.shapes)
 
     def copy(self) -> "Parameters":
-        """The same values in memory of their own."""
+        """Return a copy that shares no memory."""
         return Parameters(self.architecture, self.flat.copy(), self.shapes)
 
     def trainable(self, outer: bool) -> Array:
-        """The flat vector, or the part of it before V if the outer layer is fixed."""
+        """Return the flat vector, or its part before V if the outer layer is fixed."""
         return self.flat if outer else self.flat[: -self["V"].size]
 
 
 def predict(parameters: Parameters, X: Array) -> Array:
-    """f(X), shape (n, r). A normalised network normalises by the rows of X that it is given."""
+    """Return f(X), shape (n, r). A normalised network divides by its norms over these rows of X."""
     Z = np.maximum(parameters["W"] @ X.T, 0.0)
     if parameters.normalized:
         norms = np.maximum(np.linalg.norm(Z, axis=1), SMALLEST_NORM)
@@ -97,9 +97,9 @@ def predict(parameters: Parameters, X: Array) -> Array:
 
 
 class Empirical:
-    """The loss c ||f(X) - Y||_F^2 of one network on one data set, and its gradient, without allocating.
+    """The loss c ||f(X) - Y||_F^2 of one network on one data set, and its gradient, in preallocated memory.
 
-    X (n, d), Y (n, r). The factor c is 1 for the loss of P1 and 1/(2n) for that of P2. The ReLU has derivative 0
+    X (n, d), Y (n, r). The factor c is 1 in P1 and 1/(2n) in P2. The ReLU has derivative 0
     at 0.
     """
 
@@ -115,7 +115,7 @@ class Empirical:
         self.residual = np.empty((r, n), dtype)
 
     def __call__(self, parameters: Parameters, gradient: Parameters) -> float:
-        """The loss at `parameters`; its gradient is written into `gradient`."""
+        """Return the loss at `parameters` and write its gradient into `gradient`."""
         X, Z, R = self.X, self.Z, self.residual
         outer = parameters["V"], parameters.views.get("gamma"), self.norms, SMALLEST_NORM
         np.matmul(parameters["W"], X.T, out=Z)
@@ -135,10 +135,10 @@ class Empirical:
 
 
 class Minibatches:
-    """Calling it shuffles the rows and gives the loss of each batch in turn; the last one may be smaller.
+    """Mini-batches of the rows: a call shuffles the rows and yields the loss of each batch; the last may be smaller.
 
-    Each loss is scaled by n/size, so that its gradient is on average that of the whole loss. It keeps rows of its own,
-    which the next batch of its size overwrites.
+    Each loss is scaled by n/size, so that its mean gradient is the gradient of the whole loss. A batch copies its rows
+    into memory that the next batch of its size overwrites.
     """
 
     def __init__(
@@ -166,12 +166,12 @@ Outer = Literal["trained", "signs", "paired"]
 
 
 def _uniform(rng: Rng, shape: tuple[int, ...], fan_in: int, fan_out: int) -> Array:
-    """Uniform on +-1/sqrt(fan_in) (P1's code)."""
+    """Draw uniformly on +-1/sqrt(fan_in) (P1's code)."""
     return rng.uniform(-1.0, 1.0, shape) / np.sqrt(fan_in)
 
 
 def _xavier(rng: Rng, shape: tuple[int, ...], fan_in: int, fan_out: int) -> Array:
-    """N(0, 2/(fan_in + fan_out)) (P2, section 4)."""
+    """Draw from N(0, 2/(fan_in + fan_out)) (P2, section 4)."""
     return rng.standard_normal(shape) * np.sqrt(2.0 / (fan_in + fan_out))
 
 
@@ -203,14 +203,14 @@ def initialize(
 
 
 def sign_halves(k: int) -> Array:
-    """v = (1, .., 1, -1, .., -1), halves of equal size, shape (k, 1). Raises `ParameterError` for odd k."""
+    """Return v = (1, .., 1, -1, .., -1), two equal halves, shape (k, 1). Raises `ParameterError` for odd k."""
     if k % 2:
         raise ParameterError(f"an outer layer of +1 and -1 halves needs an even number of neurons, found {k}")
     return np.repeat([1.0, -1.0], k // 2)[:, None]
 
 
 def paired_outer(rng: Rng, k: int, r: int) -> Array:
-    """V = [R; -R] with R (r, r) uniform on the orthogonal matrices (P2, Theorem 6), shape (2r, r)."""
+    """Return V = [R; -R], shape (2r, r), with R uniform on the orthogonal matrices (P2, Theorem 6)."""
     if k != 2 * r:
         raise ParameterError(f"a paired outer layer needs k = 2r neurons, found k = {k}, r = {r}")
     Q, upper = np.linalg.qr(rng.standard_normal((r, r)))

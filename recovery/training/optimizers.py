@@ -1,6 +1,6 @@
-"""Update rules, each a value that steps one flat parameter vector in place, as published.
+"""Update rules as published, each of which steps one flat parameter vector in place.
 
-A rule owns its state (moments, a step count) and its scratch memory; the rate of each step comes from a schedule.
+An optimiser has its state (moments, a step count) and scratch memory; a schedule gives the rate of each step.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from recovery.types import Array
 
 
 class Optimizer(Protocol):
-    """One update rule for one parameter vector."""
+    """Update rule for one parameter vector."""
 
     def step(self, theta: Array, gradient: Array, rate: float) -> None:
         """Move `theta` in place."""
         ...
 
     def reset(self) -> None:
-        """Forget the state, as a new optimiser would have it."""
+        """Clear the state."""
         ...
 
 
@@ -76,13 +76,13 @@ class Adam:
         self.scale: Array = np.empty(0)
 
     def step(self, theta: Array, gradient: Array, rate: float | Array) -> None:
-        """Move `theta` in place; an array of rates has one for as many entries each: several networks side by side.
+        """Move `theta` in place. An array of rates divides theta into equal parts, one for each rate.
 
-        Afterwards `scale` is sqrt(s / (1 - b2^t)) + eps. Raises `ParameterError` for a theta that does not lie in one
-        piece: it would not move.
+        Afterwards `scale` is sqrt(s / (1 - b2^t)) + eps. Raises `ParameterError` if theta is not contiguous, because a
+        copy would move instead.
         """
         if not theta.flags.c_contiguous:
-            raise ParameterError("theta must lie in one piece, in C order: use numpy.ascontiguousarray")
+            raise ParameterError("theta must be contiguous in C order: use numpy.ascontiguousarray")
         if self.first.size != theta.size:
             self.first, self.second, self.scale = np.zeros((3, theta.size), theta.dtype)
         self.count += 1
@@ -106,22 +106,22 @@ Schedule = Callable[[int], float]
 
 
 def constant(rate: float, steps: int) -> Schedule:
-    """The same rate at every step."""
+    """Return a schedule with the same rate at every step."""
     return lambda step: rate
 
 
 def theorem2(rate: float, steps: int) -> Schedule:
-    """A first step of 2, then `rate` (P2, Theorem 2: the first step lands near the optimum)."""
+    """Return a schedule with rate 2 at the first step, then `rate` (P2, Theorem 2: the first step ends near W*)."""
     return lambda step: 2.0 if step == 0 else rate
 
 
 def cosine(rate: float, steps: int) -> Schedule:
-    """rate * (1 + cos(pi step / steps)) / 2 (Loshchilov and Hutter 2017, without restarts)."""
+    """Return rate * (1 + cos(pi step / steps)) / 2 (Loshchilov and Hutter 2017, without restarts)."""
     return lambda step: 0.5 * rate * (1.0 + float(np.cos(np.pi * step / steps)))
 
 
 def inverse_root(rate: float, steps: int) -> Schedule:
-    """rate / sqrt(step + 1), the classical decay of stochastic gradient descent."""
+    """Return rate / sqrt(step + 1), the classical decay of stochastic gradient descent."""
     return lambda step: rate / float(np.sqrt(step + 1))
 
 

@@ -1,4 +1,4 @@
-"""The passes of training over its arrays, compiled: each array is read and written once."""
+"""Compiled passes over the arrays of training, which read and write each array once."""
 
 import numpy as np
 
@@ -11,10 +11,10 @@ _as_written = compiled(error_model="numpy")
 
 @_in_any_order
 def forward(Z: Array, V: Array, gamma: Array | None, norms: Array, smallest: float, F: Array) -> None:
-    """From Z = W X^T (k, n) its positive part in place, and F (r, n), the outputs of V (k, r) from it.
+    """Replace Z = W X^T (k, n) by its positive part and write the outputs F = V^T Z (r, n), V (k, r).
 
-    With gamma (k,) neuron i is divided by its norm or `smallest`, kept in norms (k,), and multiplied by gamma_i. NaN
-    stays NaN.
+    With gamma (k,) row i is also multiplied by gamma_i and divided by its norm, or by `smallest` if the norm is
+    smaller; norms (k,) returns the divisors. NaN stays NaN.
     """
     k, n = Z.shape
     zero = Z.dtype.type(0)
@@ -48,11 +48,10 @@ def backward(
     dV: Array,
     dgamma: Array | None,
 ) -> None:
-    """From R = the loss's gradient in F: dV = Z R^T, and in place of Z (k, n) the loss's gradient in W X^T.
+    """Write dV = Z R^T for R, the gradient in F, and replace Z (k, n) by the gradient in W X^T, 1[Z > 0] o (V R).
 
-    That is 1[Z > 0] o (V R). With gamma, u = z/||z|| and b = V R: dV = gamma u R^T, dgamma = <u, b>, and
-    gamma (b - u dgamma)/||z|| on the rows where z > 0; at `smallest` the divisor is constant and the term of u
-    absent.
+    With gamma, u = z/||z|| and b = V R: dV = gamma u R^T, dgamma = <u, b>, and the gradient is
+    gamma (b - u dgamma)/||z|| where z > 0. At `smallest` the divisor is constant, so the term with u is absent.
     """
     k, n = Z.shape
     zero = Z.dtype.type(0)
@@ -93,9 +92,9 @@ def adam(
     count: int,
     epsilon: float,
 ) -> None:
-    """Step `count` of Adam on theta (m,), its moments first and second (m,), and scale = sqrt(s / (1 - b2^t)) + eps.
+    """Take step `count` of Adam on theta (m,) and its moments; write scale = sqrt(s / (1 - b2^t)) + eps.
 
-    Each of `rates` is that of as many entries; the numbers are rounded to theta's precision before they are used.
+    `rates` divides theta into equal parts, one for each rate. Numbers are rounded to theta's precision before use.
     """
     kind = theta.dtype.type
     b1, b2 = kind(betas[0]), kind(betas[1])

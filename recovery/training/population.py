@@ -13,10 +13,10 @@ from recovery.types import Array
 
 
 def angles(W: Array) -> tuple[Array, Array, Array]:
-    """Norms (k,), unit rows (k, d) and pairwise angles (k, k) of the rows of W.
+    """Return norms (k,), unit rows (k, d) and pairwise angles (k, k) of the rows of W.
 
-    The angle is 2 atan2(|u - v|, |u + v|), accurate near 0 and pi, where arccos loses half of the digits: gradient
-    descent ends at pi. A zero row has direction zero.
+    The angle is 2 atan2(|u - v|, |u + v|). It is accurate near pi, where gradient descent ends and arccos loses half
+    of the digits. The unit row of a zero row is zero.
     """
     norms = np.linalg.norm(W, axis=1)
     units = np.divide(W, norms[:, None], out=np.zeros_like(W), where=norms[:, None] > 0)
@@ -34,7 +34,7 @@ class Population:
         self.A = A
 
     def __call__(self, parameters: Parameters, gradient: Parameters) -> float:
-        """The loss at `parameters`; its gradient is written into `gradient`.
+        """Return the loss at `parameters` and write its gradient into `gradient`.
 
         grad_{w_i} = (1/2pi) sum_j <v_i, v_j> ||w_j|| (sin t_ij w_i/||w_i|| + (pi - t_ij) w_j/||w_j||) - 1/2 A^T v_i,
         grad_{v_i} = sum_j F_ij v_j - 1/2 A w_i, F_ij = (1/2pi) ||w_i|| ||w_j|| (sin t_ij + (pi - t_ij) cos t_ij).
@@ -54,10 +54,10 @@ class Population:
 
 
 def correlation(angle: Array, ratio: Array, constant: float = 0.3) -> Array:
-    """min over a of <W - W*, grad L> - c ||W - W*||_F^2, divided by ||w_1||^2, for v = (1, -1), W* = [a, -a].
+    """Return min over a of <W - W*, grad L> - c ||W - W*||_F^2, divided by ||w_1||^2, for v = (1, -1), W* = [a, -a].
 
-    The minimum is over all a with ||w_1 + w_2|| <= ||a||/2; `angle` is that of w_1 and w_2, `ratio` is
-    ||w_2||/||w_1||. Non-negative for c = 0.3 says that gradient descent contracts (P2, Lemma 4 and Figure 6).
+    The minimum is over all a with ||w_1 + w_2|| <= ||a||/2; `angle` is between w_1 and w_2, `ratio` is
+    ||w_2||/||w_1||. If it is non-negative for c = 0.3, gradient descent contracts (P2, Lemma 4 and Figure 6).
     """
     c, sine, cosine = constant, np.sin(angle), np.cos(angle)
     own = (0.5 - c) * (1.0 + ratio**2) - ((np.pi - angle) * cosine + sine) / np.pi * ratio
@@ -70,7 +70,7 @@ def correlation(angle: Array, ratio: Array, constant: float = 0.3) -> Array:
 
 
 def landscape(grid: Array) -> Array:
-    """L at w_i = alpha_i a for v = (1, -1), ||a|| = 1; entry [i, j] is at alpha = (grid[i], grid[j]) (P2, Figure 1)."""
+    """Return L at w_i = alpha_i a, v = (1, -1), ||a|| = 1: entry [i, j] has alpha = (grid[i], grid[j]) (P2, Fig. 1)."""
     loss, parameters = Population(np.ones((1, 1))), Parameters.empty(RELU, 2, 1, 1, np.float64)
     parameters["V"][:, 0] = [1.0, -1.0]
     gradient, values = parameters.like(), np.empty((len(grid), len(grid)))

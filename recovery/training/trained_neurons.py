@@ -1,4 +1,4 @@
-"""What a trained network has found: its neurons against the planted ones, its pairs, its distinct neurons."""
+"""Comparison of a trained network with the planted one: distances of neurons, pairs, the number of distinct neurons."""
 
 import numpy as np
 import scipy
@@ -9,22 +9,22 @@ from recovery.types import Array, Index
 NEGLIGIBLE = 1e-6
 """A neuron counts when its weight exceeds this fraction of the largest."""
 COLINEAR = 1e-4
-"""Two neurons of one cone are one when 1 - cos of their angle is below this (0.8 degrees)."""
+"""Two neurons with one activation pattern are merged when 1 - cos of their angle is below this (0.8 degrees)."""
 
 
 def unit_outer(W: Array, V: Array) -> tuple[Array, Array]:
-    """The same network with outer weights of unit norm: rows ||v_i|| w_i and v_i/||v_i|| (0 for a zero row)."""
+    """Return the same network with unit outer weights: rows ||v_i|| w_i and v_i/||v_i|| (0 for a zero row)."""
     sizes = np.linalg.norm(V, axis=1, keepdims=True)
     return W * sizes, np.divide(V, sizes, out=np.zeros_like(V), where=sizes > 0)
 
 
 def weight_error(W: Array, V: Array, A: Array, outer: Array | None = None) -> float | None:
-    """||W - W*||_F after the best permutation of the neurons, at unit outer weights (P2, Theorems 1, 2 and 6).
+    """Return ||W - W*||_F after the best permutation of the neurons, at unit outer weights (P2, Theorems 1, 2 and 6).
 
     W (2r, d), V (2r, r), A (r, d). The optimum is W* = V* A with V* = (1, -1) for r = 1, or the fixed paired `outer`
-    layer; the distance includes that of the outer directions, so that two equal signs are never close. None where no
-    single optimum is known: k != 2r, or r > 1 with a trained outer layer. (At v = +-1 it is the papers' norm; with
-    other v, row i carries the factor |v_i|.)
+    layer. The distance includes the outer directions, so a neuron is far from one with the other sign. None if no
+    single optimum is known: k != 2r, or r > 1 with a trained outer layer. At v = +-1 this is the papers' norm; with
+    other v, row i has the factor |v_i|.
     """
     r = len(A)
     if len(W) != 2 * r or (r > 1 and outer is None):
@@ -38,16 +38,16 @@ def weight_error(W: Array, V: Array, A: Array, outer: Array | None = None) -> fl
 
 
 def group_error(W: Array, V: Array, A: Array) -> float:
-    """The distance of the sums of |v_i| w_i over each sign of v from (a, -a), for r = 1 (P2, Figure 2)."""
+    """Return the distance of (sum of |v_i| w_i over v_i > 0, and over v_i < 0) from (a, -a), r = 1 (P2, Figure 2)."""
     v = V[:, 0]
     sums = [np.abs(v[v * sign > 0]) @ W[v * sign > 0] - sign * A[0] for sign in (1.0, -1.0)]
     return float(np.linalg.norm(sums))
 
 
 def pairing(W: Array, V: Array) -> tuple[Index, float]:
-    """The partner of each neuron and the largest ||s_i + s_partner|| / ||s_i||, s_i = (w_i, v_i) (P2, Figure 3).
+    """Return each neuron's partner and the largest ||s_i + s_partner|| / ||s_i||, s_i = (w_i, v_i) (P2, Figure 3).
 
-    Partners minimise the sum of ||s_i + s_j|| over the assignments that give no neuron to itself.
+    Partners minimise the sum of ||s_i + s_j|| over the assignments of each neuron to another one.
     """
     S = np.hstack([W, V])
     sums = np.linalg.norm(S[:, None, :] + S[None, :, :], axis=2)
@@ -59,9 +59,9 @@ def pairing(W: Array, V: Array) -> tuple[Index, float]:
 
 
 def count_merged(parameters: Parameters, X: Array) -> int:
-    """The number of distinct neurons after merging those that are colinear, of one cone and of one outer direction.
+    """Return the number of neurons after merging those with one direction, activation pattern on X and outer direction.
 
-    A cone is an activation pattern on X. Splitting a neuron leaves the count as it is (P1, Appendix A).
+    Splitting a neuron does not change the count (P1, Appendix A).
     """
     W, V = np.asarray(parameters["W"], np.float64), np.asarray(parameters["V"], np.float64)
     if parameters.normalized:
