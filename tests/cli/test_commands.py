@@ -1,9 +1,10 @@
-"""Each command once, in a process of its own, as a shell starts it; other tests call them in their own process."""
+"""Each command once, in its own process, as a shell starts it; other tests call commands in the test process."""
 
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from recovery.cli.main import COMMANDS
 from recovery.store import read
+from tests.processes import Run, forked_commands
 
 SWEEP = ["sweep", "quickstart", "--set", "axes.n=[10, 40]", "--set", "axes.d=[5, 10]", "--set", "replicates=2"]
 RUNS: dict[str, tuple[list[str], str]] = {
@@ -37,22 +39,27 @@ RUNS: dict[str, tuple[list[str], str]] = {
 """A command -> how it is called, and what it then says."""
 
 
-def recover(folder: Path, *arguments: str) -> str:
-    command = [sys.executable, "-m", "recovery.cli", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    with forked_commands() as run:
+        yield run
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    """Return all output of a command, which must have succeeded."""
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
     folder = tmp_path_factory.mktemp("commands")
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.standard_normal((12, 2)), columns=["a", "b"]).to_csv(folder / "matrix.csv", index=False)
     table = pd.DataFrame(rng.standard_normal((40, 2)), columns=["a", "b"])
     table.assign(y=3 * table["a"]).to_csv(folder / "table.csv", index=False)
-    recover(folder, *SWEEP, "--out", "grid", "--jobs", "1")
+    said(run(folder, *SWEEP, "--out", "grid", "--jobs", "1"))
     shutil.copytree(folder / "grid", folder / "other")
     return folder
 
@@ -62,10 +69,16 @@ def test_every_command_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_command_runs_in_a_process_of_its_own(folder: Path, name: str) -> None:
-    arguments, said = RUNS[name]
+def test_a_command_runs_in_its_own_process(folder: Path, run: Run, name: str) -> None:
+    arguments, text = RUNS[name]
     trial = read(folder / "grid").frame["trial_id"].iloc[0]
-    assert said in recover(folder, *(trial if word == "TRIAL" else word for word in arguments))
+    assert text in said(run(folder, *(trial if word == "TRIAL" else word for word in arguments)))
+
+
+def test_the_module_runs_as_a_program(folder: Path) -> None:
+    command = [sys.executable, "-m", "recovery.cli", "status", "grid"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert "8 of 8 trials stored, 0 missing" in said(done)
 
 
 LIGHT = {

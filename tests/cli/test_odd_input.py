@@ -148,11 +148,8 @@ def test_other_letters_in_a_locale_without_them(tmp_path: Path) -> None:
 
 def test_completion_knows_commands_options_and_configs(tmp_path: Path) -> None:
     def complete(words: str, at: int) -> Any:
-        asked = {"_RECOVER_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
-        code = "from recovery.cli.main import main; main(prog_name='recover')"
-        return subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **asked}
-        ).stdout
+        shell = {"_RECOVER_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+        return CliRunner().invoke(main, [], prog_name="recover", env=shell, catch_exceptions=False).output
 
     assert "plain,sweep" in complete("recover sw", 1)
     assert "plain,p1-fig06\n" in complete("recover sweep p1-fig0", 2)
