@@ -1,14 +1,14 @@
-"""The command line: one file a command, no mathematics; and how it ends when it is interrupted before any has begun."""
+"""The command line: one file per command, and the handler of interrupts before a command starts."""
 
 import os
 from types import FrameType
 
 INTERRUPTED = 75
-"""As a sweep that stopped early."""
-MESSAGE = b"stopped by SIGINT before anything was begun; run the same command again\n"
+"""Exit status, as for a sweep that stopped early."""
+MESSAGE = b"stopped by SIGINT before the command started; run it again\n"
 
 
 def leave(number: int, frame: FrameType | None) -> None:
-    """End at once: an exception would become another one inside a compiled module."""
+    """End the process at once: compiled modules replace an exception during their import by another one."""
     os.write(2, MESSAGE)
     os._exit(INTERRUPTED)

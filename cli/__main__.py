@@ -1,4 +1,4 @@
-"""`python -m recovery.cli` is `recover`."""
+"""Run `recover` as `python -m recovery.cli`."""
 
 from .start import main
 

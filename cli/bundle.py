@@ -1,4 +1,4 @@
-"""`recover bundle`: a results folder and its report in one archive."""
+"""`recover bundle`: pack a results folder and its report into one archive."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from . import options
 @click.command()
 @options.results
 @click.option("--out", type=options.FolderPath(), help="Archive to write.  [default: NAME.zip]")
-@click.option("--trust", is_flag=True, help="Pack own code also from a folder elsewhere that RESULTS names.")
+@click.option("--trust", is_flag=True, help="Also pack user code from other folders that RESULTS names.")
 def command(results: Path, out: Path | None, trust: bool) -> None:
-    """Pack RESULTS to hand on: rows, config, figures, page, provenance, own code and a citation file."""
+    """Pack RESULTS into an archive: rows, config, figures, page, provenance, user code and a citation file."""
     from recovery.report.command import bundle_results
 
     bundle_results(results, out, trust)

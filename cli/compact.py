@@ -1,4 +1,4 @@
-"""`recover compact`: rewrite the parts as few files."""
+"""`recover compact`: rewrite the part files as few files."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from . import options
 @click.command()
 @options.results
 def command(results: Path) -> None:
-    """Rewrite the part files of RESULTS as few. Safe while sweeps write to it and reports read it."""
+    """Rewrite the part files of RESULTS as few files. This is safe while sweeps write and reports read them."""
     from recovery.store.compaction import compact
     from recovery.store.folder import Folder
 
     folder = Folder(results)
     folder.load()
     before, after = compact(folder)
-    click.echo(f"{results}: {before} part files, now {after}")
+    click.echo(f"{results}: {before} part files before, {after} after")

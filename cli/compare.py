@@ -1,4 +1,4 @@
-"""`recover compare`: stored grids cell by cell."""
+"""`recover compare`: compare results folders cell by cell."""
 
 from pathlib import Path
 
@@ -13,16 +13,16 @@ from . import completion, options
     "--value",
     metavar="COLUMN",
     shell_complete=completion.measured,
-    help="What to compare: a measured column, or COLUMN<=NUMBER.",
+    help="Value to compare: a measured column, or COLUMN<=NUMBER.",
 )
 @click.option("--most", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Cells to list.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="A page (.html), a figure (.png, .svg, .pdf) or the cells (.csv).",
+    help="Write a page (.html), a figure (.png, .svg, .pdf) or the cells (.csv).",
 )
 def command(results: tuple[Path, ...], value: str | None, most: int, out: Path | None) -> None:
-    """Compare results folders cell by cell: each with the first, paired where they share their seeds.
+    """Compare each results folder with the first one, cell by cell, and draw by draw if they share their seeds.
 
     \b
     recover compare results/gated results/exact
@@ -41,10 +41,10 @@ def command(results: tuple[Path, ...], value: str | None, most: int, out: Path |
 
     kind = format_of(out, None, COMPARISON)
     if out is not None and kind is None:
-        raise ReportError(f"{out}: the ending says how a comparison is written: .{', .'.join(COMPARISON)}")
+        raise ReportError(f"{out}: unknown file name ending; allowed: .{', .'.join(COMPARISON)}")
     grids = [read(path) for path in results]
     for grid in grids:
-        options.say_left_out(grid)
+        options.warn_rows(grid)
     comparisons = compare_each(*(Diagram.of(grid, value) for grid in grids))
     click.echo("\n".join(each_in_words(comparisons, most)))
     if out is None or kind is None:

@@ -1,4 +1,4 @@
-"""What a shell completes: configs, fields, columns. Nothing, where a file cannot be read: the command says why."""
+"""Shell completion of configs, fields and columns; nothing if a file cannot be read, because the command reports it."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from recovery.errors import RecoverError
 
 
 def configs(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
-    """The shipped names, and YAML files."""
+    """Complete names of shipped configs, and YAML files."""
     from recovery.config import shipped
 
     files = [str(path) for path in Path().glob(f"{incomplete}*") if path.is_dir() or path.suffix in (".yaml", ".yml")]
@@ -17,12 +17,12 @@ def configs(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
 
 
 def _given(ctx: Context) -> str:
-    """The first argument. The option that is completed has no value yet, so click leaves arguments in `ctx.args`."""
+    """Return the first argument, which click leaves in `ctx.args` while an option has no value yet."""
     return next(iter(ctx.args), "")
 
 
 def overrides(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
-    """`PATH=` for each field of the config that stands before, as it is read: no code of the user's runs."""
+    """Complete `PATH=` for each field of the given config, without running user code."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -44,7 +44,7 @@ def _paths(document: object, before: str = "") -> Iterator[str]:
 
 
 def measured(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
-    """The columns that the grid before measured."""
+    """Complete the measured columns of the given results folder."""
     from recovery.report.diagram import is_measured
     from recovery.store import read
 
@@ -58,7 +58,7 @@ def measured(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
 
 
 def styles(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
-    """`KEY=VALUE` of `report.style`."""
+    """Complete `KEY=VALUE` of `report.style`."""
     from typing import get_args, get_type_hints
 
     from recovery.config.header import StyleSpec
@@ -72,7 +72,7 @@ def styles(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
 
 
 def table_columns(ctx: Context, param: Parameter, incomplete: str) -> list[str]:
-    """The columns of the table before."""
+    """Complete the columns of the given table."""
     from recovery.instances.frames import read_frame
 
     try:

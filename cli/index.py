@@ -1,4 +1,4 @@
-"""`recover index`: one page over all sweeps in a folder."""
+"""`recover index`: write one page about all sweeps in a folder."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from . import options
 @click.command()
 @click.argument("folder", type=options.FolderPath())
 @click.option("--out", type=options.FolderPath(), help="Page to write.  [default: FOLDER/index.html]")
-@click.option("--quiet", "-q", is_flag=True, help="Do not say on stderr which sweep is drawn.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not print the sweep that is being drawn to stderr.")
 def command(folder: Path, out: Path | None, quiet: bool) -> None:
-    """Write one HTML page over all sweeps in FOLDER and below: a picture, size, thresholds and claims of each.
+    """Write an HTML page about all sweeps in FOLDER and its subfolders: picture, size, thresholds and claims.
 
-    The page needs no network and no scripts. A sweep that cannot be read or drawn has a line that says why.
+    The page needs no network and no scripts. For a sweep that cannot be read or drawn, the page gives the reason.
     """
     from recovery.extras.overview import entries
     from recovery.extras.overview_page import overview_page

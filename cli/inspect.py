@@ -1,26 +1,30 @@
-"""`recover inspect`: the conditions of the theory, evaluated on the user's own matrix."""
+"""`recover inspect`: evaluate the isometry conditions on a data matrix."""
 
 import json
 from dataclasses import asdict
 
 import click
 
-ANSWERS = {"yes": "yes", "no": "no", "not refuted": "not refuted (every pattern looked at passes; not all were)"}
+ANSWERS = {
+    "yes": "yes",
+    "no": "no",
+    "not refuted": "not refuted (every tested pattern passes, but not all were tested)",
+}
 
 MOST_NAMES = 20
 
 
 @click.command()
 @click.argument("data", type=click.Path(dir_okay=False))
-@click.option("--columns", multiple=True, metavar="COLUMN", help="Use this column, and others so named; repeatable.")
-@click.option("--exclude", multiple=True, metavar="COLUMN", help="Leave this column out; repeatable.")
-@click.option("--planted", type=click.Path(dir_okay=False), help="Matrix of planted neurons, one a row.")
+@click.option("--columns", multiple=True, metavar="COLUMN", help="Use only this column; repeatable.")
+@click.option("--exclude", multiple=True, metavar="COLUMN", help="Exclude this column; repeatable.")
+@click.option("--planted", type=click.Path(dir_okay=False), help="Matrix of planted neurons, one per row.")
 @click.option(
     "--kind",
     type=click.Choice(["linear", "relu", "normalized_relu"]),
-    help="What the planted neurons are. Default: linear for one row, relu for more.",
+    help="Kind of the planted neurons.  [default: linear for one row, otherwise relu]",
 )
-@click.option("--architecture", help="The network that is to recover them. Default: the one that fits their kind.")
+@click.option("--architecture", help="Network that should recover them.  [default: the one for their kind]")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sampled patterns.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -33,9 +37,9 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Which isometry conditions does DATA satisfy, by how much, and what does theory expect?
+    """Evaluate the isometry conditions on DATA, with their margins and what theory expects.
 
-    DATA: a numeric matrix as .csv, .parquet or .npy, a row an observation.
+    DATA is a numeric matrix as .csv, .parquet or .npy, with one observation per row.
     """
     import numpy as np
 
@@ -43,7 +47,7 @@ def command(
     from recovery.instances.files import read_columns, read_matrix
 
     if planted is None and (kind or architecture):
-        raise click.UsageError("--kind and --architecture are about --planted neurons; give their FILE too")
+        raise click.UsageError("--kind and --architecture describe planted neurons; also give --planted FILE")
     table = read_columns(data, columns, exclude)
     neurons = None if planted is None else read_matrix(planted)
     form = kind or ("linear" if neurons is None or len(neurons) == 1 else "relu")
@@ -59,8 +63,8 @@ def command(
         known = {"columns": table.names, "warnings": table.warnings}
         click.echo(json.dumps({**asdict(inspection), **known}, indent=2))
         return
-    looked = "all of them" if inspection.exhaustive else "sampled and searched"
-    click.echo(f"{data}: n = {inspection.n} rows, d = {inspection.d} columns; {inspection.patterns} patterns, {looked}")
+    tested = "all of them" if inspection.exhaustive else "sampled and searched"
+    click.echo(f"{data}: n = {inspection.n} rows, d = {inspection.d} columns; {inspection.patterns} patterns, {tested}")
     shown = ", ".join(table.names[:MOST_NAMES]) + (", ..." if len(table.names) > MOST_NAMES else "")
     click.echo(f"columns used: {shown}\n")
     for warning in table.warnings:

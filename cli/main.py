@@ -1,4 +1,4 @@
-"""The `recover` command: a table of commands, each imported only when it is called."""
+"""The `recover` command: a table of commands, each of which is imported when it is called."""
 
 import importlib
 import os
@@ -13,41 +13,41 @@ from recovery.errors import RecoverError
 from recovery.text import did_you_mean
 
 from . import INTERRUPTED, MESSAGE, leave
-from .options import hold_blas
+from .options import limit_blas
 
 COMMANDS = {
-    "bundle": "Pack a grid and its report into one archive.",
-    "check": "Validate a config and say what it would run.",
-    "compact": "Rewrite the part files of a grid as few.",
-    "compare": "Compare grids cell by cell, on the same draws.",
+    "bundle": "Pack a results folder and its report into one archive.",
+    "check": "Validate a config and print what it would run.",
+    "compact": "Rewrite the part files of a results folder as few.",
+    "compare": "Compare results folders cell by cell.",
     "configs": "List the configs that ship with the program.",
-    "index": "Write one page over all sweeps in a folder.",
-    "inspect": "Check the isometry conditions on your own matrix.",
+    "index": "Write one page about all sweeps in a folder.",
+    "inspect": "Evaluate the isometry conditions on your matrix.",
     "merge": "Copy folders of one sweep into one folder.",
-    "replay": "Run one stored trial again, and save what was drawn.",
-    "reproduce": "Run the figures of the papers, and write their gallery.",
-    "report": "Draw and tabulate stored grids.",
+    "replay": "Run one trial again, and save its instance.",
+    "reproduce": "Run the figures of the papers, and write a gallery.",
+    "report": "Draw and tabulate results folders.",
     "schema": "Print the JSON schema of a config, for editors.",
-    "select": "Choose the columns of your own table that matter.",
-    "status": "Count what is stored, and estimate what is left.",
+    "select": "Select the columns of your table that matter.",
+    "status": "Count stored trials, and estimate the time left.",
     "submit": "Write a script that runs a sweep on a SLURM cluster.",
     "sweep": "Run the trials of a config that are not stored yet.",
     "trials": "List the stored trials that satisfy a condition.",
     "verify": "Replay a random sample of the stored trials.",
 }
-"""Module of this package, and the name of the command that is its attribute `command` -> one line of help."""
+"""Name of a command and of its module in this package -> one line of help."""
 ONE_THREAD = ("check", "configs", "report", "reproduce", "status", "sweep")
-"""Commands whose BLAS has one thread: trials fill the cores, and a command that only reads need not start any."""
+"""Commands with one BLAS thread: trials use all cores, and commands that only read need no threads."""
 
 
 class Failure(click.ClickException):
-    """A `RecoverError` on its way to the user."""
+    """A `RecoverError` as an error of click."""
 
     exit_code = 2
 
 
 class Commands(click.Group):
-    """Loads a command's module when it runs, so that `recover --help` imports none of them."""
+    """Group that imports a command's module when the command runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -56,7 +56,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         if cmd_name in ONE_THREAD:
-            hold_blas()
+            limit_blas()
         command = importlib.import_module(f".{cmd_name}", __package__).command
         if signal.getsignal(signal.SIGINT) is leave:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -80,7 +80,7 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> object:
-        """The one place where the library's errors become messages; they exit with 2."""
+        """Run a command; errors of the library become messages with exit status 2."""
         open_streams()
         words = ctx.meta["words"]
         try:
@@ -98,14 +98,14 @@ class Commands(click.Group):
             what = error.filename or ("the current folder" if isinstance(error, FileNotFoundError) else "the system")
             raise Failure(f"{what}: {error.strerror or error}") from error
         except MemoryError as error:
-            raise Failure("there is not enough memory; nothing that is stored has changed") from error
+            raise Failure("there is not enough memory; stored files are unchanged") from error
         except KeyboardInterrupt:
             click.echo(MESSAGE, nl=False, err=True)
             sys.exit(INTERRUPTED)
 
 
 def _split_set(message: str, words: list[str]) -> str:
-    """What `--set n 40` was meant as, where that is why a word is left over."""
+    """Suggest `--set n=40` for `--set n 40`, which leaves an unexpected argument."""
     for option, path, value in zip(words, words[1:], words[2:], strict=False):
         if option == "--set" and "=" not in path and message.startswith("Got unexpected extra argument"):
             return f"; did you mean --set {path}={value}?"
@@ -113,25 +113,25 @@ def _split_set(message: str, words: list[str]) -> str:
 
 
 def open_streams() -> None:
-    """Give a process that was started with closed standard streams open ones, so that no file becomes one of them."""
+    """Open closed standard streams on the null device, so that no file that is opened later becomes one of them."""
     for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
             while (null := os.open(os.devnull, os.O_RDWR)) < number:
                 pass
             if null > number:
                 os.close(null)
-            os.set_inheritable(number, True)  # worker processes write there, too
+            os.set_inheritable(number, True)  # worker processes write to it, too
             setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="recover")
 def main() -> None:
-    """Phase transitions in neural-network recovery: run sweeps, draw their diagrams.
+    """Study phase transitions in neural-network recovery: run sweeps and draw their diagrams.
 
     \b
-    recover sweep quickstart            run a config (a file, or the name of a shipped one)
-    recover report results/quickstart   draw what is stored
+    recover sweep quickstart            run a config: a file, or the name of a shipped config
+    recover report results/quickstart   draw the stored rows
 
     \b
     Completion of commands, options and config names, for bash (or zsh, fish):

@@ -1,10 +1,12 @@
-"""Options and kinds of values that several commands have."""
+"""Options, types of values and warnings that several commands share."""
 
 import math
 import os
 import re
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,44 +18,50 @@ if TYPE_CHECKING:
     from recovery.config import Sweep
     from recovery.store import Grid
 
+T = TypeVar("T")
+R = TypeVar("R")
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 LONGEST = 366 * 86_400.0
-"""Seconds; a timer takes no more than some hundred years, and no sweep is meant to."""
+"""Longest time in seconds; the system's timers have a limit too."""
 
 
-def hold_blas() -> None:
-    """One BLAS thread a process, unless the user says otherwise. Call it before NumPy loads."""
+def limit_blas() -> None:
+    """Limit the BLAS to one thread per process, unless the user sets a number. Call this before NumPy is imported."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
 
-def say_left_out(grid: "Grid") -> None:
-    """Say on stderr which rows are not the sweep's."""
+def warn_rows(grid: "Grid", *, stale: bool = False) -> None:
+    """Warn on stderr of rows that are not the sweep's, and optionally of stale rows."""
     if grid.left_out:
         click.echo(grid.left_out, err=True)
+    if stale:
+        from recovery.runner.sweep_status import stale_rows
+
+        if text := stale_rows(grid):
+            click.echo(text, err=True)
 
 
-def say_edited(grid: "Grid") -> None:
-    """Say on stderr how many rows ran other code of the user's than there is now."""
-    from recovery.runner.sweep_status import edited
+def warn_memory(sweep: "Sweep") -> None:
+    """Warn on stderr if X of the largest grid cell does not fit into this machine's memory."""
+    needed, text = largest_matrix(sweep)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > memory:
+        from recovery.config.checks import in_bytes
 
-    if words := edited(grid):
-        click.echo(words, err=True)
+        click.echo(f"warning: {text}; this machine has {in_bytes(memory)} of memory", err=True)
 
 
-def say_memory(sweep: "Sweep") -> None:
-    """Warn on stderr where X of the largest cell does not fit into this machine's memory."""
+def largest_matrix(sweep: "Sweep") -> tuple[int, str]:
+    """Return the bytes of X in the largest grid cell, and a text about them."""
     from recovery.config.checks import in_bytes
 
     n, d = sweep.cells.largest
-    needed, there = 8 * n * d, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > there:
-        words = f"X of the largest cell, n = {n} and d = {d}, takes {in_bytes(needed)}"
-        click.echo(f"warning: {words}; this machine has {in_bytes(there)} of memory", err=True)
+    return 8 * n * d, f"X of the largest cell, n = {n} and d = {d}, takes {in_bytes(8 * n * d)}"
 
 
 class FolderPath(click.Path):
-    """A path whose name can be shown and written into a script: UTF-8, without control characters."""
+    """A path that can be printed and written into a script: UTF-8 without control characters."""
 
     def __init__(self, *, dir_okay: bool = True) -> None:
         super().__init__(path_type=Path, dir_okay=dir_okay)
@@ -66,7 +74,7 @@ class FolderPath(click.Path):
 
 
 class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
-    """A time: a number of seconds, or one with a unit, as 90, 30m, 2h, 1d."""
+    """A time in seconds, or with a unit, such as 90, 30m, 2h or 1d."""
 
     name = "TIME"
 
@@ -75,16 +83,37 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic from click 
             return value
         match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e[-+]?\d+)?|\.\d+)\s*([a-z]*)", str(value).strip().lower())
         if not match or match[2] not in UNITS:
-            self.fail(f"{value!r} is no time, as 90, 30m, 2h or 1d", param, ctx)
+            self.fail(f"{value!r} is not a time such as 90, 30m, 2h or 1d", param, ctx)
         seconds = float(match[1]) * UNITS[match[2]]
         if not 0 < seconds <= LONGEST or not math.isfinite(seconds):
             self.fail(f"{value!r} is not between 0 and 366 days", param, ctx)
         return seconds
 
 
+def as_value(kind: type[T]) -> Callable[[Callable[[T], R]], Callable[..., R]]:
+    """Decorate a command to take its options as one value of `kind`, whose fields have the names of the options."""
+
+    def decorate(function: Callable[[T], R]) -> Callable[..., R]:
+        @wraps(function)
+        def command(**given: Any) -> R:
+            return function(kind(**given))
+
+        return command
+
+    return decorate
+
+
 config = click.argument("config", shell_complete=completion.configs)
 results = click.argument("results", type=FolderPath())
 out = click.option("--out", type=FolderPath(), help="Results folder.  [default: results/NAME]")
+overrides = click.option(
+    "--set",
+    "overrides",
+    metavar="PATH=VALUE",
+    multiple=True,
+    shell_complete=completion.overrides,
+    help="Override a field of the config; repeatable.",
+)
 trust = click.option(
-    "--trust", is_flag=True, help="Run the code of its author's own that RESULTS names; only if you know who that is."
+    "--trust", is_flag=True, help="Run the user code that RESULTS names. Use it only if you trust the author."
 )

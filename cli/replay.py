@@ -1,4 +1,4 @@
-"""`recover replay`: run one stored trial again."""
+"""`recover replay`: run one trial again."""
 
 import json
 import sys
@@ -13,29 +13,31 @@ from . import options
 @options.results
 @click.argument("trial_id")
 @click.option("--save", type=options.FolderPath(dir_okay=False), metavar="FILE.npz", help="Save the instance.")
-@click.option("--traceback", "show_traceback", is_flag=True, help="Show where a failed trial failed.")
+@click.option("--traceback", "show_traceback", is_flag=True, help="Print the traceback of a failed trial.")
 @options.trust
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(results: Path, trial_id: str, save: Path | None, show_traceback: bool, trust: bool, as_json: bool) -> None:
-    """Run the trial TRIAL_ID of RESULTS again and compare with its row; any unique beginning of the id will do.
+    """Run the trial TRIAL_ID of RESULTS again and compare it with its row. A unique prefix of the id is enough.
 
-    With --save, also write what was drawn: X, y, noise, patterns, planted neurons and X_test. Exit status: 0 if the
-    rows agree up to rounding, here or as the processor computes that stored them; 1 if they differ.
+    With --save, also write the instance: X, y, noise, patterns, planted neurons and X_test. Exit status: 0 if the rows
+    agree up to rounding, computed as on this machine or as on the machine that stored the row; 1 if they differ.
     """
     from recovery.runner.rerun import Replayed, find_trial, replay, run, save_instance, stored_rows
     from recovery.runner.trial import TRACEBACK, TRAJECTORY
     from recovery.store import read
 
     grid = read(results)
-    options.say_left_out(grid)
+    options.warn_rows(grid)
     trial = find_trial(grid, trial_id, trust=trust)
     stored = stored_rows(grid, [trial]).get(trial.id)
     result = next(replay(grid, [trial])) if stored else Replayed(trial, next(run([trial]))[1], [], "same")
-    again, differing = result.again, result.differences
+    again = result.again
     where = again.pop(TRACEBACK, "")
     if as_json:
         rows = {"trial_id": trial.id, "stored": stored, "again": {**again, TRAJECTORY: None, TRACEBACK: where}}
-        click.echo(json.dumps({**rows, "differences": [str(difference) for difference in differing]}, default=str))
+        click.echo(
+            json.dumps({**rows, "differences": [str(difference) for difference in result.differences]}, default=str)
+        )
     else:
         places = ", ".join(f"{name} = {value}" for name, value in trial.cell.coordinates.items())
         click.echo(f"{trial.id}: replicate {trial.replicate} of {places}")
@@ -44,14 +46,16 @@ def command(results: Path, trial_id: str, save: Path | None, show_traceback: boo
                 click.echo(f"  {name:<18} {value}")
         if show_traceback and where:
             click.echo(where)
-        for difference in differing:
+        for difference in result.differences:
             click.echo(f"differs in {difference}")
-        if not differing:
-            click.echo("it has no stored row yet" if stored is None else "the same as its stored row")
+        if not result.differences:
+            click.echo("it has no stored row yet" if stored is None else "equal to its stored row")
         if result.arithmetics:
             names = " or ".join(str(arithmetic) for arithmetic in result.arithmetics)
-            known = "is how it was computed, and so it was now" if result.agrees else "may be how it was computed, and"
-            click.echo(f"{names} {known}" + ("" if result.agrees else " does not run on this machine"))
+            if result.agrees:
+                click.echo(f"the rows are equal if computed with {names}, as the stored row was")
+            else:
+                click.echo(f"the row may have been computed with {names}, which does not run on this machine")
     if save is not None:
         save_instance(trial, save)
         click.echo(f"instance saved: {save}", err=as_json)

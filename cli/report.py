@@ -1,4 +1,4 @@
-"""`recover report`: stored grids as maps, figures and tables."""
+"""`recover report`: draw and tabulate results folders."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from . import completion, options
     "--format",
     "kind",
     type=click.Choice(REPORT),
-    help="Default: by the ending of --out, or the terminal's map and a PNG.",
+    help="Format.  [default: from the name of --out, otherwise a map in the terminal and a PNG]",
 )
 @click.option(
     "--value",
@@ -25,21 +25,21 @@ from . import completion, options
     shell_complete=completion.measured,
     help="A measured column, or COLUMN<=NUMBER; repeatable.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="File to write; a folder where there are several.")
+@click.option("--out", type=click.Path(path_type=Path), help="File to write, or folder for several files.")
 @click.option(
     "--style",
     multiple=True,
     metavar="KEY=VALUE",
     shell_complete=completion.styles,
-    help="Over the config's report.style, as in width=slide.",
+    help="Override a key of the config's report.style, such as width=slide; repeatable.",
 )
 @click.option(
     "--statistics",
     type=click.Choice(["plain", "full"]),
     default="plain",
-    help="full: a probit curve's second opinion too.",
+    help="With full, also fit a probit curve.",
 )
-@click.option("--check-claims", is_flag=True, help="Exit with 1 if the grids contradict a claim of their configs.")
+@click.option("--check-claims", is_flag=True, help="Exit with status 1 if rows contradict a claim of their config.")
 def command(
     results: tuple[Path, ...],
     kind: str | None,
@@ -49,7 +49,7 @@ def command(
     statistics: str,
     check_claims: bool,
 ) -> None:
-    """Draw and tabulate the grids stored in RESULTS, one or more folders.
+    """Draw and tabulate the rows in RESULTS, one or more results folders.
 
     \b
     recover report results/quickstart                          map in the terminal, and a PNG
@@ -63,7 +63,6 @@ def command(
 
     analyses = report(results, kind, values, out, style, statistics == "full")
     for analysis in analyses:
-        options.say_left_out(analysis.diagram.grid)
-        options.say_edited(analysis.diagram.grid)
+        options.warn_rows(analysis.diagram.grid, stale=True)
     if check_claims and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):
         raise SystemExit(1)

@@ -1,4 +1,4 @@
-"""`recover reproduce`: run the figures of the papers, and write their gallery."""
+"""`recover reproduce`: run the figures of the papers, and write a gallery."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from . import options
 
 if TYPE_CHECKING:
     from recovery.extras.reproduction import Figure
-    from recovery.runner.run import Forecast, Options
+    from recovery.runner.forecast import Forecast
+    from recovery.runner.run import Options
     from recovery.runner.stop import Stop
 
 PAPERS = ("P1", "P2", "P3", "P4")
@@ -22,13 +23,13 @@ PAPERS = ("P1", "P2", "P3", "P4")
 @click.command()
 @click.argument("papers", nargs=-1, metavar="[PAPER|CONFIG]...")
 @click.option("--out", type=options.FolderPath(), default=Path("results/papers"), show_default=True, help="Gallery.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one a core]")
-@click.option("--replicates", type=click.IntRange(min=1), metavar="N", help="At most N draws a cell, for a first look.")
-@click.option("--max-time", type=options.Seconds(), help="Stop after so long, as 90 (seconds), 30m, 2h; exit 75.")
-@click.option("--max-time-each", type=options.Seconds(), help="As many draws a cell of a figure as fit in so long.")
-@click.option("--dry-run", is_flag=True, help="Say what would run and for how long; write nothing.")
-@click.option("--gallery-only", is_flag=True, help="Run nothing; draw what is stored.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one per core]")
+@click.option("--replicates", type=click.IntRange(min=1), metavar="N", help="At most N draws per cell.")
+@click.option("--max-time", type=options.Seconds(), help="Stop after this time: 90 (seconds), 30m, 2h; exit status 75.")
+@click.option("--max-time-each", type=options.Seconds(), help="Run as many draws per cell of a figure as fit.")
+@click.option("--dry-run", is_flag=True, help="Show what would run, with a forecast of the time; write nothing.")
+@click.option("--gallery-only", is_flag=True, help="Run nothing; draw the stored rows.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not print progress to stderr.")
 def command(
     papers: tuple[str, ...],
     out: Path,
@@ -40,18 +41,20 @@ def command(
     gallery_only: bool,
     quiet: bool,
 ) -> None:
-    """Run every shipped figure of P1, P2, P3, P4 or all (the default), or the named configs, and write a gallery.
+    """Run the shipped figures of P1, P2, P3, P4 or all (the default), or the named configs, and write a gallery.
 
-    Each figure has its own results folder in --out, and calling it again goes on where it stopped; the cheapest run
-    first. The gallery there has one page a paper, README.md leads to them: every figure with what was claimed, what was
-    measured, and what it took. It has all figures that are stored in --out.
-    Exit status: 0 all that was asked for is stored, 1 a trial or a figure failed, 75 stopped early: call again.
+    Each figure has a results folder in --out. The fastest figures run first, and the same command continues where it
+    stopped. The gallery has a page per paper, with the claim, the result and the time of every figure that is stored in
+    --out; README.md links to the pages.
+
+    Exit status: 0 if all requested trials are stored; 1 if a trial or a figure failed; 75 if it stopped early: run it
+    again.
 
     \b
     recover reproduce P2                       every figure of P2
-    recover reproduce --replicates 1 -q        one draw a cell of everything
-    recover reproduce all --max-time 8h        a night, then the same command again
-    recover reproduce all --max-time-each 5m   every figure, as fine as five minutes allow
+    recover reproduce --replicates 1 -q        one draw per cell of every figure
+    recover reproduce all --max-time 8h        run for a night, then repeat the command
+    recover reproduce all --max-time-each 5m   every figure, with the draws that fit in 5 minutes
     """
     from joblib import cpu_count
 
@@ -72,26 +75,26 @@ def command(
                 some_failed, early = run_all(order, settings, stop, max_time_each, quiet)
                 failed |= some_failed
         except StopRequested as request:
-            click.echo(f"stopped by {request} before the first trial; run the same command to go on", err=True)
+            click.echo(f"stopped by {request} before the first trial; run the same command to continue", err=True)
             sys.exit(RESUMABLE)
     from tabulate import tabulate
 
     from recovery.extras.gallery_pages import gallery_table, in_short, write_gallery
 
     click.echo(f"drawing the gallery in {out}", err=True)
-    asked = {one.name for one in figures}
-    shown = write_gallery([name for name in chosen(()) if name in asked or (out / name).is_dir()], out)
+    requested = {one.name for one in figures}
+    shown = write_gallery([name for name in chosen(()) if name in requested or (out / name).is_dir()], out)
     heads, rows = gallery_table(shown)
     click.echo(tabulate(rows, headers=heads, disable_numparse=True))
     click.echo(f"{out / 'README.md'}: {in_short(shown)}")
     if early:
-        click.echo(f"stopped early: {early}; run the same command to go on", err=True)
+        click.echo(f"stopped early: {early}; run the same command to continue", err=True)
         sys.exit(RESUMABLE)
     sys.exit(int(failed))
 
 
 def chosen(papers: Sequence[str]) -> list[str]:
-    """The shipped figures of these papers, and the configs of these names. Raises `ParameterError`."""
+    """Return the configs of these papers, and of these names. Raises `ParameterError`."""
     from recovery.config import shipped
     from recovery.errors import ParameterError
     from recovery.text import did_you_mean
@@ -99,12 +102,12 @@ def chosen(papers: Sequence[str]) -> list[str]:
     of_paper = {name: name.split("-")[0].upper() for name in shipped()}
     of_paper = {name: paper for name, paper in of_paper.items() if paper in (*PAPERS, "ALL", "TRAIN")}
     names: dict[str, None] = {}
-    for asked in papers or ("all",):
-        matching = [name for name, paper in of_paper.items() if asked in (name, "all") or asked.upper() == paper]
+    for word in papers or ("all",):
+        matching = [name for name, paper in of_paper.items() if word in (name, "all") or word.upper() == paper]
         if not matching:
             allowed = [*PAPERS, "all", *of_paper]
             raise ParameterError(
-                f"{asked!r} is no paper ({', '.join(PAPERS)}, all) and no shipped figure{did_you_mean(asked, allowed)}"
+                f"{word!r} is not a paper ({', '.join(PAPERS)}, all) or a shipped figure{did_you_mean(word, allowed)}"
             )
         names |= dict.fromkeys(matching)
     return list(names)
@@ -113,15 +116,14 @@ def chosen(papers: Sequence[str]) -> list[str]:
 def forecasts(
     figures: Sequence[Figure], settings: Options, stop: Stop, each: float | None, *, only: bool
 ) -> tuple[list[Figure], bool]:
-    """Print a line a figure, as soon as its time is known, and their sum; the figures that can run, the cheapest first,
-    and whether there are others, apart from those whose data file is missing.
+    """Print the forecast of each figure and their sum.
 
-    only: whether that is all that was asked for; else a quick one is enough.
+    Returns the figures that can run, the fastest first, and whether others failed, except those whose data file is
+    missing. only: forecast more precisely, because nothing is run afterwards.
     """
     from recovery.config import MissingFileError
     from recovery.errors import RecoverError
-    from recovery.runner.forecast import MOST_SECONDS, SECONDS
-    from recovery.runner.run import forecast
+    from recovery.runner.forecast import MOST_SECONDS, SECONDS, forecast
     from recovery.text import duration
 
     forecast_of: list[tuple[Figure, Forecast]] = []
@@ -139,21 +141,20 @@ def forecasts(
             failed = True
             continue
         forecast_of.append((figure, one))
-        time = f"about {duration(one.seconds)}, by {one.known_by}" if one.trials else "nothing"
-        click.echo(f"{figure.name:20}{one.trials:>7} trials to run, {time}", err=not only)
-    seconds = [one.seconds or 0.0 for _, one in forecast_of]
+        click.echo(f"{figure.name:20}{one.trials:>7} trials to run{f', {one}' if one.trials else ''}", err=not only)
+    seconds = [one.seconds for _, one in forecast_of]
     trials, jobs = sum(one.trials for _, one in forecast_of), settings.engine.jobs
-    total = f"{trials} trials to run, about {duration(sum(seconds))} with {jobs} jobs, the cheapest figure first"
+    total = f"{trials} trials to run, about {duration(sum(seconds))} with {jobs} jobs, the fastest figure first"
     if each is not None:
         total += f"; {duration(sum(min(one, each) for one in seconds))} with at most {duration(each)} for each"
     click.echo(total, err=not only)
-    return [figure for figure, one in sorted(forecast_of, key=lambda pair: pair[1].seconds or 0.0)], failed
+    return [figure for figure, one in sorted(forecast_of, key=lambda pair: pair[1].seconds)], failed
 
 
 def run_all(
     figures: Sequence[Figure], settings: Options, stop: Stop, each: float | None, quiet: bool
 ) -> tuple[bool, str]:
-    """Run them in turn; whether one of them or of their trials failed, and why not all is stored, or ''."""
+    """Run the figures in turn; return whether a figure or a trial failed, and why trials are missing, or ''."""
     from recovery.errors import RecoverError
     from recovery.extras.reproduction import run_figure
     from recovery.runner.progress import Progress, display
@@ -177,4 +178,4 @@ def run_all(
             click.echo(f"{figure.name}: {summary.stopped}", err=True)
         if stop.reason is not None:
             return failed, stop.reason
-    return failed, f"{len(unfinished)} figures have more to run" if unfinished else ""
+    return failed, f"{len(unfinished)} figures have more trials to run" if unfinished else ""

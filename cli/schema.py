@@ -1,4 +1,4 @@
-"""`recover schema`: the JSON schema of a config."""
+"""`recover schema`: print the JSON schema of a config."""
 
 import json
 
@@ -9,7 +9,7 @@ import click
 def command() -> None:
     """Print the JSON schema of a config, for editors and other programs.
 
-    In an editor with the YAML language server, store it as schema.json and begin a config with
+    For an editor with the YAML language server, store it as schema.json and begin a config with the line
     `# yaml-language-server: $schema=schema.json`.
     """
     from recovery.config.schema import json_schema

@@ -1,6 +1,7 @@
-"""`recover select`: which columns of the user's own table matter for one of them."""
+"""`recover select`: select the columns of a table that matter for one of its columns."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,7 +15,7 @@ from . import completion
     required=True,
     metavar="COLUMN",
     shell_complete=completion.table_columns,
-    help="The column to explain: numbers, or two classes.",
+    help="Column to explain: numbers, or two classes.",
 )
 @click.option(
     "--keep",
@@ -24,69 +25,45 @@ from . import completion
     help="Keep a column that looks like an identifier.",
 )
 @click.option(
-    "--drop", multiple=True, metavar="COLUMN", shell_complete=completion.table_columns, help="Leave a column out."
+    "--drop",
+    multiple=True,
+    metavar="COLUMN",
+    shell_complete=completion.table_columns,
+    help="Exclude a column; repeatable.",
 )
 @click.option(
     "--cutoff",
     type=click.Choice(["shadow", "gap", "kmeans", "mixture"]),
     default="shadow",
     show_default=True,
-    help="What is chosen: what matters more than shuffled copies of all columns (shadow); what is above the largest "
-    "ratio of neighbours (gap); or the upper one of two clusters, as in P3.",
+    help="Select columns more important than every shuffled copy (shadow), above the largest ratio of neighbouring "
+    "importances (gap), or in the upper of two clusters, as in P3 (kmeans, mixture).",
 )
-@click.option("--count", type=click.IntRange(min=1), help="Choose so many columns instead.")
-@click.option("--splits", type=click.IntRange(min=2), default=10, show_default=True, help="Random parts of the rows.")
+@click.option("--count", type=click.IntRange(min=1), help="Select this number of columns instead.")
+@click.option("--splits", type=click.IntRange(min=2), default=10, show_default=True, help="Random splits of the rows.")
 @click.option(
-    "--rows", type=click.IntRange(min=10), help="Rows that each split fits; it predicts the others.  [default: 80 %]"
+    "--rows", type=click.IntRange(min=10), help="Rows to fit per split; the other rows are predicted.  [default: 80 %]"
 )
 @click.option("--baselines/--no-baselines", default=True, show_default=True, help="Also LASSO, OMP, forest, boosting.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of everything random.")
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), help="Write selection.json and a picture here."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for selection.json and a figure.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
-    data: Path,
-    target: str,
-    keep: tuple[str, ...],
-    drop: tuple[str, ...],
-    cutoff: str,
-    count: int | None,
-    splits: int,
-    rows: int | None,
-    baselines: bool,
-    seed: int,
-    out: Path | None,
-    as_json: bool,
-) -> None:
-    """Which columns of DATA matter for COLUMN?
+def command(data: Path, target: str, cutoff: Any, out: Path | None, as_json: bool, **settings: Any) -> None:
+    """Select the columns of DATA that matter for COLUMN.
 
-    DATA: a table as .csv or .parquet, a row an observation. A ReLU network with an l1 penalty on its input weights is
-    fitted (P3); the norm of a column's weights is its importance. Beside the columns stand shuffled copies of all of
-    them, which explain nothing; chosen is what matters more than every copy.
+    DATA is a table as .csv or .parquet with one observation per row. A ReLU network with an l1 penalty on its input
+    weights is fitted (P3); the importance of a column is the norm of its weights. The table also contains shuffled
+    copies of all columns, which cannot explain the target; columns more important than every copy are selected.
 
-    \b
-    What it means: the chosen columns are those that this network uses to predict the
-    target on rows that it has not seen. `stable` says in how many of the random splits
-    a column was chosen again: trust what is chosen nearly always.
-    What it does not mean: that a column causes the target; that a column that is left
-    out carries nothing (two columns that say the same need only one of them); that
-    anything is predicted well: look at R2, which is near 0 where nothing is.
+    The network uses the selected columns to predict the target on rows that it was not fitted to. `stable` is the
+    number of random splits in which a column was selected again: trust columns that are selected nearly always.
+
+    A selected column need not cause the target. A column that is not selected may still carry information, for example
+    if another column has the same. The prediction may be poor: R2 is near 0 if nothing is predicted.
     """
     from recovery.extras.selected import select_columns, write_selection
 
-    selection = select_columns(
-        data,
-        target,
-        keep=keep,
-        drop=drop,
-        cutoff=cutoff,  # type: ignore[arg-type]  # click has checked it
-        count=count,
-        splits=splits,
-        rows=rows,
-        baselines=baselines,
-        seed=seed,
-    )
+    selection = select_columns(data, target, cutoff=cutoff, **settings)
     click.echo(selection.as_json() if as_json else selection.as_text())
     if out is not None:
         for path in write_selection(selection, out):

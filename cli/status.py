@@ -1,4 +1,4 @@
-"""`recover status`: count what is stored, and estimate what is left."""
+"""`recover status`: count the stored trials, and estimate the time left."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 @click.command()
 @options.results
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--watch", "watched", is_flag=True, help="Show it with the map until every trial is stored, or Ctrl-C.")
+@click.option("--watch", "watched", is_flag=True, help="Show status and map until every trial is stored, or Ctrl-C.")
 def command(results: Path, as_json: bool, watched: bool) -> None:
-    """Count the stored trials of RESULTS by status, with the rate of late and the time left. Writes nothing.
+    """Count the stored trials of RESULTS by status, with the recent rate and the time left. Nothing is written.
 
-    Of a folder with several sweeps in it: a line for each.
+    If RESULTS is a folder of several results folders, print a line for each.
     """
     from recovery.store.sweepfile import SWEEP_FILE
 
     if results.is_dir() and not watched and not (results / SWEEP_FILE).exists() and any(results.rglob(SWEEP_FILE)):
-        return click.echo(of_all(results, as_json))
+        return click.echo(several_text(results, as_json))
     from recovery.runner.sweep_status import sweep_status
 
     if watched:
@@ -37,19 +37,19 @@ def command(results: Path, as_json: bool, watched: bool) -> None:
 
         from recovery.report.live import watch
 
-        return watch(results, in_words, Console(), sleep)
+        return watch(results, status_text, Console(), sleep)
     status = sweep_status(results)
     if as_json:
         click.echo(json.dumps({**asdict(status), "missing": status.missing}, default=str))
         return None
-    click.echo(in_words(status))
+    click.echo(status_text(status))
     if status.missing:
-        click.echo("what is missing runs with the same `recover sweep` command")
+        click.echo("the same `recover sweep` command runs the missing trials")
     return None
 
 
-def of_all(folder: Path, as_json: bool) -> str:
-    """A line a sweep below a folder and their sum, or a JSON list."""
+def several_text(folder: Path, as_json: bool) -> str:
+    """Return a table with a line for each sweep in a folder and their sum, or a JSON list."""
     from recovery.extras.overview import standing_table, standings
 
     known = list(standings(folder))
@@ -64,8 +64,8 @@ def of_all(folder: Path, as_json: bool) -> str:
     return standing_table(known)
 
 
-def in_words(sweep: SweepStatus) -> str:
-    """Counts by status, the most frequent errors, the rate of late and the time left."""
+def status_text(sweep: SweepStatus) -> str:
+    """Return counts by status, the most frequent errors, the recent rate and the time left."""
     from recovery.runner.sweep_status import WINDOW, age
     from recovery.text import duration
 
@@ -77,11 +77,9 @@ def in_words(sweep: SweepStatus) -> str:
         lines.append(f"  where: recover replay {sweep.path} {sweep.errors[0][3][:12]} --traceback{trust}")
     if sweep.last_row is not None:
         idle = age(sweep.last_row)
-        lines.append(f"the last stored trial began {duration(idle)} ago")
+        lines.append(f"last stored trial began {duration(idle)} ago")
         if sweep.missing and sweep.rate is not None and idle <= WINDOW.total_seconds():
-            lines.append(f"{sweep.rate:.1f} trials/s of late; at that pace {duration(sweep.seconds_left)} are left")
+            lines.append(f"recently {sweep.rate:.1f} trials/s; at this rate {duration(sweep.seconds_left)} left")
     if sweep.round is not None and sweep.missing:
-        lines.append(f"round {sweep.round} is under way: {sweep.round_missing} trials to its end")
-    if sweep.edited:
-        lines.append(sweep.edited)
-    return "\n".join([*lines, sweep.left_out] if sweep.left_out else lines)
+        lines.append(f"round {sweep.round} is running: {sweep.round_missing} trials are missing to its end")
+    return "\n".join(line for line in (*lines, sweep.edited, sweep.left_out) if line)

@@ -1,29 +1,22 @@
-"""`recover submit`: run a sweep on a SLURM cluster."""
+"""`recover submit`: write and submit a script that runs a sweep on a SLURM cluster."""
 
 from pathlib import Path
 
 import click
 
-from . import completion, options
+from . import options
 
 
 @click.command()
 @options.config
-@click.option("--array", metavar="N[%M]", help="An array of N tasks, M at a time, each one shard on one core.")
-@click.option("--dask", type=click.IntRange(1), metavar="N", help="One job: a dask cluster of N one-core workers.")
+@click.option("--array", metavar="N[%M]", help="Job array of N tasks, M at a time; each runs one shard on one core.")
+@click.option("--dask", type=click.IntRange(1), metavar="N", help="One job: a Dask cluster of N one-core workers.")
 @options.out
-@click.option(
-    "--set",
-    "overrides",
-    metavar="PATH=VALUE",
-    multiple=True,
-    shell_complete=completion.overrides,
-    help="As for `recover sweep`; repeatable.",
-)
-@click.option("--time", metavar="TIME", help="Time limit, as 2h or 02:00:00. A task that meets it is queued again.")
-@click.option("--mem", metavar="SIZE", help="Memory of a task, as 4G.")
-@click.option("--sbatch", "further", metavar="OPTION", multiple=True, help="A further #SBATCH option; repeatable.")
-@click.option("--now", is_flag=True, help="Submit the script, too.")
+@options.overrides
+@click.option("--time", metavar="TIME", help="Time limit, such as 2h or 02:00:00. A task that reaches it is requeued.")
+@click.option("--mem", metavar="SIZE", help="Memory per task, such as 4G.")
+@click.option("--sbatch", "further", metavar="OPTION", multiple=True, help="Another #SBATCH option; repeatable.")
+@click.option("--now", is_flag=True, help="Also submit the script.")
 def command(
     config: str,
     array: str | None,
@@ -47,10 +40,10 @@ def command(
     from recovery.runner.plan import plan
 
     if (array is None) == (dask is None):
-        raise click.UsageError("give one of --array N and --dask N")
+        raise click.UsageError("give either --array N or --dask N")
     sweep = load(config, overrides)
     folder = (out or Path("results") / sweep.name).absolute()
-    plan(sweep, folder)  # refuse now what would be refused in every task
+    plan(sweep, folder)  # fails now with an error that would otherwise end every task
     modules = Path(config).absolute().parent if Path(config).is_file() else None
     config = str(Path(config).absolute()) if modules else config
     arguments = [config, "--out", str(folder), *(part for text in overrides for part in ("--set", text))]

@@ -1,4 +1,4 @@
-"""`recover trials`: the stored rows that satisfy a condition, with ids to copy."""
+"""`recover trials`: list the stored trials that satisfy a condition."""
 
 from pathlib import Path
 
@@ -9,21 +9,21 @@ from . import options
 
 @click.command()
 @options.results
-@click.option("--where", metavar="CONDITION", help="As in: n=200 and verdict == 'not_optimal'.")
-@click.option("--out", type=options.FolderPath(), help="File: .csv, .parquet or .xlsx.  [default: a table on stdout]")
+@click.option("--where", metavar="CONDITION", help="Condition, such as: n=200 and verdict == 'not_optimal'.")
+@click.option("--out", type=options.FolderPath(), help="A .csv, .parquet or .xlsx file.  [default: a table on stdout]")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows of the table on stdout.")
 def command(results: Path, where: str | None, out: Path | None, limit: int) -> None:
-    """List the trials of RESULTS: id, coordinates, status, what was decided, and the columns of the condition.
+    """List trials of RESULTS: id, coordinates, status, verdict, and the columns of the condition.
 
-    A condition compares columns, as `recover report --format json` names them, by = != < <= > >= and joins comparisons
-    by and, or, not. It is parsed, never run. `recover replay RESULTS ID` runs one of the trials again.
+    A condition compares columns, which `recover report --format json` lists, with = != < <= > >= and joins comparisons
+    with and, or, not. It is parsed, not executed. `recover replay RESULTS ID` runs one of the trials again.
     """
     from recovery.extras.trials import listed, table_of, written
 
-    rows, asked = listed(results, where)
+    rows, named = listed(results, where)
     if out is not None:
         click.echo(f"{written(rows, out)}: {len(rows)} trials")
         return
-    click.echo(table_of(rows.head(limit), results, asked))
+    click.echo(table_of(rows.head(limit), results, named))
     if len(rows) > limit:
-        click.echo(f"{limit} of {len(rows)} trials; --limit or --out shows all", err=True)
+        click.echo(f"{limit} of {len(rows)} trials; --limit or --out gives all", err=True)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recovery.config import Even, from_document, load
+from recovery.runner.forecast import forecast
 from recovery.runner.plan import Plan, plan
 from recovery.runner.progress import Progress
-from recovery.runner.run import Options, Summary, forecast, run
+from recovery.runner.run import Options, Summary, run
 from recovery.runner.stop import Stop, StopRequested
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder

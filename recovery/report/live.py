@@ -92,7 +92,7 @@ class Watching:
             if self._next is None or monotonic() >= self._next:
                 self._refresh()
 
-    def tell(self, text: str) -> None:
+    def print(self, text: str) -> None:
         with suppress(OSError):
             self._view.console.print(text, markup=False, highlight=False)
 

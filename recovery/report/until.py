@@ -12,7 +12,7 @@ from recovery.report.claims.threshold import judge_panel, stated_limits
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Pooled, pooled
 from recovery.report.statistics.estimates import interim_level
-from recovery.runner.rounds import Look, PanelLook
+from recovery.runner.rounds import Interim, PanelInterim
 from recovery.store import read
 from recovery.text import many
 
@@ -22,7 +22,7 @@ SPARE, LEAST = 1.15, 1.3
 """A round lowers the variance by the factor `SPARE` more than necessary, and by at least `LEAST`."""
 
 
-def interim_analysis(path: Path) -> Look:
+def interim_analysis(path: Path) -> Interim:
     """Evaluate the rule in `sampling` on the stored rows, panel by panel; earlier rounds record how often it was
     tested."""
     grid = read(path)
@@ -40,10 +40,10 @@ def interim_analysis(path: Path) -> Look:
         left = until.ceiling * diagram.sweep.replicates * len(cells) - int(cells["trials"].sum())
         record, factor = record_of(found, goal, before.get(found.panel.title), same, left)
         mine = frozenset(ids[np.isin(diagram.cells.code, cells.index)].tolist())
-        panels.append(PanelLook(mine, factor, max(left, 0), record))
+        panels.append(PanelInterim(mine, factor, max(left, 0), record))
         if len(cells):
             words.append(_words(diagram, found, goal, record))
-    return Look(panels, words)
+    return Interim(panels, words)
 
 
 def _event(config: dict[str, Any]) -> str:

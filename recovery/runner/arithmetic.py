@@ -1,8 +1,8 @@
-"""In which arithmetic rows were computed, and how to compute in it again.
+"""Arithmetic in which rows were computed, and how to compute in the same arithmetic again.
 
-OpenBLAS and NumPy have other code for each family of processors, and Numba makes it. All of it is right, and each
-rounds otherwise: a training run, which is chaotic in rounding, ends elsewhere. Where a processor can run the other's
-code, variables of the environment choose it, for processes that have not begun.
+OpenBLAS and NumPy select CPU-specific code, and Numba generates it, so last digits differ between machines. A training
+run, which is chaotic, then ends at other weights. Environment variables select the code of another processor, if this
+one can run it, in processes that have not started yet.
 """
 
 import json
@@ -23,9 +23,9 @@ from recovery.runner.pool import end_processes
 from recovery.store.provenance import provenance
 
 KERNEL, WITHOUT, TARGET = "OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMBA_CPU_NAME"
-"""Variables that OpenBLAS, NumPy and Numba read when they are loaded."""
-_TARGETS_BEFORE = {"Intel": "skylake-avx512", "AMD": "znver5"}
-"""Vendor -> what Numba compiled for, in rows that are older than that note. All Intel with AVX-512 are tuned alike."""
+"""Environment variables that OpenBLAS, NumPy and Numba read when they are imported."""
+_OLD_TARGETS = {"Intel": "skylake-avx512", "AMD": "znver5"}
+"""Vendor -> Numba's target, for rows of versions that did not store it. All Intel CPUs with AVX-512 are tuned alike."""
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _VERSION = re.compile(r"[A-Za-z0-9.+_-]{1,40}")
 _PROBE = """
@@ -36,13 +36,16 @@ A = np.random.default_rng(0).normal(size=(70, 50))
 np.linalg.svd(A.T @ A), np.linalg.solve(A.T @ A, A[0]), np.linalg.svd(A.astype(np.float32)), np.exp(A).sum()
 print(json.dumps(provenance()))
 """
-"""What shows whether a processor can run the chosen code: it may lack an instruction, and then the process dies."""
+"""Program that fails if this processor cannot run the selected code: without an instruction, the process is killed."""
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """kernel: OpenBLAS's name of its code. simd: the instruction sets that NumPy uses. target: the processor for which
-    Numba compiles. None where that is not known."""
+    """CPU-specific code of the libraries.
+
+    kernel: the kernels of OpenBLAS. simd: instruction sets that NumPy uses. target: the processor for which Numba
+    compiles. None if unknown.
+    """
 
     kernel: str
     simd: tuple[str, ...] | None = None
@@ -53,14 +56,14 @@ class Arithmetic:
         return f"OpenBLAS {self.kernel}{numpy}" + ("" if self.target is None else f", Numba {self.target}")
 
     def environment(self) -> dict[str, str]:
-        """The variables of a process that is to compute so, as far as this machine can."""
+        """Return environment variables for a process that should compute in this arithmetic."""
         own, variables = here(), {KERNEL: self.kernel}
         if own is not None and self.simd is not None:
             variables[WITHOUT] = " ".join(sorted(set(own.simd or ()) - set(self.simd)))
         return variables if self.target is None else {**variables, TARGET: self.target}
 
     def covers(self, other: "Arithmetic | None") -> bool:
-        """Whether the other is this one, as far as this one is known."""
+        """Return whether the other arithmetic agrees in every field that is known here."""
         return (
             other is not None
             and self.kernel == other.kernel
@@ -69,23 +72,23 @@ class Arithmetic:
         )
 
     def runs_here(self) -> bool:
-        """Whether a process of this machine, asked for this arithmetic, computes in it."""
+        """Return whether a process on this machine computes in this arithmetic if it is requested."""
         environment = {**os.environ, **worker_environment(), **self.environment()}
         done = subprocess.run([sys.executable, "-c", _PROBE], env=environment, capture_output=True, text=True)
         return done.returncode == 0 and self.covers(arithmetic(json.loads(done.stdout)))
 
 
 def arithmetic(made: Mapping[str, Any]) -> Arithmetic | None:
-    """That of what `provenance` says; None where it names no kernel of OpenBLAS, or several.
+    """Return the arithmetic in a provenance entry; None if it does not name exactly one OpenBLAS kernel.
 
-    It may come from another's file: anything may be in it.
+    The entry may come from an untrusted file, so names are checked.
     """
     pools, simd, target = made.get("blas"), made.get("simd"), made.get("compiled_for")
     pools = [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
     kernels = {str(pool.get("architecture")) for pool in pools if pool.get("internal_api") == "openblas"}
     sets = tuple(str(name) for name in simd) if isinstance(simd, list) else None
     if target is None:
-        target = _TARGETS_BEFORE.get(re.split(r"\W", str(made.get("cpu")))[0])
+        target = _OLD_TARGETS.get(re.split(r"\W", str(made.get("cpu")))[0])
     names = (*kernels, *(sets or ()), *([] if target is None else [str(target)]))
     if len(kernels) != 1 or not all(_PLAIN.fullmatch(name) for name in names):
         return None
@@ -94,21 +97,20 @@ def arithmetic(made: Mapping[str, Any]) -> Arithmetic | None:
 
 @cache
 def here() -> Arithmetic | None:
-    """That of this process, and of the workers that it starts."""
+    """Return the arithmetic of this process and of the workers that it starts."""
     return arithmetic(provenance())
 
 
 def others(makers: Iterable[Mapping[str, Any]]) -> list[Arithmetic]:
-    """The arithmetics in which rows were computed by what `makers` says, without this process's own."""
+    """Return the arithmetics in these provenance entries, except the one of this process."""
     own, named = here(), {arithmetic(made) for made in makers} - {None}
     return sorted((one for one in named if one and not one.covers(own)), key=str)
 
 
 def other_versions(makers: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The versions of NumPy with which rows were computed, without this process's own: no variable chooses one.
+    """Return the NumPy versions in these provenance entries, except the installed one.
 
-    Another version has another OpenBLAS, in which some singular vector has the other sign: a draw of `haar` is then
-    another draw.
+    Another version contains another OpenBLAS, whose singular vectors may have other signs, so a draw of `haar` differs.
     """
     libraries = [made.get("libraries") for made in makers]
     named = {str(each.get("numpy", "")) for each in libraries if isinstance(each, dict)} - {np.__version__}
@@ -117,7 +119,7 @@ def other_versions(makers: Iterable[Mapping[str, Any]]) -> list[str]:
 
 @contextmanager
 def computing_in(other: Arithmetic) -> Iterator[None]:
-    """Workers that start in this context compute in the other arithmetic; this process goes on as it was."""
+    """Context in which new workers compute in the other arithmetic; this process is not affected."""
     variables = other.environment()
     before = {name: os.environ.get(name) for name in variables}
     end_processes()

@@ -1,9 +1,9 @@
-"""What a sweep asks for and what its folder already holds. Nothing here writes."""
+"""The plan of a run: the trials of a sweep and the status of those that its folder stores. Only reads the folder."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,19 +19,22 @@ from recovery.methods.columns import columns_document
 from recovery.runner.own_code import sweep_of
 from recovery.runner.rounds import next_round
 from recovery.store.folder import Folder, check_continuation
+from recovery.store.parts import refuse
 from recovery.store.provenance import provenance
 from recovery.store.round_files import Round, counts, read_rounds
 from recovery.store.row_schema import FAILURES, keys_of
 from recovery.types import Index, Mask
 
 UNSTORED = -1
+"""Code in `Plan.stored` of a trial without a row."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A sweep's trials beside what its folder holds of them.
+    """A sweep, its results folder, its trials, and the status of each stored trial.
 
-    trials: of a boundary, those of the first round and of `rounds`, the rounds planned so far.
+    trials: with rounds, the trials of the first round and of `rounds`, the rounds planned so far. stored: the status of
+    each trial's row; its code is UNSTORED without a row. listing: the files that `rounds` and `stored` were read from.
     """
 
     sweep: Sweep
@@ -39,19 +42,17 @@ class Plan:
     trials: Trials
     rounds: Sequence[Round]
     stored: Coded[str]
-    """Statuses; the code of each trial is that of its row's, or UNSTORED."""
     listing: frozenset[str] | None = None
-    """The files that `rounds` and `stored` were read from."""
 
     @property
     def next_round(self) -> tuple[int, int] | None:
-        """Number and trials of the round that is planned when all of `trials` are stored; None if there is none."""
+        """Number and size of the round to plan once all of `trials` are stored, or None after the last round."""
         first = len(self.sweep.cells) * self.sweep.replicates
         return next_round(self.sweep.sampling, first, self.rounds, len(self.trials))
 
     @property
     def unstored(self) -> Mask:
-        """Which of the trials have no row."""
+        """Mask of the trials without a row."""
         return np.equal(self.stored.codes, UNSTORED)
 
     @property
@@ -61,86 +62,111 @@ class Plan:
 
     @property
     def unmeasured(self) -> Mask:
-        """Which of the trials have no row, or one that is no measurement."""
+        """Mask of the trials without a row and of those that failed."""
         failed = [code for code, status in enumerate(self.stored.values) if status in FAILURES]
         return self.unstored | np.isin(self.stored.codes, failed)
 
     @property
     def counts(self) -> Counter[str]:
-        """How many of the trials are stored, by status."""
+        """Number of stored trials by status."""
         counts = np.bincount(self.stored.codes[~self.unstored], minlength=len(self.stored.values)).tolist()
         return Counter({status: count for status, count in zip(self.stored.values, counts, strict=True) if count})
 
     @cached_property
-    def changed(self) -> set[str]:
-        """The stored trials that ran other code of the user's than there is now, when first asked for."""
+    def stale(self) -> set[str]:
+        """Ids of the trials stored by another version of the user code, as of the first access."""
         codes = self.sweep.cells.codes
-        return self.folder.of_other_code(codes) if codes else set()
+        return self.folder.stale_trials(codes) if codes else set()
+
+    def without(self, ids: Collection[str]) -> Plan:
+        """Return the plan in which these trials count as not stored."""
+        place, planned = places(self.trials, pa.chunked_array([sorted(ids)], pa.string()))
+        codes = self.stored.codes.copy()
+        codes[place[planned]] = UNSTORED
+        return replace(self, stored=Coded(self.stored.values, codes))
 
 
 def plan(sweep: Sweep, out: Path) -> Plan:
-    """Compose the trials and look at the folder. Raises `StoreError` if it holds another sweep."""
+    """Compose the trials and read the folder. Raises `StoreError` if it holds another sweep."""
     trials = sweep.trials()
-    planned = Plan(sweep, Folder(out), trials, [], _standing(trials, None))
+    planned = Plan(sweep, Folder(out), trials, [], _statuses(trials, None))
     if planned.folder.exists():
-        planned = up_to_date(planned)
-        goes_on(planned)
+        planned = refresh(planned, tolerant=True)
+        extends_folder(planned)
     return planned
 
 
-def up_to_date(plan: Plan) -> Plan:
-    """The plan with the rounds and rows that its folder holds by now."""
+def refresh(plan: Plan, *, tolerant: bool = False) -> Plan:
+    """Return the plan with the rounds and rows that its folder holds now.
+
+    Raises `StoreError` for a damaged round, unless `tolerant`: a run would plan that round again without end.
+    """
     listing = plan.folder.listing()
     if listing == plan.listing:
         return plan
-    rounds, _ = read_rounds(plan.folder.rounds)
+    rounds, damaged = read_rounds(plan.folder.rounds)
+    if not tolerant:
+        refuse(damaged)
     trials = plan.trials if rounds == plan.rounds else plan.sweep.trials(counts(rounds))
-    stored = _standing(trials, plan.folder.statuses())
+    stored = _statuses(trials, plan.folder.statuses())
     return replace(plan, trials=trials, rounds=rounds, stored=stored, listing=listing)
 
 
-def _standing(trials: Trials, rows: pa.Table | None) -> Coded[str]:
-    """The status of the row of each trial; the ids are asked for where there are rows."""
+def _statuses(trials: Trials, rows: pa.Table | None) -> Coded[str]:
+    """Status of each trial's row. Ids of trials are computed only if there are rows."""
     if rows is None or not len(rows):
         return Coded([], np.full(len(trials), UNSTORED))
     status = rows["status"].combine_chunks().dictionary_encode()
-    place, there = places(trials, rows["trial_id"])
+    place, planned = places(trials, rows["trial_id"])
     codes = np.full(len(trials), UNSTORED)
-    codes[place[there]] = status.indices.to_numpy()[there]
+    codes[place[planned]] = status.indices.to_numpy()[planned]
     return Coded(status.dictionary.to_pylist(), codes)
 
 
 def places(trials: Trials, ids: pa.ChunkedArray) -> tuple[Index, Mask]:
-    """The place of each id among the trials, and whether it has one."""
+    """Return the place of each id among the trials, and the mask of the ids that are among them."""
     keys = keys_of(ids)
-    rising = np.argsort(keys)  # neighbours are found where the last one was
+    ascending = np.argsort(keys)  # searching in order keeps the binary searches in the cache
     place = np.empty(len(keys), np.intp)
-    place[rising] = np.searchsorted(trials.keys[trials.rising], keys[rising])
+    place[ascending] = np.searchsorted(trials.keys[trials.rising], keys[ascending])
     place = trials.rising[np.minimum(place, len(trials) - 1)]
     return place, np.equal(trials.keys[place], keys)
 
 
-def goes_on(plan: Plan) -> bool:
-    """Whether the folder's plan is this very one; False if this one is larger. Raises `StoreError` if it is another."""
+def extends_folder(plan: Plan) -> bool:
+    """Return whether the plan is larger than the folder's; False if they are equal.
+
+    Raises `StoreError` if trials of the folder's plan are not in this one.
+    """
     content = plan.folder.load()
     if content["digest"] == plan.sweep.digest:
-        return True
-    lost: Sequence[object] | Index = range(content["trials"])
-    if own_code(content["config"]) <= own_code(plan.sweep.document):  # other code is not run to look at it
-        here = {key: plan.sweep.document[key] for key in ("folder",) if key in plan.sweep.document}
-        before = sweep_of({**content["config"], **here}, trust=True).trials(counts(plan.rounds))
-        lost = np.setdiff1d(before.keys, plan.trials.keys)
-    check_continuation(plan.folder, content, content_of(plan.sweep), len(lost))
+        return False
+    before = stored_sweep(plan)
+    lost = content["trials"]
+    if before is not None:
+        lost = len(np.setdiff1d(before.trials(counts(plan.rounds)).keys, plan.trials.keys))
+    check_continuation(plan.folder, content, content_of(plan.sweep), lost)
     if len(plan.trials) > plan.sweep.size:
         raise StoreError(
-            f"{plan.folder.path}: the rounds so far, with {plan.sweep.replicates} replicates of every cell, are "
-            f"{len(plan.trials)} trials, and sampling.budget is {plan.sweep.size}; raise it, or give another --out"
+            f"{plan.folder.path}: the stored rounds and {plan.sweep.replicates} replicates of every grid cell are "
+            f"{len(plan.trials)} trials, but sampling.budget is {plan.sweep.size}; raise it, or give another --out"
         )
-    return False
+    return True
+
+
+def stored_sweep(plan: Plan) -> Sweep | None:
+    """Return the sweep that the folder stores; None if that needs user code that the plan's config does not name."""
+    content = plan.folder.load()
+    if content["digest"] == plan.sweep.digest:
+        return plan.sweep
+    if not own_code(content["config"]) <= own_code(plan.sweep.document):
+        return None
+    folder = {key: plan.sweep.document[key] for key in ("folder",) if key in plan.sweep.document}
+    return sweep_of({**content["config"], **folder}, trust=True)
 
 
 def content_of(sweep: Sweep) -> dict[str, Any]:
-    """What `sweep.json` holds of a sweep."""
+    """Return the content of `sweep.json` for a sweep."""
     return {
         "name": sweep.name,
         "digest": sweep.digest,

@@ -1,4 +1,4 @@
-"""How far a sweep is: a bar with the time left on a terminal, plain lines elsewhere, nothing when quiet."""
+"""Progress of a run: a bar with the time left on a terminal or in a notebook, and lines of text elsewhere."""
 
 import sys
 import time
@@ -14,28 +14,27 @@ from recovery.runner.trial import Row
 from recovery.store.row_schema import FAILURES
 from recovery.text import duration
 
-FIRST_LINE, RAREST_LINE = 10.0, 300.0
+FIRST_PAUSE, LONGEST_PAUSE = 10.0, 300.0
 LINE_SHARE = 0.1
-
-
+"""Lines are printed after these seconds, the pause doubling each time, or after this share of the work."""
 NOTEBOOK_SECONDS = 0.5
-"""Between two looks of a bar in a notebook."""
+"""Seconds between updates of a bar in a notebook."""
 
 
 class Display(Protocol):
-    """Shows the state of a sweep; `close` leaves the terminal as it was."""
+    """Shows the state of a run, and messages; `close` restores the terminal."""
 
     def show(self, state: "State") -> None: ...
 
-    def tell(self, text: str) -> None: ...
+    def print(self, text: str) -> None: ...
 
     def close(self) -> None: ...
 
 
 class State:
-    """Trials done and failed, and the share of the work that they were, by the methods' costs.
+    """Numbers of trials done and failed, and the share of the guessed work that they were.
 
-    work: the costs of them all.
+    work: guessed cost of all trials.
     """
 
     def __init__(self, trials: int = 0, work: float = 0.0) -> None:
@@ -53,6 +52,7 @@ class State:
 
     @property
     def share(self) -> float:
+        """Share of the work that is done."""
         return self._worked / self._work if self._work else 1.0
 
     @property
@@ -61,12 +61,17 @@ class State:
 
     @property
     def seconds_left(self) -> float | None:
-        """If the rest takes as long as what is done, for its cost."""
+        """Seconds left if the remaining trials take as long per cost as those done; None before the first."""
         return self.elapsed * (1 - self.share) / self.share if self.share > 0 else None
+
+    def __str__(self) -> str:
+        failed = f", {self.failed} failed" if self.failed else ""
+        left = f", {duration(self.seconds_left)} left" if 0 < self.done < self.trials else ""
+        return f"{self.done} of {self.trials} trials{failed}{left}"
 
 
 class Progress:
-    """Follows a sweep on a display."""
+    """Passes the progress of a run to a display, if there is one."""
 
     def __init__(self, display: Display | None = None) -> None:
         self._display = display
@@ -87,10 +92,10 @@ class Progress:
         self._state.advance(done)
         self._show()
 
-    def tell(self, text: str | None) -> None:
-        """Show a text once, if there is one."""
+    def print(self, text: str | None) -> None:
+        """Print a message, unless it is None."""
         if self._display is not None and text is not None:
-            self._display.tell(text)
+            self._display.print(text)
 
     def _show(self) -> None:
         if self._display is not None:
@@ -98,13 +103,13 @@ class Progress:
 
 
 class Lines:
-    """A line after a tenth of the work, or 10 seconds, then 20, 40, up to 5 minutes."""
+    """Display that prints lines of text to stderr."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._share = 0.0
         self._time = time.monotonic()
-        self._pause = FIRST_LINE
+        self._pause = FIRST_PAUSE
 
     def show(self, state: State) -> None:
         now = time.monotonic()
@@ -113,14 +118,12 @@ class Lines:
         if not (due or tenth or 0 < state.done == state.trials):
             return
         if due:
-            self._pause = min(2 * self._pause, RAREST_LINE)
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
         self._share, self._time = state.share, now
-        failed = f", {state.failed} failed" if state.failed else ""
-        left = "" if state.done == state.trials or not state.done else f", {duration(state.seconds_left)} left"
-        self.tell(f"{self._name}: {state.done} of {state.trials} trials{failed}{left}")
+        self.print(f"{self._name}: {state}")
 
-    def tell(self, text: str) -> None:
-        with suppress(OSError):  # nobody reads stderr any more
+    def print(self, text: str) -> None:
+        with suppress(OSError):  # stderr may be closed
             print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:
@@ -128,10 +131,10 @@ class Lines:
 
 
 class Bar:
-    """A bar of rich's, weighted by cost."""
+    """Display with a progress bar of rich, weighted by cost."""
 
     def __init__(self, name: str) -> None:
-        from rich.console import Console  # not needed away from a terminal
+        from rich.console import Console  # slow to import, and needed only on a terminal
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as RichProgress
 
@@ -153,7 +156,7 @@ class Bar:
         text = f"{state.done}/{state.trials}{failed}  {rate:.0f} trials/s  {duration(state.seconds_left)} left"
         self._progress.update(self._task, completed=state.share, text=text)
 
-    def tell(self, text: str) -> None:
+    def print(self, text: str) -> None:
         self._progress.console.print(text, markup=False, highlight=False)
 
     def close(self) -> None:
@@ -161,7 +164,7 @@ class Bar:
 
 
 class NotebookBar:
-    """A bar below the cell of a notebook."""
+    """Display with a bar below the notebook cell."""
 
     def __init__(self, name: str) -> None:
         from IPython import display
@@ -176,13 +179,11 @@ class NotebookBar:
         if not state.done or (now < self._next and state.done < state.trials):
             return
         self._next = now + NOTEBOOK_SECONDS
-        failed = f", {state.failed} failed" if state.failed else ""
-        left = "" if state.done == state.trials else f", {duration(state.seconds_left)} left"
-        words = escape(f"{self._name}: {state.done} of {state.trials} trials{failed}{left}")
+        words = escape(f"{self._name}: {state}")
         bar = f'<progress max="1" value="{state.share:.4f}"></progress>'
         self._place.update(self._html(f"{bar} {words}"))
 
-    def tell(self, text: str) -> None:
+    def print(self, text: str) -> None:
         print(text)
 
     def close(self) -> None:
@@ -190,14 +191,14 @@ class NotebookBar:
 
 
 def notebook_shell() -> Any:
-    """The shell of a notebook's kernel; None elsewhere."""
+    """Return the shell of the notebook kernel, or None outside a notebook."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell if getattr(shell, "kernel", None) is not None else None
 
 
 def display(name: str, *, quiet: bool) -> Display | None:
-    """The display that suits where it is seen: a notebook, a terminal, or a file."""
+    """Return the display for a notebook, a terminal or a file; None if quiet."""
     if quiet:
         return None
     if notebook_shell() is not None:

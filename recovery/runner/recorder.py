@@ -1,4 +1,4 @@
-"""Rows on their way to disk: joined to their coordinates, and written as a part every couple of seconds."""
+"""Storage of a run's rows: they are joined to their coordinates and written as a part every few seconds."""
 
 import json
 import threading
@@ -13,16 +13,18 @@ from recovery.errors import StoreError
 from recovery.runner.trial import TRAJECTORY, Row
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE
+from recovery.store.records import Record
 from recovery.store.row_schema import coordinate_types, row_schema
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
-"""Seconds between parts: short at first, so that a run that is killed early has stored something."""
+"""Seconds between parts; short at first, so that a run that is killed early has stored rows."""
 
 
 class Recorder:
-    """While entered, a thread of its own stores what `add` was given, however long the next row takes.
+    """Context manager in which a thread stores the rows passed to `add`, without waiting for the next row.
 
-    `content`: what sweep.json holds; every part carries it. If rows cannot be stored, `on_failure` hears why at once.
+    content: the content of sweep.json, which is copied to every part. on_failure: called with the reason as soon as
+    rows cannot be stored.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class Recorder:
         self._flush()
 
     def add(self, rows: Iterable[tuple[Trial, Row]]) -> None:
-        """Take rows over. Raises `StoreError` if storing earlier ones failed."""
+        """Queue rows to be stored. Raises `StoreError` if earlier rows could not be stored."""
         self._raise_failed()
         with self._lock:
             self._rows.extend(rows)
@@ -71,8 +73,9 @@ class Recorder:
         with self._lock:
             rows, self._rows = self._rows, []
         if rows:
-            # first, so that a stored row has its record
-            self._folder.write_trajectories((row["trial_id"], row[TRAJECTORY]) for _, row in rows if TRAJECTORY in row)
+            recorded = [row for _, row in rows if TRAJECTORY in row]
+            # records first, so that every stored row has its record
+            self._folder.write_records(Record(row["trial_id"], row[TRAJECTORY], row["started_at"]) for row in recorded)
             self._folder.write(self._table(rows))
 
     def _table(self, rows: list[tuple[Trial, Row]]) -> pa.Table:

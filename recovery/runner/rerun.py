@@ -1,4 +1,4 @@
-"""Stored trials run again: does the same row come out, and what was the instance?"""
+"""Stored trials are run again and compared with their rows, or their instances are drawn and saved."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,47 +28,48 @@ from recovery.store.parts import write_file
 from recovery.store.round_files import counts
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
-"""Numbers this close are the same up to rounding, which another processor or BLAS may do differently."""
+"""Two numbers this close differ by rounding, which depends on the processor and the BLAS."""
 RESIDUALS = {
     "gap": ExactProgram.gap_tolerance,
     "dual_violation": ExactProgram.gap_tolerance,
     "primal_residual": RESIDUAL_TOLERANCE,
     "cone_violation": CONE_TOLERANCE,
 }
-"""Errors of a solution, and up to where one is as good as another: how far below depends on the path of the solver."""
+"""Residuals of a solution, and their tolerances. Below its tolerance, a residual depends on the path of the solver."""
 FITTED = {"max_deviation", "absolute_distance", "test_distance"}
-"""What is measured of a solution's weights: a gap leaves them free to move."""
-COUNTED, FEW = {"active_groups"}, 0.05
-"""Counts of weights that are not next to nothing: a gap leaves one of them, or this share, on either side.
-Of a single neuron it leaves none."""
+"""Measurements of a solution's weights, which a duality gap determines only approximately."""
+COUNTED, COUNT_TOLERANCE = {"active_groups"}, 0.05
+"""Counts of active groups are known only up to the gap: a difference of one, or of this share, is allowed.
+A count of 1 is exact."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A column in which a stored row and its replay disagree; moved: how far apart their gaps let the
-    fits be.
+    """A column in which a stored row and its replay differ.
+
+    distance: how far apart the two fits can be, given their duality gaps.
     """
 
     column: str
     stored: Any
     again: Any
-    moved: float = 0.0
+    distance: float = 0.0
 
     @property
     def rounding(self) -> bool:
-        """Whether it is explained by floating-point rounding."""
-        if self.column in COUNTED and self.moved and self.stored and self.again:
-            few = max(1.0, FEW * max(self.stored, self.again))
-            return min(self.stored, self.again) > 1 and abs(self.stored - self.again) <= few
+        """Whether floating-point rounding explains the difference."""
+        if self.column in COUNTED and self.distance and self.stored and self.again:
+            tolerance = max(1.0, COUNT_TOLERANCE * max(self.stored, self.again))
+            return min(self.stored, self.again) > 1 and abs(self.stored - self.again) <= tolerance
         if not (isinstance(self.stored, float) and isinstance(self.again, float)):
             return False
-        free = max(ABSOLUTE, self.moved if self.column in FITTED else 0.0)
-        close = math.isclose(self.stored, self.again, rel_tol=RELATIVE, abs_tol=free)
+        absolute = max(ABSOLUTE, self.distance if self.column in FITTED else 0.0)
+        close = math.isclose(self.stored, self.again, rel_tol=RELATIVE, abs_tol=absolute)
         return close or max(abs(self.stored), abs(self.again)) <= RESIDUALS.get(self.column, 0.0)
 
     @property
     def contradiction(self) -> bool:
-        """Whether both are proved, and only one can be true."""
+        """Whether both values are proved verdicts, of which only one can be true."""
         return self.column == "verdict" and not {self.stored, self.again} & {None, "undecided"}
 
     def __str__(self) -> str:
@@ -77,10 +78,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Replayed:
-    """A stored trial that ran again.
+    """Comparison of a stored row with its replay.
 
-    outcome: its row is the `same`; the same up to `rounding`; the same in the `other` arithmetic that computed it;
-    `different`; or `open`: it differs, and an arithmetic that may have computed it does not run on this machine.
+    outcome: `same`; equal up to `rounding`; equal in the `other` arithmetic that computed the row; `different`; or
+    `open`: different, but an arithmetic that may have computed the row does not run on this machine. arithmetics: the
+    other arithmetic, or those that do not run here, versions of NumPy included.
     """
 
     trial: Trial
@@ -88,19 +90,18 @@ class Replayed:
     differences: Sequence[Difference]
     outcome: Literal["same", "rounding", "other", "different", "open"]
     arithmetics: Sequence[Arithmetic | str] = ()
-    """The other one, or those that do not run, versions of NumPy among them."""
 
     @property
     def agrees(self) -> bool:
-        """Whether the stored row is what the program computes."""
+        """Whether the program computes the stored row."""
         return self.outcome in ("same", "rounding", "other")
 
 
 def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Replayed]:
-    """Run stored trials again. One that differs runs in every other arithmetic that computed rows of the grid.
+    """Run stored trials again; if a row differs, also in every other arithmetic that computed rows of the grid.
 
-    So a row passes where the program computes it in an arithmetic that its grid names, and only there. Two verdicts
-    that exclude each other are different in whatever arithmetic: each claims a proof.
+    A row agrees only if the program computes it in an arithmetic that its grid names. Contradictory verdicts are
+    different in any arithmetic, because each claims a proof.
     """
     stored = stored_rows(grid, trials)
     first = (compare(trial, row, stored[trial.id], grid.columns) for trial, row in run(trials, jobs))
@@ -122,19 +123,19 @@ def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Repla
                 if result.agrees:
                     yield replace(result, outcome="other", arithmetics=[other])
                 else:
-                    left.append(min(nearest[trial.id], result, key=lambda one: len(one.differences)))
+                    left.append(min(nearest[trial.id], result, key=lambda result: len(result.differences)))
     for result in left:
         yield replace(result, outcome="open", arithmetics=lacking) if lacking else result
 
 
 def run(trials: Iterable[Trial], jobs: int = 1) -> Iterator[tuple[Trial, Row]]:
-    """The trials and their new rows, as they are done."""
+    """Yield the trials with their new rows, in the order in which they finish."""
     for done in Engine(jobs).run(trials):
         yield from done
 
 
 def compare(trial: Trial, again: Row, stored: Row, columns: Columns) -> Replayed:
-    """What this one replay says."""
+    """Compare a replayed row with the stored one."""
     unequal = differences(stored, again, columns)
     if not all(difference.rounding for difference in unequal):
         return Replayed(trial, again, unequal, "different")
@@ -142,47 +143,47 @@ def compare(trial: Trial, again: Row, stored: Row, columns: Columns) -> Replayed
 
 
 def planned_trials(grid: Grid, *, trust: bool) -> Trials:
-    """Every trial that the grid's sweep, and its rounds so far, ask for.
+    """Return every trial of the grid's sweep and its stored rounds.
 
-    Raises `ConfigError` if they run code of the user's that is not to be trusted.
+    Raises `ConfigError` if they run user code and `trust` is false.
     """
     return sweep_of(grid.sweep["config"], trust=trust).trials(counts(grid.rounds))
 
 
 def find_trial(grid: Grid, prefix: str, *, trust: bool) -> Trial:
-    """The planned trial whose id starts so. Raises `StoreError` if there is none or more than one."""
+    """Return the planned trial whose id starts with `prefix`. Raises `StoreError` if there is not exactly one."""
     planned = planned_trials(grid, trust=trust)
     matching = [place for place, trial_id in enumerate(planned.ids) if trial_id.startswith(prefix)]
     if len(matching) != 1:
-        what = f"{len(matching)} trials start" if matching else "no trial starts"
-        raise StoreError(f"{grid.path}: {what} with {prefix!r}; ids are in the column trial_id")
+        what = f"{len(matching)} trial ids start" if matching else "no trial id starts"
+        raise StoreError(f"{grid.path}: {what} with {prefix!r}; the column trial_id has the ids")
     return planned[matching[0]]
 
 
 def stored_rows(grid: Grid, trials: Iterable[Trial]) -> dict[str, Row]:
-    """trial id -> its stored row, for those of these trials that have one."""
+    """Return trial id -> stored row, for the trials that have one."""
     ids = grid.table["trial_id"]
     chosen = pa.array([trial.id for trial in trials], ids.type)
     return {row["trial_id"]: row for row in grid.table.filter(pc.is_in(ids, chosen)).to_pylist()}
 
 
 def differences(stored: Row, again: Row, columns: Columns) -> list[Difference]:
-    """The columns in which two rows of one trial disagree; times and messages of errors do not count.
+    """Return the columns in which two rows of a trial differ.
 
-    Nor do which solver answered in how many steps, which another version or another rounding changes, nor a column that
-    is younger than the grid, which its files do not have.
+    Not compared: times, error messages, the solver and its number of iterations, which depend on version and rounding,
+    and columns that the grid lacks because it is older.
     """
     ignored = {"iterations", "solver"} if stored.get("solver") is not None else set()
     names = ["status", "error_type", *(name for name in columns if name in stored and name not in ignored)]
     pairs = [(name, stored.get(name), again.get(name)) for name in names]
-    moved = _moved(stored) + _moved(again)
-    return [Difference(name, was, now, moved) for name, was, now in pairs if was != now]
+    distance = _fit_uncertainty(stored) + _fit_uncertainty(again)
+    return [Difference(name, was, now, distance) for name, was, now in pairs if was != now]
 
 
-def _moved(row: Row) -> float:
-    """How far ||F(W) - F(W*)|| from the optimum a gap lets the fit be, as 1/2 ||F(W) - y||^2 is in the objective.
+def _fit_uncertainty(row: Row) -> float:
+    """Bound ||F(W) - F(W*)|| by sqrt(2 gap objective); the objective contains 1/2 ||F(W) - y||^2, the gap is relative.
 
-    Weights are taken to move as far: how much more or less they do depends on the data. 0 where no gap proves the row.
+    The weights are assumed to differ by as much, which depends on the data. 0 if no gap proves the row.
     """
     gap, objective = row.get("gap"), row.get("objective")
     if gap is None or objective is None or not abs(gap) <= RESIDUALS["gap"]:
@@ -191,10 +192,10 @@ def _moved(row: Row) -> float:
 
 
 def draw_arrays(trial: Trial) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Why the trial's instance cannot be drawn, if so; and its arrays."""
+    """Draw the trial's instance; return why this failed, {} if it did not, and the arrays."""
     try:
         instance = draw_instance(trial)
-    except Exception as error:  # whatever the user's own ensemble raises
+    except Exception as error:  # a user's ensemble may raise anything
         return failure("failed", error), {}
     arrays: dict[str, Any] = {
         "X": instance.X,
@@ -210,9 +211,9 @@ def draw_arrays(trial: Trial) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def save_instance(trial: Trial, path: Path) -> None:
-    """Write the trial's instance as .npz: X, y, noise, patterns, planted neurons, X_test if there is one.
+    """Write the trial's instance as .npz: X, y, noise, patterns, planted neurons, X_test if there is one, and config.
 
-    `config` is the JSON of the trial's resolved fields. Loads without pickle. Raises `StoreError`.
+    config: JSON of the trial's resolved fields. The file loads without pickle. Raises `StoreError`.
     """
     fault, drawn = ask(draw_arrays, trial) if trial.cell.own else draw_arrays(trial)
     if fault:

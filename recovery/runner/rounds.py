@@ -1,8 +1,7 @@
-"""The rounds of a boundary sweep, and of one that goes on until it knows.
+"""Rounds of a sweep that places its trials at the boundary, or samples until a rule is met.
 
-Each is planned from the rows of the rounds before it, once all of these are stored.
-So what a round asks for depends on no worker, shard, order or interruption. Failed and undecided trials count as
-drawn; they answer nothing.
+A round is planned from the rows of the earlier rounds, once all of these are stored. A round therefore does not depend
+on workers, shards, order or interruptions. Failed and undecided trials count as drawn, but have no outcome.
 """
 
 from collections import Counter
@@ -24,11 +23,11 @@ from recovery.types import Index
 
 
 @dataclass(frozen=True)
-class PanelLook:
-    """What the rows tell of one panel's rule.
+class PanelInterim:
+    """Interim analysis of one panel.
 
-    trials: the ids of its trials. factor: by how much the variance of its threshold has to fall next; 1: enough. left:
-    the trials that it may still get. record: what the round keeps of it.
+    trials: ids of its trials. factor: by how much the next round should lower the variance of the threshold; 1 if the
+    rule is met. left: trials that the panel may still get. record: what the round's file stores about the panel.
     """
 
     trials: frozenset[str]
@@ -37,22 +36,23 @@ class PanelLook:
     record: dict[str, Any]
 
 
-class Look(NamedTuple):
-    """What the rows tell of a rule: panel by panel, and in words."""
+class Interim(NamedTuple):
+    """Interim analysis of a sweep's rule: per panel, and as lines of text."""
 
-    panels: Sequence[PanelLook]
+    panels: Sequence[PanelInterim]
     words: Sequence[str]
 
 
-Looking = Callable[[Path], Look]
-"""A results folder -> what its rows tell of the rule of its sampling."""
+InterimAnalysis = Callable[[Path], Interim]
+"""Function that analyses a results folder."""
 
 
 def next_round(sampling: Sampling, first: int, rounds: Sequence[Round], planned: int) -> tuple[int, int] | None:
-    """The number and the trials of the round after `rounds`, which came to `planned` trials; None after the last.
+    """Return the number and size of the round after `rounds`, or None after the last one.
 
-    Rounds to come share what is left of the budget equally. A budget that grew after the last is spent in one more.
-    Until a rule is met, each takes what it needs, of so many at most. first: the trials of the first round.
+    The remaining budget is divided equally among the remaining rounds. If the budget has grown after the last round,
+    one more round spends it. With a rule, the size is the maximum. first: trials of the first round. planned: trials of
+    all rounds so far.
     """
     number = rounds[-1]["round"] + 1 if rounds else 2
     if isinstance(sampling, Until):
@@ -72,23 +72,23 @@ def plan_round(
     trials: Sequence[Trial],
     number: int,
     size: int,
-    answers: Mapping[str, bool | None],
-    look: Look | None = None,
+    stored: Mapping[str, bool | None],
+    interim: Interim | None = None,
 ) -> Round:
-    """Place `size` trials by what `trials`, those of the earlier rounds, answered (trial id -> answer); of a sweep with
-    a rule, those that its panels need by a `look` at the same rows.
+    """Place `size` trials where the outcomes of the earlier rounds leave the threshold most uncertain.
 
-    A slice is what agrees in all coordinates but n. Raises `StoreError` if no trial has an answer.
+    trials: all trials of the earlier rounds. stored: trial id -> outcome, None if undecided. interim: for a sweep with
+    a rule, the analysis of the same rows, which sets the size. Raises `StoreError` if no trial has an outcome.
     """
-    told = {trial.id: answer for trial in trials if (answer := answers.get(trial.id)) is not None}
-    if not told:
+    outcomes = {trial.id: outcome for trial in trials if (outcome := stored.get(trial.id)) is not None}
+    if not outcomes:
         raise StoreError(
-            f"round {number} has nothing to go by: no trial measured {sweep.report.event!r}; "
-            "`recover status` says why trials failed, and report.value names what the boundary is of"
+            f"round {number} cannot be planned: no trial measured {sweep.report.event!r}; "
+            "`recover status` shows why trials failed, and report.value names the event of the boundary"
         )
     drawn = Counter(trial.cell.id for trial in trials)
-    yes = Counter(trial.cell.id for trial in trials if told.get(trial.id) is True)
-    no = Counter(trial.cell.id for trial in trials if told.get(trial.id) is False)
+    yes = Counter(trial.cell.id for trial in trials if outcomes.get(trial.id) is True)
+    no = Counter(trial.cell.id for trial in trials if outcomes.get(trial.id) is False)
     groups = _slices(sweep.cells)
     parts = [
         Slice(
@@ -97,46 +97,51 @@ def plan_round(
         )
         for cells in groups
     ]
-    placed = place(parts, size) if look is None else _needed(groups, parts, look.panels)
+    placed = place(parts, size) if interim is None else _place_by_panel(groups, parts, interim.panels)
     records: list[dict[str, Any]] = []
     for cells, (transition, added) in zip(groups, placed, strict=True):
         drawn.update({cell.id: more for cell, more in zip(cells, added, strict=True)})
         where = {axis: value for axis, value in cells[0].coordinates.items() if axis in sweep.axes and axis != "n"}
         known = {"n50": transition.half, "standard_error": transition.error} if transition else {}
         records.append({"where": where, "placed": sum(added), **known})
-    text = "\n".join(f"{trial} {told[trial]}" for trial in sorted(told))
-    ruled = {}
-    if look is not None and isinstance(sweep.sampling, Until):
+    text = "\n".join(f"{trial} {outcomes[trial]}" for trial in sorted(outcomes))
+    digest = blake2b(text.encode()).hexdigest()[:16]
+    until = {}
+    if interim is not None and isinstance(sweep.sampling, Until):
         ended = not any(record["placed"] for record in records)
-        kept = [panel.record for panel in look.panels]
-        ruled = {"until": {"rule": sweep.sampling.rule, "ended": ended, "panels": kept, "words": list(look.words)}}
+        panels = [panel.record for panel in interim.panels]
+        until = {"until": {"rule": sweep.sampling.rule, "ended": ended, "panels": panels, "words": list(interim.words)}}
     return {
         "round": number,
         "budget": sweep.size,
         "value": sweep.report.event,
         "trials": sum(drawn.values()),
-        "based_on": {"trials": len(trials), "answers": len(told), "digest": blake2b(text.encode()).hexdigest()[:16]},
+        "based_on": {
+            "trials": len(trials),
+            "answers": len(outcomes),
+            "digest": digest,
+        },
         "slices": records,
         "counts": {cell: count for cell, count in sorted(drawn.items()) if count > sweep.replicates},
-        **ruled,
+        **until,
     }
 
 
-def _needed(
-    groups: Sequence[Sequence[Cell]], parts: Sequence[Slice], panels: Sequence[PanelLook]
+def _place_by_panel(
+    groups: Sequence[Sequence[Cell]], slices: Sequence[Slice], panels: Sequence[PanelInterim]
 ) -> list[tuple[Transition | None, list[int]]]:
-    """The trials that each panel needs, and none for one that is known."""
-    placed: list[tuple[Transition | None, list[int]]] = [(None, [0] * len(part.n)) for part in parts]
+    """Place the trials that each panel needs to meet the rule; none in a panel that meets it."""
+    placed: list[tuple[Transition | None, list[int]]] = [(None, [0] * len(one.n)) for one in slices]
     for panel in panels:
         mine = [i for i, cells in enumerate(groups) if cells[0].id in panel.trials]
         if panel.factor > 1 and panel.left:
-            for i, more in zip(mine, sharpen([parts[i] for i in mine], panel.factor, panel.left), strict=True):
+            for i, more in zip(mine, sharpen([slices[i] for i in mine], panel.factor, panel.left), strict=True):
                 placed[i] = more
     return placed
 
 
 def split(sweep: Sweep, rounds: Sequence[Round], trials: Trials) -> list[Index]:
-    """The places of the trials of each round, from the first on."""
+    """Return the places of the trials of each round, the first round included."""
     stage = np.zeros(len(trials), np.intp)
     for i in range(len(rounds)):
         stage += trials.replicate >= sweep.asked(counts(rounds[:i]))[trials.cell]
@@ -144,7 +149,7 @@ def split(sweep: Sweep, rounds: Sequence[Round], trials: Trials) -> list[Index]:
 
 
 def _slices(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """The cells of each slice by n, in an order that does not depend on that of the axes."""
+    """Group the grid cells that agree in every coordinate but n, in an order that is independent of the order of axes."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         key = canonical_json({axis: value for axis, value in cell.coordinates.items() if axis != "n"})

@@ -1,4 +1,4 @@
-"""Running what a sweep still misses: round by round, until all is stored or something asks to stop."""
+"""A run: execute the missing trials of a sweep round by round, until all are stored or a stop is requested."""
 
 from __future__ import annotations
 
@@ -6,38 +6,37 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from recovery.config import Trial, Trials, Until
-from recovery.config.coded import Coded
 from recovery.errors import StoreError
 from recovery.runner.batches import share
-from recovery.runner.forecast import MOST_SECONDS, time_some
-from recovery.runner.plan import UNSTORED, Plan, content_of, goes_on, places, up_to_date
+from recovery.runner.plan import Plan, content_of, extends_folder, places, refresh, stored_sweep
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
-from recovery.runner.rounds import Looking, plan_round, split
+from recovery.runner.rounds import InterimAnalysis, plan_round, split
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.trial import TRACEBACK, Row
 from recovery.runner.workers import Engine, EngineLostError
 from recovery.store.compaction import add_columns, take_out
-from recovery.store.grid import answers
+from recovery.store.grid import outcomes
 from recovery.store.parts import Damaged
+from recovery.store.round_files import counts
 from recovery.store.row_schema import FAILURES, coordinate_types
 from recovery.types import Mask, Scalar
 
 MOST_EQUAL = 50
-"""Failed trials of a method, all alike: running its others tells nothing more."""
-CHANGED = "changed-"
-"""Begins the names of the datasets where rows go whose code is no more."""
+"""A run gives up after this many trials of a method failed alike and none was measured."""
+STALE = "changed-"
+"""Prefix of the datasets that stale rows are moved to before their trials run again."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to run, none of which changes a row."""
+    """Options of a run; none of them changes a row."""
 
     engine: Engine
     shard: tuple[int, int] = (1, 1)
@@ -47,55 +46,24 @@ class Options:
     rerun_changed: bool = False
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """How many trials a run would take on, for how long, and by what that is known; None if there are none."""
-
-    trials: int
-    seconds: float | None
-    known_by: str = ""
-
-
-def forecast(plan: Plan, options: Options, most: float = MOST_SECONDS) -> Forecast:
-    """Estimate a run from the times of the stored trials, for the methods' costs; without any, time a few, for at most
-    about so many seconds."""
-    if options.rerun_changed and (others := plan.changed):
-        again, there = places(plan.trials, pa.chunked_array([sorted(others)], pa.string()))
-        codes = plan.stored.codes.copy()
-        codes[again[there]] = UNSTORED
-        plan = replace(plan, stored=Coded(plan.stored.values, codes))
-    mine = _mine(plan, options)
-    if not len(mine):
-        return Forecast(0, None)
-    timings = plan.folder.timings()
-    place, there = places(plan.trials, timings["trial_id"])
-    if not there.any():
-        timing = time_some(mine, most=most)
-        return Forecast(len(mine), timing.seconds / options.engine.jobs, str(timing))
-    rate = timings["seconds"].to_numpy()[there].sum() / plan.trials.costs[place[there]].sum()
-    return Forecast(len(mine), float(rate * mine.costs.sum()) / options.engine.jobs, "stored timings")
-
-
 @dataclass
 class Summary:
-    """What one run did, and what the folder holds after it."""
+    """Outcome of a run, and what the folder holds after it.
+
+    ran, stored: numbers of trials by status, of this run and of the plan. changed: stored trials of other user code.
+    stopped: why the run stopped early. gave_up: why running further trials would be pointless. interim: the last
+    interim analysis of the sweep's rule, as text. unmet: why the run ended without meeting the rule.
+    """
 
     planned: int
     ran: Counter[str] = field(default_factory=Counter)
-    """Trials of this run by status."""
     stored: Counter[str] = field(default_factory=Counter)
-    """Trials of the plan that are stored, by status."""
     damaged: list[Damaged] = field(default_factory=list)
     changed: int = 0
-    """Stored trials that ran other code of the user's than there is now."""
     stopped: str | None = None
-    """Why it stopped early, if it did."""
     gave_up: str | None = None
-    """Why it makes no sense to go on, if it does not."""
-    looked: Sequence[str] = ()
-    """What the last look said of a sweep's rule."""
+    interim: Sequence[str] = ()
     unmet: str = ""
-    """Why it ended without meeting it, if it did."""
 
     @property
     def failures(self) -> int:
@@ -103,47 +71,63 @@ class Summary:
 
 
 def run(
-    plan: Plan, options: Options, progress: Progress, stop: Stop | None = None, look: Looking | None = None
+    plan: Plan,
+    options: Options,
+    progress: Progress,
+    stop: Stop | None = None,
+    analyse: InterimAnalysis | None = None,
 ) -> Summary:
-    """Run what is missing and store a row for each trial, until done or asked to stop (by `stop`, if it is entered).
+    """Run the missing trials and store a row for each, until all are stored or a stop is requested.
 
-    look: tells whether the rule of a sweep with one is met; without it, such a sweep ends after the trials planned.
-
-    Raises `StoreError` before the first trial if the folder cannot be written; later it stops early.
+    stop: an entered `Stop`, by default a new one. analyse: decides whether the sweep's rule is met; without it, the run
+    of a sweep with a rule ends after the planned rounds. Raises `StoreError` if the folder is not writable; a later
+    failure to read or write it ends the run early.
     """
     damaged = _open(plan)
-    others = plan.changed
-    if options.rerun_changed and others:
-        take_out(plan.folder, others, CHANGED)
-        others = set()
-    summary = Summary(plan.sweep.size, damaged=damaged, changed=len(others))
+    stale = plan.stale
+    if options.rerun_changed and stale:
+        take_out(plan.folder, stale, STALE)
+        stale = set()
+    summary = Summary(plan.sweep.size, damaged=damaged, changed=len(stale))
+    tried = np.zeros(0, np.uint64)
     with nullcontext(stop) if stop is not None else Stop() as stopping, progress:
-        tried = np.zeros(0, np.uint64)
-        while not (summary.stopped or summary.gave_up):
-            plan = up_to_date(plan)
-            mine = _mine(plan, options)
-            untried = mine.take(~np.isin(mine.keys, tried)) if len(tried) else mine
+        while True:
+            plan = _refresh(plan, summary)
+            if summary.stopped or summary.gave_up:
+                break
+            trials = trials_to_run(plan, options)
+            untried = trials.take(~np.isin(trials.keys, tried)) if len(tried) else trials
             if len(untried):
                 _run_trials(plan, untried, options, progress, stopping, summary)
                 tried = np.concatenate([tried, untried.keys])
-            elif len(mine) and (lost := int(np.isin(mine.keys, plan.missing.keys).sum())):
-                summary.stopped = f"{lost} trials have run and have no row in the folder"
-            elif not _begin_round(plan, summary, progress, look):
+            elif len(trials) and (lost := int(np.isin(trials.keys, plan.missing.keys).sum())):
+                summary.stopped = f"{lost} trials ran, but the folder has no rows of them"
+            elif not _begin_round(plan, stopping, summary, progress, analyse):
                 break
-        plan = up_to_date(plan)
     summary.stored = plan.counts
+    _complete_columns(plan)
     return summary
 
 
-def _mine(plan: Plan, options: Options) -> Trials:
-    """The missing trials of this shard; shares are cut from whole rounds, so that they do not shift."""
+def trials_to_run(plan: Plan, options: Options) -> Trials:
+    """Return the trials of this shard that are missing, or also those that failed if they are to be retried."""
     wanted = plan.unmeasured if options.retry_failed else plan.unstored
     if options.shard != (1, 1):
         chosen = np.zeros(len(wanted), np.bool_)
+        # shares are cut from whole rounds, so that they do not change while trials are stored
         for part in split(plan.sweep, plan.rounds, plan.trials):
             chosen[part[share(plan.trials.costs[part], *options.shard)]] = True
         wanted = wanted & chosen
     return plan.trials.take(wanted)
+
+
+def _refresh(plan: Plan, summary: Summary) -> Plan:
+    """Refresh the plan; if the folder cannot be read, keep the plan and stop the run early."""
+    try:
+        return refresh(plan)
+    except StoreError as error:
+        summary.stopped = summary.stopped or str(error)
+        return plan
 
 
 def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress, stop: Stop, summary: Summary) -> None:
@@ -158,7 +142,7 @@ def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress
                 summary.ran.update(row["status"] for _, row in done)
                 progress.advance(done)
                 for trial, row in done:
-                    progress.tell(failures.first(trial, row))
+                    progress.print(failures.first_traceback(trial, row))
                     summary.gave_up = summary.gave_up or failures.add(trial, row)
                 if options.max_failures is not None and summary.failures >= options.max_failures:
                     summary.gave_up = f"{summary.failures} trials failed"
@@ -168,35 +152,31 @@ def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress
         summary.stopped = str(error)
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib counts the results that nobody fetches; they run again
+            warnings.simplefilter("ignore")  # joblib warns of results that are not fetched; their trials run again
             results.close()
 
 
-def _begin_round(plan: Plan, summary: Summary, progress: Progress, look: Looking | None) -> bool:
-    """Plan the next round, if there is one and the rounds before it are stored."""
+def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, analyse: InterimAnalysis | None) -> bool:
+    """Plan the next round if there is one and all earlier rounds are stored; return whether it was planned."""
     if plan.next_round is None:
-        summary.planned = len(plan.trials)
-        if isinstance(plan.sweep.sampling, Until):
-            rule = plan.rounds[-1]["until"]
-            summary.looked, unmet = rule["words"], [panel for panel in rule["panels"] if not panel["known"]]
-            if unmet:
-                ceiling = f"{plan.sweep.sampling.ceiling} times the first round is the ceiling"
-                raised = f"{ceiling}; --set sampling.ceiling=N raises it"
-                summary.unmet = "no further trial would tell" if unmet[0]["left"] else raised
-        _settle(plan)
+        _finish_rounds(plan, summary)
         return False
     number, size = plan.next_round
     if waiting := int(plan.unstored.sum()):
-        summary.stopped = f"round {number} waits for {waiting} trials of the rounds before it that have no row yet"
+        summary.stopped = f"round {number} waits for {waiting} trials of earlier rounds that have no row yet"
+    elif stop.reason is not None:
+        summary.stopped = stop.reason
+    if summary.stopped:
         return False
-    told = None
+    interim = None
     if isinstance(plan.sweep.sampling, Until):
-        if look is None:
+        if analyse is None:
             return False
-        told = look(plan.folder.path)
-        summary.looked = told.words
-        progress.tell("\n".join(told.words))
-    content = plan_round(plan.sweep, plan.trials, number, size, answers(plan.folder, plan.sweep.report.event), told)
+        interim = analyse(plan.folder.path)
+        summary.interim = interim.words
+        progress.print("\n".join(interim.words))
+    stored = outcomes(plan.folder, plan.sweep.report.event)
+    content = plan_round(plan.sweep, plan.trials, number, size, stored, interim)
     try:
         plan.folder.write_round(content)
     except StoreError as error:
@@ -205,66 +185,86 @@ def _begin_round(plan: Plan, summary: Summary, progress: Progress, look: Looking
     return True
 
 
-def _settle(plan: Plan) -> None:
-    """Record that rounds without a transition to place trials at have left some of the budget."""
+def _finish_rounds(plan: Plan, summary: Summary) -> None:
+    """Report why a rule is not met, and store the number of trials if rounds left some of the budget."""
+    summary.planned = len(plan.trials)
+    if isinstance(plan.sweep.sampling, Until):
+        until = plan.rounds[-1]["until"]
+        summary.interim, unmet = until["words"], [panel for panel in until["panels"] if not panel["known"]]
+        if unmet:
+            ceiling = f"{plan.sweep.sampling.ceiling} times the first round is the maximum"
+            raised = f"{ceiling}; --set sampling.ceiling=N raises it"
+            summary.unmet = "further trials would not decide it" if unmet[0]["left"] else raised
     content = plan.folder.load()
     if content["trials"] > len(plan.trials) and content["digest"] == plan.sweep.digest:
         plan.folder.update({**content, "trials": len(plan.trials)})
 
 
 def _open(plan: Plan) -> list[Damaged]:
-    """Create the folder, or record that its plan has grown; clear away what earlier runs left."""
+    """Create the folder or extend its plan, and clean up after earlier runs; return the damaged files."""
     content = content_of(plan.sweep)
     if not plan.folder.exists():
         plan.folder.create(content)
-    same = goes_on(plan)  # another process may have been first
+    extended = extends_folder(plan)  # another process may have created the folder
     damaged = plan.folder.prepare()
-    if not same:
-        types = coordinate_types({name: column.distinct for name, column in plan.sweep.cells.coordinates.items()})
-
-        def coordinates(ids: pa.ChunkedArray) -> tuple[Mask, Mapping[str, Sequence[Scalar]]]:
-            place, there = places(plan.trials, ids)
-            planned = plan.trials.take(place[there])
-            return there, {name: list(planned.coordinates(name)) for name in types}
-
-        add_columns(plan.folder, types, plan.sweep.columns, coordinates)
+    if extended:
         plan.folder.update(content)
+    _complete_columns(plan)
     return damaged
 
 
-class Failures:
-    """Counts the failed trials of one run by method, type of error and place; `most` 0 never gives up."""
+def _complete_columns(plan: Plan) -> None:
+    """Give rows that were stored under a smaller plan the columns of the folder's plan.
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    The folder's plan may have grown since this run began; a run of a smaller plan may still write rows to it.
+    """
+    sweep = stored_sweep(plan)
+    if sweep is None:
+        return
+    trials = plan.trials if sweep is plan.sweep else sweep.trials(counts(plan.rounds))
+    types = coordinate_types({name: column.distinct for name, column in sweep.cells.coordinates.items()})
+
+    def coordinates(ids: pa.ChunkedArray) -> tuple[Mask, Mapping[str, Sequence[Scalar]]]:
+        place, planned = places(trials, ids)
+        known = trials.take(place[planned])
+        return planned, {name: list(known.coordinates(name)) for name in types}
+
+    add_columns(plan.folder, types, sweep.columns, coordinates)
+
+
+class Failures:
+    """Counts of a run's failed trials by method, error type and place in the code.
+
+    limit: number of equal failures after which to give up; 0 for no limit.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._measured: set[str] = set()
         self._shown: set[frozenset[str]] = set()
 
     def add(self, trial: Trial, row: Row) -> str | None:
-        """Why to stop, if this is one failure too many: so many of a method, all alike, and none measured."""
+        """Count a row; return why to give up if the limit is reached and no trial of the method was measured."""
         method = str(trial.cell.coordinates["method"])
         if row["status"] == "ok":
             self._measured.add(method)
         if row["status"] != "failed":
             return None
-        kind = (method, row["error_type"], _place(row))
+        place = str(row.get(TRACEBACK, "")).rpartition("\n")[2]
+        kind = (method, row["error_type"], place)
         self._counts[kind] += 1
-        if self._counts[kind] != self._most or method in self._measured:
+        if self._counts[kind] != self._limit or method in self._measured:
             return None
-        return f"{self._most} trials of {method} failed alike and none was measured ({': '.join(_said(row))})"
+        return f"{self._limit} trials of {method} failed alike and none was measured ({_error(row)})"
 
-    def first(self, trial: Trial, row: Row) -> str | None:
-        """The traceback of the first failed trial of each choice of the user's code; else None."""
+    def first_traceback(self, trial: Trial, row: Row) -> str | None:
+        """Return the traceback of the first failed trial of each set of user code, None for any other trial."""
         if row["status"] != "failed" or not trial.cell.own or trial.cell.own in self._shown:
             return None
         self._shown.add(trial.cell.own)
-        return "\n  ".join([f"trial {trial.id} failed: {': '.join(_said(row))}", *row.get(TRACEBACK, "").splitlines()])
+        return "\n  ".join([f"trial {trial.id} failed: {_error(row)}", *row.get(TRACEBACK, "").splitlines()])
 
 
-def _said(row: Row) -> list[str]:
-    return [part for part in (row["error_type"], row["error_message"]) if part]
-
-
-def _place(row: Row) -> str:
-    return str(row.get(TRACEBACK, "")).rpartition("\n")[2]
+def _error(row: Row) -> str:
+    return ": ".join(part for part in (row["error_type"], row["error_message"]) if part)

@@ -1,4 +1,4 @@
-"""How a stored sweep stands: counts, the rate of late, and the time that is left. Reads only."""
+"""Status of a stored sweep: counts, the recent rate, the time left, and stale rows. Only reads the folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,17 +22,19 @@ WINDOW = timedelta(minutes=5)
 MICROSECOND = timedelta(microseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_ERRORS = 5
-LOOKED_AT = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message", "recorded")
+COLUMNS_READ = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message", "recorded")
 MOST_MODULES = 8
-"""Of a sweep whose stored code is compared with today's: any choice of them may be what a trial ran."""
+"""Maximum user modules whose stored code is compared: a trial may have run any combination of them."""
 
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """Counts of a results folder. `rate` is trials a second in the last minutes of work.
+    """Status of a results folder.
 
-    Of a boundary sweep, `planned` has the rounds to come, unless a rule ends them; `round` is the one under way, and
-    `round_missing` how many trials it and those before it still lack.
+    planned: all trials, those of later rounds included unless a rule ends the sweep. errors: (trials, error type,
+    message, id of one trial), the most frequent first. rate: trials per second in the last minutes of work. round: the
+    current round; round_missing: the trials missing up to its end. own: whether trials run user code. left_out: rows
+    that are not the sweep's, as text, '' if none. edited: number of stale rows, as text, '' if none.
     """
 
     path: str
@@ -41,18 +43,14 @@ class SweepStatus:
     stored: int
     statuses: dict[str, int]
     errors: list[tuple[int, str, str, str]]
-    """(trials, error type, message, one trial's id), the most frequent first"""
     rate: float | None
     seconds_left: float | None
     last_row: datetime | None
     round: int | None
     round_missing: int
     own: bool
-    """Whether trials run code of the user's."""
     left_out: str
-    """Where rows are that are not the sweep's and do not count, and how many; '' where there are none."""
     edited: str
-    """How many rows ran other code of the user's than there is now; '' where none did."""
 
     @property
     def missing(self) -> int:
@@ -60,11 +58,11 @@ class SweepStatus:
 
 
 def sweep_status(path: Path) -> SweepStatus:
-    """Count what is stored of what is planned, without composing the trials. Raises `StoreError` and `ConfigError`."""
-    grid = read(path, LOOKED_AT)
+    """Count planned and stored trials without composing them. Raises `StoreError` and `ConfigError`."""
+    grid = read(path, COLUMNS_READ)
     planned, coming, open_ended = _planned(grid)
     total = grid.sweep["trials"] if not open_ended and (coming or not grid.rounds) else planned
-    rows = _with_records(grid)
+    rows = Folder(path).with_records(grid.table)
     stored = len(rows)
     rate = last = None
     if stored:
@@ -88,32 +86,22 @@ def sweep_status(path: Path) -> SweepStatus:
         round_missing=planned - stored,
         own=bool(own_names(grid.sweep["config"])),
         left_out=str(grid.left_out or ""),
-        edited=edited(grid),
+        edited=stale_rows(grid),
     )
 
 
 def _numbers(column: pa.ChunkedArray) -> Array:
-    """The numbers of a column, 0 for null. Arrow's own ways there import pandas, which takes as long as all else."""
+    """Return the numbers of a column, with 0 for null, without Arrow methods that import pandas, which is slow."""
     filled = pc.coalesce(column, pc.xor(pc.is_null(column), pc.is_null(column)).cast(column.type))
     return np.concatenate([np.from_dlpack(chunk) for chunk in filled.chunks])
 
 
-def _with_records(grid: Grid) -> pa.Table:
-    """The rows without those whose record is no longer there: their trials run again."""
-    rows = grid.table
-    if "recorded" not in rows.column_names:
-        return rows
-    recorded = rows.filter(pc.is_valid(rows["recorded"]))["trial_id"].to_pylist()
-    lost = Folder(grid.path).without_record(recorded)
-    return rows.filter(pc.invert(pc.is_in(rows["trial_id"], pa.array(sorted(lost), pa.string())))) if lost else rows
-
-
 def _planned(grid: Grid) -> tuple[int, tuple[int, int] | None, bool]:
-    """The trials that are planned so far, the number and size of the round after them, and whether a rule ends them."""
+    """Return the trials planned so far, number and size of the next round, and whether a rule ends the sweep."""
     config = grid.sweep["config"]
     if "sampling" not in config or not (grid.rounds or "cells" in grid.sweep):
         return grid.sweep["trials"], None, False
-    from recovery.config import Until, from_document  # these take longer than all else, and few sweeps have rounds
+    from recovery.config import Until, from_document  # slow to import, and few sweeps have rounds
     from recovery.runner.rounds import next_round
 
     sweep = from_document(config)
@@ -123,36 +111,35 @@ def _planned(grid: Grid) -> tuple[int, tuple[int, int] | None, bool]:
 
 
 def _errors(rows: pa.Table) -> list[tuple[int, str, str, str]]:
+    """Return the most frequent errors as in `SweepStatus.errors`."""
     failed = rows.filter(pc.is_in(rows["status"], pa.array(FAILURES)))
     kinds = ["error_type", "error_message"]
-    kinds_of_error = failed.group_by(kinds).aggregate([("trial_id", "count"), ("trial_id", "min")])
-    kinds_of_error = kinds_of_error.sort_by([("trial_id_count", "descending"), ("trial_id_min", "ascending")])[
-        :MOST_ERRORS
-    ]
+    groups = failed.group_by(kinds).aggregate([("trial_id", "count"), ("trial_id", "min")])
+    groups = groups.sort_by([("trial_id_count", "descending"), ("trial_id_min", "ascending")])
     return [
         (row["trial_id_count"], *(printable(row[kind] or "") for kind in kinds), printable(row["trial_id_min"]))
-        for row in kinds_of_error.to_pylist()
+        for row in groups[:MOST_ERRORS].to_pylist()
     ]
 
 
 def age(moment: datetime) -> float:
-    """Seconds since then; never negative, whatever the clocks did."""
+    """Return the seconds since `moment`, at least 0 if clocks differ."""
     return max((datetime.now(UTC) - moment).total_seconds(), 0.0)
 
 
 def own_names(document: Mapping[str, Any]) -> set[str]:
-    """The user's code that a stored document names, as `module:NAME`."""
+    """Return the user code that a stored config names, as `module:NAME`."""
     if not any(user_names(document)):
         return set()
-    from recovery.config import own_code  # takes longer than all else that `status` does
+    from recovery.config import own_code  # slow to import, and few sweeps have user code
 
     return own_code(dict(document))
 
 
-def edited(grid: Grid) -> str:
-    """How many stored trials ran other code of the user's than its files hold now, in words; '' where none did.
+def stale_rows(grid: Grid) -> str:
+    """Report as text how many rows were stored before the user code changed; '' if none.
 
-    Nothing is imported. Code of a notebook is stored with the sweep, and is not compared.
+    User code is not imported. Code of a notebook is stored with the sweep and not compared.
     """
     document = grid.sweep["config"]
     names = own_names(document)
@@ -161,9 +148,11 @@ def edited(grid: Grid) -> str:
     try:
         codes = fingerprints(names, [Path(document.get("folder", ".")), Path.cwd()])
     except ParameterError as error:
-        return f"whether its own code was edited is not known here: {error}"
-    count = len(Folder(grid.path).of_other_code(codes))
-    words = (
-        f"{count} stored trials ran other code of yours than there is now; `recover sweep --rerun-changed` runs them"
-    )
-    return f"{words} again" if count else ""
+        return f"the user code cannot be compared with the code of the stored rows: {error}"
+    count = len(Folder(grid.path).stale_trials(codes))
+    return stale_words(count, "`recover sweep --rerun-changed`") if count else ""
+
+
+def stale_words(count: int, command: str) -> str:
+    """Return the message about stale rows, with the command that runs their trials again."""
+    return f"{count} stored rows are stale: the user code has changed since; {command} runs their trials again"

@@ -1,4 +1,4 @@
-"""Where rows live: immutable Parquet parts under one folder, and the sweep.json that says what they are."""
+"""Results folders: immutable Parquet parts with the rows, and sweep.json, which describes the sweep."""
 
 from recovery.store.grid import Grid, read
 

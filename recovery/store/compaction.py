@@ -1,7 +1,7 @@
-"""Many parts as few, rows and trajectories, while others may be reading, writing or compacting the same folder.
+"""Rewriting of parts, also while other processes read, write or compact the same folder.
 
-New parts are whole on disk before the old ones go, so every row is in some part at every moment; in between it is
-in two, and readers keep one. Parts are named by their content: two compactions of the same parts write one file.
+New parts are complete on disk before the old ones are deleted, so every row is in a part at any moment. In between it
+is in two, and readers keep one. A part is named by its content: two compactions of equal parts write the same file.
 """
 
 import json
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from recovery.methods.columns import Columns
 from recovery.store.folder import Folder
@@ -19,19 +20,19 @@ from recovery.store.records import TRAJECTORIES, merge_records, split_records
 from recovery.store.row_schema import row_schema
 from recovery.types import Mask, Scalar
 
-ROWS_A_PART = 500_000
-BYTES_A_PART = 64 * 2**20
-"""Of trajectories, before compression; a longer record is a part of its own."""
+ROWS_PER_PART = 500_000
+BYTES_PER_PART = 64 * 2**20
+"""Size of a part of records before compression; a longer record is a part by itself."""
 
 
 def compact(folder: Folder) -> tuple[int, int]:
-    """Rewrite the parts as few, one row and one record a trial; returns how many parts there were and are.
+    """Rewrite the parts as few parts with one row per trial; return the numbers of parts before and after.
 
     Raises `StoreError`.
     """
     before = after = 0
-    for name, rewrite in ((TRIALS, _fewer_rows), (TRAJECTORIES, _fewer_records)):
-        parts = _whole_parts(folder.path / name)
+    for name, rewrite in ((TRIALS, _merge_rows), (TRAJECTORIES, _merge_records)):
+        parts = _undamaged_parts(folder.path / name)
         if len(parts) > 1:
             _replace(folder, name, parts, rewrite([table for _, table in parts]))
         before += len(parts)
@@ -39,23 +40,23 @@ def compact(folder: Folder) -> tuple[int, int]:
     return before, after
 
 
-def _fewer_rows(tables: list[pa.Table]) -> Iterable[pa.Table]:
+def _merge_rows(tables: list[pa.Table]) -> Iterable[pa.Table]:
     rows = merge(tables).replace_schema_metadata(_provenance(tables))
-    return (rows.slice(start, ROWS_A_PART) for start in range(0, len(rows), ROWS_A_PART))
+    return (rows.slice(start, ROWS_PER_PART) for start in range(0, len(rows), ROWS_PER_PART))
 
 
-def _fewer_records(tables: list[pa.Table]) -> Iterable[pa.Table]:
+def _merge_records(tables: list[pa.Table]) -> Iterable[pa.Table]:
     records = merge_records(tables)
-    return split_records(records, BYTES_A_PART * len(records) // records.nbytes)
+    return split_records(records, BYTES_PER_PART * len(records) // records.nbytes)
 
 
 def take_out(folder: Folder, trials: Collection[str], prefix: str) -> None:
-    """Move what is stored of these trials into datasets named with `prefix`, so that they count as missing.
+    """Move the rows and records of these trials to datasets named with `prefix`, so that the trials count as missing.
 
     Raises `StoreError`.
     """
     for name in (TRIALS, TRAJECTORIES):
-        for path, table in _whole_parts(folder.path / name):
+        for path, table in _undamaged_parts(folder.path / name):
             chosen = pc.is_in(table["trial_id"], pa.array(sorted(trials), pa.string()))
             if pc.any(chosen).as_py():
                 folder.write(table.filter(chosen), f"{prefix}{name}")
@@ -69,13 +70,16 @@ def add_columns(
     columns: Columns,
     coordinates: Callable[[pa.ChunkedArray], tuple[Mask, Mapping[str, Sequence[Scalar]]]],
 ) -> None:
-    """Give the rows of parts written under a smaller plan the columns of the grown one.
+    """Add the columns of a larger plan to the parts that were written under a smaller one.
 
-    `types`: coordinate -> type; `columns`: the measured ones; `coordinates`: of trial ids, which are planned, and the
-    coordinates of these. Rows of no planned trial, and measured columns that the plan does not have, stay as they are.
+    types: coordinate -> type in the larger plan. columns: its measured columns. coordinates: maps trial ids to the mask
+    of the planned ones and the coordinates of these. Rows of other trials, and measured columns that the larger plan
+    does not have, stay as they are. Raises `StoreError`.
     """
     planned = row_schema(types, columns)
-    for path, table in _whole_parts(folder.trials):
+    if not any(_lacks(path, types) for path in list_parts(folder.trials)):
+        return
+    for path, table in _undamaged_parts(folder.trials):
         schema = pa.schema([*planned, *(field for field in table.schema if field.name not in planned.names)])
         if table.schema.equals(schema):
             continue
@@ -83,23 +87,32 @@ def add_columns(
         place = pa.array(np.where(known, np.cumsum(known) - 1, 0), mask=~known)
         arrays = []
         for field in schema:
-            there = table[field.name] if field.name in table.schema.names else pa.nulls(len(table))
+            stored = table[field.name] if field.name in table.schema.names else pa.nulls(len(table))
             if field.name in values:
-                told = pa.array(values[field.name], field.type).take(place)
-                there = pc.if_else(pa.array(known), told, there.cast(field.type))
-            arrays.append(there.cast(field.type))
+                computed = pa.array(values[field.name], field.type).take(place)
+                stored = pc.if_else(pa.array(known), computed, stored.cast(field.type))
+            arrays.append(stored.cast(field.type))
         grown = pa.table(arrays, schema=schema).replace_schema_metadata(table.schema.metadata)
         _replace(folder, TRIALS, [(path, table)], [grown])
 
 
-def _whole_parts(directory: Path) -> list[tuple[Path, pa.Table]]:
+def _lacks(path: Path, types: Mapping[str, pa.DataType]) -> bool:
+    """Return whether a part lacks one of these columns, or has it with another type."""
+    try:
+        schema = pq.read_schema(path)
+    except FileNotFoundError:  # compacted since it was listed
+        return True
+    return any(name not in schema.names or schema.field(name).type != kind for name, kind in types.items())
+
+
+def _undamaged_parts(directory: Path) -> list[tuple[Path, pa.Table]]:
     parts, damaged = read_parts(directory)
     refuse(damaged)
     return parts
 
 
 def _replace(folder: Folder, name: str, parts: list[tuple[Path, pa.Table]], tables: Iterable[pa.Table]) -> None:
-    """Parts of the folder's dataset `name` by the parts that hold `tables`."""
+    """Replace parts of the folder's dataset `name` with parts that hold `tables`."""
     written = {folder.write(table, name) for table in tables}
     for path, _ in parts:
         if path not in written:
@@ -107,7 +120,7 @@ def _replace(folder: Folder, name: str, parts: list[tuple[Path, pa.Table]], tabl
 
 
 def _provenance(tables: list[pa.Table]) -> dict[bytes, str]:
-    """The distinct entries of all tables, in order."""
+    """Metadata with the distinct provenance entries of all tables, in order."""
     entries: dict[str, None] = {}
     for table in tables:
         for entry in json.loads((table.schema.metadata or {}).get(PROVENANCE, b"[]")):

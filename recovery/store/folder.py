@@ -1,5 +1,4 @@
-"""A results folder: sweep.json says what is swept, trials/ holds the rows. Opening it for a sweep creates it,
-continues it, or refuses."""
+"""A results folder: sweep.json describes the sweep and trials/ holds the rows."""
 
 import difflib
 import json
@@ -24,22 +23,21 @@ from recovery.store.parts import (
     write_atomically,
     write_part,
 )
-from recovery.store.records import TRAJECTORIES, trajectory_table
+from recovery.store.records import TRAJECTORIES, Record, record_table, without_record
 from recovery.store.round_files import ROUNDS, Round, read_rounds, write_round
 from recovery.store.sweepfile import SWEEP_FILE, Content, decode, encode, rebuilt
 from recovery.text import printable
-from recovery.types import Array
 
 DAMAGED = "damaged"
 MOST_DIFFERENCES = 12
 MOST_NAMED = 12
-LARGEST_BYTES = 64 * 2**20
-"""Of sweep.json."""
+MOST_BYTES = 64 * 2**20
+"""Largest sweep.json that is read."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """The paths of one results folder, and what may be done to them."""
+    """One results folder: its paths, and the operations on its files."""
 
     path: Path
 
@@ -59,28 +57,34 @@ class Folder:
     def rounds(self) -> Path:
         return self.path / ROUNDS
 
-    def load(self) -> dict[str, Any]:
-        """The content of sweep.json; where it is damaged, that of the parts. Raises `StoreError` if neither has any."""
+    def load(self) -> Content:
+        """Return the content of sweep.json, or of the parts' metadata if it is damaged or missing.
+
+        Raises `StoreError` if neither can be read.
+        """
         content, fault = self._read()
         if fault and (content := rebuilt(self.trials)) is None:
             raise StoreError(
-                f"{self.sweep_file}: {fault}, and no part says what it was; move the folder away, or take the file "
-                "from a copy"
+                f"{self.sweep_file}: {fault}, and no part describes the sweep; move the folder away, or restore the "
+                "file from a copy"
             )
         assert content is not None
         return content
 
     def damage(self) -> str | None:
-        """What is wrong with sweep.json, if anything. Raises `StoreError` if there is none."""
+        """Return what is wrong with sweep.json, or None. Raises `StoreError` if the folder holds no sweep."""
         return self._read()[1]
 
     def _read(self) -> tuple[Content | None, str | None]:
+        """Content of sweep.json, or None and what is wrong with it."""
         try:
-            return decode(read_regular(self.sweep_file, LARGEST_BYTES)), None
+            return decode(read_regular(self.sweep_file, MOST_BYTES)), None
         except (FileNotFoundError, NotADirectoryError) as error:
+            if list_parts(self.trials):
+                return None, "is missing"
             what = "is a file, not a results folder" if self.path.is_file() else "no such results folder"
             what = "holds no sweep" if self.path.is_dir() else what
-            then = _others(self.path) or "run `recover sweep` first"
+            then = _suggestion(self.path) or "run `recover sweep` first"
             raise StoreError(f"{self.path}: {what} (no {SWEEP_FILE}); {then}") from error
         except OSError as error:
             raise StoreError(f"{self.sweep_file}: cannot be read: {error.strerror or error}") from error
@@ -88,17 +92,22 @@ class Folder:
             return None, printable(str(error))
 
     def exists(self) -> bool:
-        """Whether it holds a sweep. A damaged sweep.json without any part is none."""
-        return self.sweep_file.exists() and not (self.damage() and not list_parts(self.trials))
+        """Return whether the folder holds a sweep, in sweep.json or in the metadata of its parts."""
+        if self.sweep_file.exists():
+            return not self.damage() or bool(list_parts(self.trials))
+        return rebuilt(self.trials) is not None
 
     def create(self, content: Mapping[str, Any]) -> bool:
-        """Make the folder and its sweep.json; False if another process was first. Raises `StoreError`."""
+        """Create the folder and its sweep.json; return False if another process was first. Raises `StoreError`."""
         try:
             self.trials.mkdir(parents=True, exist_ok=True)
             if self.sweep_file.exists() and not self.exists():
                 self._set_aside(self.sweep_file, "")
             if list_parts(self.trials):
-                raise StoreError(f"{self.path}: holds rows but no {SWEEP_FILE}; move it away, or give another --out")
+                raise StoreError(
+                    f"{self.path}: holds rows but no {SWEEP_FILE}, and no part describes the sweep; move the folder "
+                    "away, or give another --out"
+                )
             return write_atomically(self.sweep_file, encode(content), replace=False)
         except (FileExistsError, NotADirectoryError) as error:
             file = next(path for path in (self.trials, *self.trials.parents) if path.is_file())
@@ -107,14 +116,17 @@ class Folder:
             raise self._unwritable(error) from error
 
     def update(self, content: Mapping[str, Any]) -> None:
-        """Replace sweep.json."""
+        """Replace sweep.json. Raises `StoreError`."""
         try:
             write_atomically(self.sweep_file, encode(content))
         except OSError as error:
             raise self._unwritable(error) from error
 
     def prepare(self) -> list[Damaged]:
-        """Make ready for writing: clear abandoned temporary files and set damaged parts aside."""
+        """Prepare for writing: delete abandoned temporary files, and move damaged files to damaged/.
+
+        Returns the moved files, each with what happens next. Raises `StoreError`.
+        """
         try:
             self.trials.mkdir(exist_ok=True)
             for folder in (self.path, self.trials, self.trajectories, self.rounds):
@@ -127,7 +139,6 @@ class Folder:
         return self._set_damaged_aside()
 
     def _set_damaged_aside(self) -> list[Damaged]:
-        """Move damaged files to damaged/; returns them at their new place, each with what comes of it."""
         moved = []
         if fault := self.damage():
             content = self.load()
@@ -136,7 +147,7 @@ class Folder:
         for directory in (self.trials, self.trajectories, self.rounds):
             rounds = directory == self.rounds
             _, damaged = read_rounds(directory) if rounds else read_parts(directory, ["trial_id"])
-            then = "a later round says all that it said, or it is planned again" if rounds else "its trials run again"
+            then = "a later round contains it, or it is planned again" if rounds else "its trials run again"
             for path, reason in damaged:
                 moved += self._set_aside(path, f"{reason}; {then}")
             if damaged:
@@ -148,25 +159,25 @@ class Folder:
         try:
             aside.parent.mkdir(exist_ok=True)
             path.replace(aside)
-        except FileNotFoundError:  # another process was first
+        except FileNotFoundError:  # missing, or another process was first
             return []
         except OSError as error:
             raise self._unwritable(error) from error
         return [Damaged(aside, reason)]
 
     def write(self, rows: pa.Table, dataset: str = TRIALS) -> Path:
-        """Add one part. Raises `StoreError` (disk full, folder gone), with nothing half-written."""
-        place = self.path / dataset
+        """Add one part. Raises `StoreError` (disk full, folder deleted) and then leaves no incomplete part."""
+        folder = self.path / dataset
         try:
-            place.mkdir(exist_ok=True)
-            return write_part(place, rows)
+            folder.mkdir(exist_ok=True)
+            return write_part(folder, rows)
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def write_trajectories(self, records: Iterable[tuple[str, Mapping[str, Array]]]) -> None:
-        """Add what trials recorded on their way, (trial id, record) each. Raises `StoreError`."""
+    def write_records(self, records: Iterable[Record]) -> None:
+        """Add one part with these records, if there are any. Raises `StoreError`."""
         if kept := list(records):
-            self.write(trajectory_table(kept), TRAJECTORIES)
+            self.write(record_table(kept), TRAJECTORIES)
 
     def write_round(self, content: Round) -> None:
         """Add a round, unless another process was first. Raises `StoreError`."""
@@ -176,62 +187,57 @@ class Folder:
             raise self._unwritable(error) from error
 
     def statuses(self) -> pa.Table:
-        """`trial_id` and `status` of every stored trial, each once; `ok` wins where one is stored more than once.
+        """Return `trial_id` and `status` of every stored trial; of several rows of a trial, one with status `ok`.
 
-        A trial that left a record which is no longer there counts as missing.
+        A trial whose record is gone counts as missing.
         """
         parts, _ = read_parts(self.trials, columns=["trial_id", "status", "started_at", "recorded"])
-        rows = merge([table for _, table in parts])
-        if "recorded" in rows.column_names:
-            recorded = rows.filter(pc.is_valid(rows["recorded"]))["trial_id"].to_pylist()
-            if lost := self.without_record(recorded):
-                rows = rows.filter(pc.invert(pc.is_in(rows["trial_id"], pa.array(sorted(lost), pa.string()))))
+        rows = self.with_records(merge([table for _, table in parts]))
         return rows.select(["trial_id", "status"])
 
-    def without_record(self, recorded: Collection[str]) -> set[str]:
-        """Those of the trials that left a record whose record is no longer there."""
-        if not recorded:
-            return set()
-        parts, _ = read_parts(self.trajectories, columns=["trial_id"])
-        return set(recorded).difference(*(table["trial_id"].to_pylist() for _, table in parts))
+    def with_records(self, rows: pa.Table) -> pa.Table:
+        """Return the rows except those whose record is gone: their trials run again."""
+        lost = without_record(self.path, rows)
+        return rows.filter(pc.invert(pc.is_in(rows["trial_id"], pa.array(sorted(lost), pa.string())))) if lost else rows
 
     def listing(self) -> frozenset[str]:
-        """The names of the files that hold rows, records and rounds; none of them ever changes."""
+        """Return the names of the files with rows, records and rounds, none of which ever changes."""
         folders = (self.trials, self.trajectories, self.rounds)
-        return frozenset(f"{folder.name}/{path.name}" for folder in folders for path in folder.glob("[!.]*"))
+        try:
+            return frozenset(f"{folder.name}/{path.name}" for folder in folders for path in folder.glob("[!.]*"))
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be read: {error.strerror or error}") from error
 
-    def of_other_code(self, codes: Collection[str]) -> set[str]:
-        """The trials that are stored only with code of the user's that is none of these hashes."""
+    def stale_trials(self, codes: Collection[str]) -> set[str]:
+        """Return the trials that ran user code and have no row whose hash of that code is in `codes`."""
         parts, _ = read_parts(self.trials, columns=["trial_id", "own_code"])
-        known = [table.filter(pc.is_valid(table["own_code"])) for _, table in parts if "own_code" in table.column_names]
-        if all(code in codes for table in known for code in pc.unique(table["own_code"]).to_pylist()):
+        tables = [
+            table.filter(pc.is_valid(table["own_code"])) for _, table in parts if "own_code" in table.column_names
+        ]
+        if not tables:
             return set()
-        current = [pc.is_in(table["own_code"], pa.array(sorted(codes), pa.string())) for table in known]
-        others = {
-            trial_id
-            for table, same in zip(known, current, strict=True)
-            for trial_id in table.filter(pc.invert(same))["trial_id"].to_pylist()
-        }
-        for table, same in zip(known, current, strict=True) if others else ():
-            others.difference_update(table.filter(same)["trial_id"].to_pylist())
-        return others
+        rows = pa.concat_tables(tables)
+        same = pc.is_in(rows["own_code"], pa.array(sorted(codes), pa.string()))
+        if pc.all(same).as_py():
+            return set()
+        stale, current = (rows.filter(mask)["trial_id"].to_pylist() for mask in (pc.invert(same), same))
+        return set(stale).difference(current)
 
     def timings(self) -> pa.Table:
-        """`trial_id` and `seconds` of every stored trial that is ok; empty if there is no folder."""
-        rows = merge(
-            [table for _, table in read_parts(self.trials, ["trial_id", "status", "started_at", "seconds"])[0]]
-        )
+        """Return `trial_id` and `seconds` of every stored trial with status `ok`; empty without a folder."""
+        parts, _ = read_parts(self.trials, ["trial_id", "status", "started_at", "seconds"])
+        rows = merge([table for _, table in parts])
         return rows.filter(pc.equal(rows["status"], "ok")).select(["trial_id", "seconds"])
 
     def _unwritable(self, error: OSError) -> StoreError:
         return StoreError(
-            f"{self.path}: cannot be written: {error.strerror or error}; free space or mend its permissions, "
-            "or give another --out. What is stored stays, and the same command goes on."
+            f"{self.path}: cannot be written: {error.strerror or error}; free space or change its permissions, "
+            "or give another --out. Stored rows are kept, and the same command continues."
         )
 
 
-def _others(path: Path) -> str:
-    """The sweeps that were meant instead of a folder that is none: those in it, or one of a name like it."""
+def _suggestion(path: Path) -> str:
+    """Name the results folders in a folder that is none, or the results folder of the most similar name; '' if none."""
     if path.is_dir():
         inside = sorted(sweep.parent.name for sweep in path.glob(f"*/{SWEEP_FILE}"))
         more = f" and {len(inside) - MOST_NAMED} more" if len(inside) > MOST_NAMED else ""
@@ -245,40 +251,42 @@ def _others(path: Path) -> str:
 
 
 def check_continuation(folder: Folder, stored: Mapping[str, Any], new: Mapping[str, Any], lost: int) -> None:
-    """Refuse a plan that leaves out so many trials of the stored one (`lost`), with the fields that differ."""
+    """Raise `StoreError` with the fields that differ if `lost` > 0 of the stored trials are not in the new plan."""
     if not lost:
         return
-    lines = differences(stored["config"], new["config"])
-    shown = [f"  {line}" for line in lines[:MOST_DIFFERENCES]]
-    if len(lines) > MOST_DIFFERENCES:
-        shown.append(f"  and {len(lines) - MOST_DIFFERENCES} more")
     sampling = stored["config"].get("sampling", {})
+    rule = []
     if sampling.get("kind") == "until" and "sampling" not in new["config"]:
-        shown.append(f"It was run with a rule: the same command with --until {sampling.get('rule')!r} goes on.")
+        rule = [f"It was run with a rule: the same command with --until {sampling.get('rule')!r} continues it."]
     raise StoreError(
         "\n".join(
             [
                 f"{folder.path} holds another sweep: {lost} of its {stored['trials']} trials are not in this one.",
-                *shown,
-                "A folder goes on under a config that keeps all its trials. For this one give another --out,",
+                *shown_differences(stored["config"], new["config"]),
+                *rule,
+                "A config continues a folder only if it keeps all of the folder's trials. Give another --out,",
                 "or move the folder away.",
             ]
         )
     )
 
 
+def shown_differences(old: Any, new: Any) -> list[str]:
+    """Return an indented line `path: old -> new` for each of the first leaves in which two documents differ."""
+    lines = [f"  {line}" for line in differences(old, new)]
+    more = [f"  and {len(lines) - MOST_DIFFERENCES} more"] if len(lines) > MOST_DIFFERENCES else []
+    return lines[:MOST_DIFFERENCES] + more
+
+
 def differences(old: Any, new: Any, path: str = "") -> list[str]:
-    """`path: old -> new` for every leaf in which two documents differ."""
+    """Return `path: old -> new` for every leaf in which two documents differ."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        keys = [*old, *(key for key in new if key not in old)]
         return [
             line
-            for key in keys
+            for key in dict.fromkeys([*old, *new])
             for line in differences(old.get(key, _ABSENT), new.get(key, _ABSENT), f"{path}.{key}" if path else str(key))
         ]
-    if old == new:
-        return []
-    return [f"{path}: {_short(old)} -> {_short(new)}"]
+    return [] if old == new else [f"{path}: {_short(old)} -> {_short(new)}"]
 
 
 _ABSENT = object()

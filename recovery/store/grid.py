@@ -1,6 +1,7 @@
-"""Stored rows as one table: the sweep's own, one a trial.
+"""Stored rows as one table, with one row per trial of the sweep.
 
-A part says which configs made it; where one is another config, the ids of its trials tell whether they are planned.
+A part names the configs that produced it. If one of them is not the folder's config, a row is kept if its trial id is
+planned.
 """
 
 from __future__ import annotations
@@ -27,22 +28,24 @@ from recovery.types import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-OBEYED = r"[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
-"""Control characters and marks of direction, as Arrow's expressions write them."""
+UNSAFE = r"[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
+"""Control characters and text direction marks, as an Arrow regular expression."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The rows of a results folder, one a trial, its sweep.json, and the rounds of a boundary sweep."""
+    """The rows of a results folder, its sweep.json and its rounds.
+
+    left_out: rows of the folder that are not the sweep's and not in the table. makers: provenance of the rows, as the
+    parts state it.
+    """
 
     path: Path
     sweep: dict[str, Any]
     table: pa.Table
     rounds: Sequence[Round] = ()
     left_out: LeftOut | None = None
-    """Rows that are not the sweep's; they are not in the table."""
     makers: Sequence[Mapping[str, Any]] = ()
-    """What produced the rows: program, libraries, machine, as the parts say it."""
 
     @cached_property
     def columns(self) -> Columns:
@@ -51,34 +54,32 @@ class Grid:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The rows as pandas: `boolean` and `Int64` for measured columns that may be null, plain types elsewhere."""
-        import pandas as pd  # heavy, and a sweep does not need it
+        """The rows as pandas; measured columns that may be null have the types `boolean` and `Int64`."""
+        import pandas as pd  # slow to import, and a sweep does not need it
 
         frame: pd.DataFrame = self.table.to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get)
-        counts = [name for name, column in self.columns.items() if column.kind is int and name in frame]
-        return frame.astype(dict.fromkeys(counts, "Int64"))
+        integers = [name for name, column in self.columns.items() if column.kind is int and name in frame]
+        return frame.astype(dict.fromkeys(integers, "Int64"))
 
 
 def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
-    """Read a results folder, also while a sweep writes it; of its rows, these columns (`trial_id` among them) or all.
+    """Read a results folder, also while a sweep writes to it.
 
-    Rows of another sweep are left out, and named in `left_out`.
-
-    Raises `StoreError` for a missing or damaged one.
+    columns: columns to read, `trial_id` among them; by default all. Raises `StoreError` for a missing or damaged file.
     """
     folder = Folder(Path(path))
     content = folder.load()
-    parts, damaged = read_parts(folder.trials, columns)
-    rounds, more = read_rounds(folder.rounds)
-    refuse([*damaged, *more])
+    parts, damaged_parts = read_parts(folder.trials, columns)
+    rounds, damaged_rounds = read_rounds(folder.rounds)
+    refuse([*damaged_parts, *damaged_rounds])
     refuse_other_types(content, parts)
     own, left_out = own_rows(content, rounds, parts)
     made_by = [maker for table in own for maker in makers(table)]
-    return Grid(folder.path, content, _shown(merge(own)), rounds, left_out, made_by)
+    return Grid(folder.path, content, _printable(merge(own)), rounds, left_out, made_by)
 
 
 def refuse_other_types(content: Mapping[str, Any], parts: Sequence[tuple[Path, pa.Table]]) -> None:
-    """Raise `StoreError` for a part that has a column of another type than its rows were written with."""
+    """Raise `StoreError` for a part with a column of a type that this program does not write."""
     measured = row_schema({"n": pa.int64(), "d": pa.int64()}, stored_columns(content.get("columns")))
     scalars = {pa.bool_(), pa.int64(), pa.float64(), pa.string(), pa.large_string(), pa.null()}
     for path, table in parts:
@@ -91,16 +92,16 @@ def refuse_other_types(content: Mapping[str, Any], parts: Sequence[tuple[Path, p
                 )
 
 
-def _shown(rows: pa.Table) -> pa.Table:
-    """The rows with `?` for what a terminal obeys, or that turns the direction of text, wherever a part has it."""
+def _printable(rows: pa.Table) -> pa.Table:
+    """Replace characters that would control a terminal with `?`."""
     for i, field in enumerate(rows.schema):
-        if field.type == pa.string() and pc.any(pc.match_substring_regex(rows[i], OBEYED)).as_py():
-            rows = rows.set_column(i, field, pc.replace_substring_regex(rows[i], OBEYED, "?"))
+        if field.type == pa.string() and pc.any(pc.match_substring_regex(rows[i], UNSAFE)).as_py():
+            rows = rows.set_column(i, field, pc.replace_substring_regex(rows[i], UNSAFE, "?"))
     return rows
 
 
-def answers(folder: Folder, column: str) -> dict[str, bool | None]:
-    """trial_id -> the value of a boolean column, of every stored trial that is ok."""
+def outcomes(folder: Folder, column: str) -> dict[str, bool | None]:
+    """Return trial id -> value of a boolean column, for every stored trial with status `ok`."""
     parts, _ = read_parts(folder.trials, columns=["trial_id", "status", "started_at", column])
     rows = merge([table for _, table in parts])
     rows = rows.filter(pc.equal(rows["status"], "ok"))
@@ -108,7 +109,7 @@ def answers(folder: Folder, column: str) -> dict[str, bool | None]:
 
 
 class LeftOut(NamedTuple):
-    """How many rows are not the sweep's, and in which parts they are."""
+    """Number of the folder's rows that are not the sweep's, and the parts that hold them."""
 
     rows: int
     paths: Sequence[Path]
@@ -122,20 +123,20 @@ class LeftOut(NamedTuple):
 def own_rows(
     content: Mapping[str, Any], rounds: Sequence[Round], parts: Sequence[tuple[Path, pa.Table]]
 ) -> tuple[list[pa.Table], LeftOut | None]:
-    """Of each part the rows of the sweep that `content` of sweep.json and its rounds plan, and what was left out.
+    """Return the rows of each part that belong to the sweep in `content` of sweep.json, and which rows do not.
 
-    A part that this very config made is the sweep's, and so is one that does not say what made it. Others may come from
-    a smaller plan of the same sweep, or from another one: their rows are the sweep's if their trials are planned. Where
-    the trials cannot be composed without running the user's code or without a data file, configs are compared instead.
+    All rows of a part that names only this config, or none, belong to it. A part of another config may come from a
+    smaller plan of the same sweep or from another sweep: rows of planned trials belong to it. If the trials cannot be
+    composed without user code or a missing data file, the configs are compared instead.
     """
     kept, paths, lost = [], [], 0
     for path, table in parts:
         made_by, own = makers(table), table
         if any(maker.get("digest") != content["digest"] for maker in made_by):
-            planned = _planned(json.dumps(content["config"]), json.dumps(dict(counts(rounds))))
+            planned = _planned_keys(json.dumps(content["config"]), json.dumps(dict(counts(rounds))))
             if planned is not None:
                 own = table.filter(pa.array(np.isin(keys_of(table["trial_id"]), planned)))
-            elif not any(_may_be_same(content["config"], maker.get("config")) for maker in made_by):
+            elif not any(_may_share_trials(content["config"], maker.get("config")) for maker in made_by):
                 own = table.slice(0, 0)
         if len(own):
             kept.append(own)
@@ -146,7 +147,7 @@ def own_rows(
 
 
 def makers(table: pa.Table) -> list[dict[str, Any]]:
-    """What produced a part's rows, as it says itself; [] where it says nothing that can be read."""
+    """Return the provenance entries in a part's metadata, [] if there are none that can be read."""
     try:
         makers = json.loads((table.schema.metadata or {}).get(PROVENANCE, b"[]"))
     except ValueError:
@@ -155,19 +156,19 @@ def makers(table: pa.Table) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=2)
-def _planned(config: str, asked: str) -> Array | None:
-    """The keys of the planned trials; None where they cannot be composed here."""
-    from recovery.config import from_document  # takes longer than all else here, and few grids ask for it
+def _planned_keys(config: str, counts: str) -> Array | None:
+    """Keys of the planned trials, or None if they cannot be composed here."""
+    from recovery.config import from_document  # slow to import, and few folders need it
 
     try:
-        return from_document(json.loads(config)).trials(json.loads(asked)).keys
+        return from_document(json.loads(config)).trials(json.loads(counts)).keys
     except RecoverError:
         return None
 
 
-def _may_be_same(config: Mapping[str, Any], other: object) -> bool:
-    """Whether two configs may have trials in common: the same seed, and the same fields where neither has an axis."""
-    from recovery.config.components import COMPONENTS  # as above
+def _may_share_trials(config: Mapping[str, Any], other: object) -> bool:
+    """Return whether two configs have the same seed, and the same components where neither has an axis."""
+    from recovery.config.components import COMPONENTS  # slow to import, and few folders need it
 
     if not isinstance(other, Mapping) or config.get("seed") != other.get("seed"):
         return False

@@ -1,4 +1,4 @@
-"""What produced the rows: program, commit, libraries, BLAS, processor, solvers."""
+"""Provenance of rows: program, commit, libraries, BLAS, processor, solvers."""
 
 import os
 import platform
@@ -18,8 +18,8 @@ SOLVER_PACKAGES = ("ecos", "clarabel", "scs", "mosek")
 
 @cache
 def provenance() -> dict[str, object]:
-    """Plain JSON-able facts about the program and machine that run now."""
-    from llvmlite import binding  # heavy, and a report does not need it
+    """Return facts about the running program and machine, as JSON values."""
+    from llvmlite import binding  # slow to import, and a report does not need it
 
     return {
         "program": {"version": __version__, **_checkout()},
@@ -32,8 +32,8 @@ def provenance() -> dict[str, object]:
             if pool.get("user_api") == "blas"
         ],
         "blas_threads_per_worker": 1,
-        "simd": np.show_config(mode="dicts")["SIMD Extensions"]["found"],  # the instruction sets that NumPy uses
-        "compiled_for": os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name(),  # by Numba
+        "simd": np.show_config(mode="dicts")["SIMD Extensions"]["found"],  # instruction sets that NumPy uses
+        "compiled_for": os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name(),  # target of Numba
         "cpu": _processor(),
         "platform": platform.platform(),
     }
@@ -47,7 +47,7 @@ def _version(name: str) -> str | None:
 
 
 def _checkout() -> dict[str, object]:
-    """Commit and whether files differ from it, if the program runs from a git checkout; else nothing."""
+    """Commit of the git checkout that the program runs from, and whether files differ from it; {} outside of one."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return {}

@@ -1,4 +1,4 @@
-"""sweep.json: what a results folder holds rows of, with a checksum; where it is damaged, the parts still say it."""
+"""sweep.json: the description of a results folder's sweep, with a checksum. Every part has a copy in its metadata."""
 
 import json
 import re
@@ -12,32 +12,31 @@ from recovery.store.row_schema import stored_columns
 from recovery.text import FOLDER_NAME, is_plain
 
 SWEEP_FILE = "sweep.json"
-FORMAT = 2
-WITHOUT_CHECKSUM = 1
+FORMAT, FORMAT_WITHOUT_CHECKSUM = 2, 1
 FIELDS = {"name": str, "digest": str, "trials": int, "config": dict, "provenance": dict}
-LATER = {"cells": int, "columns": dict}
-"""Fields that files of earlier versions do not have."""
-PLACES = {"folder": str, "files": dict, "code": dict}
-"""Fields of `config` where something of it is a file, or was written in a notebook."""
+OPTIONAL = {"cells": int, "columns": dict}
+"""Fields that files of earlier versions lack."""
+OPTIONAL_IN_CONFIG = {"folder": str, "files": dict, "code": dict}
+"""Fields of `config` if it names files, or code of a notebook."""
 
 Content = dict[str, Any]
 """format, name, digest (of the config), trials, cells, config, columns, provenance."""
 
 
 def encode(content: Mapping[str, Any]) -> bytes:
-    """The bytes of the file, checksum included."""
+    """Return the bytes of the file, with the checksum."""
     plain = {**content, "format": FORMAT}
     return (json.dumps({**plain, "checksum": document_checksum(plain)}, indent=2) + "\n").encode()
 
 
 def decode(data: bytes) -> Content:
-    """The content of the file's bytes. Raises ValueError, saying what is wrong with them."""
+    """Return the content of the file's bytes. Raises ValueError with what is wrong with them."""
     content = json.loads(data)
     if not isinstance(content, dict):
-        raise ValueError("is no mapping")
+        raise ValueError("is not a mapping")
     claimed = content.pop("checksum", None)
-    if content.get("format") != (WITHOUT_CHECKSUM if claimed is None else FORMAT):
-        raise ValueError("is not a sweep that this version of the program can read")
+    if content.get("format") != (FORMAT_WITHOUT_CHECKSUM if claimed is None else FORMAT):
+        raise ValueError("has a format that this version of the program cannot read")
     if claimed is not None and claimed != document_checksum(content):
         raise ValueError("does not match its checksum")
     check(content)
@@ -45,28 +44,28 @@ def decode(data: bytes) -> Content:
 
 
 def check(content: Mapping[str, Any]) -> None:
-    """Raises ValueError where a field is missing or is not what it must be."""
+    """Raise ValueError if a field is missing or invalid."""
     for field, kind in FIELDS.items():
         if not isinstance(content.get(field), kind):
-            raise ValueError(f"its field {field!r} is missing or wrong")
-    for part, kinds in ((content, LATER), (content["config"], PLACES)):
+            raise ValueError(f"its field {field!r} is missing or invalid")
+    for part, kinds in ((content, OPTIONAL), (content["config"], OPTIONAL_IN_CONFIG)):
         for field, kind in kinds.items():
             if field in part and not isinstance(part[field], kind):
-                raise ValueError(f"its field {field!r} is wrong")
+                raise ValueError(f"its field {field!r} is invalid")
     for name in (content["name"], content["config"].get("name")):
         if not isinstance(name, str) or not re.fullmatch(FOLDER_NAME, name):
-            raise ValueError(f"{name!a:.60} is no name of a sweep")
+            raise ValueError(f"{name!a:.60} is not a valid name of a sweep")
     for text in _texts(content):
         if not is_plain(text):
-            raise ValueError(f"holds the control characters {text!a:.60}")
+            raise ValueError(f"contains control characters: {text!a:.60}")
     try:
         stored_columns(content.get("columns"))
     except (KeyError, TypeError, AttributeError, ParameterError) as error:
-        raise ValueError("its columns are wrong") from error
+        raise ValueError("its columns are invalid") from error
 
 
 def rebuilt(trials: Path) -> Content | None:
-    """The content as the latest of the parts in `trials` has it; None if no part does."""
+    """Return the content in the metadata of the latest part in `trials`, or None if no part has any."""
     for path in sorted(list_parts(trials), key=lambda path: path.stat().st_mtime, reverse=True):
         part = read_part(path, columns=["trial_id"])
         if isinstance(part, Damaged):

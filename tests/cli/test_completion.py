@@ -1,4 +1,4 @@
-"""What the shell completes, as click asks for it."""
+"""Shell completion, through the interface of click."""
 
 from pathlib import Path
 

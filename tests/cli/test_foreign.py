@@ -123,7 +123,7 @@ def test_every_flipped_byte_of_sweep_json_is_seen_and_mended(out: Path, tmp_path
     config = write_config(tmp_path, **CLAIMED)
     result = recover("sweep", config, "--out", out)
     assert result.exit_code == 0
-    assert "damaged/sweep.json: set aside" in result.stderr
+    assert "damaged/sweep.json: moved aside" in result.stderr
     assert Folder(out).damage() is None
     assert recover("verify", out).exit_code == 0
 
@@ -183,7 +183,7 @@ def test_a_config_of_another_shape_is_a_message(out: Path) -> None:
 def test_a_place_that_is_none_is_mended_from_the_parts(out: Path, field: str) -> None:
     edit(out, **{field: 5})
     result = recover("verify", out, "--sample", 1)
-    assert f"sweep.json: its field '{field}' is wrong" in result.stdout
+    assert f"sweep.json: its field '{field}' is invalid" in result.stdout
     assert "1 the same" in result.stdout
 
 

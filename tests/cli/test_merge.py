@@ -18,7 +18,7 @@ from recovery.extras.merging import merge_folders
 from recovery.store import read
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
-from recovery.store.records import read_trajectories
+from recovery.store.records import read_records
 from tests.runner.kills import started, stored_ids
 from tests.runner.sweeps import TIMES, sweep, write_config
 from tests.store.rows import statuses
@@ -55,7 +55,7 @@ def test_two_shards_are_the_sweep_that_one_run_gives(tmp_path: Path, shards: lis
     assert result.exit_code == 0, result.output
     assert "24 of 24 trials stored, 0 missing" in result.stdout
     assert measured(tmp_path / "out") == measured(whole)
-    records, expected = read_trajectories(tmp_path / "out"), read_trajectories(whole)
+    records, expected = read_records(tmp_path / "out"), read_records(whole)
     assert len(expected) == 24
     assert records.keys() == expected.keys()
     assert all(
@@ -121,11 +121,11 @@ def test_a_merge_that_ends_after_any_write_goes_on(
             merge_folders(shares, tmp_path / "out")
         except KeyboardInterrupt:
             assert left == [0]
-    rows, records = statuses(Folder(tmp_path / "out")), read_trajectories(tmp_path / "out")
+    rows, records = statuses(Folder(tmp_path / "out")), read_records(tmp_path / "out")
     assert rows.keys() <= records.keys()
     merge_folders(shares, tmp_path / "out")
     assert measured(tmp_path / "out") == measured(whole)
-    assert read_trajectories(tmp_path / "out").keys() == read_trajectories(whole).keys()
+    assert read_records(tmp_path / "out").keys() == read_records(whole).keys()
 
 
 @pytest.mark.deep
@@ -152,13 +152,13 @@ def test_a_merge_that_is_killed_loses_nothing_and_goes_on(tmp_path: Path, shards
         killed += process.returncode == -signal.SIGKILL
         assert stored.keys() <= stored_ids(out).keys(), "a stored row was lost"
         if (out / "sweep.json").exists():
-            assert stored_ids(out).keys() <= read_trajectories(out).keys(), "a row without its record"
+            assert stored_ids(out).keys() <= read_records(out).keys(), "a row without its record"
     assert killed >= 4
     process = started(command)
     _, stderr = process.communicate()
     assert process.returncode == 0, stderr
     assert measured(tmp_path / "out") == measured(whole)
-    assert read_trajectories(tmp_path / "out").keys() == read_trajectories(whole).keys()
+    assert read_records(tmp_path / "out").keys() == read_records(whole).keys()
     assert [bytes_of(share) for share in shares] == before
 
 
@@ -189,7 +189,7 @@ def test_trials_that_measured_something_else_are_counted(tmp_path: Path, shards:
     result = recover("merge", shards[1], other, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     there = measured(shards[1])
-    assert f"{len(there)} of them measured something else; the row that was there stays" in result.stderr
+    assert f"{len(there)} of them differ from the stored rows, which are kept" in result.stderr
     kept = {row["trial_id"]: row for row in measured(tmp_path / "out")}
     assert len(kept) == 24
     assert [kept[row["trial_id"]] for row in there] == there

@@ -1,4 +1,4 @@
-"""What is nearly right on a command line is told what was meant."""
+"""Command lines with a small mistake get a suggestion of the correct one."""
 
 from pathlib import Path
 from zipfile import ZipFile

@@ -67,7 +67,7 @@ def test_odd_configs(tmp_path: Path, text: str, message: str) -> None:
         (["check", "x" * 5000], "File name too long"),
         (["check", "fig06"], "p2-fig06"),
         (["swep", "p1-fig06"], "did you mean 'sweep'?"),
-        (["sweep", "p1-fig06", "--max-time", "inf"], "is no time"),
+        (["sweep", "p1-fig06", "--max-time", "inf"], "is not a time"),
         (["sweep", "p1-fig06", "--max-time", "1e300"], "not between 0 and 366 days"),
         (["sweep", "p1-fig06", "--trial-memory", "1"], "not in the range x>=32"),
         (["sweep", "p1-fig06", "--out", "a\nb"], "control characters"),
@@ -103,17 +103,17 @@ def test_more_shards_than_trials_do_not_take_longer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("raising", ["cost", "check"])
 def test_a_cost_or_check_that_raises_is_named(tmp_path: Path, raising: str) -> None:
-    (tmp_path / "dear_things.py").write_text(
+    (tmp_path / "slow_things.py").write_text(
         "from dataclasses import dataclass\nfrom recovery.methods.columns import select\n"
-        "@dataclass(frozen=True)\nclass Dear:\n    columns = select('recovered')\n"
+        "@dataclass(frozen=True)\nclass Slow:\n    columns = select('recovered')\n"
         "    def cost(self, n, d):\n        return 1.0\n"
         "    def __call__(self, instance, architecture):\n        return {}\n"
-        f"    def {raising}(self, *_):\n        raise ValueError('too dear')\n"
+        f"    def {raising}(self, *_):\n        raise ValueError('too slow')\n"
     )
-    config = write_config(tmp_path, method={"kind": "dear_things:Dear"})
+    config = write_config(tmp_path, method={"kind": "slow_things:Slow"})
     result = recover("check", config)
     assert result.exit_code == 2
-    assert "its cost or check raises ValueError: too dear" in result.stderr
+    assert "its cost or check raises ValueError: too slow" in result.stderr
 
 
 @pytest.mark.parametrize(

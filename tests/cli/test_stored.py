@@ -94,7 +94,7 @@ def test_an_instance_that_cannot_be_drawn_is_a_message(
 def test_an_unknown_trial_is_a_message(out: Path) -> None:
     result = recover("replay", "--trust", out, "zzz")
     assert result.exit_code == 2
-    assert "no trial starts with 'zzz'" in result.stderr
+    assert "no trial id starts with 'zzz'" in result.stderr
 
 
 def test_verify_names_a_damaged_part(out: Path) -> None:
@@ -146,7 +146,7 @@ def test_compact_leaves_one_part_and_every_row(tmp_path: Path) -> None:
     for index in (1, 2, 3):
         sweep(config, out, shard=(index, 3))
     before = rows(out)
-    assert "3 part files, now 1" in recover("compact", out).stdout
+    assert "3 part files before, 1 after" in recover("compact", out).stdout
     pd.testing.assert_frame_equal(rows(out), before)
 
 
@@ -176,7 +176,7 @@ def test_submit_without_slurm_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_dry_run_estimates_from_times(tmp_path: Path) -> None:
     config, out = write_config(tmp_path, method={"seconds": 0.05}), tmp_path / "out"
     said = recover("sweep", config, "--out", out, "--dry-run", "--jobs", 2).stdout
-    assert re.search(r"about [^(]+ with 2 jobs \([^)]+ of one core\), by \d+ trials timed now", said)
+    assert re.search(r"about [^(]+ with 2 jobs \([^)]+ of one core\), from \d+ trials timed now", said)
     assert not out.exists()
     sweep(config, out)
     write_config(tmp_path, method={"seconds": 0.05}, replicates=84)

@@ -132,7 +132,7 @@ def test_a_shard_that_waits_for_a_round_exits_with_75_and_says_so(tmp_path: Path
     first = recover(*arguments, "--shard", "1/2")
     assert first.exit_code == 75
     assert "round 2 waits for 12 trials of the rounds before it that have no row yet" in first.stderr
-    assert "round 1 is under way: 12 trials to its end" in recover("status", tmp_path / "out").stdout
+    assert "round 1 is running: 12 trials are missing to its end" in recover("status", tmp_path / "out").stdout
     assert recover(*arguments).stdout == f"{tmp_path / 'out'}: 60 of 60 trials stored (48 run now)\n"
     trials = read(tmp_path / "out").frame["trial_id"]
     assert recover("replay", "--trust", tmp_path / "out", trials.iloc[-1]).exit_code == 0

@@ -101,7 +101,7 @@ def test_a_sweep_shows_its_map_from_the_first_trial_to_the_last(tmp_path: Path) 
     folder.write(pa.Table.from_pandas(rows, preserve_index=False)[100:])
     shown.show(Advanced(200))  # too soon for another look
     assert "300 of 300" not in buffer.getvalue()
-    shown.tell("a trial failed")
+    shown.print("a trial failed")
     shown.close()
     assert "a trial failed" in buffer.getvalue()
     assert "300 of 300" in buffer.getvalue()

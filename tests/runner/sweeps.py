@@ -1,31 +1,32 @@
-"""Sweeps of the fake method, run and compared."""
+"""Helpers that run sweeps of the fake method and compare their rows."""
 
 import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from ruamel.yaml import YAML
 
-from recovery.config import load
+from recovery.config import Trial, load
 from recovery.runner.plan import plan
 from recovery.runner.pool import UNLIMITED, Limits
 from recovery.runner.progress import Progress
 from recovery.runner.run import Options, Summary, run
 from recovery.runner.stop import Stop
+from recovery.runner.trial import Row
 from recovery.runner.workers import Engine
 from recovery.store import read
 
 HERE = Path(__file__).parent
 TIMES = ("seconds", "started_at")
-"""The columns in which two runs of one trial differ."""
+"""Columns in which two runs of a trial differ."""
 
 
 def write_config(folder: Path, *, method: dict[str, Any] | None = None, **fields: Any) -> Path:
-    """A config of 3 x 2 cells and 4 replicates, with other fields as given, and the fake method beside it."""
+    """Write a config of 3 x 2 cells and 4 replicates with these fields, and the fake method beside it."""
     shutil.copy(HERE / "fakes.py", folder / "fake_methods.py")
     document = {
         "name": "fake",
@@ -52,30 +53,35 @@ def sweep(
     backend: str = "processes",
     limits: Limits = UNLIMITED,
     max_time: float | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Summary:
-    """Run what is missing, as `recover sweep` does."""
+    """Run the missing trials, as `recover sweep` does."""
     with Stop(max_time) as stop:
-        return run(plan(load(config), out), Options(Engine(jobs, backend, limits), **options), Progress(), stop)
+        settings = Options(Engine(jobs, backend, limits), **options)
+        return run(plan(load(config), out), settings, progress or Progress(), stop)
 
 
 def rows(out: Path, drop: tuple[str, ...] = TIMES) -> pd.DataFrame:
-    """The stored rows by trial, without the columns in which two runs differ."""
+    """Return the stored rows by trial, without the columns in which two runs differ."""
     return read(out).frame.drop(columns=list(drop)).set_index("trial_id").sort_index()
 
 
-def interrupt_after(trials: int, monkeypatch: Any, number: int = signal.SIGTERM) -> None:
-    """Let the next sweep receive a signal when it has so many rows."""
+class Acting(Progress):
+    """Progress that calls a function once, as soon as a run has so many rows."""
 
-    advance: Callable[..., None] = Progress.advance
-    seen = 0
+    def __init__(self, trials: int, act: Callable[[], object]) -> None:
+        super().__init__()
+        self._missing, self._act = trials, act
 
-    def counting(self: Progress, done: Any) -> None:
-        nonlocal seen
+    def advance(self, done: Iterable[tuple[Trial, Row]]) -> None:
         done = list(done)
-        advance(self, done)
-        seen += len(done)
-        if seen >= trials:
-            os.kill(os.getpid(), number)
+        super().advance(done)
+        before, self._missing = self._missing, self._missing - len(done)
+        if before > 0 >= self._missing:
+            self._act()
 
-    monkeypatch.setattr(Progress, "advance", counting)
+
+def interrupting(trials: int, number: int = signal.SIGTERM) -> Acting:
+    """Progress that sends this process a signal as soon as a run has so many rows."""
+    return Acting(trials, lambda: os.kill(os.getpid(), number))

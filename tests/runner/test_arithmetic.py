@@ -165,7 +165,7 @@ def test_a_row_of_another_arithmetic_is_computed_in_it(monkeypatch: pytest.Monke
         monkeypatch, folder, ["Here", "Else"], "objective", {"Here": -1.0, "Else": ASIS}
     )
     assert (counts["same"], counts["other"], counts["failures"], status) == (23, 1, 0, 0)
-    assert "23 the same, 1 the same with OpenBLAS Else, as they were computed, 0 different" in said
+    assert "23 the same, 1 the same with OpenBLAS Else, which computed them, 0 different" in said
     assert "differs in" not in said
     assert machine.computed[:25] == ["Here"] * 24 + ["Else"]
 
@@ -184,7 +184,7 @@ def test_a_claim_of_an_arithmetic_that_cannot_run_excuses_nothing(
     machine, counts, said, status = verify(monkeypatch, folder, ["Invented"], "objective", {"Here": -1.0})
     assert (counts["different"], counts["open"], counts["failures"], status) == (0, 1, 1, 1)
     assert f"{machine.trial} differs in objective" in said
-    assert "1 open: they differ, and OpenBLAS Invented, which computed rows of this grid, does not run" in said
+    assert "1 not comparable: OpenBLAS Invented, which computed rows of this grid, does not run" in said
 
 
 def test_verdicts_that_exclude_each_other_are_different_in_whatever_arithmetic(
@@ -252,4 +252,4 @@ def test_a_row_that_differs_is_open_where_another_numpy_stored_rows(
     monkeypatch.setattr(replaying, "other_versions", lambda makers: ["NumPy 1.0"])
     _, counts, said, status = verify(monkeypatch, folder, ["Here"], "objective", {"Here": -1.0})
     assert (counts["same"], counts["different"], counts["open"], status) == (23, 0, 1, 1)
-    assert "1 open: they differ, and NumPy 1.0, which computed rows of this grid, does not run on this machine" in said
+    assert "1 not comparable: NumPy 1.0, which computed rows of this grid, does not run on this machine" in said

@@ -1,4 +1,4 @@
-"""Rows say which code of the user's they ran; what ran other code than there is now is said, and run again if asked."""
+"""Rows store a hash of the user code that they ran; rows of changed code are reported, and run again on request."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_edited_helper_is_said_and_its_trials_run_again(tmp_path: Path, config: Path) -> None:
     out = tmp_path / "out"
-    assert recover("sweep", config, "--out", out, "-j", 1).stderr.count("other code") == 0
+    assert recover("sweep", config, "--out", out, "-j", 1).stderr.count("stale") == 0
     before = rows(out)
     codes = before.groupby("method")["own_code"].nunique(dropna=True).to_dict()
     assert codes == {"isometry": 0, "own_ridge:Ridge": 1}
@@ -53,23 +53,25 @@ def test_an_edited_helper_is_said_and_its_trials_run_again(tmp_path: Path, confi
     compact(Folder(out))
     said = recover("sweep", config, "--out", out, "-j", 1)
     assert "(0 run now)" in said.stdout
-    assert "8 stored trials ran other code of yours than there is now; --rerun-changed" in said.stderr
+    assert "8 stored rows are stale: the user code has changed since; --rerun-changed" in said.stderr
     dry = recover("sweep", config, "--out", out, "--rerun-changed", "--dry-run")
     assert "8 to run" in dry.stdout
-    assert "other code" in recover("sweep", config, "--out", out, "--dry-run").stderr
+    assert "stale" in recover("sweep", config, "--out", out, "--dry-run").stderr
     (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=20) + "raise SystemExit('imported')\n")
-    said = "8 stored trials ran other code of yours than there is now"
+    said = "8 stored rows are stale"
     for command in (["status", out], ["report", out, "--format", "terminal"]):
         result = recover(*command)
         assert (result.exit_code, said in result.output) == (0, True), result.output
     (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=1))
-    assert "other code" not in recover("status", out).output
+    assert "stale" not in recover("status", out).output
     (tmp_path / "own_ridge.py").rename(tmp_path / "away.py")
-    assert "whether its own code was edited is not known here: no file of" in recover("status", out).output
+    assert (
+        "the user code cannot be compared with the code of the stored rows: no file of" in recover("status", out).output
+    )
     (tmp_path / "away.py").rename(tmp_path / "own_ridge.py")
     (tmp_path / "own_helpers.py").write_text(HELPERS.format(by=20))
     again = recover("sweep", config, "--out", out, "-j", 1, "--rerun-changed")
-    assert (again.exit_code, "(8 run now)" in again.stdout, "other code" in again.stderr) == (0, True, False)
+    assert (again.exit_code, "(8 run now)" in again.stdout, "stale" in again.stderr) == (0, True, False)
     after = rows(out)
     own = after["method"] == "own_ridge:Ridge"
     assert (after.loc[own, "gap"] == after.loc[own, "n"] + 20).all()

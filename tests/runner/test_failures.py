@@ -74,4 +74,4 @@ def test_each_choice_of_own_code_is_tried_first_where_it_is_cheapest(tmp_path: P
 
 def test_the_help_says_after_how_many_equal_failures_a_sweep_stops() -> None:
     text = " ".join(recover("sweep", "--help").stdout.split())
-    assert f"measured nothing; 0: never. [default: {MOST_EQUAL}]" in text
+    assert f"without any measured trial; 0: never. [default: {MOST_EQUAL}]" in text

@@ -119,12 +119,7 @@ def test_a_folder_that_may_not_be_written_is_a_message_before_any_work(tmp_path:
     assert len(done.stderr.splitlines()) < 10
 
 
-@pytest.mark.parametrize("renames_once", [True, False])
-def test_a_file_system_without_hard_links_serves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renames_once: bool
-) -> None:
-    """As FAT; and as exFAT through FUSE, which cannot rename without replacing either."""
-
+def test_a_file_system_without_hard_links_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Path, target: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
@@ -133,18 +128,16 @@ def test_a_file_system_without_hard_links_serves(
     config = write_config(tmp_path, method={"act": "transition"}, sampling=sampling, axes=axes)
     sweep(config, tmp_path / "plain")
     monkeypatch.setattr(Path, "hardlink_to", refuse)
-    if not renames_once:
-        monkeypatch.setattr(parts, "_rename_once", lambda temporary, path: errno.EINVAL)
-        monkeypatch.setattr(parts, "ALONE_SECONDS", 0.2)
-        (tmp_path / "out").mkdir()
-        (tmp_path / "out" / ".sweep.json.alone").mkdir()  # left by a killed process
+    monkeypatch.setattr(parts, "LOCK_SECONDS", 0.2)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".sweep.json.lock").mkdir()  # left by a killed process
     sweep(config, tmp_path / "out")
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), rows(tmp_path / "plain"))
     second = tmp_path / "second"
     assert write_atomically(second, b"first", replace=False)
     assert not write_atomically(second, b"other", replace=False)
     assert second.read_bytes() == b"first"
-    assert not [*tmp_path.rglob("*.tmp"), *tmp_path.rglob(".*.alone")]
+    assert not [*tmp_path.rglob("*.tmp"), *tmp_path.rglob(".*.lock")]
 
 
 @pytest.mark.deep

@@ -1,24 +1,14 @@
-"""How long a sweep will take, from a few trials: exact where times follow the guesses, near where they bend."""
+"""Forecasts of run times from a few timed trials, with a simulated clock."""
 
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from recovery.cli.main import main
 from recovery.config import Trial, load
 from recovery.runner.batches import cost
-from recovery.runner.forecast import (
-    LOADING,
-    MOST_SECONDS,
-    NARROWEST,
-    PART,
-    SECONDS,
-    WIDEST,
-    Timing,
-    _kinds,
-    _strata,
-    time_some,
-    time_sweep,
-)
+from recovery.runner.forecast import FIRST_LIMIT, MOST_SECONDS, SECONDS, SHARE, Timed, time_some, time_sweep
 
 from .sweeps import write_config
 
@@ -34,116 +24,119 @@ class Machine:
 
     def __init__(self, factor: float, power: float, monkeypatch: pytest.MonkeyPatch) -> None:
         self.factor, self.power, self.now = factor, power, 0.0
-        monkeypatch.setattr("recovery.runner.forecast.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
 
     def seconds(self, trial: Trial) -> float:
         return float(self.factor * cost(trial) ** self.power)
 
-    def time(self, trial: Trial, limit: float) -> float | None:
+    def time(self, trial: Trial, limit: float) -> Timed:
         self.now += min(self.seconds(trial), limit)
-        return self.seconds(trial) if self.seconds(trial) <= limit else None
+        return Timed(self.seconds(trial) if self.seconds(trial) <= limit else None)
 
 
-def test_times_that_follow_the_guesses_are_told_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_in_proportion_to_the_costs_are_forecast_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     some, machine = trials(tmp_path), Machine(1.0, 1.0, monkeypatch)
     found = time_some(some, 5.0, time_one=machine.time)
-    assert found.seconds == pytest.approx(sum(map(machine.seconds, some)))
-    assert found.share == 1.0
-    assert str(found) == f"{found.timed} trials timed now"
+    assert found.work == pytest.approx(sum(map(machine.seconds, some)))
+    assert str(found).endswith(f"of one core, from {found.timed} trials timed now")
 
 
 @pytest.mark.parametrize(("factor", "power"), [(20.0, 0.7), (100.0, 1.0), (300.0, 1.3)])
-def test_what_is_too_dear_to_time_lies_on_the_line_of_the_rest(
+def test_trials_too_long_to_time_are_extrapolated(
     tmp_path: Path, factor: float, power: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some, machine = trials(tmp_path), Machine(factor, power, monkeypatch)
     found = time_some(some, 5.0, 5.0, machine.time)
-    assert found.seconds == pytest.approx(sum(map(machine.seconds, some)), rel=0.3)
+    assert found.work == pytest.approx(sum(map(machine.seconds, some)), rel=0.3)
     assert machine.now <= 10.0
-    assert 0.2 < found.share < 0.9
-    assert "the dearest took too long" in str(found)
+    assert 0.1 < found.covered < 0.995
+    assert "longer trials are extrapolated" in str(found)
 
 
 @pytest.mark.parametrize(("share", "ratio"), [(0.25, 1.0), (50.0, 200.0)])
-def test_a_trial_that_is_cut_takes_its_guess_or_twice_the_longer_time_that_it_was_given(
+def test_if_no_trial_ends_the_first_takes_its_guess_or_twice_its_limit(
     tmp_path: Path, share: float, ratio: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first trial tells for all: none is ever done."""
     some, machine = trials(tmp_path), Machine(1e6, 1.0, monkeypatch)
-    given = share * min(map(cost, some))
-    monkeypatch.setattr("recovery.runner.forecast.SHORTEST", 0.0)
-    found = time_some(some, given, given, machine.time)
-    assert found.seconds == pytest.approx(ratio * sum(map(cost, some)))
+    limit = share * min(map(cost, some))
+    found = time_some(some, limit, limit, machine.time)
+    assert found.work == pytest.approx(max(1.0, 2 * FIRST_LIMIT * share) * sum(map(cost, some)))
+    assert ratio == max(1.0, 2 * FIRST_LIMIT * share)
 
 
 @pytest.mark.parametrize("whole", [10.0, 200.0, 1e5])
 def test_a_long_sweep_is_timed_for_longer(tmp_path: Path, whole: float, monkeypatch: pytest.MonkeyPatch) -> None:
     some = trials(tmp_path) * 20
     machine = Machine(whole / sum(map(cost, some)), 1.0, monkeypatch)
-    found = time_some(some, time_one=machine.time)
-    assert found.seconds == pytest.approx(whole)
-    assert machine.now <= max(SECONDS, min(MOST_SECONDS, PART * whole)) + 2 * max(map(machine.seconds, some))
+    assert time_some(some, time_one=machine.time).work == pytest.approx(whole)
+    assert machine.now <= max(SECONDS, min(MOST_SECONDS, SHARE * whole)) + 2 * max(map(machine.seconds, some))
 
 
-def test_a_first_trial_that_was_cut_counts_with_those_that_were_not(tmp_path: Path) -> None:
-    """One of four trials takes 20 s, the others 1 s: the whole is known to be 15 s at least, and not taken for 4 s."""
-    some = list(load(write_config(tmp_path, axes={"n": [4], "d": [2]})).trials())
-    found = time_some(some, time_one=lambda trial, limit: 1.0 if trial.replicate else None)
-    assert found.seconds == pytest.approx(4 * (LOADING * SECONDS + 3) / 4)
+@pytest.mark.parametrize("act", ["hang", "die"])
+def test_a_trial_that_hangs_or_dies_does_not_block_the_forecast(tmp_path: Path, act: str) -> None:
+    config = write_config(tmp_path, method={"act": act}, axes={"n": [4], "d": [2]}, replicates=3)
+    assert time_some(list(load(config).trials()), 0.5).work > 0.0
 
 
-def test_a_trial_that_hangs_or_dies_is_no_trial_to_wait_for(tmp_path: Path) -> None:
-    for act in ("hang", "die"):
-        config = write_config(tmp_path, method={"act": act}, axes={"n": [4], "d": [2]}, replicates=3)
-        found = time_some(list(load(config).trials()), 0.5)
-        assert found.seconds >= 0.0
-
-
-def test_what_a_kind_of_trial_loads_is_in_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first trial of each law of patterns takes longer; each of them counts as a kind of its own."""
+def test_modules_that_the_first_trial_of_a_group_imports_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     laws = {"patterns.kind": ["sampled", "exhaustive"]}
     some = list(load(write_config(tmp_path, axes=AXES | laws)).trials())
-    machine, loaded = Machine(1.0, 1.0, monkeypatch), set()
+    machine, imported = Machine(1.0, 1.0, monkeypatch), set()
 
-    def first_is_slow(trial: Trial, limit: float) -> float | None:
-        kind, took = trial.cell.setting.patterns.kind, machine.time(trial, limit)
-        late = 0.0 if kind in loaded else 3.0
-        loaded.add(kind)
-        return None if took is None else took + late
+    def first_is_slow(trial: Trial, limit: float) -> Timed:
+        kind, took = trial.cell.setting.patterns.kind, machine.time(trial, limit).seconds
+        late = 0.0 if kind in imported else 3.0
+        imported.add(kind)
+        return Timed(None if took is None else took + late)
 
     found = time_some(some, 5.0, time_one=first_is_slow)
-    assert loaded == {"sampled", "exhaustive"}
-    assert found.seconds == pytest.approx(sum(map(machine.seconds, some)))
+    assert imported == {"sampled", "exhaustive"}
+    assert found.work == pytest.approx(sum(map(machine.seconds, some)))
 
 
-def test_rounds_to_come_are_as_dear_as_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recovery.runner.forecast.time_some", lambda some: Timing(float(len(some)), 1, 1.0))
+def test_groups_have_their_own_times_and_few_long_trials_are_met(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One group takes 50 times longer; in the other, 5 % of the trials take 100 times longer than their cost."""
+    axes = {"n": [4, 6], "d": [2], "patterns.kind": ["sampled", "exhaustive"]}
+    some = list(load(write_config(tmp_path, axes=axes, replicates=200)).trials())
+    clock = Machine(0.0, 1.0, monkeypatch)
+
+    def seconds(trial: Trial) -> float:
+        slow = 50 if trial.cell.setting.patterns.kind == "exhaustive" else 100 if trial.replicate % 20 == 0 else 1
+        return 0.01 * slow
+
+    def time_one(trial: Trial, limit: float) -> Timed:
+        clock.now += seconds(trial)
+        return Timed(seconds(trial))
+
+    assert time_some(some, 60.0, 60.0, time_one).work == pytest.approx(sum(map(seconds, some)), rel=0.25)
+
+
+def test_failed_trials_are_reported_with_the_first_error(tmp_path: Path) -> None:
+    config = write_config(tmp_path, method={"act": "raise"}, axes={"n": [4], "d": [2]}, replicates=3)
+    found = time_some(list(load(config).trials()))
+    assert (found.failed, found.timed) == (4, 4)
+    said = "no forecast: all 4 trials timed now failed; the first error: ArithmeticError: no luck with n = 4"
+    assert str(found) == said
+    for command in (
+        ["check", str(config), "--forecast"],
+        ["sweep", str(config), "--dry-run", "--out", str(tmp_path / "o")],
+    ):
+        assert said in CliRunner().invoke(main, command).stdout
+    some = time_some(
+        list(load(config).trials()),
+        time_one=lambda trial, limit: Timed(1.0, "KeyError: 'x'" if trial.replicate == 1 else ""),
+    )
+    assert (some.failed, some.timed) == (1, 4)
+    assert str(some).endswith("from 4 trials timed now; 1 of them failed, the first with KeyError: 'x'")
+
+
+def test_later_rounds_cost_as_much_per_trial_as_the_first(tmp_path: Path) -> None:
     sampling = {"kind": "boundary", "rounds": 3, "budget": 1000}
-    sweep = load(write_config(tmp_path, method={"act": "transition"}, sampling=sampling, axes=AXES))
-    assert time_sweep(sweep).seconds == pytest.approx(1000)
-
-
-def test_trials_of_a_stratum_are_alike(tmp_path: Path) -> None:
-    """A few dear trials do not lie among the cheap ones before them, of which samples would hardly meet them."""
-    some = list(load(write_config(tmp_path, axes={"n": [*range(1, 101), 3000], "d": [1]})).trials())
-    strata = _strata(some)
-    assert [trial for stratum in strata for trial in stratum.trials] == sorted(some, key=cost)
-    assert all(cost(stratum.trials[-1]) <= WIDEST * cost(stratum.trials[0]) for stratum in strata)
-
-
-def test_trials_of_about_the_same_guess_are_one_stratum(tmp_path: Path) -> None:
-    some = list(load(write_config(tmp_path, axes={"n": [*range(100, 121)], "d": [1]})).trials())
-    assert cost(max(some, key=cost)) < NARROWEST * cost(min(some, key=cost))
-    assert len(_strata(some)) == 1
-
-
-def test_kinds_are_told_apart_by_words_where_numbers_make_too_many() -> None:
-    """p2-fig04: twenty rates, of gradient descent with and without scaling, which takes a thousandth of the time."""
-    kinds = _kinds(list(load("configs/p2-fig04.yaml").trials()))
-    assert [{trial.cell.method.optimizer for trial in kind} for kind in kinds] == [{"scaled_gd"}, {"gd"}]  # type: ignore[attr-defined]
-
-
-def test_kinds_are_told_apart_by_what_is_planted_where_that_makes_few() -> None:
-    """p4-smoothed: networks that are harder to learn take five times as long, at the same size."""
-    assert len(_kinds(list(load("configs/p4-smoothed.yaml").trials()))) == 6
-    assert len(_kinds(list(load("configs/p4-overcomplete.yaml").trials()))) == 2  # two orders, of 16 numbers of neurons
+    config = write_config(
+        tmp_path, method={"act": "transition", "seconds": 0.01}, sampling=sampling, axes={"n": [4, 8], "d": [2]}
+    )
+    assert 5.0 < time_sweep(load(config)).work < 20.0

@@ -18,7 +18,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from recovery.store import read
-from recovery.store.records import read_trajectories
+from recovery.store.records import read_records
 
 from .kills import started, stored_ids
 from .sweeps import TIMES, rows, sweep, write_config
@@ -155,6 +155,6 @@ def test_killed_merges_lose_nothing_and_leave_their_sources(tmp_path: Path) -> N
         assert known.keys() <= stored_ids(out).keys(), "a stored row was lost"
     subprocess.run([*command, str(out)], check=True, capture_output=True)
     pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "undisturbed"))
-    assert read_trajectories(out).keys() == read_trajectories(tmp_path / "undisturbed").keys()
+    assert read_records(out).keys() == read_records(tmp_path / "undisturbed").keys()
     assert {path: path.read_bytes() for path in before} == before
     assert not list(out.rglob("*.tmp"))

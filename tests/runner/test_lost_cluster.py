@@ -24,7 +24,7 @@ from .sweeps import rows, sweep, write_config
 
 pytestmark = pytest.mark.deep
 TRIALS = 720
-LOST = "run the same command to go on"
+LOST = "run the same command to continue"
 
 
 def config_of(folder: Path) -> Path:

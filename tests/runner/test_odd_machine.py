@@ -61,7 +61,7 @@ def test_kills_lose_nothing_where_files_cannot_be_linked(tmp_path: Path, machine
     kill_and_resume(config, out, 6, random.Random(2), slow=slow, compacting=True)
     sweep(config, tmp_path / "plain", jobs=2, backend="threading")
     pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "plain"))
-    assert not [*out.rglob("*.tmp"), *out.rglob(".*.alone")]
+    assert not [*out.rglob("*.tmp"), *out.rglob(".*.lock")]
 
 
 def test_sweeps_that_start_at_once_agree_on_each_round_where_files_cannot_be_linked(

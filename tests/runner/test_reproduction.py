@@ -9,12 +9,13 @@ import pytest
 from recovery.errors import StoreError
 from recovery.extras import reproduction
 from recovery.extras.reproduction import Figure, run_figure
+from recovery.runner.forecast import Forecast
 from recovery.runner.progress import Progress
-from recovery.runner.run import Forecast, Options, Summary
+from recovery.runner.run import Options, Summary
 from recovery.runner.stop import Stop
 from recovery.runner.workers import Engine
 from recovery.store.parts import list_parts
-from tests.runner.sweeps import interrupt_after, rows, sweep, write_config
+from tests.runner.sweeps import interrupting, rows, sweep, write_config
 
 ONE_JOB = Options(Engine(1, "processes"))
 LONG = 600.0
@@ -32,7 +33,7 @@ def foretell(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
     def forecast(plan: object, options: Options) -> Forecast:
         missing = len(plan.missing)  # type: ignore[attr-defined]
-        return Forecast(missing, seconds * missing, "the test")
+        return Forecast(missing, seconds * missing)
 
     monkeypatch.setattr(reproduction, "forecast", forecast)
 
@@ -102,19 +103,17 @@ def test_a_finished_sweep_from_elsewhere_is_taken_as_it_is(figure: Figure) -> No
     assert len(list_parts(figure.folder / "trials")) == 1
 
 
-def test_a_limit_ends_what_is_under_way_and_its_rows_stay(figure: Figure, monkeypatch: pytest.MonkeyPatch) -> None:
-    interrupt_after(3, monkeypatch, signal.SIGALRM)
+def test_a_limit_ends_a_figure_and_its_rows_stay(figure: Figure) -> None:
     with Stop() as stop:
-        summary = run_figure(figure, ONE_JOB, stop, LONG, lambda name: Progress())
+        summary = run_figure(figure, ONE_JOB, stop, LONG, lambda name: interrupting(3, signal.SIGALRM))
         assert "its time of 600 s is over" in str(summary.stopped)
         assert stop.reason is None
     assert 3 <= len(rows(figure.folder)) <= 6
 
 
-def test_a_signal_is_a_reason_for_all(figure: Figure, monkeypatch: pytest.MonkeyPatch) -> None:
-    interrupt_after(3, monkeypatch)
+def test_a_signal_stops_all_figures(figure: Figure) -> None:
     with Stop() as stop:
-        summary = run_figure(figure, ONE_JOB, stop, LONG, lambda name: Progress())
+        summary = run_figure(figure, ONE_JOB, stop, LONG, lambda name: interrupting(3))
         assert stop.reason == summary.stopped == "SIGTERM"
 
 

@@ -1,8 +1,10 @@
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from threadpoolctl import threadpool_limits
@@ -13,13 +15,13 @@ from recovery.runner.plan import plan
 from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
-from recovery.store.parts import list_parts
+from recovery.store.parts import list_parts, read_part, write_part
 
-from .sweeps import interrupt_after, rows, sweep, write_config
+from .sweeps import Acting, interrupting, rows, sweep, write_config
 
 
 def test_rows_do_not_depend_on_workers_interruptions_or_the_rest_of_the_grid(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     config = write_config(tmp_path)
     sweep(config, tmp_path / "one")
@@ -30,9 +32,7 @@ def test_rows_do_not_depend_on_workers_interruptions_or_the_rest_of_the_grid(
     sweep(config, tmp_path / "two", jobs=2)
     pd.testing.assert_frame_equal(rows(tmp_path / "two"), expected)
 
-    with monkeypatch.context() as patch:
-        interrupt_after(5, patch)
-        first = sweep(config, tmp_path / "halves")
+    first = sweep(config, tmp_path / "halves", progress=interrupting(5))
     assert first.stopped == "SIGTERM"
     assert 5 <= len(rows(tmp_path / "halves")) < 24
     second = sweep(config, tmp_path / "halves", jobs=2)
@@ -81,7 +81,7 @@ def test_too_many_failures_end_the_sweep(tmp_path: Path) -> None:
     assert 3 <= summary.failures < 24
 
 
-def test_the_time_budget_stops_what_can_go_on(tmp_path: Path) -> None:
+def test_the_time_budget_stops_the_sweep(tmp_path: Path) -> None:
     config = write_config(tmp_path, method={"seconds": 0.25})
     summary = sweep(config, tmp_path / "out", max_time=2)
     assert summary.stopped == "the time budget of 2 s"
@@ -106,6 +106,49 @@ def test_a_new_axis_column_reaches_old_rows(tmp_path: Path) -> None:
     assert (frame["method.seconds"] == 0.0).all()
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_new_axis_column_reaches_rows_of_a_smaller_run_that_goes_on(tmp_path: Path, kept: bool) -> None:
+    """The smaller run ends after the larger one, or it is killed and its rows are completed by the next run."""
+    config, out = write_config(tmp_path), tmp_path / "out"
+
+    def grow() -> None:
+        axes = {"n": [4, 8, 12], "d": [2, 3], "noise": [0.0, 0.5], "method.seconds": [0.0]}
+        sweep(write_config(tmp_path, axes=axes), out)
+        before.update(list_parts(out / "trials"))
+
+    before = set[Path]()
+    small = sweep(config, out, progress=Acting(1, grow))
+    assert small.stored == {"ok": 24}
+    assert len(rows(out)) == 48
+    if not kept:
+        for part in set(list_parts(out / "trials")) - before:
+            table = read_part(part)
+            assert isinstance(table, pa.Table)
+            write_part(part.parent, table.drop_columns(["noise", "method.seconds"]))
+            part.unlink()
+        sweep(config, out)
+    assert not rows(out)[["noise", "method.seconds"]].isna().any(axis=None)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_folder_that_lost_sweep_json_during_a_run_is_restored_from_its_parts(tmp_path: Path, whole: bool) -> None:
+    config, out = write_config(tmp_path, method={"seconds": 0.05}), tmp_path / "out"
+
+    def remove() -> None:
+        if whole:
+            shutil.rmtree(out)
+            out.mkdir()
+        else:
+            (out / "sweep.json").unlink()
+
+    first = sweep(config, out, progress=Acting(20, remove))
+    assert (first.stopped is not None) == whole
+    expected = read(out).sweep["config"]
+    second = sweep(config, out)
+    assert (second.stopped, second.stored) == (None, {"ok": 24})
+    assert json.loads((out / "sweep.json").read_text())["config"] == expected == load(config).document
+
+
 def test_another_experiment_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     config = write_config(tmp_path)
     sweep(config, tmp_path / "out")
@@ -116,7 +159,7 @@ def test_another_experiment_is_refused_and_nothing_is_written(tmp_path: Path) ->
     assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
 
 
-def test_a_damaged_part_is_set_aside_and_its_trials_run_again(tmp_path: Path) -> None:
+def test_a_damaged_part_is_moved_aside_and_its_trials_run_again(tmp_path: Path) -> None:
     config = write_config(tmp_path)
     sweep(config, tmp_path / "out")
     expected = rows(tmp_path / "out")
@@ -127,7 +170,7 @@ def test_a_damaged_part_is_set_aside_and_its_trials_run_again(tmp_path: Path) ->
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), expected)
 
 
-def test_every_part_says_what_made_it(tmp_path: Path) -> None:
+def test_every_part_has_its_provenance(tmp_path: Path) -> None:
     config = write_config(tmp_path)
     for index in (1, 2):
         sweep(config, tmp_path / "out", shard=(index, 2))

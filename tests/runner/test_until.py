@@ -1,4 +1,4 @@
-"""Sweeps that go on until a threshold is known, or claims of it are decided."""
+"""Sweeps that sample until a threshold is known to a given precision, or claims about it are decided."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ from recovery.sampling.placement import Slice, sharpen
 from recovery.store import read
 from tests.suites import first
 
-from .sweeps import interrupt_after, rows, write_config
+from .sweeps import interrupting, rows, write_config
 
 AXES = {"n": {"start": 2, "stop": 40, "step": 2}, "d": [4, 6, 8, 10, 12]}
 FIRST = 20 * 5 * 2
@@ -41,9 +41,15 @@ def config(folder: Path, **fields: Any) -> Path:
 
 
 def until(
-    path: Path, out: Path, rule: str | None = RULE, overrides: tuple[str, ...] = (), jobs: int = 1, **options: Any
+    path: Path,
+    out: Path,
+    rule: str | None = RULE,
+    overrides: tuple[str, ...] = (),
+    jobs: int = 1,
+    progress: Progress | None = None,
+    **options: Any,
 ) -> Summary:
-    """Run it, as `recover sweep --until` does."""
+    """Run a sweep as `recover sweep --until` does."""
     with Stop() as stop:
         planned = plan(load(path, overrides, rule), out)
         return run(planned, Options(Engine(jobs, "processes"), **options), Progress(), stop, interim_analysis)
@@ -58,7 +64,7 @@ def threshold(out: Path) -> Any:
     return found
 
 
-def test_it_stops_at_the_interval_that_was_asked_for_and_reports_it(tmp_path: Path) -> None:
+def test_it_stops_when_the_interval_is_narrow_enough_and_reports_it(tmp_path: Path) -> None:
     summary = until(config(tmp_path), tmp_path / "out")
     found, last = threshold(tmp_path / "out"), rounds(tmp_path / "out")[-1]["until"]
     (panel,) = last["panels"]
@@ -67,16 +73,14 @@ def test_it_stops_at_the_interval_that_was_asked_for_and_reports_it(tmp_path: Pa
     assert (found.interval.high - found.interval.low) / 2 <= 0.2
     assert (found.interval.low, found.interval.high) == pytest.approx((panel["low"], panel["high"]))
     assert found.interval.level == interim_level(panel["tests"]) > 0.95
-    assert summary.looked[0].endswith("; target: half width 0.2, met")
+    assert summary.interim[0].endswith("; target: half width 0.2, met")
     assert f"'{RULE}' is met after {panel['tests']} test" in Diagram.of(read(tmp_path / "out")).summary()
     assert sweep_status(tmp_path / "out").missing == 0
     again = until(config(tmp_path), tmp_path / "out")
-    assert (sum(again.ran.values()), again.looked) == (0, summary.looked)
+    assert (sum(again.ran.values()), again.interim) == (0, summary.interim)
 
 
-def test_what_it_does_depends_on_no_worker_shard_or_interruption(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rounds_and_rows_do_not_depend_on_workers_shards_or_interruptions(tmp_path: Path) -> None:
     path = config(tmp_path)
     total = until(path, tmp_path / "one").planned
     expected, plans = rows(tmp_path / "one"), rounds(tmp_path / "one")
@@ -87,17 +91,15 @@ def test_what_it_does_depends_on_no_worker_shard_or_interruption(
             break
     ran = 0
     for stop in (30, FIRST, FIRST + 5, total - 3, None):
-        with monkeypatch.context() as patch:
-            if stop:
-                interrupt_after(stop - ran, patch)
-            ran += sum(until(path, tmp_path / "halves").ran.values())
+        progress = interrupting(stop - ran) if stop else None
+        ran += sum(until(path, tmp_path / "halves", progress=progress).ran.values())
     assert ran == total
     for out in ("two", "shards", "halves"):
         pd.testing.assert_frame_equal(rows(tmp_path / out), expected)
         assert rounds(tmp_path / out) == plans
 
 
-def test_a_stricter_rule_goes_on_and_remembers_how_often_it_looked(tmp_path: Path) -> None:
+def test_a_stricter_rule_continues_and_counts_the_earlier_tests(tmp_path: Path) -> None:
     path, out = config(tmp_path), tmp_path / "out"
     until(path, out)
     before = rounds(out)
@@ -112,7 +114,7 @@ def test_the_ceiling_ends_it_and_says_so(tmp_path: Path) -> None:
     path, out = config(tmp_path), tmp_path / "out"
     summary = until(path, out, "threshold +-0.01", ("sampling.ceiling=3",))
     assert summary.planned == sum(summary.stored.values()) == 3 * FIRST
-    assert summary.unmet == "3 times the first round is the ceiling; --set sampling.ceiling=N raises it"
+    assert summary.unmet == "3 times the first round is the maximum; --set sampling.ceiling=N raises it"
     assert " is not met after " in Diagram.of(read(out)).summary()
     assert until(path, out, "threshold +-0.01", ("sampling.ceiling=4",)).planned == 4 * FIRST
 
@@ -131,7 +133,7 @@ def test_a_panel_that_is_known_gets_no_more_trials(tmp_path: Path) -> None:
     assert counts["relu_skip"] == FIRST < counts["relu"]
     verdicts = [claim.verdict for claim in Analysis(Diagram.of(read(out))).claims]
     assert verdicts == ["supported", "supported"]
-    assert "target: whether 2 ± 0.2, met" in summary.looked[0]
+    assert "target: whether 2 ± 0.2, met" in summary.interim[0]
 
 
 def test_a_stored_grid_goes_on_until_it_tells(tmp_path: Path) -> None:
@@ -145,8 +147,8 @@ def test_a_stored_grid_goes_on_until_it_tells(tmp_path: Path) -> None:
 def test_a_grid_without_a_transition_ends_after_the_first_round(tmp_path: Path) -> None:
     out = tmp_path / "out"
     summary = until(config(tmp_path, axes={"n": [2, 3, 4], "d": [20, 30]}), out)
-    assert (summary.planned, summary.unmet) == (12, "no further trial would tell")
-    assert "the grid ends before the transition" in summary.looked[0]
+    assert (summary.planned, summary.unmet) == (12, "further trials would not decide it")
+    assert "the grid ends before the transition" in summary.interim[0]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from recovery.runner.run import Options, run
 from recovery.runner.workers import Engine
 from recovery.store import Grid, read
 from recovery.store.parts import list_parts
-from recovery.store.records import TRAJECTORIES, read_trajectories
+from recovery.store.records import TRAJECTORIES, read_records
 from recovery.training.population import landscape
 
 TRAINED = """
@@ -60,10 +60,10 @@ def stored(tmp_path: Path, text: str) -> Grid:
 
 
 def test_trials_whose_records_are_damaged_run_again(tmp_path):
-    before = read_trajectories(stored(tmp_path, TRAINED).path)
+    before = read_records(stored(tmp_path, TRAINED).path)
     damaged, *_ = list_parts(tmp_path / "out" / TRAJECTORIES)
     damaged.write_bytes(damaged.read_bytes()[:-1])
-    found = read_trajectories(stored(tmp_path, TRAINED).path)
+    found = read_records(stored(tmp_path, TRAINED).path)
     assert (tmp_path / "out" / "damaged" / damaged.name).exists()
     assert found.keys() == before.keys()
     for trial, record in before.items():

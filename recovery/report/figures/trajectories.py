@@ -20,7 +20,7 @@ from recovery.report.diagram import coordinates
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, label_log, line_style
 from recovery.store import Grid
-from recovery.store.records import read_trajectories
+from recovery.store.records import read_records
 from recovery.training.population import landscape
 from recovery.training.trained_neurons import pairing
 from recovery.types import Array
@@ -59,7 +59,7 @@ class Run:
 
 def runs_of(grid: Grid) -> list[Run]:
     """The recorded trials of a grid in the order of its cells; empty if nothing was recorded."""
-    records = read_trajectories(grid.path)
+    records = read_records(grid.path)
     if not records:
         return []
     frame = grid.frame
