@@ -149,7 +149,7 @@ def split(sweep: Sweep, rounds: Sequence[Round], trials: Trials) -> list[Index]:
 
 
 def _slices(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Group the grid cells that agree in every coordinate but n, in an order that is independent of the order of axes."""
+    """Group the grid cells that agree in every coordinate but n; the order of axes does not matter."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         key = canonical_json({axis: value for axis, value in cell.coordinates.items() if axis != "n"})
