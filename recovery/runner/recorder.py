@@ -13,7 +13,7 @@ from recovery.errors import StoreError
 from recovery.runner.trial import TRAJECTORY, Row
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE
-from recovery.store.records import Record
+from recovery.store.records import TrialRecord
 from recovery.store.row_schema import coordinate_types, row_schema
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
@@ -75,7 +75,9 @@ class Recorder:
         if rows:
             recorded = [row for _, row in rows if TRAJECTORY in row]
             # records first, so that every stored row has its record
-            self._folder.write_records(Record(row["trial_id"], row[TRAJECTORY], row["started_at"]) for row in recorded)
+            self._folder.write_records(
+                TrialRecord(row["trial_id"], row[TRAJECTORY], row["started_at"]) for row in recorded
+            )
             self._folder.write(self._table(rows))
 
     def _table(self, rows: list[tuple[Trial, Row]]) -> pa.Table:

@@ -23,7 +23,7 @@ from recovery.store.parts import (
     write_atomically,
     write_part,
 )
-from recovery.store.records import TRAJECTORIES, Record, record_table, without_record
+from recovery.store.records import TRAJECTORIES, TrialRecord, record_table, without_record
 from recovery.store.round_files import ROUNDS, Round, read_rounds, write_round
 from recovery.store.sweepfile import SWEEP_FILE, Content, decode, encode, rebuilt
 from recovery.text import printable
@@ -174,7 +174,7 @@ class Folder:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def write_records(self, records: Iterable[Record]) -> None:
+    def write_records(self, records: Iterable[TrialRecord]) -> None:
         """Add one part with these records, if there are any. Raises `StoreError`."""
         if kept := list(records):
             self.write(record_table(kept), TRAJECTORIES)

@@ -24,7 +24,7 @@ KEY = (TRIAL, START)
 
 
 @dataclass(frozen=True)
-class Record:
+class TrialRecord:
     """Arrays that a trial recorded, with time as their first axis, and when the trial started."""
 
     trial_id: str
@@ -32,7 +32,7 @@ class Record:
     started_at: datetime | None = None
 
 
-def record_table(records: Iterable[Record]) -> pa.Table:
+def record_table(records: Iterable[TrialRecord]) -> pa.Table:
     """Return a table with the key of each record, and one column per array: doubles, or nested lists of doubles."""
     tables = []
     for record in records:

@@ -29,6 +29,7 @@ def completed(words: str) -> list[str]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.yaml").write_text(CONFIG)
+    (tmp_path / "broken.yaml").write_text("axes: {")
     (tmp_path / "table.csv").write_text("price,rooms,size\n1,2,3\n")
     return tmp_path
 
@@ -37,6 +38,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("words", "among"),
     [
         ("sw", {"sweep"}),
+        ("sweep --max", {"--max-time", "--max-failures"}),
+        ("sweep p1-fig0", {"p1-fig06"}),
+        ("sweep quickstart --backend ", {"processes", "threading", "dask", "ray"}),
         ("sweep quickst", {"quickstart"}),
         ("sweep sma", {"small.yaml"}),
         ("sweep small.yaml --set ax", {"axes=", "axes.n=", "axes.d="}),
@@ -63,7 +67,13 @@ def test_values_are_the_columns_that_the_grid_measured(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["sweep nowhere.yaml --set ", "report nowhere --value ", "select nowhere.csv --target ", "sweep table.csv --set "],
+    [
+        "sweep nowhere.yaml --set ",
+        "report nowhere --value ",
+        "select nowhere.csv --target ",
+        "sweep table.csv --set ",
+        "sweep broken.yaml --set ",
+    ],
 )
 def test_what_cannot_be_read_completes_nothing(folder: Path, words: str) -> None:
     assert completed(words) == []

@@ -104,7 +104,7 @@ def test_a_figure_that_cannot_run_stops_no_other_and_is_an_entry_that_says_why(t
 
 @pytest.mark.deep
 def test_the_gallery_in_the_repository_says_what_is_stored() -> None:
-    """Of every grid; its size by the trials' ids."""
+    """Each stored grid is shown with its size, by the ids of its trials."""
     papers = ROOT / "results" / "papers"
     page = "".join((papers / f"{paper}.md").read_text() for paper in (*PAPERS, OURS))
     stored = sorted(folder.parent.name for folder in papers.glob("*/sweep.json"))

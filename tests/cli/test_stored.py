@@ -45,7 +45,7 @@ def test_replay_finds_the_same_row(out: Path) -> None:
     trial = rows(out).index[3]
     result = recover("replay", "--trust", out, trial[:8])
     assert result.exit_code == 0, result.output
-    assert "the same as its stored row" in result.stdout
+    assert "equal to its stored row" in result.stdout
 
 
 def test_replay_and_verify_see_a_number_that_was_changed(out: Path) -> None:
@@ -135,7 +135,7 @@ def test_verdicts_are_proved_and_a_changed_one_is_not(noiseless: Path, tmp_path:
 
 
 def test_what_rigorous_cannot_do_is_said(noiseless: Path) -> None:
-    assert "--out is for --rigorous" in recover("verify", noiseless, "--out", "x.csv").stderr
+    assert "--out needs --rigorous" in recover("verify", noiseless, "--out", "x.csv").stderr
     result = recover("verify", noiseless, "--rigorous", "--sample", 1, "--out", noiseless / "no" / "x.csv")
     assert result.exit_code == 2
     assert "cannot be written" in result.stderr

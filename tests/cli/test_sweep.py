@@ -131,7 +131,7 @@ def test_a_shard_that_waits_for_a_round_exits_with_75_and_says_so(tmp_path: Path
     assert "24 trials, 0 stored, 24 to run\nthen up to 36 trials from round 2 on" in dry.stdout
     first = recover(*arguments, "--shard", "1/2")
     assert first.exit_code == 75
-    assert "round 2 waits for 12 trials of the rounds before it that have no row yet" in first.stderr
+    assert "round 2 waits for 12 trials of earlier rounds that have no row yet" in first.stderr
     assert "round 1 is running: 12 trials are missing to its end" in recover("status", tmp_path / "out").stdout
     assert recover(*arguments).stdout == f"{tmp_path / 'out'}: 60 of 60 trials stored (48 run now)\n"
     trials = read(tmp_path / "out").frame["trial_id"]

@@ -1,4 +1,4 @@
-"""A method that does as it is told, for sweeps of made-up trials. Copied beside their config as fake_methods.py."""
+"""A method that does what its parameter `act` says. It is copied beside the configs as fake_methods.py."""
 
 import ctypes
 import os

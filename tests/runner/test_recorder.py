@@ -61,7 +61,7 @@ def test_exit_0_counts_what_is_stored(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Engine, "run", losing)
     result = recover("sweep", write_config(tmp_path), "--out", tmp_path / "out", "--jobs", 1)
     assert result.exit_code == 75
-    assert "1 trials have run and have no row in the folder" in result.stderr
+    assert "1 trials ran, but the folder has no rows of them" in result.stderr
 
 
 @pytest.mark.parametrize("act", ["hang", "die"])

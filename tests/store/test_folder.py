@@ -88,5 +88,5 @@ def test_a_plan_that_loses_trials_is_refused_with_what_differs(tmp_path: Path) -
 
 def test_a_sweep_that_had_a_rule_says_how_it_goes_on(tmp_path: Path) -> None:
     stored = {"trials": 4, "config": {"name": "x", "sampling": {"kind": "until", "rule": "decided"}}}
-    with pytest.raises(StoreError, match="the same command with --until 'decided' goes on"):
+    with pytest.raises(StoreError, match="the same command with --until 'decided' continues it"):
         check_continuation(Folder(tmp_path), stored, {"trials": 4, "config": {"name": "x"}}, 4)

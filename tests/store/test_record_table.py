@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from recovery.store.records import Record, record_table
+from recovery.store.records import TrialRecord, record_table
 from recovery.types import Array
 
 STRANGE = np.array([np.nan, np.inf, -0.0, 5e-324, 1e308, -np.inf])
@@ -29,7 +29,7 @@ def test_arrays_become_nested_lists(values: Array) -> None:
     kind = pa.float64()
     for _ in range(values.ndim - 1):
         kind = pa.list_(kind)
-    column = record_table([Record("a", {"x": values})])["x"]
+    column = record_table([TrialRecord("a", {"x": values})])["x"]
     assert column.type == kind
     assert repr(column.to_pylist()) == repr(np.asarray(values, np.float64).tolist())
 
@@ -40,7 +40,7 @@ def test_the_conversion_takes_less_than_three_times_the_memory_of_the_numbers() 
     before = pa.total_allocated_bytes()
     tracemalloc.start()
     try:
-        table = record_table([Record("a", {"x": values})])
+        table = record_table([TrialRecord("a", {"x": values})])
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -17,7 +17,7 @@ from recovery.store import compaction
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 from recovery.store.parts import list_parts
-from recovery.store.records import TRAJECTORIES, Record, read_records
+from recovery.store.records import TRAJECTORIES, TrialRecord, read_records
 
 from .rows import START, folder, rows, statuses
 
@@ -51,8 +51,8 @@ def parts(path: Path) -> list[Path]:
 def test_records_of_different_widths_come_back_exactly(tmp_path: Path) -> None:
     records = {f"t{i}": record(i, 3 + i, 2 + i) for i in range(3)}
     stored = Folder(tmp_path)
-    stored.write_records(Record(name, records[name]) for name in ("t0", "t1"))
-    stored.write_records([Record("t2", records["t2"])])
+    stored.write_records(TrialRecord(name, records[name]) for name in ("t0", "t1"))
+    stored.write_records([TrialRecord("t2", records["t2"])])
     assert_stored(tmp_path, records)
 
 
@@ -65,8 +65,8 @@ def test_no_record_makes_no_folder(tmp_path: Path) -> None:
 def test_a_trial_that_ran_twice_has_one_record(tmp_path: Path) -> None:
     records = {"a": record(0, 4, 2), "b": record(1, 5, 2)}
     stored = folder(tmp_path)
-    stored.write_records([Record("a", records["a"])])
-    stored.write_records(Record(name, item) for name, item in records.items())
+    stored.write_records([TrialRecord("a", records["a"])])
+    stored.write_records(TrialRecord(name, item) for name, item in records.items())
     assert_stored(tmp_path, records)
     assert compact(stored) == (2, 1)
     assert_stored(tmp_path, records)
@@ -77,7 +77,7 @@ def test_a_trial_that_ran_twice_has_one_record(tmp_path: Path) -> None:
 def test_the_record_of_the_stored_attempt_is_read_whatever_came_before(tmp_path: Path, first: bool) -> None:
     """A kill or a full disk between records and rows leaves records without rows of the same start time."""
     old, new = START - timedelta(hours=1), START
-    attempts = [Record("a", record(0, 4, 2), old), Record("a", record(1, 5, 2), new)]
+    attempts = [TrialRecord("a", record(0, 4, 2), old), TrialRecord("a", record(1, 5, 2), new)]
     stored = folder(tmp_path)
     for attempt in attempts if first else reversed(attempts):
         stored.write_records([attempt])
@@ -87,12 +87,12 @@ def test_the_record_of_the_stored_attempt_is_read_whatever_came_before(tmp_path:
         compact(stored)
     assert statuses(stored) == {"a": "ok"}
     stored.write(rows("b", recorded=4, started_at=new))
-    stored.write_records([Record("b", record(2, 4, 2), old)])
+    stored.write_records([TrialRecord("b", record(2, 4, 2), old)])
     assert statuses(stored) == {"a": "ok"}
 
 
 def test_other_programs_read_the_dataset(tmp_path: Path) -> None:
-    Folder(tmp_path).write_records([Record("a", record(0, 4, 2))])
+    Folder(tmp_path).write_records([TrialRecord("a", record(0, 4, 2))])
     frame = pd.read_parquet(tmp_path / TRAJECTORIES)
     assert frame["trial_id"].tolist() == ["a"] * 4
     assert len(frame["inner"][0]) == 2
@@ -107,7 +107,7 @@ def test_compact_keeps_every_record_whole_whatever_the_size_of_parts(
     records["other"] = {"data": np.ones((1, 3, 2)), "labels": np.zeros((1, 3))}
     stored = folder(tmp_path, rows("t00"), rows("t01"))
     for name, item in records.items():
-        stored.write_records([Record(name, item)])
+        stored.write_records([TrialRecord(name, item)])
     before, after = compact(stored)
     assert before == 27
     assert after == 1 + len(parts(tmp_path))
@@ -124,10 +124,10 @@ from pathlib import Path
 import numpy as np
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
-from recovery.store.records import Record
+from recovery.store.records import TrialRecord
 folder, first = Folder(Path(sys.argv[1])), int(sys.argv[2])
 for i in range(first, first + 10_000):
-    folder.write_records([Record(f"t{i}", {"epoch": np.arange(3.0), "inner": np.full((3, 2, 2), float(i))})])
+    folder.write_records([TrialRecord(f"t{i}", {"epoch": np.arange(3.0), "inner": np.full((3, 2, 2), float(i))})])
     print(i, flush=True)
     if i % 3 == 0:
         compact(folder)
@@ -174,9 +174,9 @@ def test_readers_and_compactions_at_once_see_every_record(tmp_path: Path) -> Non
 
 def test_a_damaged_part_is_named_set_aside_and_its_trials_count_as_missing(tmp_path: Path) -> None:
     stored = folder(tmp_path, rows("a", recorded=4), rows("b", recorded=5), rows("c"))
-    stored.write_records([Record("a", record(0, 4, 2))])
+    stored.write_records([TrialRecord("a", record(0, 4, 2))])
     (damaged,) = parts(tmp_path)
-    stored.write_records([Record("b", record(1, 5, 2))])
+    stored.write_records([TrialRecord("b", record(1, 5, 2))])
     damaged.write_bytes(damaged.read_bytes()[:-1])
     with pytest.raises(StoreError, match=damaged.name):
         read_records(tmp_path)
