@@ -52,7 +52,9 @@ def until(
     """Run a sweep as `recover sweep --until` does."""
     with Stop() as stop:
         planned = plan(load(path, overrides, rule), out)
-        return run(planned, Options(Engine(jobs, "processes"), **options), progress or Progress(), stop, interim_analysis)
+        return run(
+            planned, Options(Engine(jobs, "processes"), **options), progress or Progress(), stop, interim_analysis
+        )
 
 
 def rounds(out: Path) -> list[dict[str, Any]]:
