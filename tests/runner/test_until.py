@@ -141,7 +141,7 @@ def test_a_panel_that_is_known_gets_no_more_trials(tmp_path: Path) -> None:
 def test_a_stored_grid_goes_on_until_it_tells(tmp_path: Path) -> None:
     path, out = config(tmp_path), tmp_path / "out"
     until(path, out, None)
-    assert threshold(out).level == 0.95
+    assert threshold(out).interval.level == 0.95
     summary = until(path, out)
     assert sum(summary.ran.values()) == summary.planned - FIRST
 
