@@ -16,7 +16,7 @@ from benchmarks import machine, written
 from recovery.config import Sweep, load_shipped
 from recovery.runner.batches import cost
 from recovery.runner.forecast import time_sweep, time_trial
-from recovery.runner.own_code import load
+from recovery.runner.loading import load
 from recovery.runner.pool import WORKERS
 
 SLOWEST = 120.0

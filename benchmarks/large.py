@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from benchmarks import machine, written
 from recovery.config import Sweep
-from recovery.runner.own_code import load
+from recovery.runner.loading import load
 from recovery.runner.plan import content_of
 from recovery.runner.recorder import Recorder
 from recovery.store.folder import Folder

@@ -24,7 +24,7 @@ def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bo
     without --forecast. Exit status: 0 if the config is valid; 2 if it is not, with the position of every error.
     """
     from recovery.config import find
-    from recovery.runner.own_code import load
+    from recovery.runner.loading import load
 
     sweep = load(config, overrides)
     options.warn_memory(sweep)

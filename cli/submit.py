@@ -36,7 +36,7 @@ def command(
     """
     from recovery.config import Even
     from recovery.extras.submit import Job, array_of, sbatch, slurm_memory, slurm_option, slurm_time, write_script
-    from recovery.runner.own_code import load
+    from recovery.runner.loading import load
     from recovery.runner.plan import plan
 
     if (array is None) == (dask is None):

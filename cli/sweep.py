@@ -198,7 +198,7 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
 
         if not request.dry_run and request.backend in (None, "processes"):
             FORK_SERVER.begin()  # it starts while this process imports modules
-        from recovery.runner.own_code import load
+        from recovery.runner.loading import load
         from recovery.runner.plan import plan as plan_sweep
         from recovery.runner.progress import Progress
         from recovery.runner.run import run

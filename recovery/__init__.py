@@ -3,11 +3,11 @@
 From a script or a notebook:
     sweep = recovery.load("p1-fig06")        a config: a file, a shipped name, YAML text or a mapping
     results = recovery.run(sweep)            what `recover sweep` does; the same folder, the same guarantees
-    results = recovery.read("results/x")     a stored grid: .frame, .cells(), .thresholds(), .claims(), .plot()
+    results = recovery.read("results/x")     stored results: .frame, .cells(), .thresholds(), .claims(), .plot()
     instance = recovery.draw(recovery.Setting(n=100, d=20), numpy.random.default_rng(0))
     recovery.select_columns(table, "price")  which columns of a table matter for one of them
     recovery.METHODS["min_norm"]()(instance, recovery.ARCHITECTURES["relu_skip"])
-Each name is loaded when it is first used: importing `recovery` alone takes no time.
+Each name is imported when it is first used, so importing `recovery` alone is fast.
 """
 
 from importlib import import_module

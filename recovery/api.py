@@ -1,4 +1,4 @@
-"""The Python API: what the commands do, from a script or a notebook, which shows `recovery.read("results/x")`."""
+"""The Python API: load, run and read sweeps from a script or a notebook."""
 
 import os
 from base64 import b64encode
@@ -21,7 +21,7 @@ from recovery.report.statistics.proportions import wilson
 from recovery.report.texts.rows import crossing_rows, threshold_rows
 from recovery.report.until import interim_analysis
 from recovery.runner.batches import slurm_shard
-from recovery.runner.own_code import load as load
+from recovery.runner.loading import load as load
 from recovery.runner.plan import plan
 from recovery.runner.pool import Limits
 from recovery.runner.progress import Progress, display, notebook_shell
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A stored grid with its report: `frame`, `sweep`, `cells()`, `to_xarray()`, `thresholds()`, `crossings()`,
-    `claims()`, `plot()`, `chart()`."""
+    """The stored results of a sweep with their report: `frame`, `sweep`, `cells()`, `to_xarray()`, `thresholds()`,
+    `crossings()`, `claims()`, `plot()`, `chart()`. A notebook shows it as a picture with tables."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The rows, one a trial."""
+        """The rows, one per trial."""
         return self.grid.frame
 
     @property
@@ -55,12 +55,12 @@ class Results:
         return self.grid.sweep
 
     def analysis(self, value: str | Sequence[str] | None = None) -> Analysis:
-        """Everything that is estimated; `value` is a column or COLUMN<=NUMBER, by default the config's. Of several, the
-        first is estimated, and figures show all side by side."""
+        """All estimates of the report. value: a column or COLUMN<=NUMBER, by default the value of the config; of a
+        list, estimates use the first, and figures show all side by side."""
         return Analysis(Diagram.of(self.grid, value))
 
     def cells(self, value: str | None = None) -> pd.DataFrame:
-        """One row a cell, with its counts; of a proportion also its 95 % Wilson interval, `low` to `high`."""
+        """One row per grid cell with its counts; for a proportion also its 95 % Wilson interval, `low` to `high`."""
         table = self.analysis(value).diagram.table
         if "yes" not in table:
             return table
@@ -68,9 +68,9 @@ class Results:
         return table.assign(low=low, high=high)
 
     def to_xarray(self, value: str | None = None) -> "Dataset":
-        """The columns of `cells` as arrays over the coordinates that vary, as n and d; NaN where the grid has no cell.
+        """The columns of `cells` as arrays over the coordinates that vary, such as n and d; NaN where there is no cell.
 
-        Raises `ParameterError` where xarray is not installed.
+        Raises `ParameterError` if xarray is not installed.
         """
         try:
             import xarray  # noqa: F401  (pandas imports it)
@@ -81,33 +81,33 @@ class Results:
         return data.assign_attrs(name=diagram.name, title=diagram.title, value=diagram.quantity.label)
 
     def thresholds(self, value: str | None = None) -> pd.DataFrame:
-        """One row a panel: n/d at 50 %, its interval, how it changes with d, and all of it in words. Over other axes
-        than n and d there is none: `crossings` has what there is."""
+        """One row per panel: the threshold n/d with its interval and its change with d, also as a sentence. Empty
+        unless the axes of the diagram are n and d; use `crossings` for others."""
         return pd.DataFrame(self.analysis(value).thresholds())
 
     def crossings(self, value: str | None = None) -> pd.DataFrame:
-        """One row a panel and a value of the coordinate up: where the one across is at 50 %, with its 95 % interval.
-        Over n and d: n at each d. An end beyond the cells is infinite. Empty where the value is no proportion."""
+        """One row per panel and y value: the x value where the success probability is 1/2, with its 95 % interval.
+        Over n and d: n at each d. An end beyond the cells is infinite. Empty if the value is not a proportion."""
         analysis = self.analysis(value)
         return pd.DataFrame(analysis.sizes() or analysis.crossings())
 
     def claims(self) -> pd.DataFrame:
-        """The config's claims beside what the grid says."""
+        """The claims of the config, each with its estimate and verdict."""
         return pd.DataFrame([vars(claim) for claim in self.analysis().claims])
 
     def plot(self, value: str | Sequence[str] | None = None, ax: Axes | None = None, panel: int = 0) -> Figure:
-        """The diagram as a matplotlib figure, which a notebook shows; with `ax`, one panel of it drawn there."""
+        """The diagram as a matplotlib figure; with `ax`, only one panel of it is drawn, into `ax`."""
         show_figures()
         analysis = self.analysis(value)
         if ax is None:
             return main_figure(analysis)[1].draw()
         draw_into(ax, analysis, panel)
         figure = ax.get_figure(root=True)
-        assert figure is not None, "an Axes that stands in no figure"
+        assert figure is not None, "the Axes belong to no figure"
         return figure
 
     def chart(self, value: str | None = None) -> "ConcatChart":
-        """The diagram as an Altair chart: where it is pointed at, it shows the cell's numbers."""
+        """The diagram as an Altair chart, with the numbers of each cell in a tooltip."""
         from recovery.report.page.chart import chart  # Altair takes half a second to import
 
         analysis = self.analysis(value)
@@ -134,7 +134,7 @@ class Results:
 
 
 def show_figures() -> None:
-    """Let a notebook show matplotlib's figures, where nothing else does: a new kernel shows them as text."""
+    """Let a notebook show matplotlib figures as pictures: a new kernel shows them as text."""
     shell = notebook_shell()
     if shell is not None:
         formatters = shell.display_formatter.formatters
@@ -143,7 +143,7 @@ def show_figures() -> None:
 
 
 class IncompleteError(RecoverError):
-    """A run that ended before every trial was stored; calling it again goes on where it stopped."""
+    """A run that ended before every trial was stored; calling it again continues it."""
 
 
 def run(
@@ -156,13 +156,12 @@ def run(
     trial_timeout: float | None = None,
     quiet: bool = False,
 ) -> Results:
-    """Run what is missing of a sweep, store a row for each trial, and read the grid: `recover sweep` from Python.
+    """Run the missing trials of a sweep, store a row for each, and return the results, as `recover sweep` does.
 
-    config: what `load` takes, or what it gave. out: the results folder, `results/NAME` by default; the same folder as
-    the command's, with the same guarantees. overrides: `PATH=VALUE` each, or a
-    mapping of paths to values, of a config that is loaded here. jobs:
-    processes, all cores by default. trial_timeout: seconds. Call it in the main thread.
-    Raises `ConfigError`, `ParameterError`, `StoreError`, and `IncompleteError` where it was stopped early.
+    config: a loaded sweep, or an argument of `load`. out: the results folder, by default `results/NAME`, which the
+    command can continue. overrides: a list of `PATH=VALUE`, or a mapping of paths to values, for a config that is
+    loaded here. jobs: number of processes, by default all cores. trial_timeout: seconds. Call it in the main thread.
+    Raises `ConfigError`, `ParameterError`, `StoreError`, and `IncompleteError` if it was stopped early.
     """
     if isinstance(config, Sweep) and overrides:
         raise ParameterError("overrides are for a config that is loaded here; give them to `load`, which made this one")
@@ -181,5 +180,5 @@ def run(
 
 
 def read(path: str | Path) -> Results:
-    """A results folder as a table with its report. Raises `StoreError` for a missing or damaged one."""
+    """The results in a folder. Raises `StoreError` if the folder is missing or damaged."""
     return Results(read_grid(path))

@@ -1,8 +1,7 @@
-"""Functions compiled by Numba at their first call, their code kept on disk.
+"""Functions compiled by Numba at their first call, with the machine code cached on disk.
 
-On a new machine that takes seconds, up to twenty: no trial is to be blamed for it. `compilation` tells
-what it has taken, and whoever waits for a trial when it begins and ends. Numba is imported then too: what compiles
-nothing does not wait for it.
+On a new machine compiling takes up to 20 s, which must not count as the time of a trial: `compilation` measures it, and
+notifies the process that waits for a trial when it begins and ends. Numba is imported only when it is first needed.
 """
 
 import time
@@ -13,28 +12,30 @@ from typing import Any, Generic, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 SUMS_IN_ANY_ORDER = {"reassoc", "contract"}
-"""What lets a sum use the processor's vectors: its order, and products within it that are not rounded."""
+"""Fast-math flags that let a sum use vector instructions: any order, and fused multiply-add."""
 
 
 class Compilation:
-    """What compiling has taken of this process: seconds of `wall` time and of `processor` time.
+    """Seconds of `wall` time and of `processor` time that this process has spent compiling.
 
-    told: called with True when it begins and with False when it ends.
+    told: called with True when compiling begins and with False when it ends.
     """
 
     def __init__(self) -> None:
         self.wall = self.processor = 0.0
         self.told: Callable[[bool], None] = lambda busy: None
         self._depth = 0
-        """One function compiles those that it calls."""
+        """Nesting: compiling a function compiles the functions that it calls."""
 
     def begin(self) -> None:
+        """Start the clocks, unless compiling is under way."""
         self._depth += 1
         if self._depth == 1:
             self.told(True)
             self._clocks = time.perf_counter(), time.process_time()
 
     def end(self) -> None:
+        """Stop the clocks at the end of the outermost compilation."""
         self._depth -= 1
         if self._depth == 0:
             wall, processor = self._clocks
@@ -44,12 +45,12 @@ class Compilation:
 
 
 compilation = Compilation()
-"""That of this process."""
+"""The time that this process has spent compiling."""
 
 
 @cache
 def load_numba() -> None:
-    """Import Numba, and let `compilation` hear of what it compiles."""
+    """Import Numba, and report everything that it compiles to `compilation`."""
     compilation.begin()
     try:
         from numba.core import event
@@ -67,7 +68,7 @@ def load_numba() -> None:
 
 
 class Compiled(Generic[P, R]):
-    """A function that is given to Numba when it is first called."""
+    """A function that Numba compiles at its first call."""
 
     def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
         self._function, self._options = function, options
@@ -78,7 +79,7 @@ class Compiled(Generic[P, R]):
         return (self._made or self._make())(*args, **kwargs)
 
     def _make(self) -> Callable[P, R]:
-        """Numba looks up what a function calls among the names of its module: there it must meet its own."""
+        """Compile the function, and first the functions that it calls, which Numba looks up in its module."""
         if self._made is None:
             names = self._function.__globals__
             for name in self._function.__code__.co_names:
@@ -89,14 +90,11 @@ class Compiled(Generic[P, R]):
 
             try:
                 self._made = njit(self._function, cache=True, **self._options)
-            except RuntimeError:  # no folder that can be written
+            except RuntimeError:  # there is no writable folder for the cache
                 self._made = njit(self._function, **self._options)
         return self._made
 
 
 def compiled(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator that compiles a function with these options of `numba.njit`.
-
-    The code is kept on disk where some folder can be written.
-    """
+    """Return a decorator that compiles a function with these options of `numba.njit`, cached on disk if possible."""
     return lambda function: Compiled(function, options)

@@ -1,8 +1,8 @@
-"""The one exception root. Everything that the program raises on purpose descends from `RecoverError`."""
+"""The exceptions that the program raises on purpose; all derive from `RecoverError`."""
 
 
 class RecoverError(Exception):
-    """Something that the user can mend; its message says what was found, what is allowed, and what to do."""
+    """An error that the user can fix; its message says what was found, what is allowed, and what to do."""
 
 
 class ParameterError(RecoverError, ValueError):
@@ -10,11 +10,11 @@ class ParameterError(RecoverError, ValueError):
 
 
 class DataError(RecoverError):
-    """A file or an ensemble of the user's that cannot serve as data."""
+    """A file or a user's ensemble that does not give usable data."""
 
 
 class SolverError(RecoverError):
-    """A solver that is not installed, or that broke down; never a verdict on recovery."""
+    """A solver that is not installed or that failed; it is no evidence about recovery."""
 
 
 class StoreError(RecoverError):
@@ -22,4 +22,4 @@ class StoreError(RecoverError):
 
 
 class ReportError(RecoverError):
-    """A grid that cannot be shown as asked."""
+    """Results that cannot be shown in the requested way."""

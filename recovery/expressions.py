@@ -1,4 +1,4 @@
-"""Arithmetic that a config or a command gives as text: read as a tree of a few known operations, never run as code."""
+"""Arithmetic expressions given as text: parsed to a tree of a few known operations, never run as code."""
 
 import ast
 import math
@@ -17,9 +17,9 @@ from recovery.text import did_you_mean
 from recovery.types import Array, Mask
 
 LONGEST = 500
-"""Characters of an expression."""
+"""Most characters of an expression."""
 LARGEST_POWER = 4096
-"""Bits up to which a power of fractions is worked out exactly; beyond them, in floating point."""
+"""Bits up to which a power of fractions is computed exactly; beyond, it is computed in floating point."""
 HELP = "numbers, names, + - * / ** and ( )"
 
 CONSTANTS = {"pi": math.pi, "true": 1, "false": 0}
@@ -46,29 +46,29 @@ _ONE: dict[str, tuple[Callable[[Fraction], Any], Callable[[Array], Array]]] = {
     "log": (math.log, np.log),
     "exp": (math.exp, np.exp),
 }
-"""Function of one number -> how it is taken of a fraction, and of arrays. round: halves up."""
+"""Function of one number -> its implementations for fractions and for arrays. round: halves up."""
 _SEVERAL: dict[str, tuple[Callable[..., Any], Any]] = {"min": (min, np.minimum), "max": (max, np.maximum)}
 FUNCTIONS = (*_ONE, *_SEVERAL)
 
 
 class ExpressionError(ParameterError):
-    """Text that is no expression, or one that has no value."""
+    """Text that is not an expression, or an expression without a value."""
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed expression. `fraction` works it out exactly, `array` in floating point for whole arrays."""
+    """A parsed expression. `fraction` evaluates it exactly, `array` in floating point for whole arrays."""
 
     text: str
     node: ast.expr
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names in it, dotted ones whole, each once and in their order."""
+        """The names in the expression, each once and in order; a dotted path is one name."""
         return tuple(dict.fromkeys(_names(self.node)))
 
     def fraction(self, values: Mapping[str, int | float]) -> Fraction:
-        """Its value, exactly: 0.1 * 30 is 3. Raises `ExpressionError` where there is none, as n / 0."""
+        """The exact value: 0.1 * 30 is 3. Raises `ExpressionError` if there is none, as for n / 0."""
         try:
             return _exact(self.node, {name: Fraction(repr(value)) for name, value in values.items()})
         except (ArithmeticError, ValueError) as error:
@@ -76,25 +76,25 @@ class Expression:
             raise ExpressionError(f"{self.text!r} has no value{f' at {given}' if given else ''}: {error}") from error
 
     def number(self, values: Mapping[str, int | float]) -> int | float:
-        """`fraction` as an integer where it is whole, else as a float."""
+        """The exact value as an integer if it is whole, otherwise as a float."""
         value = self.fraction(values)
         return int(value) if value.denominator == 1 else float(value)
 
     def array(self, values: Mapping[str, Any]) -> Array:
-        """Its value for arrays of numbers or text, which broadcast; a comparison gives truth values."""
+        """The value for arrays of numbers or text, which are broadcast; a comparison gives truth values."""
         with np.errstate(all="ignore"):
             return np.asarray(_arrays(self.node, values))
 
     def holds(self, values: Mapping[str, Any]) -> Mask:
-        """Where a condition is true; a column alone is where it is 1."""
+        """A mask of where a condition is true; a column alone is true where it is 1."""
         return np.asarray(_truth(self.array(values)), dtype=np.bool_)
 
 
 def parse(text: str, known: Iterable[str] | None = None, *, condition: bool = False) -> Expression:
-    """The expression of a text such as `rho * n`, `n / d` or `sqrt(d)`.
+    """Parse an expression such as `rho * n`, `n / d` or `sqrt(d)`.
 
-    known: the names that it may have; without them any. condition: comparisons, `and`, `or`, `not` and text in quotes
-    are allowed too, and `=` is `==`. Raises `ExpressionError`.
+    known: the allowed names; by default any. condition: also allow comparisons, `and`, `or`, `not` and quoted text, and
+    read `=` as `==`. Raises `ExpressionError`.
     """
     if not text.strip() or len(text) > LONGEST:
         raise ExpressionError(f"found {text[:40]!r}; allowed: up to {LONGEST} characters of {HELP}")
@@ -113,19 +113,18 @@ def parse(text: str, known: Iterable[str] | None = None, *, condition: bool = Fa
     allowed = None if known is None else [*known]
     for name in expression.names:
         if allowed is not None and name not in allowed:
-            there = ", ".join(allowed) or "none"
-            raise ExpressionError(
-                f"{text.strip()!r} has the name {name!r}; known: {there}{did_you_mean(name, allowed)}"
-            )
+            hint = f"{', '.join(allowed) or 'none'}{did_you_mean(name, allowed)}"
+            raise ExpressionError(f"{text.strip()!r} has the name {name!r}; known: {hint}")
     return expression
 
 
 def is_expression(text: object) -> bool:
-    """Whether text is more than one name or number."""
+    """Whether text is more than a single name or number."""
     return isinstance(text, str) and re.fullmatch(r"\s*[\w.:-]*\s*", text) is None
 
 
 def _check(node: ast.expr, condition: bool) -> None:
+    """Raise `ExpressionError` for anything but the allowed operations."""
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.BitXor):
             raise ExpressionError("a power is written **")
@@ -163,6 +162,7 @@ def _check(node: ast.expr, condition: bool) -> None:
 
 
 def _dotted(node: ast.expr) -> str:
+    """The dotted name of a node."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -185,6 +185,7 @@ def _names(node: ast.expr) -> Iterable[str]:
 
 
 def _exact(node: ast.expr, values: Mapping[str, Fraction]) -> Fraction:
+    """Evaluate a node exactly."""
     if isinstance(node, ast.Constant):
         return Fraction(repr(node.value))
     if isinstance(node, ast.Name | ast.Attribute):
@@ -216,6 +217,7 @@ def _fraction(value: Any) -> Fraction:
 
 
 def _arrays(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    """Evaluate a node for arrays."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name | ast.Attribute):
@@ -249,12 +251,12 @@ def _arrays(node: ast.expr, values: Mapping[str, Any]) -> Any:
 
 
 def _truth(value: Any) -> Any:
-    """True where a comparison holds, and where a column is true; null is not."""
+    """A mask of where a comparison or a column is true; null is false."""
     return np.asarray(value) == 1
 
 
 def _compared(left: Any, op: ast.cmpop, right: Any) -> Any:
-    """A comparison; text and numbers are never alike, and have no order."""
+    """Compare two sides; text and numbers are never equal, and have no order."""
     texts = [np.asarray(side).dtype.kind in "OU" for side in (left, right)]
     if texts[0] != texts[1]:
         if isinstance(op, ast.Eq | ast.NotEq):

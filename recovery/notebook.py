@@ -1,7 +1,7 @@
-"""Functions and classes of a notebook or a script as the source of a module: text that is stored with a sweep.
+"""Functions and classes of a notebook or script, converted to the source of a module that is stored with a sweep.
 
-What they need comes with them: the imports, numbers, texts, functions and classes that they name. The module's name
-holds a hash of its text, so another text is another module, and its trials are other trials.
+The source includes everything that they refer to: imports, numbers, text, functions and classes. The name of the
+module contains a hash of its source, so an edited function is another module, and its trials have other ids.
 """
 
 import ast
@@ -25,18 +25,18 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 INSTEAD = "put it into a file beside the notebook and name it as module:NAME"
 
 _folder: TemporaryDirectory[str] | None = None
-"""Where this process keeps modules for the processes that it starts."""
+"""Folder where this process writes modules for the processes that it starts."""
 
 
 def name_of(text: str) -> str:
-    """The module's name."""
+    """The name of the module with this source."""
     return f"notebook_{blake2b(text.encode(), digest_size=8).hexdigest()}"
 
 
 def module_text(targets: Sequence[Any]) -> str:
-    """The source of a module with these functions and classes of `__main__`, and all that they name.
+    """The source of a module with these functions and classes of `__main__`, and everything that they refer to.
 
-    Raises `ParameterError` for what no text can say: closures, lambdas, and values other than numbers and text.
+    Raises `ParameterError` for what cannot be stored as text: closures, lambdas, values other than numbers and text.
     """
     imports, values, definitions = dict[str, None](), dict[str, str](), dict[str, str]()
     for target in targets:
@@ -49,8 +49,7 @@ def module_text(targets: Sequence[Any]) -> str:
 
 
 def files(code: Mapping[str, str]) -> dict[str, bytes]:
-    """File name -> content of stored modules. Raises `ParameterError` for a text that is not the one that its name was
-    made of."""
+    """File name -> content of stored modules. Raises `ParameterError` if a source does not match the module's name."""
     for module, text in code.items():
         if not (re.fullmatch(MODULE, module) and module == name_of(str(text))):
             raise ParameterError(f"the code {module!a:.60} is not what its name says; it was edited or damaged")
@@ -58,7 +57,7 @@ def files(code: Mapping[str, str]) -> dict[str, bytes]:
 
 
 def provide(code: Mapping[str, str]) -> None:
-    """Let this process, and those that it starts, import these modules. Raises `ParameterError` as `files`."""
+    """Make these modules importable in this process and in those that it starts. Raises `ParameterError` as `files`."""
     global _folder
     for name, data in files(code).items():
         if any((file := Path(place, name)).is_file() and file.read_bytes() == data for place in sys.path):
@@ -70,16 +69,17 @@ def provide(code: Mapping[str, str]) -> None:
 
 
 def _collect(target: Any, imports: dict[str, None], values: dict[str, str], definitions: dict[str, str]) -> None:
+    """Add the source of a function or class, and of everything that it refers to."""
     name = target.__name__
     if name in definitions:
         return
-    definitions[name] = ""  # it may name itself
+    definitions[name] = ""  # it may refer to itself
     text = _source(target)
-    there = vars(sys.modules["__main__"])
+    main = vars(sys.modules["__main__"])
     for used in _globals(text):
-        if used == name or used not in there:  # a builtin, or a NameError when it is used, as in the notebook
+        if used == name or used not in main:  # a builtin, or a NameError when it is called, as in the notebook
             continue
-        value, where = there[used], f"{name} uses {used}"
+        value, where = main[used], f"{name} uses {used}"
         if isinstance(value, ModuleType):
             imports[f"import {value.__name__}" + (f" as {used}" if used != value.__name__ else "")] = None
             inner = {f"{value.__name__}.{one}" for one in re.findall(rf"\b{used}\.(\w+)", text)}
@@ -97,12 +97,12 @@ def _collect(target: Any, imports: dict[str, None], values: dict[str, str], defi
             raise ParameterError(
                 f"{where}, of type {kind}, which cannot be stored as text; make it inside {name}, or {INSTEAD}"
             )
-    del definitions[name]  # after what it names: a class needs its bases
+    del definitions[name]  # after everything it refers to: a class needs its bases
     definitions[name] = text
 
 
 def _source(target: Any) -> str:
-    """The lines of a function or class, decorators included."""
+    """The source of a function or class, including decorators."""
     name = target.__qualname__
     if "<lambda>" in name:
         raise ParameterError("a lambda has no name that could be stored; write it with def")
@@ -125,7 +125,7 @@ def _source(target: Any) -> str:
 
 
 def _places(target: Any) -> Iterator[str]:
-    """The files or cells in which it may be written; of a class, those of its methods."""
+    """The files or notebook cells that may define a function, or the methods of a class."""
     inside = list(vars(target).values()) if isinstance(target, type) else [target]
     for one in inside:
         code = getattr(inspect.unwrap(getattr(one, "__func__", one)), "__code__", None)
@@ -137,7 +137,7 @@ def _places(target: Any) -> Iterator[str]:
 
 
 def _globals(text: str) -> list[str]:
-    """The names that a definition reads and does not define."""
+    """The global names that a definition reads."""
     names = dict[str, None]()
 
     def visit(table: symtable.SymbolTable) -> None:
@@ -153,7 +153,7 @@ def _globals(text: str) -> list[str]:
 
 
 def _origin(used: str, value: Any) -> str | None:
-    """The import of a value that a module has."""
+    """The import statement for a value of a module; None if there is none."""
     module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module in ("__main__", "builtins"):
         module, name = _listed_in(used, value), used
@@ -163,14 +163,15 @@ def _origin(used: str, value: Any) -> str | None:
 
 
 def _listed_in(used: str, value: Any) -> str | None:
-    """The module that has a value without a home of its own, as `ClassVar` or `Annotated`, under that name."""
+    """The module that has under this name a value without a `__module__`, such as `ClassVar` or `Annotated`."""
     if isinstance(value, PLAIN):
         return None
-    there = [name for name, module in list(sys.modules.items()) if getattr(module, "__dict__", {}).get(used) is value]
-    return min((name for name in there if name != "__main__"), key=lambda name: (name.count("."), name), default=None)
+    found = [name for name, module in list(sys.modules.items()) if getattr(module, "__dict__", {}).get(used) is value]
+    return min((name for name in found if name != "__main__"), key=lambda name: (name.count("."), name), default=None)
 
 
 def _is_plain(value: Any) -> bool:
+    """Whether the `repr` of a value is an expression for it."""
     """Whether the value is what its `repr` says."""
     if type(value) in (list, tuple, set, frozenset):
         return all(map(_is_plain, value))

@@ -1,11 +1,11 @@
-"""Text that others wrote, made fit to be stored and shown; and durations in words."""
+"""Foreign text made safe to store and show, and formatting of counts, choices and durations."""
 
 import difflib
 import re
 from collections.abc import Iterable
 
 FOLDER_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-"""What a sweep may be called: a name for a folder, below the one that is meant."""
+"""Names of sweeps, which are names of folders: none can lead out of the results folder."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _MARKUP = re.compile(r"[\\`\[\]|]|<(?=[A-Za-z/!?])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -13,25 +13,25 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def is_plain(text: str) -> bool:
-    """Whether text has no control characters but line breaks and tabs, and no half of a character."""
+    """Whether text has no control characters except line breaks and tabs, and no lone surrogate."""
     return _CONTROL.search(text) is None
 
 
 def has_half_a_character(text: str) -> bool:
-    """Whether text has a lone surrogate, which no file can hold."""
+    """Whether text has a lone surrogate (half a character), which cannot be encoded as UTF-8."""
     return _HALF.search(text) is not None
 
 
 def printable(text: str) -> str:
-    """One line of printable characters: blanks joined, and each control character or lone surrogate as `?`.
+    """One line of printable characters: white space collapsed, control characters and lone surrogates as `?`.
 
-    A terminal obeys escape sequences; Parquet and JSON refuse lone surrogates.
+    Terminals execute escape sequences; Parquet and JSON reject lone surrogates.
     """
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
 
 def spreadsheet_text(text: str) -> str:
-    """Text as a cell of a CSV file: an apostrophe before what a spreadsheet would take for a formula; numbers stay."""
+    """Text for a CSV field: text that a spreadsheet would run as a formula gets an apostrophe; numbers stay."""
     return f"'{text}" if text.startswith(FORMULA) and not _is_number(text) else text
 
 
@@ -44,14 +44,20 @@ def _is_number(text: str) -> bool:
 
 
 def markdown_text(text: str) -> str:
-    """One line of text that stays text in Markdown: no image, no link, no HTML, no code, no end of a table's cell."""
+    """One line of text escaped for Markdown: no image, link, HTML or code, and no end of a table cell."""
     return _MARKUP.sub(r"\\\g<0>", printable(text))
 
 
 def did_you_mean(word: object, allowed: Iterable[str]) -> str:
-    """`; did you mean 'gaussian'?`, or nothing when no allowed word is near."""
+    """`; did you mean 'gaussian'?`, or an empty text if no allowed word is similar."""
     near = difflib.get_close_matches(str(word), list(allowed), n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def choices(values: Iterable[object]) -> str:
+    """`a, b or c`; `none` for no values."""
+    words = [str(value) for value in values]
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words) or "none"
 
 
 def many(count: int, thing: str) -> str:
@@ -60,7 +66,7 @@ def many(count: int, thing: str) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """As 12 s, 3 min 20 s, 2 h 05 min, 3 d 4 h."""
+    """Seconds as text: 12 s, 3 min 20 s, 2 h 05 min, 3 d 4 h."""
     if seconds is None:
         return "unknown time"
     whole = round(seconds)

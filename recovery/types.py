@@ -1,4 +1,4 @@
-"""The types that signatures share. Real arrays are float64 unless a docstring says otherwise."""
+"""Types shared by signatures. Real arrays are float64 unless a docstring says otherwise."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ Array = NDArray[np.floating[Any]]
 Mask = NDArray[np.bool_]
 Index = NDArray[np.intp]
 Codes = NDArray[np.integer[Any]]
-"""Numbers of values in a list, in as few bytes as they need."""
+"""Codes of a categorical column: indices into its values, in a compact integer type."""
 Rng = np.random.Generator
 Scalar = bool | int | float | str | None
-"""A plain value: of a coordinate, or of a measured column."""
+"""A plain value of a coordinate or of a measured column."""

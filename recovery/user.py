@@ -1,14 +1,13 @@
-"""A user's own ensemble, architecture, planted model, method or solver, named as `module:NAME`."""
+"""User code (an ensemble, architecture, planted model, method or solver), named as `module:NAME`: import and hashes."""
 
 import ast
 import importlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from importlib.machinery import PathFinder
-from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ USER_NAME = r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"
 
 
 def is_user_name(name: object) -> bool:
-    """Whether a name is of the form `module:NAME`."""
+    """Whether a name has the form `module:NAME`."""
     return isinstance(name, str) and re.fullmatch(USER_NAME, name) is not None
 
 
@@ -36,7 +35,7 @@ def user_names(value: object) -> Iterator[str]:
 
 
 def add_folders(folders: Iterable[Path]) -> None:
-    """Let modules in these folders be imported, after all others; worker processes inherit it."""
+    """Let modules in these folders be imported, with the lowest priority; worker processes inherit the path."""
     for folder in folders:
         if str(folder) not in sys.path:
             sys.path.append(str(folder))
@@ -54,16 +53,16 @@ def resolve(name: str) -> Any:
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        if error.name is not None and module_name.split(".")[0] == error.name.split(".")[0]:
+        top = module_name.split(".")[0]
+        if error.name is not None and top == error.name.split(".")[0]:
             raise ParameterError(
-                f"no module {module_name!r}; put {module_name.split('.')[0]}.py beside the config or into the "
-                "current folder"
+                f"no module {module_name!r}; put {top}.py beside the config or into the current folder"
             ) from error
         raise ParameterError(f"module {module_name!r} imports {error.name!r}, which is not installed") from error
-    except (Exception, SystemExit) as error:  # whatever the user's module raises
+    except (Exception, SystemExit) as error:  # raised by user code
         raise ParameterError(f"module {module_name!r} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
-        os.fchdir(folder)  # a module that moves away must not move the results
+        os.fchdir(folder)  # a module that changes the current folder must not change where results are stored
         os.close(folder)
     if not hasattr(module, attribute):
         public = [key for key in vars(module) if not key.startswith("_")]
@@ -72,23 +71,28 @@ def resolve(name: str) -> Any:
 
 
 def fingerprint(names: Iterable[str]) -> str:
-    """A hash of the source of the imported modules that these `module:NAME` name, and of those that they import from
-    the same folder or below it. Nothing is imported for it."""
-    modules = {name.partition(":")[0] for name in names}
-    return _hash({module: getattr(sys.modules.get(module), "__file__", None) for module in modules})
+    """A hash of the sources of the modules that these `module:NAME` name, which must be imported already.
+
+    It includes the modules that they import from the same folder or below it.
+    """
+    return _hash({module: getattr(sys.modules.get(module), "__file__", None) for module in _modules(names)})
 
 
-def fingerprints(names: Iterable[str], folders: Iterable[Path]) -> set[str]:
-    """The hash of every choice of the modules that these `module:NAME` name, as `fingerprint` gives it, of the files
-    that an import would read now: on the path, or in these folders. Nothing is imported. Raises `ParameterError`."""
+def fingerprints(choices: Iterable[Collection[str]], folders: Iterable[Path]) -> set[str]:
+    """The `fingerprint` of each set of names, from the files that an import would read now, without importing any.
+
+    Modules are found on the path and in these folders. Raises `ParameterError` if one is not found.
+    """
     places = [*sys.path, *map(str, folders)]
-    files = {module: _file(module, places) for module in {name.partition(":")[0] for name in names}}
-    some = chain.from_iterable(combinations(sorted(files), count) for count in range(1, len(files) + 1))
-    return {_hash({module: files[module] for module in chosen}) for chosen in some}
+    return {_hash({module: _file(module, places) for module in _modules(names)}) for names in choices}
+
+
+def _modules(names: Iterable[str]) -> set[str]:
+    return {name.partition(":")[0] for name in names}
 
 
 def _file(module: str, places: Sequence[str] | None) -> str:
-    """Raises `ParameterError` where no file of that module is found."""
+    """The file of a module. Raises `ParameterError` if there is none."""
     name, found = "", None
     for part in module.split("."):
         name = f"{name}.{part}" if name else part
@@ -100,6 +104,7 @@ def _file(module: str, places: Sequence[str] | None) -> str:
 
 
 def _hash(files: Mapping[str, str | None]) -> str:
+    """A hash of the sources in these files, module -> file, and of the modules that they import."""
     sources: dict[str, bytes] = {}
     for module_name, file in files.items():
         if file is not None:
@@ -111,11 +116,13 @@ def _hash(files: Mapping[str, str | None]) -> str:
     return digest.hexdigest()
 
 
-def own_sources(names: Iterable[str], folder: Path) -> dict[str, bytes]:
-    """Place -> source of the modules in `folder` that these `module:NAME` name, and of those that they import from it.
-    Nothing is imported for it; a module that is installed, or gone, is left out."""
+def user_sources(names: Iterable[str], folder: Path) -> dict[str, bytes]:
+    """Relative path -> source of the modules in `folder` that these `module:NAME` name or that those import from it.
+
+    Nothing is imported; modules that are installed or missing are left out.
+    """
     sources: dict[str, bytes] = {}
-    for module_name in {name.partition(":")[0] for name in names}:
+    for module_name in _modules(names):
         place = Path(*module_name.split("."))
         for file in (folder / f"{place}.py", folder / place / "__init__.py"):
             _collect(file, folder, sources)
@@ -123,6 +130,7 @@ def own_sources(names: Iterable[str], folder: Path) -> dict[str, bytes]:
 
 
 def _collect(path: Path, root: Path, sources: dict[str, bytes]) -> None:
+    """Add the source of a file below `root`, and of the modules below `root` that it imports."""
     place = path.relative_to(root).as_posix()
     if place in sources or not path.is_file():
         return
@@ -139,10 +147,10 @@ def _collect(path: Path, root: Path, sources: dict[str, bytes]) -> None:
 
 
 def _imports(source: bytes, path: Path, root: Path) -> Iterator[tuple[str, Path]]:
-    """The dotted names that may be modules, each with the folder in which it starts."""
+    """The dotted names that may be imported modules, each with the folder where it starts."""
     try:
         nodes = list(ast.walk(ast.parse(source)))
-    except (SyntaxError, ValueError):  # edited since it was imported
+    except (SyntaxError, ValueError):  # the file was edited after it was imported
         return
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -150,9 +158,6 @@ def _imports(source: bytes, path: Path, root: Path) -> Iterator[tuple[str, Path]
         elif isinstance(node, ast.ImportFrom):
             start = path.parents[node.level - 1] if node.level else root
             if start.is_relative_to(root):
-                names = [*([node.module] if node.module else []), *(_join(node.module, a.name) for a in node.names)]
-                yield from ((name, start) for name in names if not name.endswith("*"))
-
-
-def _join(module: str | None, name: str) -> str:
-    return f"{module}.{name}" if module else name
+                head = [node.module] if node.module else []
+                names = [*head, *(".".join([*head, alias.name]) for alias in node.names if alias.name != "*")]
+                yield from ((name, start) for name in names)

@@ -13,7 +13,7 @@ import pytest
 
 import recovery
 from recovery.config import ConfigError, load
-from recovery.config.mapping import as_text
+from recovery.config.reader import as_text
 from recovery.errors import ParameterError
 from recovery.notebook import module_text, name_of, provide
 from recovery.store import read

@@ -1,6 +1,6 @@
-"""From YAML to a validated sweep to trials."""
+"""From YAML to a validated sweep, and from a sweep to its trials."""
 
-from recovery.config.cells import Cell, SweepCells, Trial, Trials, trials_of
+from recovery.config.axes import user_code_choices
 from recovery.config.claims import (
     BinomialClaim,
     BoundClaim,
@@ -14,11 +14,12 @@ from recovery.config.claims import (
     ValueClaim,
 )
 from recovery.config.header import ExpressionCurve, NamedCurve, PointsCurve, RatioCurve, StyleSpec, build_style
-from recovery.config.load import find, from_document, load, load_shipped, own_code, shipped
-from recovery.config.own_axes import own_axes
-from recovery.config.problems import ConfigError, MissingFileError
+from recovery.config.load import find, load, load_shipped, read_config, shipped
 from recovery.config.sampling import Boundary, Even, Until
-from recovery.config.sweep import Sweep
+from recovery.config.sweep import Sweep, from_document
+from recovery.config.tree import ConfigError, MissingFileError
+from recovery.config.trials import Cell, SweepCells, Trial, Trials, trials_of
+from recovery.config.user_axes import user_axes, user_code_in
 
 __all__ = [
     "BinomialClaim",
@@ -51,8 +52,10 @@ __all__ = [
     "from_document",
     "load",
     "load_shipped",
-    "own_axes",
-    "own_code",
+    "read_config",
     "shipped",
     "trials_of",
+    "user_axes",
+    "user_code_choices",
+    "user_code_in",
 ]

@@ -1,4 +1,4 @@
-"""What a config claims of its grid: numbers and laws that a source states, each with the object that it is about."""
+"""The claims of a config: numbers and laws that a source states about the results, each with its scope."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,18 +7,17 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Gt, Interval, MinLen
 from pydantic import Field
 
-from recovery.config.build import Fault, Invalid, build_kind
-from recovery.config.describe import choices
-from recovery.config.problems import Path, as_shown
+from recovery.config.tree import Fault, Invalid, Path, as_shown
+from recovery.config.validate import build_kind
 from recovery.errors import ParameterError
 from recovery.methods.columns import FIXED, Columns, parse_event
-from recovery.text import did_you_mean
+from recovery.text import choices, did_you_mean
 from recovery.types import Scalar
 
 Where = Annotated[Mapping[str, Scalar], Field(description="a mapping of coordinates to values")]
 Level = Annotated[float, Interval(gt=0, lt=1)]
 Object = Literal["all", "searched", "sampled"] | None
-"""The arrangement patterns that a statement is about; null: those of the grid."""
+"""The pattern set that a statement is about; null: the pattern set of the rows."""
 Statistic = Literal["mean", "median", "every"]
 Limit = Annotated[
     float | str | None, Field(description="a number, or the name of a theory curve over n and d or of a column")
@@ -27,8 +26,8 @@ Limit = Annotated[
 
 @dataclass(frozen=True)
 class ThresholdClaim:
-    """The success probability of column `of` crosses 1/2, or a column of numbers jumps, at a `ratio` n/d that is
-    `value` to within `tolerance`; or one that is `at_least` and `at_most` these numbers, of which one may be left out.
+    """The success probability of column `of` crosses 1/2, or a numeric column crosses its level, at a `ratio` n/d that
+    is `value` to within `tolerance`, or between `at_least` and `at_most`, of which one may be left out.
     """
 
     of: str
@@ -48,7 +47,7 @@ class ThresholdClaim:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the greatest n/d that agree with the claim; an infinite one where it says nothing."""
+        """The least and the greatest n/d that agree with the claim; infinite on a side without a limit."""
         if self.value is not None and self.tolerance is not None:
             return self.value - self.tolerance, self.value + self.tolerance
         return _limits(self.at_least, self.at_most)
@@ -68,9 +67,8 @@ class CurveClaim:
 
 @dataclass(frozen=True)
 class BoundClaim:
-    """In every cell, column `of` lies on the stated side of a bound: its frequency or mean, its median, or every trial.
-    A frequency or a number that is bounded from one side is never asked to be near the bound. Contradicted where
-    a cell, or all of them together, lie beyond it at level `level`."""
+    """In every grid cell, column `of` is on the stated side of a bound: its frequency or mean, its median, or every
+    trial. Contradicted if a cell, or all cells together, are beyond the bound at significance level `level`."""
 
     of: str
     at_least: Limit = None
@@ -88,8 +86,8 @@ class BoundClaim:
 @dataclass(frozen=True)
 class ValueClaim:
     """Over all trials with the coordinates `where`, the frequency or mean of column `of`, its median, or every trial is
-    `value` to within `tolerance` or a `factor`, or at least or at most a number. Supported if its 95 % interval
-    lies inside, contradicted if its interval at level `level` lies outside."""
+    `value` to within `tolerance` or a `factor`, or at least or at most a number. Supported if the 95 % confidence
+    interval is inside these limits, contradicted if the interval at significance level `level` is outside."""
 
     of: str
     value: float | None = None
@@ -114,7 +112,7 @@ class ValueClaim:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the greatest number that agree with the claim; an infinite one where it says nothing."""
+        """The least and the greatest number that agree with the claim; infinite on a side without a limit."""
         if self.value is None:
             return _limits(self.at_least, self.at_most)
         if self.factor is not None:
@@ -124,9 +122,9 @@ class ValueClaim:
 
 @dataclass(frozen=True)
 class BinomialClaim:
-    """Each trial is a yes of column `of` with the stated `probability`, independently. Contradicted by an exact
-    binomial test of all trials, or of a single cell, at level `level`; supported if the 95 % interval lies within
-    the `tolerance`."""
+    """Each trial succeeds in column `of` with the stated `probability`, independently. Contradicted by an exact
+    binomial test of all trials, or of a single grid cell, at significance level `level`; supported if the 95 %
+    confidence interval is within the `tolerance`."""
 
     of: str
     probability: Annotated[float, Interval(ge=0, le=1)]
@@ -139,9 +137,9 @@ class BinomialClaim:
 
 @dataclass(frozen=True)
 class MonotoneClaim:
-    """Column `of` only rises, or only falls, along the coordinate `along` where the other coordinates stay the same.
-    Contradicted if two cells lie the other way round at level `level`; supported if the trend shows in every
-    line."""
+    """Column `of` only rises, or only falls, along the coordinate `along` when the other coordinates are fixed.
+    Contradicted if two cells have the opposite order at significance level `level`; supported if every line shows the
+    trend."""
 
     of: str
     along: str
@@ -154,8 +152,8 @@ class MonotoneClaim:
 
 @dataclass(frozen=True)
 class OrderClaim:
-    """Column `of` succeeds sooner under each of the `values` of `axis` than under the next, at level `level`; values
-    that stand in a list of their own are not compared with each other."""
+    """Column `of` succeeds at smaller n under each of the `values` of `axis` than under the next, at significance level
+    `level`; values in a nested list are not compared with each other."""
 
     of: str
     axis: str
@@ -168,9 +166,10 @@ class OrderClaim:
 
 @dataclass(frozen=True)
 class TableClaim:
-    """The mean of column `of` in each cell is that of the source's table: a row for each value of `axis`, a column for
-    each of the values `at` of `across`. error: the standard error of the source's numbers, for each column or for all;
-    errors: that of single rows. Numbers that differ by more than three standard errors contradict it.
+    """The mean of column `of` in each grid cell equals a number of the source's table: a row for each value of `axis`,
+    a column for each of the values `at` of `across`. error: the standard error of the source's numbers, for each
+    column or for all; errors: the standard errors of single rows. Numbers that differ by more than three standard
+    errors contradict the claim.
     """
 
     of: str
@@ -203,7 +202,7 @@ class TableClaim:
 
 @dataclass(frozen=True)
 class Statement:
-    """A claim in words, printed beside the diagram and left to the reader's eye."""
+    """A claim in words, printed beside the diagram and not tested."""
 
     text: Annotated[str, MinLen(1)]
     where: Where = field(default_factory=dict)
@@ -229,8 +228,7 @@ CLAIMS: dict[str, type[Any]] = {
 def build_claims(value: object) -> tuple[Claim, ...]:
     """The claims of a config. Raises `Invalid` with the faults of all of them."""
     if not isinstance(value, list):
-        words = f"found {as_shown(value)}; allowed: a list of claims such as {{kind: threshold, ...}}"
-        raise Invalid([Fault((), words)])
+        raise Invalid.value(f"found {as_shown(value)}; allowed: a list of claims such as {{kind: threshold, ...}}")
     claims, faults = [], list[Fault]()
     for i, item in enumerate(value):
         try:
@@ -238,14 +236,14 @@ def build_claims(value: object) -> tuple[Claim, ...]:
         except Invalid as error:
             faults += [Fault((i, *fault.path), fault.text, fault.key) for fault in error.faults]
     if faults:
-        raise Invalid(faults)
+        raise Invalid(*faults)
     return tuple(claims)
 
 
 def claim_faults(
     claims: Sequence[Claim], axes: Sequence[str], columns: Columns, curves: Callable[[], Sequence[str]]
 ) -> Iterator[Fault]:
-    """Names of columns, coordinates and theory curves (imported only for a claim that names one) that are not there."""
+    """Unknown names of columns, coordinates and theory curves; `curves` is called only if a claim names one."""
     coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
     for i, claim in enumerate(claims):
         at: Path = ("claims", i)
@@ -269,12 +267,12 @@ def column_of(value: str) -> str:
     """The column of `max_deviation` or of the event `max_deviation<=1e-4`."""
     try:
         return parse_event(value)[0]
-    except ValueError:  # it is no column either
+    except ValueError:  # reported as an unknown column
         return value
 
 
 def unknown(path: Path, name: str, allowed: Sequence[str], what: str, *, key: bool = False) -> Iterator[Fault]:
-    """The fault of a name that is not allowed."""
+    """The fault of a name that is not among the allowed ones."""
     if name not in allowed:
         yield Fault(path, f"found {name!r}; allowed: {what}: {choices(allowed)}{did_you_mean(name, allowed)}", key)
 
@@ -290,6 +288,6 @@ def _limits(least: float | None, most: float | None) -> tuple[float, float]:
 
 
 def _one_form(**forms: object) -> None:
-    there = [name for name, value in forms.items() if value is not None]
-    if len(there) != 1:
-        raise ParameterError(f"found {' and '.join(there) or 'none of them'}; allowed: one of {choices(forms)}")
+    given = [name for name, value in forms.items() if value is not None]
+    if len(given) != 1:
+        raise ParameterError(f"found {' and '.join(given) or 'none of them'}; allowed: one of {choices(forms)}")

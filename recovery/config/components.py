@@ -1,7 +1,7 @@
-"""The parts of a trial's setting, each validated on its own: n, d, noise, data, planted, patterns, and so on.
+"""The science fields of a config (n, d, noise, data, planted, ...), each validated on its own.
 
-Unions are told apart by one key (`kind`, and `ensemble` for data), whose value is looked up in the table of the room
-below: a new ensemble, planted model or method is one class and one line there, and nothing here.
+Members of a union are identified by one key (`kind`, and `ensemble` for data), whose value is looked up in a table: a
+new ensemble, planted model or method is one class and one line in its own package, and nothing here.
 """
 
 import json
@@ -13,40 +13,36 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 
-from recovery.config.build import Fault, Invalid, build, build_scalar
-from recovery.config.describe import choices, keys_of, names_of
-from recovery.config.own import (
+from recovery.config.tree import Fault, Invalid, as_shown, canonical_json
+from recovery.config.user_code import (
     HOLDS,
-    Description,
-    Own,
-    OwnCode,
+    UserValue,
     accept_method,
     accept_planted,
-    of_the_user,
-    own_architecture,
-    own_parameters,
-    own_value,
+    user_architecture,
+    user_errors,
+    user_parameters,
+    user_value,
 )
-from recovery.config.problems import as_shown
-from recovery.config.tree import canonical_json
+from recovery.config.validate import build, build_scalar, keys_of, names_of
 from recovery.errors import ParameterError
 from recovery.instances.draw import NoiseScale
 from recovery.instances.ensembles import ENSEMBLES
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import PLANTED
-from recovery.methods.columns import columns_of
+from recovery.methods.columns import Columns, columns_of
 from recovery.methods.method import METHODS
 from recovery.programs.architecture import ARCHITECTURES, NONE, Architecture
-from recovery.text import did_you_mean
+from recovery.text import choices, did_you_mean
 from recovery.user import is_user_name, user_names
 
 
 @dataclass(frozen=True, eq=False)
-class Built:
-    """A validated component: the value, its `tag` if it is one of a union, and plain data.
+class Component:
+    """A validated science field: its value, its `tag` if it is a member of a union, and the value as plain data.
 
     `resolved` has every field; `identity` has those that trial ids depend on, and `text` is its canonical JSON. A field
-    that came after ids were given out has the metadata `later`, and at its default is no part of an id or a document.
+    that was added after ids were in use has the metadata `later`: at its default it is left out of ids and documents.
     """
 
     value: Any
@@ -55,34 +51,37 @@ class Built:
     identity: Any
     text: str
 
+    @classmethod
+    def of(cls, value: Any, tag: str | None, resolved: Any, identity: Any) -> "Component":
+        """A component with the canonical JSON of its identity."""
+        return cls(value, tag, resolved, identity, canonical_json(identity))
+
     @property
     def stored(self) -> Any:
-        """What a document has of it: no digest of a file, and where the file lies."""
+        """The part that a document stores: the path of a data file instead of its digest."""
         if not isinstance(self.resolved, dict):
             return self.resolved
-        return {
-            key: item for key, item in self.resolved.items() if key == "path" or key in {*self.identity} - {"digest"}
-        }
+        kept = {*self.identity, "path"} - {"digest"}
+        return {key: item for key, item in self.resolved.items() if key in kept}
 
     @cached_property
-    def own(self) -> frozenset[str]:
-        """The user's code that it names, as `module:NAME`."""
+    def user_code(self) -> frozenset[str]:
+        """The user code that it names, as `module:NAME`."""
         return frozenset(user_names(self.identity))
 
 
 @dataclass(frozen=True)
 class Context:
-    """Where the config lies: relative paths start there, then in the current folder.
+    """The surroundings of a config. Relative paths start in its folder, then in the current folder.
 
-    digests: file path -> the SHA-256 that a stored sweep had, which the file must still have.
-    needs: what a data file must hold, in the config's words. own: what is known of the user's code. code: the source of
-    modules that come with the config.
+    digests: file path -> the SHA-256 that a stored sweep recorded, which the file must still have.
+    needs: what a missing data file must hold, in the words of the config. code: the source of modules that come with
+    the config.
     """
 
     folder: Path = Path()
     digests: Mapping[str, str] = field(default_factory=dict)
     needs: str = ""
-    own: OwnCode = field(default_factory=OwnCode)
     code: Mapping[str, str] = field(default_factory=dict)
 
     def locate(self, path: str) -> str:
@@ -95,48 +94,49 @@ class Context:
 
 @dataclass(frozen=True)
 class Single:
-    """A component that is one value."""
+    """A science field that is one value."""
 
     annotation: Any
     keys: ClassVar[tuple[str, ...]] = ()
 
-    def make(self, value: object, context: Context) -> Built:
+    def make(self, value: object, context: Context) -> Component:
         """Validate a value. Raises `Invalid`."""
         scalar = build_scalar(self.annotation, value)
-        return Built(scalar, None, scalar, scalar, canonical_json(scalar))
+        return Component.of(scalar, None, scalar, scalar)
 
 
 @dataclass(frozen=True)
 class Named:
-    """A component that is the name of one of the values of `table`, or the user's own as `module:NAME`."""
+    """A science field that is the name of a value of `table`, or of the user's own value as `module:NAME`."""
 
     component: str
     table: Mapping[str, Architecture]
     keys: ClassVar[tuple[str, ...]] = ()
 
-    def make(self, value: object, context: Context) -> Built:
+    def make(self, value: object, context: Context) -> Component:
         """Validate a name. Raises `Invalid`."""
         if is_user_name(value):
             try:
-                return _described(self, value, str(value), lambda _: Description(value, value, {}), context)
+                self.imported(value)
             except ParameterError as error:
-                raise Invalid([Fault((), str(error))]) from error
+                raise Invalid.value(str(error)) from error
+            return Component.of(UserValue(self.component, canonical_json(value)), str(value), value, value)
         if isinstance(value, str) and value in self.table:
-            return Built(self.table[value], value, value, value, canonical_json(value))
+            return Component.of(self.table[value], value, value, value)
         allowed = f"{choices(self.table)}, or your own as module:NAME"
-        raise Invalid([Fault((), f"found {as_shown(value)}; allowed: {allowed}{did_you_mean(value, self.table)}")])
+        raise Invalid.value(f"found {as_shown(value)}; allowed: {allowed}{did_you_mean(value, self.table)}")
 
     def imported(self, name: Any) -> Any:
-        """The user's own value of this name. Raises `ParameterError`."""
-        return own_architecture(name)
+        """The user's value with this name. Raises `ParameterError`."""
+        return user_architecture(name)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A component that is a mapping whose key `tag` says which class of `table` it is.
+    """A science field that is a mapping whose key `tag` names a class of `table`.
 
-    `user`: the user's own may be named as `module:function` (an ensemble) or `module:Class`; `accept` raises
-    `ParameterError` for one that cannot serve.
+    `user`: users may name their own `module:function` (an ensemble) or `module:Class`; `accept` raises
+    `ParameterError` for a class that cannot be used.
     """
 
     component: str
@@ -147,57 +147,88 @@ class Choice:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Those that any class of the table has."""
+        """The keys that any class of the table has."""
         return (self.tag, *dict.fromkeys(key for cls in self.table.values() for key in names_of(cls)))
 
-    def make(self, value: object, context: Context) -> Built:
+    def make(self, value: object, context: Context) -> Component:
         """Validate a mapping. Raises `Invalid`."""
-        example = f"{{{self.tag}: {next(iter(self.table))}}}"
         if not isinstance(value, dict):
+            example = f"{{{self.tag}: {next(iter(self.table))}}}"
             hint = f"; did you mean {{{self.tag}: {value}}}?" if value in list(self.table) else ""
-            raise Invalid([Fault((), f"found {as_shown(value)}; allowed: a mapping such as {example}{hint}")])
+            raise Invalid.value(f"found {as_shown(value)}; allowed: a mapping such as {example}{hint}")
         allowed = choices(self.table) + (f", or your own as module:{self.user}" if self.user else "")
         if self.tag not in value:
-            raise Invalid([Fault((), f"`{self.tag}` is missing; add one of {allowed}")])
+            raise Invalid.value(f"`{self.tag}` is missing; add one of {allowed}")
         name = value[self.tag]
         if self.user and is_user_name(name):
-            return _user(self, name, value, context)
+            return self._make_user(name, {self.tag: name, **value})
         if not isinstance(name, str) or name not in self.table:
             text = f"found {as_shown(name)}; allowed: {allowed}{did_you_mean(name, self.table)}"
-            raise Invalid([Fault((self.tag,), text)])
+            raise Invalid.value(text, self.tag)
         cls, filled = self.table[name], {}
         if _is_file(cls) and isinstance(value.get("path"), str):
             path = context.locate(value["path"])
             if not Path(path).is_file():
                 text = f"no file {path!r}; relative paths start in {context.folder}, then in the current folder"
                 needs = f". It must hold: {context.needs}" if context.needs else ""
-                raise Invalid([Fault(("path",), text + needs, missing=True)])
+                raise Invalid(Fault(("path",), text + needs, missing=True))
             value, filled = {**value, "path": path}, {"digest": context.digests.get(path, "")}
         try:
-            return _built(build(cls, value, tag=self.tag, name=name, filled=filled), name, {self.tag: name})
+            return _component(build(cls, value, tag=self.tag, name=name, filled=filled), name, {self.tag: name})
         except Invalid as error:
-            raise Invalid(_whose(self, name, fault) for fault in error.faults) from error
+            raise Invalid(*(self._with_owner(name, fault) for fault in error.faults)) from error
+
+    def _make_user(self, name: str, value: dict[str, Any]) -> Component:
+        columns: Columns = {}
+        try:
+            made = self.imported(value)
+            if self.user == "class":
+                with user_errors(f"{name} cannot be made ({HOLDS})"):
+                    built = _component(made, name, {self.tag: name})
+                resolved, identity = built.resolved, built.identity
+                columns = columns_of(made) if self.table is METHODS else {}
+            else:
+                resolved = identity = value
+        except ParameterError as error:
+            raise Invalid.value(str(error), self.tag) from error
+        except (TypeError, ValueError) as error:  # a function written in C may have no signature
+            raise Invalid.value(f"{name}(rng, n, d, ...): {error}") from error
+        return Component.of(UserValue(self.component, canonical_json(value), columns), name, resolved, identity)
+
+    def _with_owner(self, name: str, fault: Fault) -> Fault:
+        """The fault of an unknown key, with the other members of the table that have this key."""
+        key = fault.path[-1] if fault.path else ""
+        others = [other for other, cls in self.table.items() if fault.key and key in names_of(cls)]
+        if name in others or not others:
+            return fault
+        return replace(fault, text=f"{fault.text}; {key} belongs to {choices(others)}")
 
     def imported(self, value: Mapping[str, Any]) -> Any:
-        """The user's own value that a mapping names. Raises `Invalid`, `ParameterError`, TypeError or ValueError."""
+        """The user's value for this mapping. Raises `Invalid`, `ParameterError`, TypeError or ValueError."""
         rest = {key: item for key, item in value.items() if key != self.tag}
-        return own_value(value[self.tag], rest, self.user, self.accept)
+        return user_value(value[self.tag], rest, self.user, self.accept)
+
+    def parameters(self, name: object) -> dict[str, Any]:
+        """The parameters of the class or function with this name; empty if they cannot be determined."""
+        if isinstance(name, str) and name in self.table:
+            return keys_of(self.table[name])
+        return user_parameters(str(name), self.user) if self.user and is_user_name(name) else {}
 
 
 @dataclass(frozen=True)
 class Record:
-    """A component that is a mapping with the fields of one dataclass."""
+    """A science field that is a mapping with the fields of one dataclass."""
 
     cls: type
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Those of the class."""
+        """The fields of the class."""
         return names_of(self.cls)
 
-    def make(self, value: object, context: Context) -> Built:
+    def make(self, value: object, context: Context) -> Component:
         """Validate a mapping. Raises `Invalid`."""
-        return _built(build(self.cls, value), None, {})
+        return _component(build(self.cls, value), None, {})
 
 
 COMPONENTS: dict[str, Single | Named | Choice | Record] = {
@@ -211,90 +242,48 @@ COMPONENTS: dict[str, Single | Named | Choice | Record] = {
     "patterns": Record(Patterns),
     "method": Choice("method", "kind", METHODS, user="class", accept=accept_method),
 }
-"""The science fields, each of which (or what is in it) may be an axis."""
+"""The science fields. Each of them, or a key inside it, may be an axis."""
+
+CHOICES = {name: kind for name, kind in COMPONENTS.items() if isinstance(kind, Choice)}
 
 DEFAULTS: dict[str, Any] = {"noise": 0.0, "noise_scale": "sample", "patterns": {}}
 
 LATER = ("noise_scale",)
-"""Fields that came after ids were given out: at its default such a field is no part of an id or a document."""
+"""Fields added after ids were in use: at its default, such a field is left out of ids and documents."""
 
-ABSENT = Built(NONE, NONE.name, None, None, "null")
-"""The architecture of a config whose methods are all the user's own, and that gives none."""
+ABSENT = Component(NONE, NONE.name, None, None, "null")
+"""The architecture of a config that gives none, where all methods are user code."""
 
 
-def is_left_out(name: str, part: Built) -> bool:
+def is_left_out(name: str, part: Component) -> bool:
     """Whether a component is left out of ids and documents."""
     return name in LATER and part.value == DEFAULTS[name]
 
 
 def imported(value: Any) -> Any:
-    """A component's value, that of the user's code imported and made.
+    """A component's value; user code is imported, and its value made.
 
-    Raises whatever the user's code raises; as `ParameterError` where it is not what a config may name.
+    Raises whatever the user code raises, and `ParameterError` if it is not valid in a config.
     """
-    if not isinstance(value, Own):
+    if not isinstance(value, UserValue):
         return value
     kind = COMPONENTS[value.component]
     assert isinstance(kind, Named | Choice)
     return kind.imported(json.loads(value.text))
 
 
-def _described(
-    kind: Named | Choice, value: Any, name: str, describe: Callable[[Any], Description], context: Context
-) -> Built:
-    """A value of the user's code, which is imported unless it is known what it says of itself."""
-    text = canonical_json(value)
-    told = context.own.description(kind.component, text, lambda: describe(kind.imported(value)))
-    own = Own(kind.component, text, told.columns)
-    return Built(own, name, told.resolved, told.identity, canonical_json(told.identity))
-
-
-def _whose(choice: Choice, name: str, fault: Fault) -> Fault:
-    """An unknown key that others of the table have is said to be theirs."""
-    key = fault.path[-1] if fault.path else ""
-    others = [other for other, cls in choice.table.items() if fault.key and key in names_of(cls)]
-    if name in others or not others:
-        return fault
-    return replace(fault, text=f"{fault.text}; {key} belongs to {choices(others)}")
-
-
-def parameters(choice: Choice, name: object) -> dict[str, Any]:
-    """The parameters of what a choice names, with their annotations; none where it cannot be told."""
-    if isinstance(name, str) and name in choice.table:
-        return keys_of(choice.table[name])
-    return own_parameters(str(name), choice.user) if choice.user and is_user_name(name) else {}
-
-
 def _is_file(cls: type) -> bool:
-    """Whether the program fills in a digest of the class's `path`."""
+    """Whether the program fills in a digest of the file at the class's `path`."""
     return {"path", "digest"} <= {field.name for field in fields(cls)}
 
 
-def _user(choice: Choice, name: str, value: dict[str, Any], context: Context) -> Built:
-    value = {choice.tag: name, **value}
-
-    def describe(made: Any) -> Description:
-        if choice.user == "function":
-            return Description(value, value, {})
-        with of_the_user(f"{name} cannot be made ({HOLDS})"):
-            built = _built(made, name, {choice.tag: name})
-        return Description(built.resolved, built.identity, columns_of(made) if choice.table is METHODS else {})
-
-    try:
-        return _described(choice, value, name, describe, context)
-    except ParameterError as error:
-        raise Invalid([Fault((choice.tag,), str(error))]) from error
-    except (TypeError, ValueError) as error:  # a function of C may have no signature
-        raise Invalid([Fault((), f"{name}(rng, n, d, ...): {error}")]) from error
-
-
-def _built(value: Any, tag: str | None, head: dict[str, Any]) -> Built:
-    # through JSON, so that tuples are lists here as they are in a stored document
+def _component(value: Any, tag: str | None, head: dict[str, Any]) -> Component:
+    # Through JSON, so that tuples are lists here as they are in a stored document.
     resolved = {**head, **json.loads(json.dumps(asdict(value)))}
-    # a file is known by its content: where it lies is no part of a trial's identity
+    # The identity of a file is its content, wherever it is.
     unsaid = {"path"} if _is_file(type(value)) else set()
     unsaid |= {
         one.name for one in fields(value) if one.metadata.get("later") and getattr(value, one.name) == one.default
     }
     identity = {key: item for key, item in resolved.items() if key not in unsaid} if unsaid else resolved
-    return Built(value, tag, resolved, identity, canonical_json(identity))
+    return Component.of(value, tag, resolved, identity)

@@ -1,4 +1,4 @@
-"""The fields of a config that no trial depends on: names, counts, and the report's specification."""
+"""The fields of a config that no trial depends on: names, counts, and the specification of the report."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -8,10 +8,9 @@ from annotated_types import Ge, Gt, MinLen
 from pydantic import Field
 
 from recovery.backends import Backend
-from recovery.config.build import Fault, Invalid, build
 from recovery.config.claims import column_of, unknown
-from recovery.config.describe import keys_of
-from recovery.config.problems import ConfigError, Place, Problem
+from recovery.config.tree import ConfigError, Fault, Invalid, Place, Problem, refusal
+from recovery.config.validate import build, keys_of
 from recovery.errors import ParameterError
 from recovery.expressions import ExpressionError, is_expression, parse
 from recovery.methods.columns import FIXED, Columns
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Header:
-    """What a sweep is called, where it comes from, how often each cell is drawn, and where trials run by default.
+    """The name of a sweep, its source, the number of trials per grid cell, and where trials run by default.
 
-    needs: what its data file must hold and where it is from, for a user who does not have it.
+    needs: the content and origin of the data file, for a user who does not have it.
     """
 
     name: Annotated[
@@ -45,19 +44,19 @@ class Header:
 
 
 HEADER = (*keys_of(Header), "sampling", "claims", "report", "axes")
-"""The keys of a config that are no science fields."""
+"""The keys of a config that are not science fields."""
 
 
 @dataclass(frozen=True)
 class RatioCurve:
-    """The line y = x / ratio: {ratio: 2.0} is n = 2d in a diagram of n across and d up."""
+    """The line y = x / ratio: {ratio: 2.0} is n = 2d in a diagram with n on the x axis and d on the y axis."""
 
     ratio: Annotated[float, Gt(0)]
 
 
 @dataclass(frozen=True)
 class NamedCurve:
-    """A theory curve by name, drawn where it has the value `level` (its own choice if that is null)."""
+    """A theory curve by name, drawn where it has the value `level` (null: the default level of the curve)."""
 
     name: Annotated[str, MinLen(1)]
     level: float | None = None
@@ -65,7 +64,7 @@ class NamedCurve:
 
 @dataclass(frozen=True)
 class FileCurve:
-    """The line through the points of a CSV file, whose first line names two coordinates: `delta,rho`."""
+    """The line through the points of a CSV file whose first line names two coordinates: `delta,rho`."""
 
     file: Annotated[str, MinLen(1)]
     label: str = ""
@@ -73,8 +72,8 @@ class FileCurve:
 
 @dataclass(frozen=True)
 class ExpressionCurve:
-    """The line that arithmetic gives: {expression: 2 * d} of one coordinate gives the other one of the plane; one of
-    both, as n - 2 * d, is drawn where it is 0."""
+    """The line given by an expression. An expression of one coordinate, {expression: 2 * d}, gives the other coordinate
+    of the plane; an expression of both, {expression: n - 2 * d}, is drawn where it is 0."""
 
     expression: Annotated[str, MinLen(1)]
     label: str = ""
@@ -82,7 +81,7 @@ class ExpressionCurve:
 
 @dataclass(frozen=True)
 class PointsCurve:
-    """The line through points (x, y); what a stored sweep keeps of a file or of a function."""
+    """The line through points (x, y), as which a stored sweep keeps the curve of a file or of a function."""
 
     points: Annotated[tuple[tuple[float, float], ...], MinLen(2)]
     x: str
@@ -102,8 +101,8 @@ Line = NamedCurve | RatioCurve | FileCurve | ExpressionCurve | PointsCurve
 
 @dataclass(frozen=True)
 class StyleSpec:
-    """How figures look: `width` of a journal's column or page, or of a slide; `auto` is a column for one panel and a
-    page for more. fonts: `serif`, or `latex` for the shapes of a LaTeX article. title: whether one is drawn."""
+    """The style of figures. width: of a journal's column or page, or of a slide; `auto` is a column for one panel and a
+    page for more. fonts: `latex` imitates the fonts of a LaTeX article. title: whether the title is drawn."""
 
     width: Literal["auto", "column", "page", "slide"] = "auto"
     fonts: Literal["sans", "serif", "latex"] = "sans"
@@ -112,34 +111,35 @@ class StyleSpec:
 
 
 def build_style(style: StyleSpec, options: Sequence[str]) -> StyleSpec:
-    """The style with `KEY=VALUE` options over it. Raises `ConfigError`."""
+    """The style, overridden by `KEY=VALUE` options. Raises `ConfigError`."""
     value: dict[str, Any] = asdict(style)
     for text in options:
         key, equals, chosen = text.partition("=")
-        place = Place(1, 0, 0, f"--style {text}")
+        source = f"--style {text}"
         if not equals:
-            raise ConfigError([Problem(place, "", "allowed: KEY=VALUE, such as `--style width=slide`")])
+            raise refusal(source, "allowed: KEY=VALUE, such as `--style width=slide`")
         value[key.strip()] = {"true": True, "false": False}.get(chosen.strip().lower(), chosen.strip())
         try:
             style = build(StyleSpec, value)
         except Invalid as error:
+            place = Place(0, 0, 0, source)
             raise ConfigError(Problem(place, ".".join(map(str, f.path)), f.text) for f in error.faults) from None
     return style
 
 
 @dataclass(frozen=True)
 class ReportSpec:
-    """How a grid is drawn: `value` over the coordinates x and y, one panel for each value of `panel`.
+    """The diagram of a report: `value` over the coordinates x and y, with one panel for each value of `panel`.
 
-    value: a measured column, or an event such as max_deviation<=1e-4; without it the first usual one that the methods
-    measure, such as recovered. Of a list, figures show all side by side, and the first one is estimated. x, y: a
-    coordinate, or arithmetic of several, such as n/d; without them, n across and d up as far as they vary. Without
-    `panel`, a panel for each combination of the remaining axes.
-    rows, columns: coordinates whose values are the rows and the columns of panels; where one is not given, it takes the
-    remaining axes. curves: drawn into the diagram: a theory curve's name, {ratio: 2.0}, {expression: 2 * d}, {file:
-    curve.csv}, or a function of one coordinate as module:NAME. scale, limits: of the
-    colours; without `scale`, by the value's kind. figure: a map of the plane, fractions against the `ratios` n/d, or a
-    profile: a line along x for each y; `auto` takes the one that says most.
+    value: a measured column, or an event such as max_deviation<=1e-4; by default the first common column that the
+    methods measure, such as recovered. Figures show all values of a list side by side; estimates use the first. x, y: a
+    coordinate, or an expression of several, such as n/d; by default n on the x axis and d on the y axis, if they vary.
+    Without `panel`, each combination of the remaining axes has a panel. rows, columns: coordinates whose values are the
+    rows and the columns of panels; if one is not given, the remaining axes are used for it. curves: drawn into the
+    diagram: a theory curve's name, {ratio: 2.0}, {expression: 2 * d}, {file: curve.csv}, or a function of one
+    coordinate as module:NAME. scale, limits: of the colours; the default scale depends on the kind of the value.
+    figure: a map of the plane, fractions against the `ratios` n/d, or a profile (a line along x for each y); `auto`
+    chooses the most informative one.
     """
 
     value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None
@@ -156,17 +156,17 @@ class ReportSpec:
 
     @property
     def event(self) -> str:
-        """What a boundary is followed of."""
+        """The event whose boundary adaptive sampling follows."""
         return next(iter(self.values), "recovered")
 
     @property
     def values(self) -> tuple[str, ...]:
-        """What is shown, the first one estimated; none where the config leaves it to the rows."""
+        """The columns and events to show, the first one for estimates; empty if the config gives none."""
         return (self.value,) if isinstance(self.value, str) else self.value or ()
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The curves, a bare name as {name}."""
+        """The curves, with a bare name as a `NamedCurve`."""
         return tuple(NamedCurve(curve) if isinstance(curve, str) else curve for curve in self.curves)
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class ReportSpec:
 
 
 def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> Iterator[Fault]:
-    """Names of columns, coordinates and curves that the sweep's rows or the theory room do not have."""
+    """Unknown names of columns, coordinates and theory curves, and coordinates that are used twice."""
     coordinates, measured = tuple(dict.fromkeys([*FIXED, *axes])), (*columns, "seconds")
     for i, value in enumerate(report.values):
         at = ("report", "value") if isinstance(report.value, str) else ("report", "value", i)
@@ -205,7 +205,7 @@ def curve_names() -> tuple[str, ...]:
 
 
 def theory_curves() -> "Mapping[str, Curve]":
-    """The theory's curves; imported only for a config that names one."""
+    """The theory curves by name; imported only for a config that names one."""
     from recovery.theory import CURVES
 
     return CURVES

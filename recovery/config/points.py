@@ -1,4 +1,4 @@
-"""The points of a block of axes: every combination of their values, with expressions worked out and filters applied."""
+"""The points of a block of axes: every combination of values, with expressions evaluated and filters applied."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,28 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from recovery.config.coded import Coded, constant, distinct
-from recovery.config.problems import Path, as_shown
+from recovery.config.categorical import CategoricalColumn, constant, distinct
+from recovery.config.tree import Path, as_shown
 from recovery.config.values import same_as
 from recovery.errors import RecoverError
 from recovery.expressions import Expression, ExpressionError
 from recovery.types import Index, Mask
 
 BROKEN = object()
-"""The value of an axis that has an error of its own: nothing is said about the cells that it would have made."""
+"""Stands for the value of an axis with an error, so that the grid cells with this value report no further errors."""
+
+SIZES = ("n", "d")
+"""Integer axes. Values that are not numbers are reported elsewhere."""
 
 
 @dataclass(frozen=True, eq=False)
 class AxisValue:
-    """One value of an axis; `source` is its path in the document, `key` that of the axis."""
+    """One value of an axis; `source` is its path in the document, `key` the path of the axis."""
 
     value: Any
     source: Path
     key: Path
-
-
-UNKNOWN = AxisValue(None, (), ())
-"""In the place of a value that an expression will give."""
 
 
 class Unworkable(RecoverError):  # noqa: N818  (it becomes a problem at `source`)
@@ -43,42 +42,52 @@ class Unworkable(RecoverError):  # noqa: N818  (it becomes a problem at `source`
 
 Point = tuple[AxisValue, ...]
 Agreement = tuple[tuple[int, frozenset[object]], ...]
-"""Position of a path in a point -> keys (`same_as`) of the values that agree."""
-
+"""Position of a path in a point -> keys (`same_as`) of the values that a filter accepts."""
 
 Inputs = tuple[tuple[str, int | None, int | float], ...]
-"""Name in an expression -> the position of its axis in a point, or else a number."""
+"""Name in an expression -> the position of its axis in a point, or a constant."""
 
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """An axis whose values an expression gives: of a path beside those of the dimensions, or of one whose own values
-    are factors in it.
+    """An axis whose values an expression computes. If it has values of its own, they are factors in the expression.
 
-    whole: it is a size, rounded to the nearest integer, halves up; what is positive is at least 1.
+    whole: it is a size, rounded to the nearest integer, halves up; positive values are at least 1.
     """
 
     position: int
     expression: Expression
     inputs: Inputs
     source: Path
-    key: Path
     whole: bool
 
-    def value(self, numbers: dict[str, int | float]) -> int | float:
-        """Raises `ExpressionError` where there is none."""
-        if not self.whole:
-            return self.expression.number(numbers)
-        exact = self.expression.fraction(numbers)
-        return max(floor(exact + Fraction(1, 2)), int(exact > 0))
+    def value(self, inputs: Sequence[Any], factor: AxisValue | None) -> AxisValue:
+        """The value for these inputs, placed at its factor or its expression. Raises `Unworkable` if there is none."""
+        source, key = (self.source, self.source) if factor is None else (factor.source, factor.key)
+        broken = AxisValue(BROKEN, source, key)
+        numbers = dict(zip((name for name, _, _ in self.inputs), inputs, strict=True))
+        if any(value is BROKEN for value in inputs):
+            return broken
+        for name, value in numbers.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                if name in SIZES:
+                    return broken
+                raise Unworkable(source, f"uses {name}, which is {as_shown(value)} and no number")
+        try:
+            if not self.whole:
+                return AxisValue(self.expression.number(numbers), source, key)
+            exact = self.expression.fraction(numbers)
+        except ExpressionError as error:
+            raise Unworkable(source, str(error)) from error
+        return AxisValue(max(floor(exact + Fraction(1, 2)), int(exact > 0)), source, key)
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """`dimensions`: for each independent axis the rows of values of its paths. `paths` names a row's concatenation, and
-    then the axes that are computed. `computed` stand in an order in which each uses earlier ones only.
+    """One block of axes. `dimensions` has, for each independent axis or zipped group, the rows of values of its paths.
 
-    A point is one row of each dimension, the first changing slowest; a path depends on few of them.
+    `paths` are the paths of all rows, concatenated, followed by the computed axes. `computed` is ordered so that each
+    expression uses earlier axes only. A point is one row of each dimension; the first changes slowest.
     """
 
     paths: tuple[str, ...]
@@ -87,63 +96,62 @@ class Block:
     include: tuple[Agreement, ...] = ()
     exclude: tuple[Agreement, ...] = ()
     faults: list[Unworkable] = field(default_factory=list)
-    """Expressions without a value, once `columns` is asked for: a point where there is none is BROKEN there."""
+    """Expressions without a value, filled in when `columns` is evaluated; such a value is BROKEN."""
 
     @cached_property
-    def columns(self) -> dict[str, Coded[AxisValue]]:
-        """The values of each path at every point that is kept."""
-        return {path: self._spread(one) for path, one in self._whole.items()}
+    def columns(self) -> dict[str, CategoricalColumn[AxisValue]]:
+        """The values of each path at every point that the filters keep."""
+        return {path: self._spread(column) for path, column in self._all.items()}
 
     @cached_property
     def count(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return len(self._kept)
 
-    def point(self, row: int) -> Point:
-        return tuple(column[row] for column in self.columns.values())
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(len(rows) for rows in self.dimensions)
 
     @cached_property
-    def _whole(self) -> dict[str, Coded[AxisValue]]:
-        """As `columns`, at all combinations: codes have the shape of the dimensions, with 1 where nothing changes."""
-        shape = tuple(len(rows) for rows in self.dimensions)
-        columns: list[Coded[AxisValue] | None] = []
+    def _all(self) -> dict[str, CategoricalColumn[AxisValue]]:
+        """`columns` before filters: codes have the shape of the dimensions, with length 1 where they are constant."""
+        columns: list[CategoricalColumn[AxisValue] | None] = []
         for i, rows in enumerate(self.dimensions):
-            along = np.arange(len(rows), dtype=np.int32).reshape([-1 if k == i else 1 for k in range(len(shape))])
-            columns += [Coded(values, along) for values in zip(*rows, strict=True)]
+            along = np.arange(len(rows), dtype=np.int32).reshape([-1 if k == i else 1 for k in range(len(self._shape))])
+            columns += [CategoricalColumn(values, along) for values in zip(*rows, strict=True)]
         columns += [None] * (len(self.paths) - len(columns))
         for one in self.computed:
-            columns[one.position] = self._computed(one, columns)
-        unknown = Coded(
-            [AxisValue(BROKEN, (), ())], np.zeros((), np.intp)
-        )  # of a circle, which is a problem of its own
+            columns[one.position] = self._evaluated(one, columns)
+        unknown = CategoricalColumn([AxisValue(BROKEN, (), ())], np.zeros((), np.intp))  # a circle, reported elsewhere
         return {path: unknown if one is None else one for path, one in zip(self.paths, columns, strict=True)}
 
-    def _computed(self, one: Computed, columns: Sequence[Coded[AxisValue] | None]) -> Coded[AxisValue]:
-        """The values that an expression gives, one for each combination of those that it is computed from."""
-        inputs = [columns[at] for _, at, _ in one.inputs if at is not None]
-        spread = np.broadcast_arrays(*(column.codes for column in inputs if column is not None), np.zeros((), np.intp))
-        flat = [Coded(column.values, codes.ravel()) for column, codes in zip(inputs, spread, strict=False) if column]
-        before = columns[one.position]  # its factor, which is one of the inputs
+    def _evaluated(
+        self, one: Computed, columns: Sequence[CategoricalColumn[AxisValue] | None]
+    ) -> CategoricalColumn[AxisValue]:
+        """The values of an expression, evaluated once for each combination of its inputs."""
+        inputs = [column for _, at, _ in one.inputs if at is not None and (column := columns[at]) is not None]
+        spread = np.broadcast_arrays(*(column.codes for column in inputs), np.zeros((), np.intp))
+        flat = [CategoricalColumn(column.values, codes.ravel()) for column, codes in zip(inputs, spread, strict=False)]
+        has_factor = columns[one.position] is not None  # it is then the first input
         first, number = distinct(flat) if flat else (np.zeros(1, np.intp), np.zeros(1, np.intp))
         values, known = list[AxisValue](), dict[tuple[type, object, Path], AxisValue]()
         for row in first:
             at = iter(flat)
-            numbers = tuple(given if place is None else next(at)[row].value for _, place, given in one.inputs)
+            numbers = [given if position is None else next(at)[row].value for _, position, given in one.inputs]
             try:
-                value = _worked_out(one, numbers, UNKNOWN if before is None else flat[0][row])
+                value = one.value(numbers, flat[0][row] if has_factor else None)
             except Unworkable as error:
                 self.faults.append(error)
-                value = AxisValue(BROKEN, error.source, one.key)
+                value = AxisValue(BROKEN, error.source, one.source)
             values.append(known.setdefault((type(value.value), value.value, value.source), value))
-        return Coded(values, number.reshape(spread[-1].shape)).merged()
+        return CategoricalColumn(values, number.reshape(spread[-1].shape)).merged()
 
     @cached_property
     def _kept(self) -> Index:
-        """The numbers of the combinations that no filter takes away."""
-        shape = tuple(len(rows) for rows in self.dimensions)
+        """The numbers of the combinations that the filters keep."""
         if not (self.include or self.exclude):
-            return np.arange(prod(shape))
-        kept = np.broadcast_to(not self.include, shape).copy()
+            return np.arange(prod(self._shape))
+        kept = np.broadcast_to(not self.include, self._shape).copy()
         for condition in self.include:
             kept |= self._agrees(condition)
         for condition in self.exclude:
@@ -153,18 +161,19 @@ class Block:
     def _agrees(self, condition: Agreement) -> Mask:
         where: Mask = np.ones([1] * len(self.dimensions), np.bool_)
         for position, allowed in condition:
-            column = self._whole[self.paths[position]]
+            column = self._all[self.paths[position]]
             where = where & np.array([same_as(value.value) in allowed for value in column.values])[column.codes]
         return where
 
-    def _spread(self, column: Coded[AxisValue]) -> Coded[AxisValue]:
+    def _spread(self, column: CategoricalColumn[AxisValue]) -> CategoricalColumn[AxisValue]:
         if len(column.values) == 1:
             return constant(column.values[0], self.count)
-        codes = np.broadcast_to(column.codes, tuple(len(rows) for rows in self.dimensions)).ravel()
-        return Coded(column.values, codes if len(codes) == self.count else codes[self._kept])
+        codes = np.broadcast_to(column.codes, self._shape).ravel()
+        return CategoricalColumn(column.values, codes if len(codes) == self.count else codes[self._kept])
 
-    def column(self, position: int) -> list[AxisValue]:
-        """The values of the path at `position`, before expressions are worked out; none of one that is computed."""
+    def given(self, path: str) -> list[AxisValue]:
+        """The values that the config gives for `path`; none for a computed axis, and factors for multiples."""
+        position = self.paths.index(path)
         for rows in self.dimensions:
             if position < len(rows[0]):
                 return [row[position] for row in rows]
@@ -172,38 +181,10 @@ class Block:
         return []
 
 
-SIZES = ("n", "d")
-"""Axes whose values are counted: what is no number there has a problem of its own."""
-
-
-def _worked_out(one: Computed, inputs: tuple[Any, ...], before: AxisValue) -> AxisValue:
-    """The value of a computed axis, placed at the factor that it had or at its expression."""
-    source, key = (one.source, one.key) if before is UNKNOWN else (before.source, before.key)
-    if any(value is BROKEN for value in inputs):
-        return AxisValue(BROKEN, source, key)
-    numbers = dict(zip((name for name, _, _ in one.inputs), inputs, strict=True))
-    for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            if name in SIZES:
-                return AxisValue(BROKEN, source, key)
-            raise Unworkable(source, f"uses {name}, which is {as_shown(value)} and no number")
-    try:
-        return AxisValue(one.value(numbers), source, key)
-    except ExpressionError as error:
-        raise Unworkable(source, str(error)) from error
-
-
 def computed_axes(blocks: Iterable[Block]) -> tuple[str, ...]:
-    """The paths that expressions alone give, each once."""
-    return tuple(
-        dict.fromkeys(
-            block.paths[one.position] for block in blocks for one in block.computed if one.position >= _own_count(block)
-        )
-    )
-
-
-def _own_count(block: Block) -> int:
-    return sum(len(rows[0]) for rows in block.dimensions)
+    """The paths that are given by expressions alone, each once."""
+    paths = ((block, block.paths[one.position]) for block in blocks for one in block.computed)
+    return tuple(dict.fromkeys(path for block, path in paths if not block.given(path)))
 
 
 def axes_of(blocks: Iterable[Block]) -> tuple[str, ...]:

@@ -1,36 +1,46 @@
-"""YAML 1.2 to a `Tree`: no object is ever constructed, and every key and value keeps its line and column."""
+"""YAML 1.2 text, or a mapping from Python, to a `Tree`.
 
-from pathlib import Path as File
+No object is ever constructed from YAML, and every key and value keeps its line and column.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FunctionType
 from typing import Any
 
+import numpy as np
 from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from recovery.config.problems import ConfigError, Path, Place, Problem, as_shown, dotted
-from recovery.config.tree import Tree
+from recovery.config.tree import ConfigError, Place, Problem, Tree, as_shown, dotted, refusal
+from recovery.config.tree import Path as TreePath
+from recovery.errors import RecoverError
+from recovery.notebook import module_text, name_of
 from recovery.text import is_plain
 
 MOST_BYTES = 1_000_000
 MOST_NODES = 50_000
-"""Values after aliases are expanded."""
+"""Most values of a config, counted after aliases are expanded."""
 DEEPEST = 40
-
+"""Most levels of nesting."""
 LONGEST_NUMBER = 100
-"""Characters of a number; an integer of 64 bits has 19 digits."""
+"""Most characters of a number; an integer of 64 bits has 19 digits."""
 LARGEST_INTEGER = 2**63 - 1
 
 OPENED = {"while parsing a flow mapping": "this {", "while parsing a flow sequence": "this ["}
-"""What the parser was reading -> what opens it."""
+"""Context of a parser error -> the bracket that was opened, for messages."""
 
 _PREFIX = "tag:yaml.org,2002:"
 _SCALARS = {_PREFIX + name for name in ("null", "bool", "int", "float", "str")}
 _TEXT = {_PREFIX + "timestamp", _PREFIX + "merge", _PREFIX + "value"}  # YAML 1.1 types: text in 1.2
 
 
-def read(path: File) -> tuple[Tree, list[Problem]]:
-    """The tree of a YAML file, and what is wrong with its keys and tags. Raises `ConfigError` where it has no tree."""
+def read(path: Path) -> tuple[Tree, list[Problem]]:
+    """The tree of a YAML file, and the problems in its keys and tags. Raises `ConfigError` if it is not YAML."""
     try:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
@@ -59,8 +69,8 @@ def read(path: File) -> tuple[Tree, list[Problem]]:
 
 
 def read_text(text: str, source: str) -> tuple[Tree, list[Problem]]:
-    """`read` for text; `source` names it in messages."""
-    if text.count(",") + text.count("\n") > 2 * MOST_NODES:  # to read them all takes long
+    """As `read`, for text; `source` names it in messages."""
+    if text.count(",") + text.count("\n") > 2 * MOST_NODES:  # parsing more would take long
         raise _failure(source, f"has more than {MOST_NODES} values; write fewer, or a range {{start, stop, step}}")
     node, yaml = _compose(text, source)
     if node is None:
@@ -72,7 +82,7 @@ def read_text(text: str, source: str) -> tuple[Tree, list[Problem]]:
 
 
 def read_value(text: str, source: str) -> Any:
-    """One YAML value, as `--set` takes it. Raises `ConfigError`."""
+    """One YAML value, as in `--set PATH=VALUE`. Raises `ConfigError`."""
     node, yaml = _compose(text, source)
     if node is None:
         return None
@@ -84,7 +94,7 @@ def read_value(text: str, source: str) -> Any:
 
 
 class _Composer(Composer):
-    """Stops at the number of values that no config has, before it has read all of them."""
+    """Stops reading as soon as there are too many values."""
 
     count = 0
 
@@ -120,20 +130,20 @@ def _compose(text: str, source: str) -> tuple[Node | None, YAML]:
 
 
 def _failure(source: str, text: str, line: int = 1, column: int = 1) -> ConfigError:
-    return ConfigError([Problem(Place(0, line, column, source), "", text)])
+    return refusal(source, text, line=line, column=column)
 
 
 class _Walk:
-    """Converts nodes to plain data, and notes places and problems on the way."""
+    """Converts nodes to plain data, and collects places and problems."""
 
     def __init__(self, yaml: YAML, source: str) -> None:
         self.yaml, self.source = yaml, source
-        self.values: dict[Path, Place] = {}
-        self.keys: dict[Path, Place] = {}
+        self.values: dict[TreePath, Place] = {}
+        self.keys: dict[TreePath, Place] = {}
         self.problems: list[Problem] = []
         self.count = 0
 
-    def convert(self, node: Node, path: Path) -> Any:
+    def convert(self, node: Node, path: TreePath) -> Any:
         self.count += 1
         if self.count > MOST_NODES:
             raise self._fatal(node, f"more than {MOST_NODES} values once aliases are expanded; write fewer aliases")
@@ -148,7 +158,7 @@ class _Walk:
             return [self.convert(item, (*path, i)) for i, item in enumerate(node.value)]
         return self._scalar(node, path)
 
-    def _mapping(self, node: MappingNode, path: Path) -> dict[str, Any]:
+    def _mapping(self, node: MappingNode, path: TreePath) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key, item in node.value:
             if isinstance(key, ScalarNode) and self._text(key, path) is None:
@@ -165,7 +175,7 @@ class _Walk:
             result[str(key.value)] = self.convert(item, here)
         return result
 
-    def _scalar(self, node: Node, path: Path) -> Any:
+    def _scalar(self, node: Node, path: TreePath) -> Any:
         tag = str(node.tag)
         if tag in _TEXT:
             return str(node.value)
@@ -185,13 +195,13 @@ class _Walk:
             return None
         return value
 
-    def _text(self, node: Node, path: Path) -> str | None:
+    def _text(self, node: Node, path: TreePath) -> str | None:
         if is_plain(node.value):
             return str(node.value)
         self._problem(node, path, f"found {as_shown(node.value)}, which has control characters or half a character")
         return None
 
-    def _check_tag(self, node: Node, path: Path, allowed: set[str]) -> None:
+    def _check_tag(self, node: Node, path: TreePath, allowed: set[str]) -> None:
         if str(node.tag) not in allowed:
             tag = str(node.tag).replace(_PREFIX, "!!")
             self._problem(node, path, f"found the tag {tag}; tags are never followed: write plain values")
@@ -199,8 +209,63 @@ class _Walk:
     def _place(self, node: Node) -> Place:
         return Place(0, node.start_mark.line + 1, node.start_mark.column + 1, self.source)
 
-    def _problem(self, node: Node, path: Path, text: str) -> None:
+    def _problem(self, node: Node, path: TreePath, text: str) -> None:
         self.problems.append(Problem(self._place(node), dotted(path), text))
 
     def _fatal(self, node: Node, text: str) -> ConfigError:
         return ConfigError([*self.problems, Problem(self._place(node), "", text)])
+
+
+def as_text(config: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """A mapping from Python as JSON, which is YAML, and the modules of functions and classes of `__main__` in it.
+
+    Raises `ConfigError` for values that are not plain data, and `ParameterError` for a function whose source cannot be
+    stored as text.
+    """
+    try:
+        defined = _from_main(config)
+        code = {name_of(text): text for text in [module_text(defined)]} if defined else {}
+        return json.dumps(_plain(config, "", next(iter(code), "")), indent=1, allow_nan=False), code
+    except (TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, RecoverError):
+            raise
+        raise refusal("config", f"cannot be a config: {error}; use plain text, numbers, lists and mappings") from error
+
+
+def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
+    """Overrides as a list of `PATH=VALUE`. Raises `ConfigError`."""
+    if isinstance(overrides, Mapping):
+        if _from_main(overrides):
+            raise refusal("overrides", "a function of the notebook stands in the config itself, not in an override")
+        return [f"{path}={json.dumps(_plain(value, str(path), ''))}" for path, value in overrides.items()]
+    return [overrides] if isinstance(overrides, str) else list(overrides)
+
+
+def _from_main(value: Any) -> list[Any]:
+    """The functions and classes in `value` that a notebook or script defines."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return [one for inner in value for one in _from_main(inner)]
+    return [value] if isinstance(value, FunctionType | type) and value.__module__ == "__main__" else []
+
+
+def _plain(value: Any, path: str, module: str) -> Any:
+    """`value` as JSON data; `module` is the name under which the functions of `__main__` are stored."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner, f"{path}.{key}" if path else str(key), module) for key, inner in value.items()}
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        return _plain(value.tolist(), path, module)
+    if isinstance(value, list | tuple | range):
+        return [_plain(inner, f"{path}[{i}]", module) for i, inner in enumerate(value)]
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, FunctionType | type):
+        place = module if value.__module__ == "__main__" else value.__module__
+        if place == module or getattr(sys.modules.get(place), value.__name__, None) is value:
+            return f"{place}:{value.__name__}"
+    elif isinstance(value, str | int | float | type(None)):
+        return value
+    what = f"{type(value).__name__} {getattr(value, '__qualname__', '')}".strip()
+    text = f"found {what}, which no config holds; allowed: text, numbers, true, false, lists, mappings and functions"
+    raise refusal("config", text, path)

@@ -1,5 +1,5 @@
-"""How replicates are placed: evenly over the cells, in rounds at the boundary that earlier rounds show, or there until
-a threshold is known."""
+"""Allocation of trials to grid cells: uniform, in rounds near the estimated boundary, or adaptive until a stopping rule
+is met."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,14 +9,14 @@ from typing import Annotated, Any
 from annotated_types import Ge
 from pydantic import Field
 
-from recovery.config.build import Fault
 from recovery.config.claims import Claim, ThresholdClaim
-from recovery.config.describe import choices
 from recovery.config.header import Header, ReportSpec
-from recovery.config.problems import Path
+from recovery.config.points import SIZES, Block, axes_of, computed_axes
+from recovery.config.tree import Fault, Path
+from recovery.config.trials import SweepCells
 from recovery.errors import ParameterError
 from recovery.methods.columns import Columns
-from recovery.text import did_you_mean
+from recovery.text import choices, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Even:
 
 @dataclass(frozen=True)
 class Boundary:
-    """`replicates` trials of each cell are the first of `rounds` rounds; the others bring the trials to `budget`.
+    """The first of `rounds` rounds has `replicates` trials of each cell; the other rounds bring the total to `budget`.
 
-    They go where the transition of the report's value along n is uncertain, by the outcomes of the rounds before.
+    They place trials where the transition of the report's value along n is uncertain, given the earlier rounds.
     """
 
     rounds: Annotated[int, Ge(2)]
@@ -40,10 +40,11 @@ RULE = re.compile(r"(?:threshold *(?:\+-|\+/-|\xb1) *(\d*\.?\d+(?:[eE][+-]?\d+)?
 
 @dataclass(frozen=True)
 class Until:
-    """`replicates` trials of each cell are the first round; more at the boundary follow until the `rule` is met.
+    """The first round has `replicates` trials of each cell; more follow near the boundary until the `rule` is met.
 
-    rule: `threshold +-0.05`, until half the interval of the threshold n/d is at most 0.05 in every panel; or `decided`,
-    until each threshold claim holds or is contradicted. ceiling: a panel gets at most so many times its first round.
+    rule: `threshold +-0.05` stops when the interval of the threshold n/d has a half-width of at most 0.05 in every
+    panel; `decided` stops when each threshold claim is supported or contradicted. ceiling: each panel is capped at this
+    many times the trials of its first round.
     """
 
     rule: Annotated[str, Field(pattern=f"^{RULE.pattern}$", description="'threshold +-NUMBER' or 'decided'")]
@@ -55,21 +56,21 @@ class Until:
 
     @property
     def half(self) -> float | None:
-        """Half the width that the interval may have; None where claims are to be decided."""
-        told = RULE.fullmatch(self.rule)
-        return float(told[1]) if told and told[1] else None
+        """The half-width that the interval may have; None for the rule `decided`."""
+        found = RULE.fullmatch(self.rule)
+        return float(found[1]) if found and found[1] else None
 
 
 Sampling = Even | Boundary | Until
 
 MOST_TRIALS = 10_000_000
-"""Of one sweep: each is planned in memory."""
+"""Most trials of one sweep: all are planned in memory."""
 
 SAMPLINGS: dict[str, type[Any]] = {"uniform": Even, "boundary": Boundary, "until": Until}
 
 
 def _size_faults(sampling: Sampling, replicates: int, cells: int) -> Iterator[Fault]:
-    """More trials than a sweep can have."""
+    """The fault of more trials than a sweep can have."""
     at: Path = ("replicates",)
     trials = cells * replicates
     if isinstance(sampling, Boundary) and sampling.budget > trials:
@@ -85,18 +86,16 @@ def sampling_faults(
     head: Header,
     claims: Sequence[Claim],
     report: ReportSpec,
-    axes: Sequence[str],
-    computed: Sequence[str],
-    cells: int,
-    sizes: Mapping[str, int],
+    blocks: Sequence[Block],
+    cells: SweepCells,
     columns: Columns,
 ) -> Iterator[Fault]:
-    """More trials than a sweep can have. Why a boundary cannot be followed: a value that is not true or false, a single
-    n, a budget that is used up; or why a rule can never be met: no threshold n/d, no claim of one.
+    """Faults of the sampling: too many trials, or adaptive sampling that is impossible.
 
-    computed: the axes that expressions give. sizes: how many values n and d take.
+    Adaptive sampling needs a value that is true or false, several n, and a budget beyond the first round; a stopping
+    rule needs a threshold n/d or a claim about one.
     """
-    yield from _size_faults(sampling, head.replicates, cells)
+    yield from _size_faults(sampling, head.replicates, len(cells))
     if isinstance(sampling, Even):
         return
     kind = next(name for name, made in SAMPLINGS.items() if isinstance(sampling, made))
@@ -104,7 +103,8 @@ def sampling_faults(
     if report.event not in truths:
         text = f"found {report.event!r}; allowed with sampling: {{kind: {kind}}}: {choices(truths)}"
         yield Fault(("report", "value"), text + did_you_mean(report.event, truths))
-    if computed:
+    axes, sizes = axes_of(blocks), {name: len(cells.coordinates[name].distinct) for name in SIZES}
+    if computed := computed_axes(blocks):
         text = f"found {kind}, which moves n alone; {computed[0]} is computed from other axes: use uniform"
         yield Fault(("sampling", "kind"), text)
     if isinstance(sampling, Until):
@@ -113,15 +113,16 @@ def sampling_faults(
     if sizes["n"] < 2:
         which = "n has one value" if "n" in axes else "n is no axis"
         yield Fault(("sampling", "kind"), f"found boundary, which is a transition along n; {which} here, add others")
-    coarse = cells * head.replicates
+    coarse = len(cells) * head.replicates
     if sampling.budget <= coarse:
         text = f"allowed: more than the {coarse} trials of the first round, {head.replicates} of each of"
-        yield Fault(("sampling", "budget"), f"found {sampling.budget}; {text} {cells} cells")
+        yield Fault(("sampling", "budget"), f"found {sampling.budget}; {text} {len(cells)} cells")
 
 
 def _until_faults(
     until: Until, claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str], sizes: Mapping[str, int]
 ) -> Iterator[Fault]:
+    """The faults of a stopping rule that can never be met."""
     for name, count in sizes.items():
         if count < 2:
             which = f"{name} has one value" if name in axes else f"{name} is no axis"

@@ -1,16 +1,15 @@
-"""The JSON schema of a config, for editors: from the same derived models that validate."""
+"""The JSON schema of a config, for editors, from the same models that validate."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from recovery.config.build import STRICT, model_of
 from recovery.config.claims import CLAIMS
-from recovery.config.components import COMPONENTS, DEFAULTS, Choice, Named, Record, Single
-from recovery.config.describe import keys_of
+from recovery.config.components import CHOICES, COMPONENTS, DEFAULTS, Choice, Named, Record, Single
 from recovery.config.header import Header, ReportSpec
 from recovery.config.sampling import SAMPLINGS
+from recovery.config.validate import STRICT, keys_of, model_of
 from recovery.config.values import Logspace, Range, Times
 from recovery.user import USER_NAME
 
@@ -19,8 +18,8 @@ _FREE = Union[_LIST, model_of(Range), model_of(Logspace)]  # type: ignore[valid-
 
 
 class Axes(BaseModel):
-    """A dotted path of the config, or a word of one's own, to its values or to an expression of other axes; zip,
-    include and exclude shape the combinations."""
+    """Each axis: a dotted path of the config, or a name of your own, with its values or an expression of other axes.
+    zip, include and exclude select the combinations."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, _FREE | model_of(Times) | int | float | str]  # type: ignore[valid-type]
@@ -30,9 +29,9 @@ class Axes(BaseModel):
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON schema (draft 2020-12) of a config file.
+    """The JSON schema (draft 2020-12) of a config file.
 
-    Fields that an axis may supply are not required in it: it is laxer there than `recover check`.
+    It does not require fields that an axis may give, so it accepts more than `recover check`.
     """
     header, optional = keys_of(Header), model_of(Header).model_fields
     definitions: dict[str, Any] = {name: (hint, optional[name].get_default()) for name, hint in header.items()}
@@ -66,17 +65,16 @@ def _union(table: Mapping[str, type], tag: str, *, user: str | None = None) -> A
     members: list[Any] = [model_of(cls, tag, name) for name, cls in table.items()]
     if user:
         named: Any = {tag: (Annotated[str, Field(pattern=USER_NAME)], ...)}
-        text = f"Your own, named as module:{user}; the other keys are its parameters."
+        text = f"User code, named as module:{user}; the other keys are its parameters."
         members.append(create_model(f"Own_{tag}", __config__=ConfigDict(extra="allow"), __doc__=text, **named))
     return Union[tuple(members)]  # noqa: UP007
 
 
 def _in_tables() -> list[str]:
-    choices = [kind for kind in COMPONENTS.values() if isinstance(kind, Choice)]
-    return [model_of(cls, kind.tag, name).__name__ for kind in choices for name, cls in kind.table.items()]
+    return [model_of(cls, kind.tag, name).__name__ for kind in CHOICES.values() for name, cls in kind.table.items()]
 
 
 def _relax(definition: dict[str, Any]) -> None:
-    """Require only the key that tells the branches of the union apart; an axis may give the others."""
+    """Require only the key that identifies the member of the union; an axis may give the others."""
     constant = [key for key, value in definition["properties"].items() if "const" in value]
     definition["required"] = constant

@@ -1,15 +1,107 @@
-"""A document as plain data, together with the place of every key and value."""
+"""A config as plain data with the place of every key and value, and the problems that are found in it."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from recovery.config.problems import Path, Place, Problem, dotted
+from recovery.errors import RecoverError
+
+Path = tuple[str | int, ...]
+"""Keys and list indices from the root of a document to a value."""
+
+MOST_SHOWN = 20
+"""Problems that one message lists, so that it fits on a screen."""
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A position in a file (line and column from 1), or a source without lines (`line` 0), such as a `--set` option.
+
+    Problems are sorted by `rank` first: 0 for the file, then one number for each option.
+    """
+
+    rank: int
+    line: int
+    column: int
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One error of a config, shown as `place: path: text`. missing: the only error is that a data file is missing."""
+
+    place: Place
+    path: str
+    text: str
+    missing: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.path}: {self.text}" if self.path else f"{self.place}: {self.text}"
+
+
+class ConfigError(RecoverError):
+    """A config that cannot run. `problems` holds all errors, sorted by position; the message shows the first ones."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        lines = [str(problem) for problem in self.problems[:MOST_SHOWN]]
+        if len(self.problems) > MOST_SHOWN:
+            lines.append(f"... and {len(self.problems) - MOST_SHOWN} more")
+        super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ConfigError, (self.problems,)
+
+
+class MissingFileError(ConfigError):
+    """A config whose only error is that its data file is missing; with the config's name, title and source."""
+
+    def __init__(self, problems: Iterable[Problem], name: str, title: str, source: str) -> None:
+        super().__init__(problems)
+        self.name, self.title, self.source = name, title, source
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MissingFileError, (self.problems, self.name, self.title, self.source)
+
+
+def refusal(source: str, text: str, path: str = "", line: int = 0, column: int = 0) -> ConfigError:
+    """A `ConfigError` with one problem."""
+    return ConfigError([Problem(Place(0, line, column, source), path, text)])
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An error at `path` inside a value under validation, before its place in the file is known.
+
+    key: the key is wrong, not its value. missing: the value is right, but names a data file that does not exist.
+    """
+
+    path: Path
+    text: str
+    key: bool = False
+    missing: bool = False
+
+
+class Invalid(Exception):  # noqa: N818  (internal: it becomes a ConfigError once places are known)
+    """A value with faults."""
+
+    def __init__(self, *faults: Fault) -> None:
+        self.faults = faults
+        super().__init__("; ".join(fault.text for fault in faults))
+
+    @classmethod
+    def value(cls, text: str, *path: str | int) -> "Invalid":
+        """A single fault, at `path`."""
+        return cls(Fault(path, text))
 
 
 @dataclass
 class Tree:
-    """`value` is what YAML holds: dicts with text keys, lists, text, numbers, booleans, None.
+    """`value` is the content of the YAML: dicts with text keys, lists, text, numbers, booleans, None.
 
     `values` and `keys` map a path to the place of the value and, inside mappings, of its key.
     """
@@ -20,7 +112,7 @@ class Tree:
     keys: dict[Path, Place] = field(default_factory=dict)
 
     def place(self, path: Path, *, key: bool = False) -> Place:
-        """The place of the value (or key) at `path`, or of the nearest thing around it."""
+        """The place of the value (or key) at `path`, or of the nearest mapping or list around it."""
         if key and path in self.keys:
             return self.keys[path]
         while path and path not in self.values:
@@ -28,10 +120,15 @@ class Tree:
         return self.values.get(path, Place(0, 1, 1, self.source))
 
     def problem(self, path: Path, text: str, *, key: bool = False, missing: bool = False) -> Problem:
+        """A problem at the place of `path`."""
         return Problem(self.place(path, key=key), dotted(path), text, missing)
 
+    def problems(self, at: Path, faults: Iterable[Fault]) -> list[Problem]:
+        """The faults of the value at `at`, with their places."""
+        return [self.problem((*at, *f.path), f.text, key=f.key, missing=f.missing) for f in faults]
+
     def put(self, path: Path, value: Any, place: Place) -> None:
-        """Set the value at `path`, mappings on the way included; everything in it then has this one place."""
+        """Set the value at `path`, and create the mappings around it; everything in it then has this one place."""
         parent: Any = self.value
         for part in path[:-1]:
             if isinstance(parent, dict) and not isinstance(parent.get(str(part)), dict | list):
@@ -43,10 +140,47 @@ class Tree:
                 del places[known]
         self.values[path] = self.keys[path] = place
 
+    def axis_blocks(self) -> list[tuple[Path, dict[str, Any]]]:
+        """The blocks under `axes`, each with its path."""
+        axes = self.value.get("axes")
+        if isinstance(axes, list):
+            return [(("axes", i), block) for i, block in enumerate(axes) if isinstance(block, dict)]
+        return [(("axes",), axes)] if isinstance(axes, dict) else []
+
+
+def zip_groups(block: dict[str, Any]) -> list[dict[str, Any]]:
+    """The groups of axes in a block that advance together."""
+    groups = block.get("zip")
+    return [group for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
+
+
+def dotted(path: Path) -> str:
+    """`axes.n[3]` for ("axes", "n", 3)."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def as_shown(value: object) -> str:
+    """A value as a message shows it, cut to 60 characters."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        text = "{" + ", ".join(f"{key}: {as_shown(item)}" for key, item in list(value.items())[:4])
+        text += ", ...}" if len(value) > 4 else "}"
+    elif isinstance(value, list):
+        text = "[" + ", ".join(as_shown(item) for item in value[:6]) + (", ...]" if len(value) > 6 else "]")
+    else:
+        text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def canonical_json(value: object) -> str:
-    """The JSON of which ids are hashes: keys sorted, no spaces."""
+    """The JSON that ids are hashes of: keys sorted, no spaces."""
     return _ENCODER.encode(value)

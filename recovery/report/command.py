@@ -15,8 +15,8 @@ from typing import IO, Any
 import pyarrow as pa
 
 from recovery import __version__
-from recovery.config import build_style, own_code
-from recovery.config.load import plain_document
+from recovery.config import build_style, user_code_in
+from recovery.config.sweep import plain_document
 from recovery.errors import ReportError
 from recovery.notebook import files
 from recovery.report.claims import Analysis
@@ -27,7 +27,7 @@ from recovery.store import read
 from recovery.store.parts import write_part
 from recovery.store.round_files import ROUNDS, encode_round
 from recovery.store.sweepfile import encode
-from recovery.user import own_sources
+from recovery.user import user_sources
 
 TEXTS: dict[str, Callable[[list[Analysis]], str]] = {
     "csv": as_csv,
@@ -172,7 +172,7 @@ def bundle(analysis: Analysis) -> bytes:
     drawn = {name or "figure": drawing.draw() for name, drawing in drawings(analysis).items()}
     document = json.dumps(plain_document(diagram.sweep.document), indent=2, ensure_ascii=False, default=str)
     contents: dict[str, bytes] = {
-        **own_sources(own_code(diagram.sweep.document), Path(diagram.sweep.document.get("folder", "."))),
+        **user_sources(user_code_in(diagram.sweep.document), Path(diagram.sweep.document.get("folder", "."))),
         **files(diagram.sweep.document.get("code", {})),
         "sweep.json": encode(diagram.grid.sweep),
         f"trials/{part.name}": rows,
@@ -235,4 +235,4 @@ def readme(analysis: Analysis) -> str:
 
 
 def _own(analysis: Analysis) -> bool:
-    return bool(own_code(analysis.diagram.sweep.document))
+    return bool(user_code_in(analysis.diagram.sweep.document))

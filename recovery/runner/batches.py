@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from recovery.config import Trial, Trials, trials_of
-from recovery.config.cells import LEAST_COST
+from recovery.config.trials import LEAST_COST
 from recovery.errors import ParameterError
 from recovery.runner.trial import Row
 from recovery.types import Array, Index, Mask, Scalar

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from recovery.config import Sweep, Trials, own_code
-from recovery.config.coded import Coded
+from recovery.config import Sweep, Trials, user_code_in
+from recovery.config.categorical import CategoricalColumn
 from recovery.errors import StoreError
 from recovery.methods.columns import columns_document
-from recovery.runner.own_code import sweep_of
+from recovery.runner.loading import sweep_of
 from recovery.runner.rounds import next_round
 from recovery.store.folder import Folder, check_continuation
 from recovery.store.parts import refuse
@@ -41,7 +41,7 @@ class Plan:
     folder: Folder
     trials: Trials
     rounds: Sequence[Round]
-    stored: Coded[str]
+    stored: CategoricalColumn[str]
     listing: frozenset[str] | None = None
 
     @property
@@ -83,7 +83,7 @@ class Plan:
         place, planned = places(self.trials, pa.chunked_array([sorted(ids)], pa.string()))
         codes = self.stored.codes.copy()
         codes[place[planned]] = UNSTORED
-        return replace(self, stored=Coded(self.stored.values, codes))
+        return replace(self, stored=CategoricalColumn(self.stored.values, codes))
 
 
 def plan(sweep: Sweep, out: Path) -> Plan:
@@ -112,15 +112,15 @@ def refresh(plan: Plan, *, tolerant: bool = False) -> Plan:
     return replace(plan, trials=trials, rounds=rounds, stored=stored, listing=listing)
 
 
-def _statuses(trials: Trials, rows: pa.Table | None) -> Coded[str]:
+def _statuses(trials: Trials, rows: pa.Table | None) -> CategoricalColumn[str]:
     """Status of each trial's row. Ids of trials are computed only if there are rows."""
     if rows is None or not len(rows):
-        return Coded([], np.full(len(trials), UNSTORED))
+        return CategoricalColumn([], np.full(len(trials), UNSTORED))
     status = rows["status"].combine_chunks().dictionary_encode()
     place, planned = places(trials, rows["trial_id"])
     codes = np.full(len(trials), UNSTORED)
     codes[place[planned]] = status.indices.to_numpy()[planned]
-    return Coded(status.dictionary.to_pylist(), codes)
+    return CategoricalColumn(status.dictionary.to_pylist(), codes)
 
 
 def places(trials: Trials, ids: pa.ChunkedArray) -> tuple[Index, Mask]:
@@ -159,7 +159,7 @@ def stored_sweep(plan: Plan) -> Sweep | None:
     content = plan.folder.load()
     if content["digest"] == plan.sweep.digest:
         return plan.sweep
-    if not own_code(content["config"]) <= own_code(plan.sweep.document):
+    if not user_code_in(content["config"]) <= user_code_in(plan.sweep.document):
         return None
     folder = {key: plan.sweep.document[key] for key in ("folder",) if key in plan.sweep.document}
     return sweep_of({**content["config"], **folder}, trust=True)

@@ -19,7 +19,7 @@ from recovery.methods.columns import Columns
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE
 from recovery.programs.exact import ExactProgram
 from recovery.runner.arithmetic import Arithmetic, computing_in, other_versions, others
-from recovery.runner.own_code import sweep_of
+from recovery.runner.loading import sweep_of
 from recovery.runner.pool import ask
 from recovery.runner.trial import Row, draw_instance, failure
 from recovery.runner.workers import Engine

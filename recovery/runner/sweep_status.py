@@ -23,8 +23,6 @@ MICROSECOND = timedelta(microseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_ERRORS = 5
 COLUMNS_READ = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message", "recorded")
-MOST_MODULES = 8
-"""Maximum user modules whose stored code is compared: a trial may have run any combination of them."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def sweep_status(path: Path) -> SweepStatus:
         last_row=last,
         round=coming[0] - 1 if coming else grid.rounds[-1]["round"] if grid.rounds else None,
         round_missing=planned - stored,
-        own=bool(own_names(grid.sweep["config"])),
+        own=bool(user_code_sets(grid.sweep["config"])),
         left_out=str(grid.left_out or ""),
         edited=stale_rows(grid),
     )
@@ -127,13 +125,13 @@ def age(moment: datetime) -> float:
     return max((datetime.now(UTC) - moment).total_seconds(), 0.0)
 
 
-def own_names(document: Mapping[str, Any]) -> set[str]:
-    """Return the user code that a stored config names, as `module:NAME`."""
+def user_code_sets(document: Mapping[str, Any]) -> set[frozenset[str]]:
+    """Return the sets of user code, as `module:NAME`, that single trials of a stored sweep may run."""
     if not any(user_names(document)):
         return set()
-    from recovery.config import own_code  # slow to import, and few sweeps have user code
+    from recovery.config import user_code_choices  # slow to import, and few sweeps have user code
 
-    return own_code(dict(document))
+    return user_code_choices(document)
 
 
 def stale_rows(grid: Grid) -> str:
@@ -142,11 +140,11 @@ def stale_rows(grid: Grid) -> str:
     User code is not imported. Code of a notebook is stored with the sweep and not compared.
     """
     document = grid.sweep["config"]
-    names = own_names(document)
-    if not names or document.get("code") or len({name.partition(":")[0] for name in names}) > MOST_MODULES:
+    choices = user_code_sets(document)
+    if not choices or document.get("code"):
         return ""
     try:
-        codes = fingerprints(names, [Path(document.get("folder", ".")), Path.cwd()])
+        codes = fingerprints(choices, [Path(document.get("folder", ".")), Path.cwd()])
     except ParameterError as error:
         return f"the user code cannot be compared with the code of the stored rows: {error}"
     count = len(Folder(grid.path).stale_trials(codes))

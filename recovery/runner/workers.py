@@ -17,14 +17,13 @@ from threadpoolctl import threadpool_limits
 
 from recovery.backends import BACKENDS
 from recovery.config import Trial, trials_of
-from recovery.config.describe import choices
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches, Done
 from recovery.runner.messages import Answer, decode, decode_answer, encode_answer
 from recovery.runner.pool import UNLIMITED, WORKERS, Limits, Workers
 from recovery.runner.ray_cluster import connected
 from recovery.runner.trial import Row, measure
-from recovery.text import printable
+from recovery.text import choices, printable
 
 AHEAD = 2
 """Batches that each processor of a Dask cluster is given at a time."""

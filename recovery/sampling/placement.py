@@ -1,12 +1,13 @@
-"""Trials placed where they sharpen n50 most: c-optimal within a slice, even relative standard errors across slices.
+"""Adaptive allocation of trials: c-optimal for n50 within a slice, equal relative standard errors across slices.
 
-Trial after trial goes to the slice whose n50 may be known worst for its size, and there to the n at which it lowers the
-variance of n50 most. This greedy design converges to the c-optimal one (Wynn 1970; Silvey 1980, chapter 3), its counts
-are whole as they come, and it starts from the trials that are there.
+n50 is the n where the success probability is 1/2. Each trial goes to the slice whose n50 has the largest relative
+variance, and there to the n that lowers this variance most. The greedy design converges to the c-optimal one (Wynn
+1970; Silvey 1980, chapter 3), has integer counts, and starts from the existing trials.
 
-Estimates from few trials are rough, so variances are taken at four points that have the estimate's own mean and
-covariance, and close up as rounds go by: at their geometric mean within a slice, so that a cell next to the supposed
-transition is not starved; at the worst between slices, so that one is not passed over for seeming steeper than it is.
+Estimates from few trials are rough. Variances are therefore evaluated at four points with the mean and covariance of
+the estimate, which contract as trials accumulate. Within a slice their geometric mean is used, so that cells next to
+the estimated transition get trials too; across slices their maximum is used, so that a slice whose estimated slope is
+too steep is not neglected.
 """
 
 import heapq
@@ -25,9 +26,9 @@ LOG_TAU = math.log(2 * math.pi)
 
 @dataclass(frozen=True)
 class Transition:
-    """n50 and the slope a, negative where success becomes rarer with n.
+    """The transition of a slice: n50 and the slope a, which is negative if success becomes less frequent with n.
 
-    covariance: of (n50, log |a|), the inverse of the information of the trials, shape (2, 2).
+    covariance: of (n50, log |a|), the inverse of the Fisher information of the trials, shape (2, 2).
     """
 
     half: float
@@ -41,12 +42,12 @@ class Transition:
 
 
 def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike) -> Transition | None:
-    """The transition of a slice from its counts at each n: P(yes) = Phi(a (n - n50) / sqrt n), as in the reports.
+    """Fit the transition of a slice to its counts at each n: P(yes) = Phi(a (n - n50) / sqrt n), as reports do.
 
-    A report fits by maximum likelihood, which has no maximum where a slice is separated, as it is early on. Here the
-    likelihood is times Jeffreys' prior, the square root of the determinant of the information: then it always has one.
-
-    None if all trials ended alike, or if n50 lies more than two standard errors beyond the least or greatest n.
+    Reports maximise the likelihood, which has no maximum if the slice is separated, as is common early on. Here the
+    likelihood is multiplied by Jeffreys' prior, the square root of the determinant of the information, so that a
+    maximum always exists. Return None if all trials had the same outcome, or if n50 is more than two standard errors
+    outside the range of n.
     """
     n, yes, no = (np.asarray(values, dtype=np.float64) for values in (n, yes, no))
     drawn = yes + no > 0
@@ -74,14 +75,14 @@ def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike) -> Transition | None:
 
 
 def covariance(n: ArrayLike, trials: ArrayLike, half: float, slope: float) -> Array:
-    """The inverse of the expected information about (n50, log |a|) of so many trials at each n."""
+    """The inverse of the expected information about (n50, log |a|) of these numbers of trials at each n."""
     directions, weight = gradients(n, half, slope)
     return np.linalg.inv((directions * (weight * np.asarray(trials))[:, None]).T @ directions)
 
 
 def gradients(n: ArrayLike, half: float, slope: float) -> tuple[Array, Array]:
-    """For eta = a (n - n50) / sqrt n: d eta / d (n50, log |a|), shape (cells, 2), and what one trial says about eta,
-    phi(eta)^2 / (Phi(eta) (1 - Phi(eta))), shape (cells,)."""
+    """For eta = a (n - n50) / sqrt n: d eta / d (n50, log |a|), shape (cells, 2), and the information of one trial
+    about eta, phi(eta)^2 / (Phi(eta) (1 - Phi(eta))), shape (cells,)."""
     n = np.asarray(n, dtype=np.float64)
     eta = slope * (n - half) / np.sqrt(n)
     information = np.exp(-np.square(eta) - LOG_TAU - scipy.special.log_ndtr(eta) - scipy.special.log_ndtr(-eta))
@@ -89,17 +90,17 @@ def gradients(n: ArrayLike, half: float, slope: float) -> tuple[Array, Array]:
 
 
 STEPS = 4000
-"""Steps that a placement takes at most: of many trials, several go to one cell at a time."""
+"""Most steps of a placement; a step places several trials in one cell if there are more trials than steps."""
 ENOUGH = 300
-"""Trials that, ending alike, put a cell's chance within 1 % of 0 or 1 (95 %, the rule of three)."""
+"""Trials with equal outcomes after which a probability is within 1 % of 0 or 1 (95 % confidence, rule of three)."""
 
 SLOPE = np.diag([0.0, 1.0])
-"""Information about (n50, log |a|) that is taken for granted: the slope is known to a factor of e."""
+"""Prior information about (n50, log |a|): the slope is known to within a factor of e."""
 
 
 @dataclass(frozen=True)
 class Slice:
-    """The counts of one slice, an entry for each n, which rises."""
+    """The outcomes of one slice: an entry for each n, in increasing order."""
 
     n: Array
     yes: Array
@@ -107,8 +108,11 @@ class Slice:
 
     @property
     def transition(self) -> Transition | None:
-        """None if there is nothing to sharpen: no transition between the least and greatest n, or one that is sharper
-        than the grid: no cell has both outcomes, and the two around n50 have had `ENOUGH` trials."""
+        """The estimated transition, or None if more trials cannot improve it.
+
+        That is the case without a transition in the range of n, and with one that is sharper than the grid: no cell has
+        both outcomes, and the two cells around n50 have `ENOUGH` trials.
+        """
         estimated = estimate(self.n, self.yes, self.no)
         if estimated is None or np.any((self.yes > 0) & (self.no > 0)):
             return estimated
@@ -117,9 +121,9 @@ class Slice:
 
 
 def place(slices: Sequence[Slice], trials: int) -> list[tuple[Transition | None, list[int]]]:
-    """For each slice the transition as it is known, and how many of `trials` more each of its n gets.
+    """Allocate `trials` more trials: for each slice, its estimated transition and the number of trials for each n.
 
-    They sum to `trials`, or to 0 if no slice has a transition.
+    The numbers sum to `trials`, or to 0 if no slice has a transition.
     """
     transitions = [part.transition for part in slices]
     known = {i: _Design(slices[i], transition) for i, transition in enumerate(transitions) if transition is not None}
@@ -137,17 +141,18 @@ def place(slices: Sequence[Slice], trials: int) -> list[tuple[Transition | None,
 
 
 def sharpen(slices: Sequence[Slice], factor: float, trials: int) -> list[tuple[Transition | None, list[int]]]:
-    """For each slice the transition as it is known, and how many trials more each of its n gets, at most `trials` in
-    all, so that the variance of the sum of n50 over the slices is smaller by `factor`.
+    """Allocate up to `trials` more trials so that the variance of the sum of n50 over the slices is divided by
+    `factor`.
 
-    Of a sum, the next trial goes where it lowers the variance most; `place` would favour the smallest n50.
+    Return, for each slice, its estimated transition and the number of trials for each n. Each trial goes where it
+    lowers the variance of the sum most, whereas `place` favours slices with a small n50.
     """
     transitions = [part.transition for part in slices]
     known = {i: _Design(slices[i], transition) for i, transition in enumerate(transitions) if transition is not None}
     added = [[0] * len(part.n) for part in slices]
-    # Of steps as long as a hundredth of what a slice has: in smaller ones the variance would be no better known.
+    # A step is a hundredth of the trials of a slice: smaller steps would not give a better estimate of the variance.
     steps = {i: max(1, int((slices[i].yes + slices[i].no).sum()) // 100) for i in known}
-    # As many as evenly placed ones would need are enough, whatever a curve that is no probit makes of the variance.
+    # Evenly placed trials would reach the factor with this number, also if the true curve is not a probit.
     trials = min(trials, math.ceil((factor - 1) * sum(float((part.yes + part.no).sum()) for part in slices)))
     first = total = sum(design.spread for design in known.values())
     queue = [(-design.gain(steps[i]) / steps[i], i) for i, design in known.items()]
@@ -164,7 +169,7 @@ def sharpen(slices: Sequence[Slice], factor: float, trials: int) -> list[tuple[T
 
 
 class _Design:
-    """The information about (n50, log |a|) of one slice, at each of the points, as it grows."""
+    """The information about (n50, log |a|) of one slice at each of the four points, updated as trials are added."""
 
     def __init__(self, part: Slice, transition: Transition) -> None:
         known = np.linalg.inv(np.linalg.inv(transition.covariance) + SLOPE)
@@ -173,7 +178,7 @@ class _Design:
         halves = np.clip(transition.half + np.array([spread[:, 0], -spread[:, 0]]).ravel(), *ends)
         slopes = transition.slope * np.exp(np.array([spread[:, 1], -spread[:, 1]]).ravel())
         pairs = [gradients(part.n, half, slope) for half, slope in zip(halves, slopes, strict=True)]
-        # of one trial at each n: entries 11, 12, 22 of the information matrix, shape (3, points, cells)
+        # One trial at each n: entries 11, 12, 22 of the information matrix, shape (3, points, cells)
         self._one = np.array(
             [
                 [weight * directions[:, i] * directions[:, j] for directions, weight in pairs]
@@ -184,20 +189,20 @@ class _Design:
         self._sum[2] += SLOPE[1, 1]
         self._scale = 2 * np.log(np.clip(transition.half, *ends))
         self.variance = float(_log_variance(self._sum).max()) - self._scale
-        """The logarithm of the relative variance of n50, at the point where it is greatest."""
+        """The logarithm of the relative variance of n50, the maximum over the points."""
 
     @property
     def spread(self) -> float:
-        """The variance of n50, at that point."""
+        """The variance of n50, the maximum over the points."""
         return math.exp(self.variance + self._scale)
 
     def gain(self, trials: int) -> float:
-        """By how much so many trials, where they help most, lower `spread`."""
+        """The decrease of `spread` by this number of trials at the best n."""
         after = _log_variance(self._sum[:, :, None] + trials * self._one)
         return self.spread - math.exp(float(after[:, int(np.argmin(after.mean(axis=0)))].max()))
 
     def add(self, trials: int) -> int:
-        """Draw `trials` where they help most; returns where."""
+        """Add this number of trials at the best n, and return its index."""
         after = _log_variance(self._sum[:, :, None] + trials * self._one)
         best = int(np.argmin(after.mean(axis=0)))
         self._sum += trials * self._one[:, :, best]

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import recovery
 from recovery.cli.main import main
-from recovery.config.own import OwnCode
+from recovery.config.transfer import pack, unpack
 from recovery.errors import ParameterError
 from recovery.runner.messages import decode, decode_answer, encode
 from recovery.store import read
@@ -172,21 +172,21 @@ def test_rows_of_another_kind_are_refused(tmp_path: Path, change: dict[str, Any]
         decode_answer(decode(encode({**answer, "rows": [row, row]})), [trial])
 
 
-def test_answers_about_own_code_are_checked() -> None:
-    whole = {
-        "described": {"method {}": [{}, {}, {}]},
-        "codes": {"b": "c"},
-        "parameters": {},
-        "curves": {},
-    }
-    costs = {"a": np.array([1.0, 0.0])}
-    document, arrays = OwnCode.of(whole, costs).document()
-    assert json.loads(json.dumps(document)) == whole
-    assert {cells: each.tolist() for cells, each in arrays.items()} == {"a": [1.0, 0.0]}
-    refused: list[tuple[dict[str, Any], dict[str, Any]]] = [({}, costs), ({**whole, "described": {"x": [1]}}, costs)]
-    refused += [(whole, {"a": np.array(each)}) for each in ([[1.0]], 1.0, [-1.0], [np.nan], [np.inf], ["b"])]
-    for broken, told in refused:
-        with pytest.raises(ParameterError, match="has changed what the program says"):
-            OwnCode.of(broken, told)
-    with pytest.raises(ParameterError, match="has changed what the program says"):
-        OwnCode.of(whole, costs).costs("a", 3, lambda: np.zeros(3))
+def test_sweeps_from_the_process_that_imports_user_code_are_checked(tmp_path: Path) -> None:
+    sweep = recovery.load(config_of(tmp_path))
+    packed, arrays = pack(sweep)
+    assert unpack(json.loads(json.dumps(packed)), arrays).trials().ids == sweep.trials().ids
+    costs = arrays["costs"]
+    broken: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, arrays),
+        (packed, {}),
+        ({**packed, "parts": {}}, arrays),
+        ({**packed, "parts": {**packed["parts"], "method": [{"user": ["{}", "x"]}]}}, arrays),
+        ({**packed, "coordinates": {"n": [[4]]}}, arrays),
+        ({**packed, "coordinates": {"n": [4, 5]}}, {**arrays, "at n": np.full(len(costs), 2)}),
+        ({**packed, "coordinates": {"n": [4, 5]}}, {**arrays, "at n": np.zeros(len(costs))}),
+    ]
+    broken += [(packed, {**arrays, "costs": np.array(each)}) for each in ([[1.0]], 1.0, [-1.0], [np.nan], ["b"])]
+    for answer, given in broken:
+        with pytest.raises(ParameterError, match="has changed what the program reports"):
+            unpack(answer, given)

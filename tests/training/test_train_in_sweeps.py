@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from recovery.config import load
-from recovery.config.problems import ConfigError
+from recovery.config import ConfigError, load
 from recovery.runner.trial import measure
 
 SHIPPED = [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.config import Sweep, own_axes
+from recovery.config import Sweep, user_axes
 from recovery.errors import ReportError
 from recovery.expressions import ExpressionError, is_expression, parse
 from recovery.methods.columns import FIXED, Columns
@@ -67,7 +67,7 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
     others = [name for name in varying if name not in (x, y)]
     operands = [name for other in (x, y) if other in expressions(sweep) for name in parse(other).names]
     requested = (spec.panel, spec.rows, spec.columns)
-    for name in [*sweep.computed, *operands, *own_axes(sweep.axes)]:
+    for name in [*sweep.computed, *operands, *user_axes(sweep.axes)]:
         rest = [other for other in others if other != name]
         if name in others and name not in requested and _determine(frame, sweep, [x, y, *rest], name):
             others = rest

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recovery.config.load import plain_document
+from recovery.config.sweep import plain_document
 from recovery.interval import Interval
 from recovery.report.claims import Analysis, in_words
 from recovery.report.diagram import PLAIN

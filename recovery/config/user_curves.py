@@ -1,30 +1,28 @@
-"""Curves of one's own: what of a file or a function a sweep keeps, and which curves cannot be drawn."""
+"""Curves from files and functions, which a sweep stores as points, and checks that curves can be drawn."""
 
 import csv
 import inspect
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
-from recovery.config.build import Fault, Invalid
-from recovery.config.cells import SweepCells
 from recovery.config.components import Context
 from recovery.config.header import ExpressionCurve, FileCurve, NamedCurve, PointsCurve, ReportSpec, theory_curves
-from recovery.config.own import OwnCode
-from recovery.config.problems import as_shown
+from recovery.config.tree import Fault, Invalid, as_shown
+from recovery.config.trials import SweepCells
 from recovery.errors import ParameterError
 from recovery.expressions import parse
 from recovery.text import did_you_mean, printable
 from recovery.user import is_user_name, resolve
 
 POINTS = 200
-"""Of a function: matplotlib draws a smooth line through so many."""
+"""Points that a function is evaluated at: enough for a smooth line."""
 MOST = 10_000
+"""Most points of a curve."""
 
 
 def kept_curves(report: ReportSpec, cells: SweepCells, context: Context) -> tuple[list[Any], list[Fault]]:
-    """The curves as a stored sweep has them, files and functions as points, and what is wrong with them.
+    """The curves with files and functions replaced by points, and the faults of the curves.
 
     A report then runs no code and needs no file.
     """
@@ -34,7 +32,7 @@ def kept_curves(report: ReportSpec, cells: SweepCells, context: Context) -> tupl
             if isinstance(curve, FileCurve):
                 kept.append(_of_file(curve, cells, context))
             elif isinstance(curve, str) and is_user_name(curve):
-                kept.append(_told(curve, report, cells, context.own))
+                kept.append(_of_function(curve, report, cells))
             else:
                 kept.append(curve)
                 _check(NamedCurve(curve) if isinstance(curve, str) else curve, report, cells)
@@ -44,7 +42,7 @@ def kept_curves(report: ReportSpec, cells: SweepCells, context: Context) -> tupl
 
 
 def _check(curve: Any, report: ReportSpec, cells: SweepCells) -> None:
-    """Raises `ParameterError` for a curve that this report cannot draw."""
+    """Raise `ParameterError` for a curve that this report cannot draw."""
     plane = _plane(report)
     if isinstance(curve, ExpressionCurve):
         names = parse(curve.expression, cells.coordinates).names
@@ -62,7 +60,7 @@ def _check(curve: Any, report: ReportSpec, cells: SweepCells) -> None:
             over = " and ".join(known.axes)
             raise ParameterError(
                 f"{curve.name} is a curve over {over}; this report is over {' and '.join(sorted(plane))}, where it "
-                "cannot be drawn; an own one is {expression: ...}, {file: ...} or module:NAME"
+                "cannot be drawn; a curve of your own is {expression: ...}, {file: ...} or module:NAME"
             )
         if known.level is None and curve.level is None and plane == set(known.axes):
             raise ParameterError(
@@ -72,10 +70,12 @@ def _check(curve: Any, report: ReportSpec, cells: SweepCells) -> None:
 
 
 def _plane(report: ReportSpec) -> set[str]:
+    """The two coordinates of the diagram."""
     return {report.x or "n", report.y or "d"}
 
 
 def _of_file(curve: FileCurve, cells: SweepCells, context: Context) -> PointsCurve:
+    """The curve through the points of a CSV file."""
     path = context.locate(curve.file)
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123  (csv asks for newline="")
@@ -106,13 +106,8 @@ def _of_file(curve: FileCurve, cells: SweepCells, context: Context) -> PointsCur
     return _points(points, named[0][1], named[1][1], curve.label or curve.file)
 
 
-def _told(name: str, report: ReportSpec, cells: SweepCells, own: OwnCode) -> PointsCurve:
-    points, x, y, label = own.curve(name, lambda: list(asdict(_of_function(name, report, cells)).values()))
-    return _points([tuple(map(float, point)) for point in points], str(x), str(y), printable(str(label)))
-
-
 def _of_function(name: str, report: ReportSpec, cells: SweepCells) -> PointsCurve:
-    """A function of one coordinate of the plane, which gives the other."""
+    """The curve of a user's function of one coordinate of the plane that returns the other."""
     target = resolve(name)
     try:
         parameters = list(inspect.signature(target).parameters)
@@ -138,13 +133,14 @@ def _of_function(name: str, report: ReportSpec, cells: SweepCells) -> PointsCurv
         at = low + (high - low) * k / (POINTS - 1)
         try:
             points.append((at, float(target(at))))
-        except (Exception, SystemExit) as error:  # whatever the user's function raises
+        except (Exception, SystemExit) as error:  # raised by user code
             text = printable(str(error))
             raise ParameterError(f"{name}({at:.6g}) raises {type(error).__name__}: {text:.200}") from error
     return _points(points, x, y, name.partition(":")[2].replace("_", " "))
 
 
 def _points(points: Sequence[tuple[float, ...]], x: str, y: str, label: str) -> PointsCurve:
+    """A curve through the finite points. Raises `ParameterError` for too few or too many."""
     finite = tuple((point[0], point[1]) for point in points if all(map(math.isfinite, point)))
     if not 2 <= len(finite) <= MOST:
         raise ParameterError(f"{label} has {len(finite)} points; a curve has 2 to {MOST}, of finite numbers")

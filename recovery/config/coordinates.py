@@ -1,4 +1,4 @@
-"""Coordinates: the flat, short values by which rows name their cell."""
+"""Coordinates: the flat, short values by which rows name their grid cell."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -7,36 +7,36 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
-from recovery.config.coded import Coded, constant, distinct, joined
-from recovery.config.components import COMPONENTS, Built, Choice
+from recovery.config.categorical import CategoricalColumn, concatenated, constant, distinct
+from recovery.config.components import COMPONENTS, Choice, Component
 from recovery.config.points import AxisValue, Block, axes_of
 from recovery.config.values import same_as
 from recovery.methods.columns import FIXED
 from recovery.types import Index, Scalar
 
 TAGGED = {"ensemble": "data", "planted": "planted", "method": "method"}
-"""Fixed columns that hold the tag of a component."""
+"""Fixed column -> the science field whose tag it holds."""
 NUMBERS = {int, float, type(None)}
-"""Types that one column of numbers holds."""
+"""Types that one numeric column can hold together."""
 
 
 @dataclass(frozen=True)
-class Points:
-    """Points of a block that have no fault: the rows of its columns where they stand, and their components."""
+class ValidPoints:
+    """The points of a block that have no fault: their rows in the columns of the block, and their components."""
 
     block: Block
     row: Index
-    parts: Mapping[str, Coded[Built]]
+    parts: Mapping[str, CategoricalColumn[Component]]
 
-    def axis(self, path: str) -> Coded[AxisValue]:
+    def axis(self, path: str) -> CategoricalColumn[AxisValue]:
+        """The values of an axis at these points."""
         return self.block.columns[path].take(self.row)
 
 
 class Labels:
-    """Makes the coordinates of cells.
+    """Makes the coordinates of grid cells: the fixed columns (n, d, noise, ...), then one column for each axis.
 
-    Fixed columns: n, d, noise, ensemble, planted, architecture, method; then one for each axis. A whole mapping is
-    labelled by its kind, and by its other keys where the kind alone is shared: `relu k=2`.
+    A mapping is labelled by its kind, and by its other keys if several mappings have this kind: `relu k=2`.
     """
 
     def __init__(self, blocks: Sequence[Block]) -> None:
@@ -44,10 +44,10 @@ class Labels:
         self.names = tuple(dict.fromkeys([*FIXED, *self.axes]))
         self.text = {path: _mapping_labels(path, blocks) for path in self.axes}
 
-    def column(self, name: str, points: Points) -> Coded[Scalar]:
+    def column(self, name: str, points: ValidPoints) -> CategoricalColumn[Scalar]:
         """A coordinate of each of these points."""
         root, inside = name.partition(".")[0], name in points.block.paths
-        if name in self.axes and root not in COMPONENTS:  # an axis of one's own
+        if name in self.axes and root not in COMPONENTS:  # a user axis
             axis = points.axis(name) if inside else None
             return constant(None, len(points.row)) if axis is None else axis.map(lambda value: value.value)
         if name not in self.axes:
@@ -58,14 +58,13 @@ class Labels:
             return part.map(lambda part: part.tag if name == root and part.tag is not None else _inside(part, name))
         axis = points.axis(name)
         first, number = distinct([axis, part])
-        told = (labels.get(same_as(axis[row].value)) for row in first)
-        return Coded(
-            [_inside(part[row], name) if one is None else one for row, one in zip(first, told, strict=True)], number
-        )
+        known = [labels.get(same_as(axis[row].value)) for row in first]
+        values = [_inside(part[row], name) if one is None else one for row, one in zip(first, known, strict=True)]
+        return CategoricalColumn(values, number)
 
 
-def of_one_type(column: Coded[Scalar]) -> Coded[Scalar]:
-    """A coordinate, as text where it is of several types (`auto` beside 30, `inputs` beside true)."""
+def of_one_type(column: CategoricalColumn[Scalar]) -> CategoricalColumn[Scalar]:
+    """A coordinate, converted to text if its values have several types (`auto` and 30, `inputs` and true)."""
     types = {type(value) for value in column.distinct}
     mixed = len(types - {type(None)}) > 1 and not types <= NUMBERS
     return (column.map(as_text) if mixed else column).merged()
@@ -81,19 +80,19 @@ def as_text(value: Scalar) -> Scalar:
 def combinations(
     blocks: Sequence[Block], document: Mapping[str, Any], names: Sequence[str]
 ) -> list[tuple[Scalar, ...]]:
-    """The values that these coordinates take together, in the order of the config; no cell is composed for it.
+    """The combinations of values that these coordinates take, in the order of the config, without composing cells.
 
-    A block in which one of them is neither an axis nor given by the document says nothing.
+    A block is skipped if one of the coordinates is neither an axis of it nor given by the document.
     """
     text = {path: _mapping_labels(path, blocks) for block in blocks for path in block.paths}
     tables = []
     for block in blocks:
-        part = _without_others(block, [path for name in names for path in (name, _tag_path(name), TAGGED.get(name))])
+        part = _with_axes(block, [path for name in names for path in (name, _tag_path(name), TAGGED.get(name))])
         with suppress(KeyError):
             tables.append([_coordinate(part, document, name, text) for name in names])
     if not (tables and names):
         return [()] if tables else []
-    columns = [of_one_type(joined(column)) for column in zip(*tables, strict=True)]
+    columns = [of_one_type(concatenated(column)) for column in zip(*tables, strict=True)]
     return [tuple(column[row] for column in columns) for row in distinct(columns)[0]]
 
 
@@ -103,23 +102,20 @@ def _tag_path(name: str) -> str | None:
     return f"{TAGGED[name]}.{kind.tag}" if isinstance(kind, Choice) else None
 
 
-def _without_others(block: Block, paths: Sequence[str | None]) -> Block:
-    """The block with the axes of these paths alone, where nothing ties them to the others."""
+def _with_axes(block: Block, paths: Sequence[str | None]) -> Block:
+    """The block reduced to the axes with these paths, unless expressions or filters connect them to others."""
     if block.computed or block.include or block.exclude:
         return block
     ends = list(accumulate(len(rows[0]) for rows in block.dimensions))
     groups = [block.paths[end - len(rows[0]) : end] for rows, end in zip(block.dimensions, ends, strict=True)]
     kept = [i for i, group in enumerate(groups) if not set(group).isdisjoint(paths)]
-    return replace(
-        block,
-        paths=tuple(path for i in kept for path in groups[i]),
-        dimensions=tuple(block.dimensions[i] for i in kept),
-    )
+    kept_paths = tuple(path for i in kept for path in groups[i])
+    return replace(block, paths=kept_paths, dimensions=tuple(block.dimensions[i] for i in kept))
 
 
 def _coordinate(
     block: Block, document: Mapping[str, Any], name: str, text: Mapping[str, Mapping[object, str]]
-) -> Coded[Scalar]:
+) -> CategoricalColumn[Scalar]:
     """A coordinate of each point of a block. Raises `KeyError` if only the composed cell has it."""
     for path in (name, _tag_path(name)):
         if path in block.paths:
@@ -139,8 +135,8 @@ def _labelled(labels: Mapping[object, str], axis: AxisValue) -> Scalar:
     return labels.get(same_as(axis.value)) or _flat(axis.value)
 
 
-def _inside(part: Built, path: str) -> Scalar:
-    """What a component has at a path."""
+def _inside(part: Component, path: str) -> Scalar:
+    """The value at a path inside a component, flat."""
     value = part.resolved
     for key in path.split(".")[1:]:
         value = value.get(key) if isinstance(value, dict) else None
@@ -157,16 +153,16 @@ def _flat(value: Any) -> Scalar:
 
 
 def _mapping_labels(path: str, blocks: Sequence[Block]) -> dict[object, str]:
-    columns = [block.column(block.paths.index(path)) for block in blocks if path in block.paths]
-    values = [value.value for column in columns for value in column if isinstance(value.value, dict)]
-    distinct = {same_as(value): value for value in values}
+    """The label of each mapping among the values of an axis."""
+    values = [one.value for block in blocks if path in block.paths for one in block.given(path)]
+    mappings = {same_as(value): value for value in values if isinstance(value, dict)}
     kind = COMPONENTS.get(path)
     tag = kind.tag if isinstance(kind, Choice) else None
     if tag is None:
-        return {key: str(_flat(value)) for key, value in distinct.items()}
-    kinds = [value.get(tag) for value in distinct.values()]
+        return {key: str(_flat(value)) for key, value in mappings.items()}
+    kinds = [value.get(tag) for value in mappings.values()]
     labels = {}
-    for key, value in distinct.items():
+    for key, value in mappings.items():
         rest = {name: item for name, item in value.items() if name != tag}
         alone = kinds.count(value.get(tag)) == 1 or not rest
         labels[key] = str(value.get(tag)) if alone else f"{value.get(tag)} {_flat(rest)}"

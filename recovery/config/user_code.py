@@ -1,0 +1,126 @@
+"""User code that a config names as `module:NAME`: imported, checked, and made into the value of a component."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Literal, get_args, get_type_hints
+
+from recovery.config.tree import Invalid
+from recovery.config.validate import build, keys_of
+from recovery.errors import ParameterError, RecoverError
+from recovery.instances.ensembles import UserEnsemble
+from recovery.instances.planted import Form
+from recovery.methods.columns import Columns, columns_of
+from recovery.programs.architecture import Architecture
+from recovery.text import choices, printable
+from recovery.user import resolve
+
+
+@dataclass(frozen=True)
+class UserValue:
+    """Placeholder for a value of user code, which only the processes that run trials import.
+
+    component: the science field that it is for. text: the JSON that the config has there. columns: of a method.
+    """
+
+    component: str
+    text: str
+    columns: Columns = field(default_factory=dict, compare=False, repr=False)
+
+
+HOLDS = "fields hold numbers, text, true or false, lists and mappings of these, and are annotated so"
+
+
+@contextmanager
+def user_errors(fault: str) -> Iterator[None]:
+    """Re-raise every error of user code as a `ParameterError` that begins with `fault`."""
+    try:
+        yield
+    except (Invalid, RecoverError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise ParameterError(f"{fault}: {type(error).__name__}: {printable(str(error)):.200}") from error
+
+
+def user_architecture(name: str) -> Architecture:
+    """The architecture with this name. Raises `ParameterError` if it is not a valid `Architecture`."""
+    value = resolve(name)
+    if not isinstance(value, Architecture):
+        raise ParameterError(f"{name} is not a value of recovery.programs.architecture.Architecture")
+    with user_errors(f"{name}, a value of Architecture, cannot serve"):
+        value.check()
+    return value
+
+
+METHOD = {"columns": "`columns`", "__call__": "`__call__(instance, architecture)`", "cost": "`cost(n, d)`"}
+PLANTED = {"form": "`form`", "neurons": "`neurons`", "slope": "`slope`", "draw": "`draw(rng, X)`"}
+"""Attribute that a user's class must have -> its notation in messages."""
+
+
+def accept_method(name: str, target: Any) -> None:
+    """Raises `ParameterError` if `target` is not a class of methods."""
+    _accept(name, target, METHOD)
+    columns_of(target)
+
+
+def accept_planted(name: str, target: Any) -> None:
+    """Raises `ParameterError` if `target` is not a class of planted models."""
+    _accept(name, target, PLANTED)
+    form = getattr(target, "form", None)
+    if form not in get_args(Form):
+        raise ParameterError(f"{name}.form is {form!r}; allowed for the class: {choices(get_args(Form))}")
+
+
+def _accept(name: str, target: Any, needs: Mapping[str, str]) -> None:
+    """Raises `ParameterError` unless `target` is a frozen dataclass with these attributes or fields.
+
+    Missing `columns` are left to `columns_of`, whose message shows how to declare them.
+    """
+    is_class = isinstance(target, type)
+    present = {*dir(target), *(field.name for field in fields(target))} if is_class and is_dataclass(target) else set()
+    frozen = bool(present) and target.__dataclass_params__.frozen
+    if frozen and {*needs} - {"columns"} <= present:
+        return
+    *most, last = needs.values()
+    text = f"{name} is not a frozen dataclass with {', '.join(most)} and {last}"
+    if is_class:
+        annotated = getattr(target, "__dataclass_fields__", ())
+        lacks = [notation for need, notation in needs.items() if not hasattr(target, need) and need not in annotated]
+        lacks += [] if present else ["`@dataclass(frozen=True)` above it"]
+        text += f"; it lacks {', '.join(lacks)}" if lacks else "; write `@dataclass(frozen=True)` above it"
+    raise ParameterError(text)
+
+
+def user_parameters(name: str, kind: Literal["function", "class"]) -> dict[str, Any]:
+    """The parameters of a user's class or function with their annotations; empty if they cannot be determined."""
+    try:
+        target = resolve(name)
+        if kind == "class":
+            return keys_of(target) if is_dataclass(target) else {}
+        given = list(inspect.signature(target).parameters.values())[3:]
+        hints = get_type_hints(target)
+    except Exception:  # raised by user code: building the value reports it
+        return {}
+    return {one.name: hints.get(one.name, Any) for one in given if one.kind is not one.VAR_KEYWORD}
+
+
+def user_value(
+    name: str,
+    arguments: Mapping[str, Any],
+    kind: Literal["function", "class"] | None,
+    accept: Callable[[str, Any], None],
+) -> Any:
+    """The instance of a user's class with these arguments, or the ensemble of a user's function.
+
+    Raises `Invalid`, `ParameterError`, TypeError or ValueError.
+    """
+    target = resolve(name)
+    if kind == "class":
+        accept(name, target)
+        with user_errors(f"{name} cannot be made ({HOLDS})"):  # from annotations and __post_init__
+            return build(target, arguments)
+    if not callable(target):
+        raise ParameterError(f"{name} is not a function `(rng, n, d, **parameters)`")
+    inspect.signature(target).bind(None, 1, 1, **arguments)
+    return UserEnsemble(target, tuple(arguments.items()))
