@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from recovery.errors import StoreError
 from recovery.methods.columns import Columns, columns_document, union
 from recovery.runner.rerun import differences as unequal_columns
-from recovery.store.folder import MOST_DIFFERENCES, Folder, differences
+from recovery.store.folder import Folder, shown_differences
 from recovery.store.grid import own_rows, refuse_other_types
 from recovery.store.parts import TRIALS, merge, read_parts, refuse
 from recovery.store.records import TRAJECTORIES
@@ -88,10 +88,7 @@ def merge_folders(paths: Sequence[Path], out: Path) -> list[Merged]:
 
 def _refuse_another(first: Source, other: Source) -> None:
     configs = [{key: item for key, item in one.content["config"].items() if key != "folder"} for one in (first, other)]
-    if lines := differences(configs[0], configs[1]):
-        shown = [f"  {line}" for line in lines[:MOST_DIFFERENCES]]
-        if len(lines) > MOST_DIFFERENCES:
-            shown.append(f"  and {len(lines) - MOST_DIFFERENCES} more")
+    if shown := shown_differences(configs[0], configs[1]):
         here, there = first.folder.path, other.folder.path
         raise StoreError("\n".join([f"{there} holds another sweep than {here}; nothing was merged:", *shown]))
 

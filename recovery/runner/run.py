@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from recovery.config import Trial, Trials, Until
-from recovery.errors import StoreError
+from recovery.errors import RecoverError, StoreError
 from recovery.runner.batches import share
 from recovery.runner.plan import Plan, content_of, extends_folder, places, refresh, stored_sweep
 from recovery.runner.progress import Progress
@@ -105,7 +105,10 @@ def run(
             elif not _begin_round(plan, stopping, summary, progress, analyse):
                 break
     summary.stored = plan.counts
-    _complete_columns(plan)
+    try:
+        _complete_columns(plan)
+    except RecoverError as error:  # the folder was deleted, or a data file of its larger plan
+        summary.stopped = summary.stopped or str(error)
     return summary
 
 

@@ -20,8 +20,10 @@ from recovery.methods.method import Measurement
 
 @dataclass(frozen=True)
 class Fake:
-    """Measures a number that the trial's data and training streams determine, after so many `seconds`; one that lingers
-    takes them only while there is a file `path`."""
+    """Measures a number that the trial's data and training streams determine, after `seconds`.
+
+    With `act` "linger" it waits only while the file `path` exists.
+    """
 
     act: Literal[
         "measure", "linger", "raise", "nan", "hang", "grab", "die", "die_once", "threads", "transition", "compile",

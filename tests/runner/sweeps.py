@@ -68,7 +68,7 @@ def rows(out: Path, drop: tuple[str, ...] = TIMES) -> pd.DataFrame:
 
 
 class Acting(Progress):
-    """Progress that calls a function once, as soon as a run has so many rows."""
+    """Progress that calls a function once, as soon as a run has `trials` rows."""
 
     def __init__(self, trials: int, act: Callable[[], object]) -> None:
         super().__init__()
@@ -83,5 +83,5 @@ class Acting(Progress):
 
 
 def interrupting(trials: int, number: int = signal.SIGTERM) -> Acting:
-    """Progress that sends this process a signal as soon as a run has so many rows."""
+    """Progress that sends this process a signal as soon as a run has `trials` rows."""
     return Acting(trials, lambda: os.kill(os.getpid(), number))

@@ -28,7 +28,7 @@ class Ridge:
         return {"gap": shift(instance.setting.n)}
 """
 HELPERS = "def shift(n):\n    return n + {by}\n"
-"""Its edits change its length: bytecode that is no older than a second is told from the source by nothing else."""
+"""Edits change the length, because Python compares bytecode with the source by time in seconds and by length."""
 
 
 @pytest.fixture

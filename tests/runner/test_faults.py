@@ -1,4 +1,4 @@
-"""What each fault does. Kills are in test_kill, limits and dead workers in test_supervised,
+"""Effects of each fault. Kills are in test_kill, limits and dead workers in test_pool,
 damaged parts in test_sweep and store/test_parts."""
 
 import errno

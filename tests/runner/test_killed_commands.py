@@ -1,5 +1,5 @@
-"""SIGKILL of what runs trials besides `recover sweep`: no stored row is lost, and the same command goes on to the rows
-of an undisturbed sweep."""
+"""SIGKILL of commands that run trials, except `recover sweep`: no stored row is lost, and the same command completes
+the rows of an undisturbed sweep."""
 
 import os
 import pty
@@ -30,7 +30,7 @@ TRIALS = 120
 WAIT_SECONDS = 90.0
 
 Begun = tuple[Callable[[], None], Callable[[], bool]]
-"""What kills it, and whether it has ended."""
+"""Functions that kill a command, and that return whether it has ended."""
 
 
 def killed(begin: Callable[[], Begun], out: Path, rng: random.Random, longest: float = 2.0) -> None:

@@ -20,7 +20,7 @@ DAY = 86_400
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """What is started from here on runs there."""
+    """Environment in which new processes run on the simulated machine."""
     need_programs("a C compiler", "gcc")
     library = tmp_path / "odd_machine.so"
     source = Path(__file__).with_name("odd_machine.c")

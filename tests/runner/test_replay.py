@@ -1,4 +1,4 @@
-"""What a replayed row is compared in."""
+"""Comparison of stored and replayed rows."""
 
 from recovery.methods.columns import select
 from recovery.runner.rerun import differences
@@ -30,7 +30,7 @@ def test_residuals_may_differ_as_long_as_both_are_small():
     assert not differences(stored, stored | {"objective": 5e-7}, columns)[0].rounding
 
 
-def test_a_gap_leaves_few_weights_on_either_side_of_next_to_nothing() -> None:
+def test_counts_of_active_groups_may_differ_by_a_few() -> None:
     columns = select("gap", "objective", "active_groups")
     stored = {"status": "ok", "error_type": None, "gap": 8e-9, "objective": 1e-6, "active_groups": 34}
 

@@ -1,5 +1,6 @@
 import json
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
@@ -132,21 +133,30 @@ def test_a_new_axis_column_reaches_rows_of_a_smaller_run_that_goes_on(tmp_path: 
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_folder_that_lost_sweep_json_during_a_run_is_restored_from_its_parts(tmp_path: Path, whole: bool) -> None:
-    config, out = write_config(tmp_path, method={"seconds": 0.05}), tmp_path / "out"
+    config, out = write_config(tmp_path), tmp_path / "out"
 
     def remove() -> None:
+        while not list_parts(out / "trials"):  # the recorder's thread stores the first rows
+            time.sleep(0.02)
         if whole:
             shutil.rmtree(out)
             out.mkdir()
         else:
             (out / "sweep.json").unlink()
 
-    first = sweep(config, out, progress=Acting(20, remove))
+    first = sweep(config, out, progress=Acting(5, remove))
     assert (first.stopped is not None) == whole
     expected = read(out).sweep["config"]
     second = sweep(config, out)
     assert (second.stopped, second.stored) == (None, {"ok": 24})
     assert json.loads((out / "sweep.json").read_text())["config"] == expected == load(config).document
+
+
+def test_a_folder_that_was_deleted_during_a_run_stops_it(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path), tmp_path / "out"
+    stopped = sweep(config, out, progress=Acting(1, lambda: shutil.rmtree(out))).stopped
+    assert "cannot be written: No such file or directory" in str(stopped)
+    assert sweep(config, out).stored == {"ok": 24}
 
 
 def test_another_experiment_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
