@@ -48,9 +48,15 @@ def markdown_text(text: str) -> str:
     return _MARKUP.sub(r"\\\g<0>", printable(text))
 
 
+SYNONYMS = {"normal": "gaussian", "end": "stop", "num": "count"}
+"""Word of other programs -> our word, which no similarity of spelling would suggest."""
+
+
 def did_you_mean(word: object, allowed: Iterable[str]) -> str:
     """`; did you mean 'gaussian'?`, or an empty text if no allowed word is similar."""
-    near = difflib.get_close_matches(str(word), list(allowed), n=1, cutoff=0.6)
+    words = list(allowed)
+    synonym = SYNONYMS.get(str(word))
+    near = [synonym] if synonym in words else difflib.get_close_matches(str(word), words, n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

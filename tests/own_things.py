@@ -1,5 +1,5 @@
-"""What a user adds, in one file: an ensemble, architectures, planted models, a method with an own column, a solver, a
-kind of figure and a kind of claim.
+"""Everything that a user can add, in one file: an ensemble, architectures, planted models, a method with a column, a
+solver, a kind of figure and a kind of claim.
 
 Copied beside a config as own_things.py by the tests of the recipes.
 """

@@ -21,6 +21,7 @@ blocks counts once. An axis overrides a value that the config sets at the same p
 n and d are rounded as multiples are, and so is a field that holds integers, unless `floor(...)` or `ceil(...)` is used.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
@@ -42,6 +43,8 @@ from recovery.user import user_names
 RESERVED = ("zip", "include", "exclude")
 ZIPPED = "a mapping of paths to lists of one length"
 MOST_POINTS = 1_000_000
+MOST_LISTED = 20
+"""Most keys that a message lists if it also suggests one."""
 
 
 def all_paths() -> list[str]:
@@ -63,8 +66,11 @@ def path_fault(path: str, tree: Tree, used: Collection[str] = ()) -> str | None:
     kind = COMPONENTS[root]
     may_be_user = user_code and isinstance(kind, Choice) and kind.user is not None
     if rest and rest.split(".")[0] not in kind.keys and not may_be_user:
+        hint = did_you_mean(path, all_paths())
+        if hint and len(kind.keys) > MOST_LISTED:
+            return f"is no field of {root}{hint}"
         allowed = ", ".join(f"{root}.{key}" for key in kind.keys) or f"{root} alone, which is one value"
-        return f"is no field of {root}; allowed: {allowed}{did_you_mean(path, all_paths())}"
+        return f"is no field of {root}; allowed: {allowed}{hint}"
     return None
 
 
@@ -135,7 +141,10 @@ class _BlockReader:
             self.expressions[name] = parse_expression(text)
             self.used |= {*self.expressions[name].names, name}
         except ExpressionError as error:
-            self._problem((*self.path, name), f"{error}; values are a list: [{text}]")
+            python = re.fullmatch(r"\s*range\(\s*(\d+)\s*,\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\s*", text)
+            step = f", step: {python[3]}" if python and python[3] else ""
+            hint = f"did you mean {{start: {python[1]}, stop: {python[2]}{step}}}?" if python else ""
+            self._problem((*self.path, name), f"{error}; {hint or f'values are a list: [{text}]'}")
 
     def _axis(self, name: str, spec: Any) -> None:
         at = (*self.path, name)

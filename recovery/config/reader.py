@@ -121,7 +121,7 @@ def _compose(text: str, source: str) -> tuple[Node | None, YAML]:
             what = f"{OPENED[error.context]} is not closed; what follows is read as a part of it"
             line, column = opened.line + 1, opened.column + 1
         elif error.problem == "mapping values are not allowed here":
-            what = "a second colon; text that has one stands in quotes, as in title: 'first: second'"
+            what = "a second colon; put text with a colon in quotes, as in title: 'first: second'"
         raise _failure(source, f"is not YAML here: {what}", line, column) from error
     except YAMLError as error:
         raise _failure(source, f"is not YAML: {str(error).splitlines()[0]}") from error
@@ -236,7 +236,7 @@ def as_overrides(overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
     """Overrides as a list of `PATH=VALUE`. Raises `ConfigError`."""
     if isinstance(overrides, Mapping):
         if _from_main(overrides):
-            raise refusal("overrides", "a function of the notebook stands in the config itself, not in an override")
+            raise refusal("overrides", "give a function of the notebook in the config itself, not in an override")
         return [f"{path}={json.dumps(_plain(value, str(path), ''))}" for path, value in overrides.items()]
     return [overrides] if isinstance(overrides, str) else list(overrides)
 

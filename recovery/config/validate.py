@@ -54,8 +54,20 @@ def build_scalar(annotation: Any, value: object) -> Any:
         hint = ""
         if isinstance(value, str):
             decimal = re.fullmatch(r"\s*(-?\d+),(\d+)\s*", value)
-            hint = f"; did you mean {decimal[1]}.{decimal[2]}?" if decimal else did_you_mean(value, words(annotation))
+            hint = did_you_mean(value, words(annotation))
+            if decimal and _accepts(annotation, float(f"{decimal[1]}.{decimal[2]}")):
+                hint = f"; did you mean {decimal[1]}.{decimal[2]}?"
+            elif decimal:
+                hint = f"; several values are a list under axes: [{decimal[1]}, {decimal[2]}]"
         raise Invalid.value(f"found {as_shown(value)}; allowed: {describe(annotation)}{hint}") from None
+
+
+def _accepts(annotation: Any, value: object) -> bool:
+    try:
+        _adapter(annotation).validate_json(json.dumps(value))
+    except ValidationError:
+        return False
+    return True
 
 
 def build(

@@ -1,4 +1,4 @@
-"""What a trial's id and its random streams depend on, and what they do not."""
+"""Dependence of trial ids and random streams on the fields of a config."""
 
 import json
 import pickle

@@ -100,6 +100,16 @@ def changed(old: str, new: str) -> str:
         pytest.param(
             changed("name: small", "name: small: the first"), "1:12", ["second colon", "quotes"], id="second-colon"
         ),
+        pytest.param(
+            changed("gaussian", "normal"), "3:18: data.ensemble", ["did you mean 'gaussian'?"], id="normal-ensemble"
+        ),
+        pytest.param(changed("stop: 3", "end: 3"), "10:17: axes.d.end", ["did you mean 'stop'?"], id="end-of-a-range"),
+        pytest.param(
+            changed("[4, 8]", "range(10, 20, 5)"),
+            "9:6: axes.n",
+            ["did you mean {start: 10, stop: 20, step: 5}?"],
+            id="range-of-python",
+        ),
         pytest.param(changed("gated}", "gated"), "7:9", ["this { is not closed"], id="open-brace"),
         pytest.param(changed("[4, 8]", "[4, 8"), "9:6", ["this [ is not closed"], id="open-bracket"),
         pytest.param(changed("[4, 8]", "many"), "9:6: axes.n", ["uses 'many'", "[many]"], id="axis-without-list"),
@@ -266,6 +276,7 @@ def test_a_missing_solver_is_refused_with_what_is_installed(folder: Path) -> Non
         ("axes.n=[4", ["is not YAML here"]),
         ("noise=!!python/name:os.system", ["tags are never followed"]),
         ("n=0", ["axes.n[0]: found 0"]),
+        ("n=10,20", ["found '10,20'", "several values are a list under axes: [10, 20]"]),
     ],
 )
 def test_bad_override(folder: Path, option: str, parts: list[str]) -> None:
@@ -273,6 +284,13 @@ def test_bad_override(folder: Path, option: str, parts: list[str]) -> None:
     assert f"--set {option}: " in message
     for part in parts:
         assert part in message
+
+
+def test_a_typo_in_a_key_of_many_is_answered_with_a_suggestion_alone(folder: Path) -> None:
+    message = refused(folder, GOOD, "--set", "method.solvr=auto")
+    assert message.strip() == (
+        "Error: --set method.solvr=auto: method.solvr: is no field of method; did you mean 'method.solver'?"
+    )
 
 
 def test_an_unknown_name_suggests_a_shipped_config(folder: Path) -> None:

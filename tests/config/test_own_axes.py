@@ -1,4 +1,4 @@
-"""Axes of one's own: words that are no fields, and axes that expressions compute."""
+"""User axes, which are words that are no fields, and axes that expressions compute."""
 
 import json
 import sys
@@ -87,7 +87,7 @@ def test_a_circle_is_refused() -> None:
 
 
 def test_the_trials_are_those_of_the_sizes_that_come_out() -> None:
-    """A computed axis is a way to write sizes; ids know nothing of it."""
+    """A computed axis is a way to write sizes; ids do not depend on it."""
     plain = load_fields(n=None, d=None, axes={"zip": [{"n": [10, 20], "d": [5, 10]}]})
     assert ids(load_fields(n=None, d=None, axes={"d": [5, 10], "n": "2 * d"})) == ids(plain)
     assert ids(load_fields(n=None, d=None, axes={"d": [5, 10], "n": {"times": "d", "values": [2]}})) == ids(plain)

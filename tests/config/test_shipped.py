@@ -72,7 +72,7 @@ def test_the_papers_figures_have_the_papers_size(name: str, trials: int) -> None
 
 
 def test_a_claim_of_a_theorem_about_patterns_says_which_it_is_about() -> None:
-    """Of recovery, or of an isometry condition: by `patterns`, or by the coordinate `patterns.kind`."""
+    """The pattern set of recovery or of an isometry condition: `patterns`, or the coordinate `patterns.kind`."""
     programs = ("min_norm", "isometry", "regularized")
     for sweep in load_shipped()[0]:
         kinds = {name for name in programs if f"kind: {name}" in CONFIGS[sweep.name].read_text()}

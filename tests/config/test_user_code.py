@@ -115,7 +115,7 @@ class Choosy(Guess):
             raise StopIteration
         if n == 8:
             raise SystemExit("n is 8")
-        return {9: -9.0, 10: float("nan"), 11: "dear", 12: True, 13: "1.5"}.get(n, n + d / 100)
+        return {9: -9.0, 10: float("nan"), 11: "much", 12: True, 13: "1.5"}.get(n, n + d / 100)
 
 @dataclass(frozen=True)
 class Weighted(Guess):
@@ -132,7 +132,7 @@ RAISED = (
     "ValueError: n is 6, d is 3",
     "StopIteration: ",
     "SystemExit: n is 8",
-    "ValueError: could not convert string to float: 'dear'",
+    "ValueError: could not convert string to float: 'much'",
 )
 
 
