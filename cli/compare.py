@@ -32,7 +32,7 @@ def command(results: tuple[Path, ...], value: str | None, most: int, out: Path |
     """
     from recovery.errors import ReportError
     from recovery.extras.comparison import compare_each, stacked
-    from recovery.extras.comparison_words import each_in_words
+    from recovery.extras.comparison_report import each_in_words
     from recovery.report.diagram import Diagram
     from recovery.report.figures import render
     from recovery.report.formats import COMPARISON, format_of, write
@@ -52,11 +52,11 @@ def command(results: tuple[Path, ...], value: str | None, most: int, out: Path |
     if kind == "csv":
         content = csv_text(stacked(comparisons)).encode()
     elif kind == "html":
-        from recovery.extras.comparison_page import comparison_page
+        from recovery.extras.comparison_report import comparison_page
 
         content = comparison_page(comparisons).encode()
     else:
-        from recovery.extras.comparison_page import draw_differences
+        from recovery.extras.comparison_report import draw_differences
 
         content = render(draw_differences(comparisons), kind)
     click.echo(write(out, content))

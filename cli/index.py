@@ -16,8 +16,7 @@ def command(folder: Path, out: Path | None, quiet: bool) -> None:
 
     The page needs no network and no scripts. For a sweep that cannot be read or drawn, the page gives the reason.
     """
-    from recovery.extras.overview import entries
-    from recovery.extras.overview_page import overview_page
+    from recovery.extras.overview import entries, overview_page
     from recovery.report.formats import format_of, write
 
     format_of(out, "html", ("html",))

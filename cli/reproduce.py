@@ -79,7 +79,7 @@ def command(
             sys.exit(RESUMABLE)
     from tabulate import tabulate
 
-    from recovery.extras.gallery_pages import gallery_table, in_short, write_gallery
+    from recovery.extras.gallery import gallery_table, in_short, write_gallery
 
     click.echo(f"drawing the gallery in {out}", err=True)
     requested = {one.name for one in figures}

@@ -35,7 +35,7 @@ def command(
     recover submit p1-fig06 --dask 32 --sbatch=--partition=long
     """
     from recovery.config import Even
-    from recovery.extras.submit import Job, array_of, sbatch, slurm_memory, slurm_option, slurm_time, write_script
+    from recovery.extras.slurm_script import Job, array_of, sbatch, slurm_memory, slurm_option, slurm_time, write_script
     from recovery.runner.loading import load
     from recovery.runner.plan import plan
 

@@ -18,7 +18,7 @@ def command(results: Path, where: str | None, out: Path | None, limit: int) -> N
     A condition compares columns, which `recover report --format json` lists, with = != < <= > >= and joins comparisons
     with and, or, not. It is parsed, not executed. `recover replay RESULTS ID` runs one of the trials again.
     """
-    from recovery.extras.trials import listed, table_of, written
+    from recovery.extras.row_query import listed, table_of, written
 
     rows, named = listed(results, where)
     if out is not None:

@@ -1,1 +1,1 @@
-"""What a phase diagram does not need: each command's own, imported by that command alone."""
+"""Features beyond phase diagrams: each module belongs to one command, which alone imports it."""

@@ -1,4 +1,4 @@
-"""Grids cell by cell: paired where trials share their draws, exact tests, false discoveries controlled."""
+"""Comparison of sweeps in each grid cell: exact tests, paired if trials share draws; false discoveries controlled."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,21 +15,24 @@ from recovery.report.statistics.proportions import mcnemar
 from recovery.types import Array
 
 FDR = 0.05
-DRAWN = ("n", "d", "ensemble")
-"""Coordinates without which two trials have no draw in common."""
-PARTS = ("data", "planted", "patterns", "method")
-"""Of a config: what tells two grids apart though no coordinate does, as `method.program`."""
-TOLD = ("data.ensemble", "planted.kind", "method.kind")
-"""Fields that are the coordinates `ensemble`, `planted` and `method`."""
+"""Controlled false-discovery rate."""
+DRAW_COORDINATES = ("n", "d", "ensemble")
+"""Trials that differ in one of these coordinates have different draws."""
+SECTIONS = ("data", "planted", "patterns", "method")
+"""Sections of a config that may differ between sweeps without a coordinate for it, such as `method.program`."""
+COORDINATE_FIELDS = ("data.ensemble", "planted.kind", "method.kind")
+"""Fields of a config that are always stored as the coordinates `ensemble`, `planted` and `method`."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`cells`: one row a common cell with first, second, difference, trials, p, q; `fixed`: coordinate -> its value in
-    either grid, for what tells the grids apart; `paired`: whether trials met the same draws; `gained`, `lost`: pairs in
-    which the second or the first is larger, and `p` their exact sign test; `names`: what the grids are called.
+    """The second sweep compared with the first.
 
-    q is the p-value after Benjamini and Yekutieli, which holds under any dependence between cells.
+    cells: one row per common grid cell, with first, second, difference, trials, p, q and, if paired, gained and lost,
+    the numbers of pairs in which the second or the first value is larger. q is p after the procedure of Benjamini and
+    Yekutieli, which is valid under any dependence between grid cells.
+    fixed: the coordinates and config fields in which the sweeps differ -> their values in both.
+    paired: whether trials of both sweeps have the same draws. unmatched: number of grid cells that only one sweep has.
     """
 
     first: Diagram
@@ -43,17 +46,17 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """`second less first`, by their names."""
-        return f"{self.names[1]} less {self.names[0]}"
+        """The difference in words: `second minus first`, by their names."""
+        return f"{self.names[1]} minus {self.names[0]}"
 
     @property
     def reach(self) -> float:
-        """The largest difference either way, or 1: where a scale symmetric about 0 ends."""
+        """The limit of a colour scale symmetric about 0: the largest absolute difference, or 1 without differences."""
         return float(np.abs(self.cells["difference"]).max()) or 1.0
 
     @property
     def sign_test(self) -> tuple[int, int, float] | None:
-        """(pairs in which the second is larger, the first is larger, exact p); None for grids that do not pair."""
+        """The exact sign test over all pairs: (number gained, number lost, p); None for unpaired sweeps."""
         if not self.paired:
             return None
         gained, lost = int(self.cells["gained"].sum()), int(self.cells["lost"].sum())
@@ -61,7 +64,7 @@ class Comparison:
 
     @cached_property
     def panels(self) -> list[Panel]:
-        """The common cells as panels: a combination of the coordinates that go neither across nor up."""
+        """The common grid cells as panels, one per combination of the coordinates other than x and y."""
         layout = self.first.layout
         up = layout.y if layout.y in self.cells else None
         others = [name for name in self.keys if name not in (layout.x, up)]
@@ -74,33 +77,33 @@ class Comparison:
 
     @property
     def different(self) -> pd.DataFrame:
-        """The cells that differ at a false-discovery rate of 5 %, smallest q first."""
+        """The grid cells that differ at a false-discovery rate of `FDR`, smallest q first."""
         return self.cells[self.cells["q"] <= FDR].sort_values("q")
 
 
 def compare_each(first: Diagram, *others: Diagram) -> list[Comparison]:
-    """Each of the others less the first; q over the cells of all comparisons together.
+    """Compare each other sweep with the first, and control false discoveries over all comparisons together.
 
-    Grids are called by their sweeps, or by their folders where two sweeps have one name. Raises `ReportError` for no
-    other grid, and what `compare` does.
+    Sweeps are identified by name, or by folder if names repeat. Raises `ReportError` as `compare` does, and if there
+    is no other sweep.
     """
     if not others:
-        raise ReportError(f"{first.grid.path} alone is no comparison; name another results folder")
+        raise ReportError(f"{first.grid.path}: a comparison needs at least two results folders; add another one")
     grids = [first, *others]
     compared = [compare(first, other) for other in others]
-    called = [diagram.name for diagram in grids]
-    if len(set(called)) < len(called):
-        called = [diagram.grid.path.as_posix() for diagram in grids]
+    names = [diagram.name for diagram in grids]
+    if len(set(names)) < len(names):
+        names = [diagram.grid.path.as_posix() for diagram in grids]
     p = pd.concat([comparison.cells["p"] for comparison in compared])
     q = np.split(_controlled(p), np.cumsum([len(comparison.cells) for comparison in compared])[:-1])
     return [
-        replace(comparison, cells=comparison.cells.assign(q=own), names=(called[0], name))
-        for comparison, own, name in zip(compared, q, called[1:], strict=True)
+        replace(comparison, cells=comparison.cells.assign(q=own), names=(names[0], name))
+        for comparison, own, name in zip(compared, q, names[1:], strict=True)
     ]
 
 
 def _controlled(p: "pd.Series[float]") -> Array:
-    """q of each p, after Benjamini and Yekutieli; NaN where there was no test."""
+    """Return q for each p by the procedure of Benjamini and Yekutieli; NaN where p is NaN."""
     q = np.full(len(p), np.nan)
     if (tested := p.notna().to_numpy()).any():
         q[tested] = scipy.stats.false_discovery_control(p[tested], method="by")
@@ -108,35 +111,35 @@ def _controlled(p: "pd.Series[float]") -> Array:
 
 
 def compare(first: Diagram, second: Diagram) -> Comparison:
-    """Join two grids on the coordinates that vary in either and that both have.
+    """Compare two sweeps on the coordinates that vary in one of them and that both have.
 
-    Trials pair by replicate when both sweeps have the same root seed: then the same replicate meets the same draws.
-    Proportions: McNemar's exact test on the discordant pairs, else Fisher's; numbers: Wilcoxon's signed ranks on
-    pairs, else no test. Raises `ReportError` for different quantities and for grids without a common cell.
+    Trials are paired by replicate if both sweeps have the same root seed, because then a replicate has the same draw.
+    Fractions are tested by McNemar's exact test on discordant pairs, unpaired ones by Fisher's; numbers by Wilcoxon's
+    signed-rank test on pairs, unpaired ones not at all. Raises `ReportError` for different quantities, and for sweeps
+    without a common grid cell.
     """
     if first.quantity != second.quantity:
-        raise ReportError(f"{first.quantity} and {second.quantity} cannot be compared; give one --value")
+        raise ReportError(f"{first.quantity} and {second.quantity} are different quantities; choose one with --value")
     keys = [name for name in first.layout.keys if name in second.frame]
     keys += [name for name in second.layout.keys if name in first.frame and name not in keys]
-    fixed = _told_apart(first, second, keys)
+    fixed = _differing_fields(first, second, keys)
     left, right = _values(first, keys), _values(second, keys)
     paired = (
         first.sweep.seed == second.sweep.seed
-        and not any(name in DRAWN or name.startswith("data.") for name in fixed)
-        and _unique(left, keys)
-        and _unique(right, keys)
+        and not any(name in DRAW_COORDINATES or name.startswith("data.") for name in fixed)
+        and not any(rows.duplicated([*keys, "replicate"]).any() for rows in (left, right))
     )
     cells = _paired(left, right, keys, first.proportion) if paired else _unpaired(left, right, keys, first.proportion)
     if not len(cells):
-        raise ReportError(f"{first.name} and {second.name} have no cell in common over {', '.join(keys)}")
+        raise ReportError(f"{first.name} and {second.name} have no grid cell in common over {', '.join(keys)}")
     cells["q"] = _controlled(cells["p"])
     everywhere = pd.concat([left[keys], right[keys]]).drop_duplicates()
     unmatched = len(everywhere) - len(cells)
     return Comparison(first, second, cells, keys, fixed, paired, unmatched, (first.name, second.name))
 
 
-def _told_apart(first: Diagram, second: Diagram, keys: list[str]) -> dict[str, tuple[object, object]]:
-    """Coordinates that are one value throughout each grid, and not the same one; then other fields of the configs."""
+def _differing_fields(first: Diagram, second: Diagram, keys: list[str]) -> dict[str, tuple[object, object]]:
+    """Return the constant coordinates, and the other fields of the configs, in which two sweeps differ."""
     shared = [
         name for name in coordinates(first.frame, first.grid.columns) if name in second.frame and name not in keys
     ]
@@ -144,7 +147,7 @@ def _told_apart(first: Diagram, second: Diagram, keys: list[str]) -> dict[str, t
     constant = {name: (a[0], b[0]) for name, (a, b) in values.items() if len(a) == len(b) == 1}
     documents = [diagram.grid.sweep["config"] for diagram in (first, second)]
     fields = [
-        {path: one for part in PARTS for path, one in _leaves(document.get(part), part)} for document in documents
+        {path: one for part in SECTIONS for path, one in _leaves(document.get(part), part)} for document in documents
     ]
     for path in dict.fromkeys([*fields[0], *fields[1]]):
         if path not in shared and path not in keys:
@@ -153,31 +156,30 @@ def _told_apart(first: Diagram, second: Diagram, keys: list[str]) -> dict[str, t
 
 
 def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
-    """The fields below one, by their dotted paths; not those that have a coordinate in every row."""
+    """Yield (dotted path, value) of the fields of a section, except those that are stored as coordinates."""
     if isinstance(value, dict):
         for name, below in value.items():
-            if f"{path}.{name}" not in TOLD:
+            if f"{path}.{name}" not in COORDINATE_FIELDS:
                 yield from _leaves(below, f"{path}.{name}")
     elif value is not None:
         yield path, value
 
 
 def _values(diagram: Diagram, keys: list[str]) -> pd.DataFrame:
+    """Return coordinates, replicate and value of the finished trials that measured the quantity."""
     known = diagram.frame[[*keys, "replicate"]].assign(value=diagram.quantity.values(diagram.frame))
     return known[diagram.cells.finished & known["value"].notna().to_numpy()]
 
 
-def _unique(rows: pd.DataFrame, keys: list[str]) -> bool:
-    return not rows.duplicated([*keys, "replicate"]).any()
-
-
 def _paired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proportion: bool) -> pd.DataFrame:
+    """Return the common grid cells with their paired tests."""
+    how = "mean" if proportion else "median"
     both = left.merge(right, on=[*keys, "replicate"], suffixes=("_first", "_second"))
     both["gained"] = both["value_second"] > both["value_first"]
     both["lost"] = both["value_second"] < both["value_first"]
     cells = both.groupby(keys, dropna=False).agg(
-        first=("value_first", "mean" if proportion else "median"),
-        second=("value_second", "mean" if proportion else "median"),
+        first=("value_first", how),
+        second=("value_second", how),
         trials=("gained", "size"),
         gained=("gained", "sum"),
         lost=("lost", "sum"),
@@ -185,16 +187,14 @@ def _paired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proportion
     cells = cells.reset_index()
     cells["difference"] = cells["second"] - cells["first"]
     if proportion:
-        cells["p"] = [
-            mcnemar(int(gained), int(lost)) for gained, lost in zip(cells["gained"], cells["lost"], strict=True)
-        ]
-        return cells
+        counts = cells[["gained", "lost"]].to_numpy(dtype=int).tolist()
+        return cells.assign(p=[mcnemar(gained, lost) for gained, lost in counts])
     moves = (both["value_second"] - both["value_first"]).groupby([both[key] for key in keys], dropna=False)
-    cells["p"] = moves.agg(_signed_ranks).to_numpy(dtype=float)
-    return cells
+    return cells.assign(p=moves.agg(_signed_ranks).to_numpy(dtype=float))
 
 
 def _unpaired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proportion: bool) -> pd.DataFrame:
+    """Return the common grid cells with their unpaired tests."""
     how = "mean" if proportion else "median"
     summed = [side.groupby(keys, dropna=False)["value"].agg([how, "size", "sum"]) for side in (left, right)]
     cells = summed[0].add_suffix("_first").join(summed[1].add_suffix("_second"), how="inner").reset_index()
@@ -219,7 +219,7 @@ def _signed_ranks(differences: "pd.Series[float]") -> float:
 
 
 def stacked(comparisons: Sequence[Comparison]) -> pd.DataFrame:
-    """The cells of all comparisons; of several, the column `grid` says which."""
+    """Return the grid cells of all comparisons; with several, the column `grid` names the sweep."""
     if len(comparisons) == 1:
         return comparisons[0].cells
     named = [one.cells.assign(grid=one.names[1]) for one in comparisons]

@@ -1,6 +1,6 @@
-"""A key and certificate for one dask cluster: whoever can read the folder can join it, nobody else.
+"""Key and certificate of one dask cluster, which only processes that can read their folder can join.
 
-python -m recovery.extras.credentials FOLDER     writes FOLDER/cert.pem and FOLDER/key.pem, for the user alone
+python -m recovery.extras.credentials FOLDER     writes FOLDER/cert.pem and FOLDER/key.pem, readable by the user only
 """
 
 import sys
@@ -10,9 +10,9 @@ from recovery.errors import ParameterError, RecoverError
 
 
 def write(folder: Path) -> None:
-    """Write them, in place of what a killed job left that is queued again under its old number.
+    """Write key and certificate; a requeued job, which keeps its number, replaces those of its killed predecessor.
 
-    Raises `ParameterError` if the packages that dask needs for it are not installed.
+    Raises `ParameterError` if packages that dask needs for TLS are not installed.
     """
     try:
         from distributed.security import Security

@@ -1,35 +1,59 @@
-"""Stored figures as a gallery shows them: their pictures, their claims, how much of each is stored, what it took."""
+"""The gallery of shipped figures in Markdown: one page per paper with thumbnails, figures, claims and run times.
 
+README.md leads to the pages. All of them are made from the results folders stored next to them.
+"""
+
+import os
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
+from tabulate import tabulate
 
 from recovery.config import Even, MissingFileError, load
 from recovery.errors import RecoverError
 from recovery.extras.reproduction import Figure
 from recovery.report.claims import Analysis
-from recovery.report.claims.result import ClaimResult
+from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.figures import drawings, render
 from recovery.runner.plan import Plan
 from recovery.store import read
+from recovery.text import duration
 from recovery.types import Index
 
+PAPERS = {
+    "P1": "Overparameterized ReLU neural networks learn the simplest model",
+    "P2": "On the dynamics of learning linear functions with neural networks",
+    "P3": "Provable identifiability of two-layer ReLU neural networks via LASSO regularization",
+    "P4": "Efficient algorithms for learning depth-2 neural networks with general ReLU activations",
+}
+OURS = "ours"
+"""Name of the page of figures that are not from a paper."""
+IN_A_ROW = 4
+"""Thumbnails per row."""
+SIZES = (
+    "`full` is the config that ships, which has the paper's numbers where it gives them. `reduced` has fewer "
+    "replicates of every cell, `unfinished` has cells with fewer than others.\n"
+)
+INCONCLUSIVE = (
+    "Claims are those that the configs state, judged on the stored rows. A claim that the rows do not decide is "
+    "`inconclusive`; a statement without a test is `not tested`.\n"
+)
 PICTURES = "pictures"
 DOTS = 220
 SMALL = (400, 280)
-"""Pixels of a thumbnail: twice what the site gives it, for screens with small pixels."""
+"""Width and height of a thumbnail in pixels: twice its size on the site, for high-resolution screens."""
 COLOURS = 128
-"""Of a picture, which is a third as large as with all."""
-"""Verdict on a claim -> head of the column that counts it."""
+"""Colours of a stored picture, which makes its file a third as large as with all colours."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How much of a shipped config is stored: rows, those of them that are measurements, and in words."""
+    """How much of a shipped config is stored: planned, stored and finished trials, and a description."""
 
     full: int
     stored: int = 0
@@ -38,13 +62,13 @@ class Extent:
 
     @classmethod
     def of(cls, plan: Plan, replicates: int) -> "Extent":
-        """Of a plan of all that is shipped, with so many replicates; by the trials' ids, so that others count for
-        nothing."""
+        """Count the stored trials of a plan for a whole shipped config; rows of other trials do not count."""
         cells = plan.trials.counts(~plan.unstored)
-        return cls(plan.sweep.size, int(cells.sum()), plan.counts["ok"], _in_words(plan, cells, replicates))
+        return cls(plan.sweep.size, int(cells.sum()), plan.counts["ok"], _extent_words(plan, cells, replicates))
 
 
-def _in_words(plan: Plan, cells: Index, replicates: int) -> str:
+def _extent_words(plan: Plan, cells: Index, replicates: int) -> str:
+    """Describe how much is stored; cells: the number of stored trials of each grid cell."""
     stored, low, high = int(cells.sum()), int(cells.min()), int(cells.max())
     if not stored:
         return "not run"
@@ -60,7 +84,10 @@ def _in_words(plan: Plan, cells: Index, replicates: int) -> str:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is stored of a figure; no pictures where nothing can be drawn, and then a `remark` if anything is stored."""
+    """A figure of the gallery. Without anything to draw it has no pictures; `remark` then says why, if rows are stored.
+
+    pictures: (file, text alternative) of each picture. seconds: total run time of the stored trials.
+    """
 
     name: str
     title: str
@@ -75,19 +102,20 @@ class Shown:
 
     @property
     def verdicts(self) -> Counter[str]:
+        """The number of claims with each verdict."""
         return Counter(claim.verdict for claim in self.claims)
 
 
 def show(name: str, place: Path) -> Shown:
-    """What is stored in `place`/NAME of a shipped config, its pictures drawn into `place`.
+    """Read the results folder `place`/NAME of a shipped config, and draw its pictures into `place`.
 
-    A grid that cannot be read or drawn is an entry that says why.
+    If it cannot be read or drawn, the remark of the returned entry says why.
     """
     folder = place / name
     try:
         sweep = load(name)
     except MissingFileError as error:
-        remark = f"its data file is not there; `recover check {name}` says what it must hold"
+        remark = f"its data file is missing; `recover check {name}` says what it must contain"
         return Shown(name, error.title, error.source, folder, Extent(0, words="needs a file"), remark=remark)
     head, size = (name, sweep.title, sweep.source, folder), Extent(sweep.size)
     if not folder.is_dir():
@@ -104,30 +132,180 @@ def show(name: str, place: Path) -> Shown:
             file = f"{PICTURES}/{'-'.join(filter(None, [name, suffix]))}.png"
             png = with_few_colours(render(drawing.draw(), "png", DOTS))
             (place / file).write_bytes(png)
-            (place / thumbnail(file)).write_bytes(made_small(png))
+            (place / thumbnail_path(file)).write_bytes(thumbnail(png))
             pictures.append((file, drawing.words))
         return Shown(*head, size, seconds, command, tuple(pictures), tuple(analysis.claims))
     except RecoverError as error:
         return Shown(*head, size, remark=str(error))
 
 
-def thumbnail(picture: str) -> str:
-    """Where the small copy of a picture lies."""
+def thumbnail_path(picture: str) -> str:
+    """Return the path of the thumbnail of a picture."""
     return f"{PICTURES}/small/{Path(picture).name}"
 
 
-def made_small(png: bytes) -> bytes:
-    """A picture on white, all of it, in `SMALL` pixels."""
+def thumbnail(png: bytes) -> bytes:
+    """Fit a whole picture into `SMALL` pixels on a white background."""
     picture = Image.open(BytesIO(png)).convert("RGB")
     picture.thumbnail(SMALL, Image.Resampling.LANCZOS)
     sheet = Image.new("RGB", SMALL, "white")
     sheet.paste(picture, ((SMALL[0] - picture.width) // 2, (SMALL[1] - picture.height) // 2))
-    small = BytesIO()
-    sheet.quantize(COLOURS).save(small, "png", optimize=True)
-    return small.getvalue()
+    return _quantized(sheet)
 
 
 def with_few_colours(png: bytes) -> bytes:
-    small = BytesIO()
-    Image.open(BytesIO(png)).convert("RGB").quantize(COLOURS).save(small, "png", optimize=True)
-    return small.getvalue()
+    """Reduce a picture to `COLOURS` colours."""
+    return _quantized(Image.open(BytesIO(png)).convert("RGB"))
+
+
+def _quantized(picture: Image.Image) -> bytes:
+    buffer = BytesIO()
+    picture.quantize(COLOURS).save(buffer, "png", optimize=True)
+    return buffer.getvalue()
+
+
+def paper_of(name: str) -> str:
+    """Return the name of the page of a shipped config."""
+    paper = name.split("-")[0].upper()
+    return paper if paper in PAPERS else OURS
+
+
+def write_gallery(names: Sequence[str], place: Path) -> list[Shown]:
+    """Draw these shipped configs from their results folders `place`/NAME, and write pages and pictures into `place`."""
+    (place / PICTURES / "small").mkdir(parents=True, exist_ok=True)
+    shown = [show(name, place) for name in names]
+    for file, text in gallery_pages(shown, place).items():
+        (place / file).write_text(text, encoding="utf-8")
+    return shown
+
+
+def gallery_pages(shown: Sequence[Shown], place: Path) -> dict[str, str]:
+    """Return file name -> text: README.md with a line per paper, and a page for each paper."""
+    by_paper = {paper: [one for one in shown if paper_of(one.name) == paper] for paper in (*PAPERS, OURS)}
+    pages = {f"{paper}.md": _page(paper, ones, place) for paper, ones in by_paper.items() if ones}
+    return {"README.md": _front({paper: ones for paper, ones in by_paper.items() if ones}), **pages}
+
+
+def gallery_table(shown: Sequence[Shown]) -> tuple[list[str], list[list[str]]]:
+    """Return headers, and a row per figure with its size, its run time and the verdicts of its claims."""
+    heads = ["figure", "source", "size", "trials", "one core", *VERDICTS, "remarks"]
+    rows = [
+        [
+            one.name,
+            one.source,
+            one.size.words,
+            f"{one.size.stored} of {one.size.full}" if one.size.full else "",
+            duration(one.seconds) if one.size.stored else "",
+            *_counts(one.verdicts),
+            one.remark or (f"failed trials: {failed}" if (failed := one.size.stored - one.size.ok) else ""),
+        ]
+        for one in shown
+    ]
+    return heads, rows
+
+
+def in_short(shown: Sequence[Shown]) -> str:
+    """Summarise in three sentences the sizes of figures, the verdicts of their claims, and their total run time."""
+    sizes = Counter(one.size.words.split(":")[0] for one in shown)
+    verdicts = _verdicts(shown)
+    return (
+        f"{len(shown)} figures: {', '.join(f'{count} {size}' for size, count in sizes.most_common())}. "
+        f"Claims: {', '.join(f'{verdicts[verdict]} {verdict}' for verdict in VERDICTS)}. "
+        f"Time: {duration(sum(one.seconds for one in shown))} of one core."
+    )
+
+
+def _verdicts(shown: Sequence[Shown]) -> Counter[str]:
+    return sum((one.verdicts for one in shown), Counter[str]())
+
+
+def _counts(verdicts: Counter[str]) -> list[str]:
+    return [str(verdicts[verdict] or "") for verdict in VERDICTS]
+
+
+def _title(paper: str) -> str:
+    return f"{paper}: {PAPERS[paper]}" if paper in PAPERS else "Questions of ours"
+
+
+def _front(by_paper: dict[str, list[Shown]]) -> str:
+    """Return the text of README.md."""
+    rows = [
+        [
+            f"[{_title(paper)}]({paper}.md)",
+            str(len(ones)),
+            str(sum(one.size.words == "full" for one in ones)),
+            duration(sum(one.seconds for one in ones)),
+            *_counts(_verdicts(ones)),
+        ]
+        for paper, ones in by_paper.items()
+    ]
+    heads = ["page", "figures", "full", "one core", *VERDICTS]
+    return "\n".join(
+        [
+            "# Figures of the papers\n",
+            "Made by `recover reproduce` from the grids beside this page; nothing here is typed in.\n",
+            in_short([one for ones in by_paper.values() for one in ones]) + "\n",
+            _table(heads, rows),
+            SIZES,
+            INCONCLUSIVE,
+        ]
+    )
+
+
+def _page(paper: str, shown: Sequence[Shown], place: Path) -> str:
+    """Return the page of a paper: thumbnails, figures with their claims, and a table of all figures."""
+    heads, rows = gallery_table(shown)
+    linked = [
+        [f"[{one.name}](#{one.name})" if one.pictures else one.name, *rest]
+        for one, (_, *rest) in zip(shown, rows, strict=True)
+    ]
+    drawn = [one for one in shown if one.pictures]
+    parts = [
+        f"# {_title(paper)}\n",
+        in_short(shown) + "\n",
+        _thumbnails(drawn),
+        *(_entry(one, place) for one in drawn),
+        "## All figures in one table\n",
+        _table(heads, linked),
+        SIZES,
+        INCONCLUSIVE,
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _thumbnails(drawn: Sequence[Shown]) -> str:
+    """Return a table of thumbnails, `IN_A_ROW` per row."""
+    cells = []
+    for one in drawn:
+        (picture, words), *_ = one.pictures
+        counted = ", ".join(f"{count} {verdict}" for verdict in VERDICTS if (count := one.verdicts[verdict]))
+        lines = [
+            f"[![{words}]({thumbnail_path(picture)})](#{one.name})",
+            f"[{one.name}](#{one.name})",
+            counted or "no claims",
+        ]
+        cells.append("<br>".join(lines))
+    rows = [cells[start : start + IN_A_ROW] for start in range(0, len(cells), IN_A_ROW)]
+    return _table([""] * min(IN_A_ROW, len(cells)), rows) if cells else ""
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    cells = [[" ".join(cell.split()).replace("|", r"\|") for cell in row] for row in rows]
+    return tabulate(cells, headers=heads, tablefmt="github", disable_numparse=True) + "\n"
+
+
+def _entry(one: Shown, place: Path) -> str:
+    """Return the section of one figure: pictures, claims with their verdicts, and the command that makes it."""
+    folder = os.path.relpath(one.folder, place)
+    lines = [f"## {one.name}\n", f"{one.title}. {one.source}. Size: {one.size.words}.\n"]
+    lines += [f"![{words}]({file})\n" for file, words in one.pictures]
+    lines += [
+        f"- **{claim.verdict}**: {claim.stated.removesuffix('.')}{f' ({claim.source})' if claim.source else ''}."
+        + (f" Measured: {claim.measured}." if claim.verdict != "not tested" else "")
+        for claim in one.claims
+    ]
+    lines += [] if one.claims else ["The config states nothing that could be tested."]
+    took = f"{one.size.stored} trials, {duration(one.seconds)} of one core"
+    lines.append(f"\n`{one.command}`: {took}; the grid is in `{folder}`.\n")
+    return "\n".join(lines)

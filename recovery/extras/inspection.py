@@ -1,4 +1,4 @@
-"""What the theory says about a user's own matrix: every condition that applies, with a verdict in plain words."""
+"""The isometry conditions of the theory, evaluated on a user's matrix, with answers in plain words."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -27,14 +27,14 @@ from recovery.types import Array, Mask, Rng
 
 Answer = Literal["yes", "no", "not refuted"]
 FITTING: dict[Form, str] = {"linear": "relu_skip", "relu": "relu", "normalized_relu": "relu_norm"}
-"""Planted form -> the architecture that is to recover it, unless another one is asked for."""
+"""Planted form -> architecture that recovers it by default."""
 FEW_CELLS = 20_000
-"""Up to this many patterns are enumerated; beyond, they are sampled and searched."""
+"""Largest number of patterns that are enumerated; if there are more, they are sampled and searched."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One question about the data, its answer, and why. `not refuted`: every pattern looked at passes, not all were."""
+    """A question about the data with its answer; `not refuted`: all examined patterns pass, but there are more."""
 
     question: str
     answer: Answer
@@ -46,7 +46,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Inspection:
-    """The findings on X (n, d). `exhaustive`: all patterns were looked at, so that every answer is a proof."""
+    """The findings on data X (n, d). exhaustive: all patterns were examined, so every answer is proved."""
 
     n: int
     d: int
@@ -56,23 +56,24 @@ class Inspection:
 
 
 def check_data(X: Array, name: str) -> None:
-    """Raise `DataError` for data that no condition is about: too few rows, constant or dependent columns."""
+    """Raise `DataError` for data to which no condition applies: too few rows, constant or dependent columns."""
     n, d = X.shape
     if n < d:
         raise DataError(
-            f"{name}: {n} rows and {d} columns: with fewer rows than columns a linear neuron fits any labels, so "
+            f"{name}: {n} rows and {d} columns; with fewer rows than columns a linear neuron fits any labels, so "
             "nothing can be recovered; add rows or drop columns"
         )
     constant = np.flatnonzero(X.max(axis=0) == X.min(axis=0))
     if constant.size and n > 1:
         listed = ", ".join(f"{j + 1} (= {X[0, j]:g})" for j in constant[:8]) + (", ..." if constant.size > 8 else "")
         raise DataError(
-            f"{name}: constant columns: {listed}; a constant column alone makes the all-ones pattern exist (or is "
-            "zero and carries nothing); drop them, and centre the labels instead"
+            f"{name}: constant columns: {listed}; a constant column makes the all-ones pattern exist, or is zero and "
+            "has no effect; drop them, and centre the labels instead"
         )
     rank = orthonormal_base(X)[0].shape[1]
     if rank < d:
-        raise DataError(f"{name}: {d} columns of rank {rank}: some are combinations of others; drop {d - rank} of them")
+        surplus = d - rank
+        raise DataError(f"{name}: {d} columns have rank {rank}: some combine others; drop {surplus} of them")
 
 
 def inspect_data(
@@ -84,9 +85,9 @@ def inspect_data(
     architecture: str | None = None,
     name: str = "the data",
 ) -> Inspection:
-    """Evaluate every condition that applies to X (n, d), and for `planted` neurons (k, d), one a row, theirs."""
+    """Evaluate every condition that applies to X (n, d) and, if given, to planted neurons (k, d), one per row."""
     zero = int((~X.any(axis=1)).sum())
-    X = X[X.any(axis=1)]  # a zero row is in no operator
+    X = X[X.any(axis=1)]  # no operator depends on a zero row
     check_data(X, name)
     n, d = X.shape
     cells = _all_cells(X)
@@ -106,7 +107,7 @@ def inspect_data(
 
 
 def _all_cells(X: Array) -> Mask | None:
-    """Every pattern of X, or None where they are many, or rounding decides which exist: no answer is then a proof."""
+    """Return every pattern of X, or None if there are too many, or if their existence depends on rounding."""
     if cell_count(*X.shape) > FEW_CELLS:
         return None
     try:
@@ -116,6 +117,7 @@ def _all_cells(X: Array) -> Mask | None:
 
 
 def _all_ones(X: Array, exists: bool, zero: int) -> Finding:
+    """Answer whether a linear neuron is distinguishable from a ReLU neuron; zero: number of zero rows left out."""
     n, d = X.shape
     law = float(wendel(n, d))
     typical = (
@@ -123,50 +125,40 @@ def _all_ones(X: Array, exists: bool, zero: int) -> Finding:
     )
     if exists:
         reason = (
-            "some direction has a positive product with every row, so the ReLU neuron along it is linear on the data "
-            f"and a linear neuron is never the unique solution beside a skip connection; {typical}"
+            "some direction has a positive product with every row, so the ReLU neuron along it is linear on the data, "
+            f"and with a skip connection a linear neuron is never the unique solution; {typical}"
         )
     else:
         reason = f"no direction has a positive product with every row (proved by a certificate); {typical}"
         if admits_all_ones_closed(X):
             reason += (
-                "; some direction has no negative product: P1's (5), whose conditions are closed, admits the pattern "
-                "where its (31), which is followed here, does not"
+                "; some direction has no negative product: the closed conditions (5) of P1 admit the pattern, the open "
+                "conditions (31), which are used here, do not"
             )
     if zero:
-        reason += f"; {zero} zero row{'s are' if zero > 1 else ' is'} left out, being in no operator"
-    return Finding(
-        "Is a linear neuron told apart from a ReLU neuron (no all-ones pattern)?",
-        "no" if exists else "yes",
-        reason,
-        "(31)",
-    )
+        reason += f"; {zero} zero row{'s are' if zero > 1 else ' is'} left out, because no operator depends on them"
+    question = "Can a linear neuron be distinguished from a ReLU neuron (no all-ones pattern)?"
+    return Finding(question, "no" if exists else "yes", reason, "(31)")
 
 
 def _uniform(X: Array, patterns: Mask, exhaustive: bool) -> Finding:
-    condition = uniform_isometry(X, patterns)
-    return _finding(
-        "Is every linear neuron sure to be recovered by ReLUs with a skip connection?",
-        condition,
-        exhaustive,
-        "the largest ||X^T D X (X^T X)^-1|| over the patterns",
-        patterns,
-    )
+    """Answer whether a network with a skip connection recovers every linear neuron."""
+    question = "Is every linear neuron certain to be recovered by ReLUs with a skip connection?"
+    value = "the largest ||X^T D X (X^T X)^-1|| over the patterns"
+    return _finding(question, uniform_isometry(X, patterns), exhaustive, value, patterns)
 
 
 def _trace(X: Array, patterns: Mask, exhaustive: bool) -> Finding:
+    """Answer whether a network that normalises before its ReLUs recovers every linear neuron."""
     n, d = X.shape
     condition = orthogonal_uniform_isometry(patterns, d)
-    if condition.holds:  # (26) counts rows, which is enough in general position only
+    if condition.holds:  # (26) counts rows, which suffices only for data in general position
         condition = replace(condition, holds=uniform_isometry(orthonormal_base(X)[0], patterns).holds)
-    return _finding(
-        "And by a network that normalises before its ReLUs?",
-        condition,
-        exhaustive,
-        f"the most rows that a pattern activates, where n - d = {n - d} are allowed (n = {n / d:.3g} d; rotation-"
-        f"invariant data are expected to pass beyond {1 / theta_star():.4g} d)",
-        patterns,
+    value = (
+        f"the largest number of rows that a pattern activates, where n - d = {n - d} are allowed (n = {n / d:.3g} d; "
+        f"rotation-invariant data are expected to pass beyond {1 / theta_star():.4g} d)"
     )
+    return _finding("And by a network that normalises before its ReLUs?", condition, exhaustive, value, patterns)
 
 
 def _planted(
@@ -178,17 +170,18 @@ def _planted(
     rng: Rng,
     exhaustive: bool,
 ) -> list[Finding]:
+    """Answer whether the planted neurons are recovered. Raises `DataError` and `ParameterError` for invalid neurons."""
     d = X.shape[1]
     if planted.ndim != 2 or planted.shape[1] != d:
         hint = "; it looks transposed" if planted.ndim == 2 and planted.shape[0] == d else ""
         raise DataError(f"planted neurons: one a row, {d} columns as the data have; found shape {planted.shape}{hint}")
     lengths = np.linalg.norm(planted, axis=1)
     if (lengths == 0).any():
-        raise DataError(f"planted neurons: row {int(np.argmin(lengths)) + 1} is zero, which is no direction")
+        raise DataError(f"planted neurons: row {int(np.argmin(lengths)) + 1} is zero; every row must be a direction")
     linear = form == "linear"
     if linear and len(planted) != 1:
         raise ParameterError(
-            f"one linear neuron can be planted, found {len(planted)} rows: say relu or normalized_relu"
+            f"one linear neuron can be planted, found {len(planted)} rows; use --kind relu or normalized_relu"
         )
     W, signs = (planted / lengths[:, None]).T, np.ones(len(planted))
     chosen = find_architecture(architecture or FITTING[form])
@@ -202,7 +195,7 @@ def _planted(
     what = "the planted linear neuron" if linear else f"the {len(planted)} planted ReLU neurons"
     if form != "linear" and len(planted) == 1:
         what = "the planted ReLU neuron"
-    question = f"{'Are' if len(planted) > 1 else 'Is'} {what} sure to be recovered by {chosen.name}?"
+    question = f"{'Are' if len(planted) > 1 else 'Is'} {what} certain to be recovered by {chosen.name}?"
     findings = [
         _finding(question, condition, exhaustive, "the largest ||A_j^T lam|| over the other patterns", patterns)
     ]
@@ -212,17 +205,19 @@ def _planted(
 
 
 def _sufficient(X: Array, w: Array) -> Finding:
+    """Answer whether Proposition 22 guarantees recovery of one ReLU neuron."""
     condition = sufficient_condition(X, w)
     reason = (
         f"its pattern is {'' if condition.maximal else 'not '}maximal"
         f"{'' if condition.maximal else ', so that (NIC-1) fails over all patterns'}; w is off the leading eigenvector "
         f"of X^T D X by {condition.eigen_gap:.3g}; the smallest activation is {condition.smallest_activation:.3g}"
     )
-    question = "Does Proposition 22 promise it, without looking at patterns?"
+    question = "Does Proposition 22 guarantee it, without examining patterns?"
     return Finding(question, "yes" if condition.holds else "no", reason, "Prop. 22")
 
 
 def _finding(question: str, condition: Condition, exhaustive: bool, what: str, patterns: Mask) -> Finding:
+    """Turn an evaluated condition into a finding; what: description of its value."""
     value, bound = condition.value, condition.bound
     active = 0 if condition.attained_by is None else int(patterns[:, condition.attained_by].sum())
     measured = f"{what}: {value:.6g}, bound {bound:.6g}, margin {condition.margin:.3g}"

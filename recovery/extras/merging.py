@@ -1,7 +1,7 @@
-"""Folders of one sweep as one folder: shards that ran on other machines, or what was copied from them.
+"""Merging of several results folders of one sweep, such as shards that ran on different machines.
 
-A record is written before the row that counts it, and sources are only read. So a merge that is killed has lost
-nothing, and the same command goes on.
+Sources are only read, and each record is written before the row that it belongs to. After a kill, the same command
+therefore continues without loss.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from recovery.store.row_schema import stored_columns
 
 @dataclass(frozen=True)
 class Source:
-    """A folder that was read whole: what it sweeps, its rounds, and its rows."""
+    """The content of a results folder: sweep.json, rounds, and rows."""
 
     folder: Folder
     content: dict[str, Any]
@@ -34,7 +34,7 @@ class Source:
 
     @classmethod
     def of(cls, path: Path) -> "Source":
-        """Raises `StoreError` for damage, and for rows of another sweep."""
+        """Read a results folder. Raises `StoreError` for damage, and for rows of another sweep."""
         folder = Folder(path)
         content = folder.load()
         parts, damaged = read_parts(folder.trials)
@@ -44,14 +44,14 @@ class Source:
         _, left_out = own_rows(content, rounds, parts)
         if left_out:
             lines = str(left_out).removesuffix(" are left out")
-            raise StoreError(f"{path} is not merged, for what it holds of another sweep.\n{lines}; move them away")
+            raise StoreError(f"{path} is not merged, because it has rows of another sweep.\n{lines}; move them away")
         return cls(folder, content, rounds, [table for _, table in parts])
 
 
 @dataclass(frozen=True)
 class Merged:
-    """What came of one source. `repeated`: its trials that were there already; `other`: those of them that measured
-    something else."""
+    """The result for one source: its number of trials; repeated: those already present; other: those of the repeated
+    ones that measured something else."""
 
     path: Path
     trials: int
@@ -60,16 +60,15 @@ class Merged:
 
 
 def merge_folders(paths: Sequence[Path], out: Path) -> list[Merged]:
-    """Copy the rows, records and rounds of `paths` into `out`, which is made, or goes on.
+    """Copy the rows, records and rounds of `paths` into the new or existing folder `out`.
 
-    A trial that is there and `ok` keeps its row and its record.
-
-    Raises `StoreError`, before anything is written, for folders of several sweeps, rounds that disagree, and damage.
+    Trials that are already stored there with status `ok` keep their rows and records. Raises `StoreError`, before
+    anything is written, for folders of different sweeps, contradictory rounds, and damage.
     """
     into = Folder(out)
     before = [Source.of(out)] if into.exists() else []
-    unlike = {path.resolve(): path for path in paths if path.resolve() != out.resolve()}
-    sources = [Source.of(path) for path in unlike.values()]
+    distinct = {path.resolve(): path for path in paths if path.resolve() != out.resolve()}
+    sources = [Source.of(path) for path in distinct.values()]
     every = [*before, *sources]
     for source in every[1:]:
         _refuse_another(every[0], source)
@@ -90,11 +89,11 @@ def _refuse_another(first: Source, other: Source) -> None:
     configs = [{key: item for key, item in one.content["config"].items() if key != "folder"} for one in (first, other)]
     if shown := shown_differences(configs[0], configs[1]):
         here, there = first.folder.path, other.folder.path
-        raise StoreError("\n".join([f"{there} holds another sweep than {here}; nothing was merged:", *shown]))
+        raise StoreError("\n".join([f"{there} and {here} are different sweeps; nothing was merged:", *shown]))
 
 
 def _rounds(sources: Sequence[Source]) -> Sequence[Round]:
-    """The longest list of rounds. Raises `StoreError` where another is not how it begins."""
+    """Return the longest list of rounds. Raises `StoreError` if another list is not a prefix of it."""
     longest = max(sources, key=lambda source: len(source.rounds))
     for source in sources:
         if list(source.rounds) != list(longest.rounds[: len(source.rounds)]):
@@ -106,8 +105,9 @@ def _rounds(sources: Sequence[Source]) -> Sequence[Round]:
 
 
 def _take(source: Source, into: Folder) -> Merged:
-    there = into.statuses()
-    stored = there.filter(pc.equal(there["status"], "ok"))["trial_id"].combine_chunks()
+    """Copy the records and rows of a source, except those of trials that are already stored with status `ok`."""
+    statuses = into.statuses()
+    stored = statuses.filter(pc.equal(statuses["status"], "ok"))["trial_id"].combine_chunks()
     records, damaged = read_parts(source.folder.trajectories)
     refuse(damaged)
     for dataset, tables in ((TRAJECTORIES, [table for _, table in records]), (TRIALS, source.rows)):
@@ -116,16 +116,16 @@ def _take(source: Source, into: Folder) -> Merged:
             if len(new):
                 into.write(new, dataset)
     rows = merge(list(source.rows))
-    there = rows.filter(pc.is_in(rows["trial_id"], stored))
-    other = _other(there, into, stored_columns(source.content.get("columns")))
-    return Merged(source.folder.path, len(rows), len(there), other)
+    repeated = rows.filter(pc.is_in(rows["trial_id"], stored))
+    other = _count_other(repeated, into, stored_columns(source.content.get("columns")))
+    return Merged(source.folder.path, len(rows), len(repeated), other)
 
 
-def _other(rows: pa.Table, into: Folder, columns: Columns) -> int:
-    """How many of the rows that are `ok` differ, by more than rounding, from those of the same trials in `into`."""
+def _count_other(rows: pa.Table, into: Folder, columns: Columns) -> int:
+    """Count the `ok` rows that differ by more than rounding from the rows of the same trials in `into`."""
     rows = rows.filter(pc.equal(rows["status"], "ok"))
-    there = merge([table for _, table in read_parts(into.trials)[0]])
-    there = there.filter(pc.is_in(there["trial_id"], pa.array(rows["trial_id"].to_pylist(), pa.string())))
-    pairs = zip(*(table.sort_by("trial_id").to_pylist() for table in (rows, there)), strict=True)
+    stored_rows = merge([table for _, table in read_parts(into.trials)[0]])
+    same = pc.is_in(stored_rows["trial_id"], pa.array(rows["trial_id"].to_pylist(), pa.string()))
+    pairs = zip(*(table.sort_by("trial_id").to_pylist() for table in (rows, stored_rows.filter(same))), strict=True)
     found = [unequal_columns(stored, again, columns) for again, stored in pairs]
     return sum(any(not one.rounding for one in unequal) for unequal in found)

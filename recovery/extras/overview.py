@@ -1,10 +1,13 @@
-"""All sweeps below a folder: how each stands, for a table on the terminal and for one page."""
+"""Overview of all sweeps in a folder: a table of their progress for the terminal, and one static HTML page."""
 
+import base64
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
 from tabulate import tabulate
 
@@ -14,18 +17,22 @@ from recovery.report.claims import Analysis
 from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import PLAIN, Diagram
 from recovery.report.figures import main_figure, render
+from recovery.report.page import document, table
 from recovery.runner.sweep_status import WINDOW, SweepStatus, age, sweep_status
 from recovery.store import read
 from recovery.store.sweepfile import SWEEP_FILE
 from recovery.text import duration, many, printable
 
+MOST_LINES = 4
+"""Number of thresholds shown per sweep; the others are folded."""
+HEAD = ["picture", "sweep", "trials", "50 % at", "claims"]
 WIDTH = 440
-"""Pixels of a thumbnail: twice what the page gives it, for screens with small pixels."""
+"""Width of a thumbnail in pixels: twice its size on the page, for high-resolution screens."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A sweep's folder, relative to the one that was looked through, and how the sweep stands; or a remark why not."""
+    """The progress of a sweep: its folder below the searched one, and its status, or a remark if it cannot be read."""
 
     place: Path
     status: SweepStatus | None
@@ -34,7 +41,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Entry:
-    """What the page shows of a sweep. `thresholds`: lines of text; `picture`: a PNG, empty where nothing is drawn."""
+    """A sweep on the page. thresholds: lines of text; picture: a PNG or empty; words: the text alternative of it."""
 
     standing: Standing
     title: str = ""
@@ -48,11 +55,12 @@ class Entry:
 
     @property
     def verdicts(self) -> Counter[str]:
+        """The number of claims with each verdict."""
         return Counter(claim.verdict for claim in self.claims)
 
 
 def sweeps_below(folder: Path) -> list[Path]:
-    """The results folders in a folder and below it, in order; links are not followed. Raises `ReportError` for none."""
+    """Return all results folders in a folder, sorted; links are not followed. Raises `ReportError` if there is none."""
     if not folder.is_dir():
         raise ReportError(f"{folder}: {'is a file' if folder.exists() else 'no such folder'}; give a folder of sweeps")
     sweeps = list[Path]()
@@ -67,7 +75,7 @@ def sweeps_below(folder: Path) -> list[Path]:
 
 
 def standings(folder: Path) -> Iterator[Standing]:
-    """How each sweep below a folder stands; one that cannot be read says why. Raises `ReportError` for none."""
+    """Yield the progress of each sweep below a folder. Raises `ReportError` if there is none."""
     for path in sweeps_below(folder):
         place = path.relative_to(folder)
         try:
@@ -76,27 +84,28 @@ def standings(folder: Path) -> Iterator[Standing]:
             yield Standing(place, None, printable(str(error)))
 
 
-HEADS = ("sweep", "stored", "of", "failed", "last row", "left")
+HEADS = ("sweep", "stored", "of", "failed", "last row", "remaining")
 
 
 def standing_table(known: Sequence[Standing]) -> str:
-    """A line a sweep; below, what is wrong with those that cannot be read, and the sum of all."""
+    """Return a table with a row per sweep, a line per unreadable sweep, and a summary."""
     rows = [[printable(str(one.place)), *_numbers(one.status)] for one in known if one.status is not None]
     faults = [f"{printable(str(one.place))}: {one.remark}" for one in known if one.status is None]
     return "\n".join([tabulate(rows, headers=HEADS, disable_numparse=True), *faults, in_short(known)])
 
 
 def _numbers(status: SweepStatus) -> list[str]:
+    """Return the entries of a row under `HEADS` after the first; the remaining time only if the sweep is running."""
     failed = status.stored - status.statuses.get("ok", 0)
     idle = None if status.last_row is None else age(status.last_row)
-    late = idle is not None and idle <= WINDOW.total_seconds() and status.rate is not None
-    left = "" if not status.missing else duration(status.seconds_left) if late else f"{status.missing} trials"
+    running = idle is not None and idle <= WINDOW.total_seconds() and status.rate is not None
+    left = "" if not status.missing else duration(status.seconds_left) if running else f"{status.missing} trials"
     ago = "" if idle is None else f"{duration(idle)} ago"
     return [str(status.stored), str(status.planned), str(failed or ""), ago, left]
 
 
 def in_short(known: Sequence[Standing]) -> str:
-    """`3 sweeps: 2 complete, 1 of them with failed trials; 300 of 400 trials stored`."""
+    """Summarise sweeps as `3 sweeps: 2 complete, 1 with failed trials; 300 of 400 trials stored`."""
     readable = [one.status for one in known if one.status is not None]
     complete = sum(not status.missing for status in readable)
     failed = sum(status.stored > status.statuses.get("ok", 0) for status in readable)
@@ -107,7 +116,7 @@ def in_short(known: Sequence[Standing]) -> str:
 
 
 def entries(folder: Path, say: Callable[[str], object], start: Path) -> list[Entry]:
-    """What a page in the folder `start` shows of each sweep below a folder; `say` is told which one is drawn."""
+    """Return the entry of each sweep below a folder, for a page in the folder `start`; `say` gets each name first."""
     drawn = []
     for one in standings(folder):
         say(printable(str(one.place)))
@@ -132,7 +141,7 @@ def _entry(folder: Path, one: Standing, start: Path) -> Entry:
 
 
 def thresholds(analysis: Analysis) -> list[str]:
-    """A line a panel: n/d at 50 % with its interval; over other axes, a line a row that crosses one half."""
+    """Return a line per panel with its threshold n/d; for other axes than n and d, a line per row that crosses 50 %."""
     if analysis.pooled:
         rows = [row for row in analysis.measured_beside_stated if row.interval.known]
         several = len({row.of for row in rows}) > 1
@@ -153,5 +162,76 @@ def _before(*parts: str) -> str:
 
 
 def claims_in_short(counts: Counter[str]) -> str:
-    """Return `3 supported, 1 contradicted`."""
+    """Count the claims in words, as `3 supported, 1 contradicted`."""
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+
+
+def overview_page(name: str, entries: Sequence[Entry]) -> str:
+    """Return the page of a folder with this name; it has no scripts and no external resources."""
+    title = f"Sweeps of {name}"
+    claims = claims_in_short(sum((one.verdicts for one in entries), Counter[str]()))
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>{escape(in_short([one.standing for one in entries]))}.{f' Claims: {claims}.' if claims else ''}</p>",
+        "<p class='soft'>A name links to the page of its sweep if there is one: "
+        "<code>recover report FOLDER --format html</code> makes it.</p>",
+        table(HEAD, [_row(one) for one in entries]),
+    ]
+    return document(title, [f'<div class="sweeps">{"".join(body)}</div>'])
+
+
+def _row(one: Entry) -> list[str]:
+    place = printable(one.standing.place.as_posix())
+    name = escape("this folder" if place == "." else place)
+    if one.report is not None:
+        name = f'<a href="{escape(quote(one.report.as_posix(), errors="replace"))}">{name}</a>'
+    about = [f"<strong>{name}</strong>"]
+    about += [f"<br>{escape(one.title)}"] if one.title and one.title != place else []
+    about += [f'<br><span class="soft">{escape(one.source)}</span>'] if one.source else []
+    about += [f'<br><span class="contradicted">{escape(one.standing.remark)}</span>'] if one.standing.remark else []
+    return [_picture(one), f"<div>{''.join(about)}</div>", _trials(one), _lines(one.thresholds), _claims(one)]
+
+
+def _picture(one: Entry) -> str:
+    if not one.picture:
+        return ""
+    data = base64.b64encode(one.picture).decode()
+    return f'<img alt="{escape(one.words)}" src="data:image/png;base64,{data}">'
+
+
+def _trials(one: Entry) -> str:
+    status, parts = one.standing.status, list[str]()
+    if status is not None:
+        failed = status.stored - status.statuses.get("ok", 0)
+        done = f'<progress max="{max(status.planned, 1)}" value="{status.stored}"></progress>' if status.missing else ""
+        parts.append(f"{status.stored:,} of {status.planned:,}{f'<br>{done}' if done else ''}")
+        parts += [f"{one.cells:,} cells"] if one.cells else []
+        parts += [f'<span class="contradicted">{failed:,} failed</span>'] if failed else []
+        parts += [f'<span class="soft">{status.last_row:%Y-%m-%d}</span>'] if status.last_row else []
+    return f"<div>{'<br>'.join(parts)}</div>"
+
+
+def _lines(lines: Sequence[str]) -> str:
+    shown = [escape(line) for line in lines]
+    if len(shown) <= MOST_LINES + 1:
+        return f"<div>{'<br>'.join(shown)}</div>" if shown else ""
+    rest = f"<details><summary>{len(shown) - MOST_LINES} more</summary>{'<br>'.join(shown[MOST_LINES:])}</details>"
+    return f"<div>{'<br>'.join(shown[:MOST_LINES])}{rest}</div>"
+
+
+def _claims(one: Entry) -> str:
+    if not one.claims:
+        return ""
+    counts = [
+        f'<span class="{verdict.split()[0]}">{count} {verdict}</span>'
+        for verdict in VERDICTS
+        if (count := one.verdicts[verdict])
+    ]
+    items = [
+        f'<p><span class="{claim.verdict.split()[0]}">{claim.verdict}</span>: {escape(claim.stated)}'
+        + (f" Measured: {escape(claim.measured)}" if claim.verdict != "not tested" else "")
+        + (f' <span class="soft">{escape(claim.source)}</span>' if claim.source else "")
+        + "</p>"
+        for claim in one.claims
+    ]
+    return f"<details><summary>{', '.join(counts)}</summary>{''.join(items)}</details>"

@@ -1,7 +1,7 @@
-"""Figures that ship, each in a results folder of its own: what is asked of one, how long it takes, and running it.
+"""Reproduction of the shipped figures, each in a separate results folder, in full or within a time limit.
 
-Where time is limited, a figure gets as many whole replicates of every cell as fit: first one, then, by what that took,
-more. So a figure that is not at full size is coarse everywhere; it has holes only where not even one replicate fits.
+Within a time limit, every grid cell gets as many replicates as fit: first one, then more, by the time that the first
+one took. An incomplete figure therefore has fewer replicates everywhere, and empty cells only if one does not fit.
 """
 
 import time
@@ -19,21 +19,21 @@ from recovery.store.compaction import compact
 from recovery.store.folder import Folder
 
 SAFE = 0.7
-"""Of the time that is left, what a forecast may fill."""
+"""Share of the remaining time that a forecast may fill."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A shipped config, its results folder, and how many replicates of a cell are wanted of it at most (None: all)."""
+    """A shipped config, its results folder, and the largest number of replicates per grid cell to run (None: all)."""
 
     name: str
     folder: Path
     most: int | None = None
 
     def plan(self, most: int | None = None) -> Plan:
-        """What is stored, and what is missing of at most `most` replicates; never fewer than the folder planned before.
+        """Plan at most `most` replicates, but not fewer than the folder was planned with before.
 
-        Raises `StoreError` if the folder holds another sweep.
+        Raises `StoreError` if the folder belongs to another sweep.
         """
         sweep = load(self.name)
         wanted = max(min(most or sweep.replicates, sweep.replicates), self._before())
@@ -42,16 +42,16 @@ class Figure:
         return plan(sweep, self.folder)
 
     def wanted(self) -> Plan:
-        """All that is wanted of it."""
+        """Plan everything that is to be run."""
         return self.plan(self.most)
 
     def _before(self) -> int:
-        """The replicates that the folder was planned with; 0 without one."""
+        """Return the number of replicates that the folder was planned with; 0 without a folder."""
         folder = Folder(self.folder)
         return from_document(folder.load()["config"]).replicates if folder.exists() else 0
 
     def next_step(self, options: Options, seconds: float) -> Plan | None:
-        """Of what is wanted, what is likely to be done in so many seconds; None if not even one replicate more is."""
+        """Plan as many further replicates as probably fit into `seconds`; None if not even one fits."""
         wanted, planned = self.wanted(), self._before()
         if not wanted.missing or not isinstance(wanted.sweep.sampling, Even):
             return wanted
@@ -67,9 +67,9 @@ class Figure:
 def run_figure(
     figure: Figure, options: Options, stop: Stop, seconds: float | None, progress: Callable[[str], Progress]
 ) -> Summary:
-    """Run what is missing of a figure, in at most so many seconds, and put its parts together.
+    """Run the missing trials of a figure, in at most `seconds` seconds, and compact its results folder.
 
-    `stopped` of the result says why not all that was wanted is stored. Raises `RecoverError`.
+    `stopped` of the summary is the reason why trials are still missing. Raises `RecoverError`.
     """
     try:
         if seconds is None:
@@ -92,5 +92,5 @@ def _run_steps(
         summary = run(step, options, progress(figure.name), stop)
         if summary.stopped or summary.gave_up or not figure.wanted().missing:
             return summary
-    summary.stopped = "its time does not suffice for another replicate of every cell"
+    summary.stopped = "not enough time for another replicate of every grid cell"
     return summary

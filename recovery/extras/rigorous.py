@@ -1,7 +1,7 @@
-"""`recover verify --rigorous`: stored verdicts of minimum-norm trials proved again, by a machine that rounds nothing.
+"""Proofs of stored verdicts of minimum-norm trials in ball arithmetic, for `recover verify --rigorous`.
 
-The approximate duals and interpolants come from the same search and solvers as the verdicts did; nothing of them is
-believed (`recovery.extras.proofs`).
+Approximate duals and interpolants come from the same search and solvers as the verdicts. The proofs in
+`recovery.extras.proofs` do not rely on their accuracy.
 """
 
 import csv
@@ -41,16 +41,16 @@ EXCLUSIVE = {
     "not_optimal": ("recovered",),
     "not_unique": ("recovered",),
 }
-"""Verdict -> verdicts that cannot hold beside it. Weights that are not optimal may share their cost with others."""
+"""Verdict -> verdicts that contradict it. `not_optimal` and `not_unique` can both be true."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """Whether a verdict was proved, else why not.
+    """The result of trying to prove a verdict; reason: why it is not proved.
 
-    bound: what the proof shows to be below 1: the largest dual norm off the planted groups, or the sum of norms of
-    another interpolant over that of the planted weights (1: as good). label_error: how far the stored labels are from
-    A W*, relative. opposite: a verdict that was proved and that excludes this one.
+    bound: the number that the proof bounds by 1: the largest dual norm outside the planted groups, or the cost of
+    another interpolant divided by the cost of the planted weights. label_error: relative distance of the stored labels
+    from A W*. opposite: a verdict that was proved instead and contradicts this one.
     """
 
     proved: bool
@@ -61,7 +61,7 @@ class Verified:
 
 
 def verify_rigorously(instance: Instance, architecture: Architecture, method: MinNorm, verdict: str | None) -> Verified:
-    """Prove a stored verdict of a minimum-norm trial, about the labels A W* of its planted weights W*."""
+    """Prove a stored verdict of a minimum-norm trial for the exact labels A W* of its planted weights W*."""
     if instance.setting.noise > 0:
         return Verified(False, "noisy labels: there is no verdict")
     if verdict is None or verdict not in ATTEMPTS:
@@ -82,6 +82,7 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
 
 
 def _attempt(case: "_Case", verdict: str, proofs: "Proofs | None" = None) -> Verified:
+    """Try the proofs of a verdict in turn."""
     error, reason = None, "no weights are known that might prove it"
     try:
         at_rising_precision(lambda: Balls(case.model).check_confined(case.narrowed))
@@ -98,47 +99,45 @@ def _attempt(case: "_Case", verdict: str, proofs: "Proofs | None" = None) -> Ver
 
 @dataclass(frozen=True)
 class _Case:
-    """A trial's program and the model to prove things about."""
+    """A trial's instance and program, and the candidates for proofs of its verdict."""
 
     instance: Instance
     problem: PlantedProgram
 
     @cached_property
     def model(self) -> Model:
+        """The instance in ball arithmetic."""
         return model_of(self.instance, self.problem.architecture)
 
     @property
     def cones(self) -> ExactProgram | None:
-        """The program, where it has cones."""
+        """The program if it is exact, that is, if its weights lie in cones."""
         return self.problem.program if isinstance(self.problem.program, ExactProgram) else None
 
     @cached_property
     def narrowed(self) -> frozenset[int]:
-        """Groups that hold only weights in the row space of their rows."""
+        """Indices of groups whose weights are restricted to the row space of their active rows."""
         return frozenset(np.flatnonzero(self.problem.program.groups.narrowed).tolist())
 
     def duals(self) -> Iterator[Array]:
-        """Duals that might prove the planted weights unique: those of the cascade, then a solver's."""
+        """Yield duals that may prove the planted weights unique: those of the cascade, then that of a solver."""
         yield from self.problem.cascade.duals()
-        yield from (solution.lam for solution in self._solved())
-
-    def _solved(self) -> Iterator[Solution]:
-        """A solver's, as the method asks for it where it settles a verdict."""
-        yield self.solution
+        yield self.solution.lam
 
     @cached_property
     def solution(self) -> Solution:
+        """The solution of the program by the default solver."""
         return self.problem.solve("auto")[0]
 
     def multipliers(self, lam: Array, groups: list[int], signs: list[int]) -> Array:
-        """Of the cones of signed groups."""
+        """Return the multipliers of the cones of signed groups at the dual `lam`."""
         assert self.cones is not None
         return self.cones.project(lam, np.array(groups) + self.cones.groups.count * (np.array(signs) < 0))[1]
 
     def interpolants(self) -> Iterator[list[Weight]]:
-        """Weights that might cost less than the planted ones, and interpolate up to rounding where that is known."""
+        """Yield weights that may cost less than the planted ones; most interpolate the labels up to rounding."""
         problem = self.problem
-        for W in (*(solution.W for solution in self._solved()), *problem.cascade.descents()):
+        for W in (self.solution.W, *problem.cascade.descents()):
             near = interpolant_near(problem.program, problem.features, W, problem.planted)
             if near is not None:
                 yield self._weights(near.W)
@@ -146,7 +145,7 @@ class _Case:
                 yield self._weights(W)
 
     def _weights(self, W: Array) -> list[Weight]:
-        """The rows of W that are not zero as weights on the features."""
+        """Return the nonzero rows of W as weights on the features."""
         groups = self.problem.program.groups
         chosen = np.flatnonzero(W.any(axis=1))
         V = W[chosen] if self.cones is not None else groups.base_weights(W[chosen], chosen)
@@ -184,12 +183,12 @@ ATTEMPTS: dict[str, Proofs] = {
     "not_optimal": _proofs_of_a_lower_cost,
     "not_unique": _proofs_of_another_optimum,
 }
-"""Verdict -> what might prove it, in turn."""
+"""Verdict -> function that yields attempts at a proof."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A stored row's verdict, what became of its proof, and the seconds that this took."""
+    """The verdict of a stored row, the result of its proof, and the seconds that the proof took."""
 
     trial_id: str
     verdict: str | None
@@ -198,7 +197,7 @@ class Checked:
 
     @property
     def outcome(self) -> str:
-        """`proved`, `not proved`, `the opposite is proved`, or `no verdict` where the row claims nothing."""
+        """`proved`, `not proved`, `the opposite is proved`, or `no verdict` if the row has no decided verdict."""
         if self.result.proved or self.result.opposite:
             return "proved" if self.result.proved else "the opposite is proved"
         return "no verdict" if self.verdict in (None, "undecided") else "not proved"
@@ -213,13 +212,13 @@ def check(trial: Trial, row: Row) -> Checked:
     else:
         try:
             result = verify_rigorously(draw_instance(trial), cell.architecture, cell.method, verdict)
-        except Exception as error:  # also the user's own: a row that fails is a row
+        except Exception as error:  # user code may raise anything; a failed proof is a result
             result = Verified(False, f"{type(error).__name__}: {error}")
     return Checked(trial.id, verdict, result, time.perf_counter() - clock)
 
 
 def summary(checked: Iterable[Checked]) -> list[str]:
-    """Lines with the share of verdicts proved, what was proved of each verdict, and why others were not."""
+    """Return lines with the share of proved verdicts, counts for each verdict, and reasons for unproved ones."""
     rows = list(checked)
     claims = [row for row in rows if row.outcome != "no verdict"]
     proved = [row for row in claims if row.result.proved]
@@ -234,12 +233,15 @@ def summary(checked: Iterable[Checked]) -> list[str]:
         lines.append(f"  proved about the labels A W* exactly; stored labels are within {max(errors):.2g} of them")
     if rows:
         seconds = sorted(row.seconds for row in rows)
-        lines.append(f"  {seconds[len(seconds) // 2]:.2g} s a row (median), at most {seconds[-1]:.2g} s")
+        lines.append(f"  {seconds[len(seconds) // 2]:.2g} s per row (median), at most {seconds[-1]:.2g} s")
     return lines
 
 
 def write(path: Path, checked: Iterable[Checked]) -> None:
-    """A line a row: trial_id, verdict, outcome, reason, bound, label_error, seconds. Raises `StoreError`."""
+    """Write a CSV file with one line per row: trial_id, verdict, outcome, reason, bound, label_error, seconds.
+
+    Raises `StoreError` if it cannot be written.
+    """
     file = StringIO()
     out = csv.writer(file)
     out.writerow(["trial_id", "verdict", "outcome", "reason", "bound", "label_error", "seconds"])

@@ -1,4 +1,4 @@
-"""What `recover select` finds on a user's table: the study, and what is shown of it."""
+"""Variable selection on a user's table for `recover select`: the selectors, their stability over splits, the report."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from recovery.config import StyleSpec
 from recovery.errors import ParameterError
-from recovery.extras.tables import Table, encode, read_table
+from recovery.extras.user_table import Table, encode, read_table
 from recovery.report.figures import render
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import LINES, Style
@@ -23,24 +23,24 @@ from recovery.types import Array, Index, Mask, Rng
 
 BASELINES: tuple[SelectorName, ...] = ("lasso", "omp", "forest", "boosting")
 MOST_LINES = 30
-"""The most columns that the text lists; JSON has all."""
+"""Number of columns that the text lists; JSON has all."""
 MOST_NOTES = 12
-"""The most notes on the table that the text lists; its warnings are all there."""
+"""Number of notes on the table that the text lists; warnings are all listed."""
 STABLE = 0.9
-"""A column that is chosen in this share of the splits is called stable."""
+"""Columns chosen in at least this share of the splits are stable."""
 CLEAR = 1.1
-"""Below this ratio of the importances on both sides of the cut, the text says by how little they differ."""
+"""Smallest ratio of the importances on both sides of the cutoff that counts as a clear separation."""
 TRAINING_SHARE = 0.8
-"""Each split fits on this share of the rows and predicts the others, unless told how many rows."""
+"""Default share of the rows that each split fits; it predicts the others."""
 
 
 @dataclass(frozen=True)
 class SelectorChoice:
-    """What one selector chose among g variables.
+    """The choice of one selector among g variables.
 
-    importances (g,), the largest 1; chosen (g,); frequency (g,): the share of splits in which a variable was chosen.
-    rmse, r2: of the predictions on the rows left out, one a split: the root of the mean squared error, and
-    1 - mean squared error / variance.
+    importances (g,), relative to the largest; chosen (g,), on all rows; frequency (g,): the share of splits in which a
+    variable was chosen. rmse, r2 (splits,): root mean squared error, and 1 - mean squared error / variance, of the
+    predictions on held-out rows.
     """
 
     selector: str
@@ -49,6 +49,29 @@ class SelectorChoice:
     frequency: Array
     rmse: Array
     r2: Array
+
+    @property
+    def _at_cutoff(self) -> tuple[float, float] | None:
+        """The smallest chosen and the largest other importance; None if all columns, or none, are chosen."""
+        chosen, others = self.importances[self.chosen], self.importances[~self.chosen]
+        return (float(chosen.min()), float(others.max())) if len(chosen) and len(others) else None
+
+    @property
+    def cutoff(self) -> float | None:
+        """The importance midway between chosen and other columns; None if the importances of both overlap."""
+        ends = self._at_cutoff
+        return None if ends is None or ends[0] <= ends[1] else (ends[0] + ends[1]) / 2
+
+    def separation(self) -> list[str]:
+        """Return a sentence on how clearly the cutoff separates the importances, or nothing if it cannot be said."""
+        ends = self._at_cutoff
+        if ends is None or ends[1] <= 0:
+            return []
+        ratio = ends[0] / ends[1]
+        if ratio >= CLEAR:
+            return [f"the least important of them has {ratio:.2g} times the importance of the next column"]
+        more = f"{ratio - 1.0:.0%}" if ratio >= 1.01 else "less than 1%"
+        return [f"the least important of them is only {more} above the next column: the cutoff is not clear"]
 
 
 def study(
@@ -60,15 +83,17 @@ def study(
     splits: int,
     rows: int | None = None,
 ) -> Iterator[SelectorChoice]:
-    """Each selector on all rows, then with its chosen hyperparameters on `splits` random parts of `rows` rows.
+    """Apply each selector to all rows, then with the same hyperparameters to `splits` random subsets of `rows` rows.
 
-    All selectors meet the same splits. Raises `ParameterError` where `rows` leave fewer than two to predict, and
-    `DataError` where something cannot be fitted.
+    All selectors get the same splits. Raises `ParameterError` if fewer than two rows are held out, and `DataError` if
+    a fit is impossible.
     """
     drawing, fitting = rng.spawn(2)
     size = round(TRAINING_SHARE * len(X)) if rows is None else rows
     if size > len(X) - 2:
-        raise ParameterError(f"{size} of {len(X)} rows leave fewer than two to predict")
+        raise ParameterError(
+            f"{size} of {len(X)} rows leave fewer than 2 to predict; at most {len(X) - 2} can be fitted"
+        )
     orders = [drawing.permutation(len(X)) for _ in range(splits)]
     for selector in selectors:
         whole = selector(fitting, X, y, groups)
@@ -94,7 +119,7 @@ def study(
 
 @dataclass(frozen=True)
 class SelectionReport:
-    """The network's choice first, then the baselines'."""
+    """The result of `recover select`: the choice of the network first, then those of the baselines."""
 
     source: str
     target: str
@@ -104,22 +129,22 @@ class SelectionReport:
 
     @property
     def order(self) -> Index:
-        """The columns, the most important one first."""
+        """Indices of the columns, most important first."""
         return np.argsort(-self.choices[0].importances, kind="stable")
 
     @property
     def chosen(self) -> list[str]:
-        """The columns that the network chooses on all rows, the most important one first."""
+        """Names of the columns that the network chooses on all rows, most important first."""
         return [self.table.names[i] for i in self.order if self.choices[0].chosen[i]]
 
     @property
     def stable(self) -> list[str]:
-        """The columns that it chooses in nearly all splits (`STABLE`), the most important one first."""
+        """Names of the columns that the network chooses in a share `STABLE` of the splits, most important first."""
         return [self.table.names[i] for i in self.order if self.choices[0].frequency[i] >= STABLE]
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a column and selector: importance (the largest 1), chosen, and in which share of the splits."""
+        """A table with one row per column and selector: importance, chosen, and frequency over the splits."""
         parts = [
             pd.DataFrame(
                 {
@@ -138,7 +163,7 @@ class SelectionReport:
         return self.as_text()
 
     def as_json(self) -> str:
-        """Everything, as JSON: columns in order of importance, and how well each selector predicts."""
+        """Return the whole result as JSON, with the columns in order of importance."""
         names = self.table.names
         columns = [
             {
@@ -169,16 +194,16 @@ class SelectionReport:
 
     @property
     def warnings(self) -> list[str]:
-        """Those of the table, and that predictions are no better than the mean: the choice is then one of noise."""
+        """Warnings about the table, and a warning if the network predicts no better than the mean."""
         r2 = self.choices[0].r2
         if r2.mean() >= 2 * r2.std(ddof=1) / np.sqrt(len(r2)):
             return list(self.table.warnings)
         negative = f"below 0 in {np.count_nonzero(r2 < 0)} of {many(len(r2), 'split')}"
-        useless = f"R2 is not clearly above 0 ({negative}): nothing here explains the target, the choice means nothing"
+        useless = f"R2 is not clearly above 0 ({negative}): no column explains the target, so the choice is meaningless"
         return [*self.table.warnings, useless]
 
     def as_text(self) -> str:
-        """What was read, the ranked columns with the choices of all selectors, predictions, and a verdict in words."""
+        """Return the result as text: the table, ranked columns with all choices, predictions, the chosen columns."""
         table, first = self.table, self.choices[0]
         columns = many(len(table.names), "column")
         lines = [f"{self.source}: {len(table.y)} rows, {columns} that could explain {self.target!r}"]
@@ -187,16 +212,16 @@ class SelectionReport:
         if len(table.notes) > MOST_NOTES:
             lines.append(f"  ... {len(table.notes) - MOST_NOTES} more notes, all in --json")
         lines += ["", *self._ranking(), ""]
-        lines.append("R2 on rows left out, and the root of the mean squared error, means over the splits:")
+        lines.append("R2 on held-out rows, and root mean squared error, means over the splits:")
         for choice in self.choices:
             r2, rmse = (f"{v.mean():.3g} +- {v.std(ddof=1) / np.sqrt(len(v)):.2g}" for v in (choice.r2, choice.rmse))
             lines.append(f"  {choice.selector:<9} {r2:<18} {rmse}")
-        lines += ["", f"chosen: {', '.join(self.chosen) or 'none'}", *_division(first)]
+        lines += ["", f"chosen: {', '.join(self.chosen) or 'none'}", *first.separation()]
         lines.append(f"stable (chosen in {STABLE:.0%} of {self.splits} splits): {', '.join(self.stable) or 'none'}")
         return "\n".join(lines)
 
     def _ranking(self) -> list[str]:
-        """One line a column: importance, and for every selector a star if chosen and how often over the splits."""
+        """Return a line per column: its importance, and for each selector a star if chosen and the frequency."""
         names = self.table.names
         most = max([len("column"), *(len(names[i]) for i in self.order[:MOST_LINES])])
         width = min(most, 40)
@@ -208,20 +233,8 @@ class SelectionReport:
             lines.append(f"{rank:>4} {name:<{width}} {self.choices[0].importances[i]:10.3f}  {marks}")
         if len(names) > MOST_LINES:
             lines.append(f"     ... {len(names) - MOST_LINES} more, all in --json")
-        lines.append("     * chosen on all rows; percentages: of the splits in which it was chosen")
+        lines.append("     * chosen on all rows; percentages: share of the splits in which it was chosen")
         return lines
-
-
-def _division(choice: SelectorChoice) -> list[str]:
-    """How far the cutoff is from a matter of taste: the ratio of the importances on its two sides."""
-    chosen, others = choice.importances[choice.chosen], choice.importances[~choice.chosen]
-    if not (len(chosen) and len(others) and others.max() > 0):
-        return []
-    ratio = chosen.min() / others.max()
-    if ratio >= CLEAR:
-        return [f"the least important of them has {ratio:.2g} times the importance of the next column"]
-    more = f"{ratio - 1.0:.0%}" if ratio >= 1.01 else "less than 1%"
-    return [f"the least important of them is only {more} above the next column: the cut could as well lie elsewhere"]
 
 
 def select_columns(
@@ -237,30 +250,30 @@ def select_columns(
     baselines: bool = True,
     seed: int = 0,
 ) -> SelectionReport:
-    """Which columns of a table matter for `target`: what `recover select` does. `print` shows the answer in words.
+    """Select the columns of a table that matter for `target`, as `recover select` does; `print` shows it in words.
 
-    data: a table, a row an observation, or a CSV or Parquet file. target: a column of numbers, or of two classes.
-    keep: columns that stay though they look like identifiers; drop: columns left out. cutoff, count: as the command's;
-    a count goes before a cutoff. splits: random parts of the rows, each of `rows` rows, or of 80 %. baselines: LASSO,
-    OMP, forest and boosting beside the network.
-    Raises `DataError` for the table, `ParameterError` for too many rows or columns.
+    data: a table with one row per observation, or a CSV or Parquet file. target: a column of numbers or of two classes.
+    keep: columns to keep although they look like identifiers; drop: columns to leave out. cutoff: how many columns are
+    chosen, as for the command; count: choose this number instead. splits: number of random subsets of the rows, each of
+    `rows` rows, or of 80 %. baselines: also run LASSO, OMP, forest and boosting.
+    Raises `DataError` for a table that cannot be used, and `ParameterError` for too many rows or columns.
     """
     names: tuple[SelectorName, ...] = ("network", *(BASELINES if baselines else ()))
-    how: Cutoff = cutoff if count is None else "count"
-    selectors = [Selector(name, cutoff=how, count=count) for name in names]
+    rule: Cutoff = cutoff if count is None else "count"
+    selectors = [Selector(name, cutoff=rule, count=count) for name in names]
     if isinstance(data, pd.DataFrame):
         source, table = "the table", encode(data, target, keep, drop)
     else:
         source, table = str(data), read_table(Path(data), target, keep, drop)
     if count is not None and count > len(table.names):
-        raise ParameterError(f"--count {count} is more than the {len(table.names)} columns that there are")
+        raise ParameterError(f"--count {count} is more than the {len(table.names)} columns of the table")
     rng = np.random.default_rng(seed)
     choices = tuple(study(rng, table.X, table.y, table.groups, selectors, splits, rows))
     return SelectionReport(source, target, table, choices, splits)
 
 
 def write_selection(report: SelectionReport, folder: Path) -> list[Path]:
-    """Write selection.json and selection.png into a folder."""
+    """Write selection.json and selection.png into a folder, and return their paths."""
     picture = render(draw_importances(report.table.names, report.choices[0], report.target), "png")
     return [
         write(folder / "selection.json", report.as_json().encode() + b"\n"),
@@ -270,11 +283,11 @@ def write_selection(report: SelectionReport, folder: Path) -> list[Path]:
 
 MOST_BARS = 30
 LONGEST = 28
-"""Characters of a column's name."""
+"""Characters of a column's name in the figure."""
 
 
 def draw_importances(names: Sequence[str], choice: SelectorChoice, target: str) -> Figure:
-    """A bar a column, the largest first, filled if chosen; a dot says in which share of the splits it was chosen."""
+    """Draw one bar per column, largest first, in colour if chosen; dots show the share of splits that chose it."""
     order = np.argsort(-choice.importances, kind="stable")[:MOST_BARS]
     at = np.arange(len(order))
     more = len(names) - len(order)
@@ -284,23 +297,14 @@ def draw_importances(names: Sequence[str], choice: SelectorChoice, target: str) 
         colours = [LINES[0] if choice.chosen[i] else "#c9d3da" for i in order]
         ax.barh(at, choice.importances[order], color=colours, height=0.7)
         ax.plot(choice.frequency[order], at, "o", color=LINES[1], ms=3, label="share of splits in which chosen")
-        cut = _cut(choice)
-        if cut is not None:
-            ax.axvline(cut, color="black", lw=0.8, ls="--", label="cutoff")
+        if choice.cutoff is not None:
+            ax.axvline(choice.cutoff, color="black", lw=0.8, ls="--", label="cutoff")
         ax.set_yticks(at, [_short(names[i]) for i in order])
         ax.set_ylim(len(order) - 0.4, -0.6)
         ax.set_xlim(0, 1.03)
         page.label("importance, relative to the largest", "")
         page.add(ax.get_legend_handles_labels()[0])
     return page.figure
-
-
-def _cut(choice: SelectorChoice) -> float | None:
-    """Half-way between the smallest importance that is chosen and the largest that is not; None if they mix."""
-    inside, outside = choice.importances[choice.chosen], choice.importances[~choice.chosen]
-    if not (inside.size and outside.size) or inside.min() <= outside.max():
-        return None
-    return float(inside.min() + outside.max()) / 2
 
 
 def _short(name: str) -> str:

@@ -165,7 +165,7 @@ def _network(problem: PlantedProgram, V: Array) -> Mapping[str, Array] | None:
     """Return the network of weights V, f(x) = linear.x + sum_i sizes_i (neurons_i.x)_+, as arrays for a drawing.
 
     `data` (1, n, 2), `labels` (1, n), `neurons` (1, m, 2), `sizes` (1, m), `linear` (1, 2), as
-    `recovery.report.figures.trajectories` draws them. None unless the program is exact, with plain neurons of two
+    `recovery.report.figures.training_plots` draws them. None unless the program is exact, with plain neurons of two
     inputs.
     """
     architecture, instance = problem.architecture, problem.instance

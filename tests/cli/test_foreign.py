@@ -20,7 +20,7 @@ from recovery.cli.main import main
 from recovery.config import load
 from recovery.errors import ParameterError
 from recovery.extras.rigorous import Checked, Verified, write
-from recovery.extras.submit import quoted
+from recovery.extras.slurm_script import quoted
 from recovery.report.texts import csv_text
 from recovery.runner.arithmetic import other_versions
 from recovery.store import read

@@ -90,7 +90,7 @@ def bad(X: np.ndarray, kind: str) -> object:
         ("nan", r"row 4, column 2 (c1)"),
         ("constant", "constant columns: 3 (= 4)"),
         ("few rows", "2 rows and 3 columns"),
-        ("dependent", "3 columns of rank 2"),
+        ("dependent", "3 columns have rank 2"),
     ],
 )
 def test_bad_data_are_named(tmp_path: Path, X: np.ndarray, kind: str, message: str) -> None:

@@ -80,7 +80,7 @@ def test_another_sweep_is_refused_by_name_before_anything_is_written(tmp_path: P
     sweep(write_config(tmp_path / "b", method={"act": "transition", "record": True}, seed=8), tmp_path / "other")
     result = recover("merge", shards[1], tmp_path / "other", "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert f"{tmp_path / 'other'} holds another sweep than {shards[1]}" in result.stderr
+    assert f"{tmp_path / 'other'} and {shards[1]} are different sweeps" in result.stderr
     assert "seed: 7 -> 8" in result.stderr
     assert not (tmp_path / "out").exists()
     for part in list_parts(tmp_path / "other" / "trials"):

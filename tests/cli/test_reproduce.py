@@ -9,9 +9,8 @@ from PIL import Image
 from recovery.cli.main import main
 from recovery.cli.reproduce import chosen
 from recovery.config import load
+from recovery.extras.gallery import OURS, PAPERS, Extent, Shown, gallery_pages
 from recovery.extras.gallery import SMALL as THUMBNAIL
-from recovery.extras.gallery import Extent, Shown
-from recovery.extras.gallery_pages import OURS, PAPERS, gallery_pages
 from recovery.extras.reproduction import Figure
 from recovery.report.claims.result import ClaimResult
 from recovery.store import read

@@ -170,7 +170,7 @@ def test_submit_without_slurm_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", str(tmp_path))
     result = recover("submit", write_config(tmp_path), "--array", 2, "--out", tmp_path / "out", "--now")
     assert result.exit_code == 2
-    assert "sbatch is not on this machine" in result.stderr
+    assert "sbatch is not installed here" in result.stderr
 
 
 def test_a_dry_run_estimates_from_times(tmp_path: Path) -> None:

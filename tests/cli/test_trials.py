@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from recovery.extras.trials import _as_text
+from recovery.extras.row_query import _as_text
 from recovery.store import read
 from tests.cli.test_odd_input import recover
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from recovery.cli.main import main
 from recovery.errors import DataError
-from recovery.extras.tables import encode, read_table
+from recovery.extras.user_table import encode, read_table
 from recovery.instances.files import read_columns
 
 N = 30

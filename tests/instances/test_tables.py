@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from recovery.errors import DataError
-from recovery.extras.tables import MOST_CATEGORIES, encode, read_table
+from recovery.extras.user_table import MOST_CATEGORIES, encode, read_table
 
 N = 40
 
@@ -115,7 +115,7 @@ def test_what_cannot_be_studied_is_said():
         encode(data[:1], "y")
     with pytest.raises(DataError, match="5 rows with a 'y'; at least 20"):
         encode(data[:5], "y")
-    with pytest.raises(DataError, match="no column beside 'y'"):
+    with pytest.raises(DataError, match="no usable column besides 'y'"):
         encode(data, "y", drop=["x", "word"])
 
 

@@ -1,4 +1,4 @@
-"""The chart of a notebook: a valid Vega-Lite specification with the grid's own numbers, shown without any magic."""
+"""The chart of a notebook: a valid Vega-Lite specification with the grid's numbers, shown without magic commands."""
 
 import json
 import subprocess

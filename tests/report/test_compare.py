@@ -7,8 +7,7 @@ from scipy.stats import binomtest, false_discovery_control
 
 from recovery.errors import ReportError
 from recovery.extras.comparison import Comparison, compare, compare_each, stacked
-from recovery.extras.comparison_page import draw_differences
-from recovery.extras.comparison_words import differences_in_words, each_in_words
+from recovery.extras.comparison_report import differences_in_words, draw_differences, each_in_words
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import render
 
@@ -80,24 +79,22 @@ def test_numbers_are_compared_by_signed_ranks() -> None:
 
 
 @pytest.mark.parametrize("value", ["recovered", "max_deviation"])
-def test_no_common_trial_is_an_error(value: str) -> None:
+def test_no_common_trial_or_cell_is_an_error(value: str) -> None:
     rows = wendel_rows(n=[20, 40], d=[10], replicates=4)
     first, second = fail(rows, rows["replicate"] < 2), fail(rows, rows["replicate"] >= 2)
-    with pytest.raises(ReportError, match="no cell in common over d, n"):
+    with pytest.raises(ReportError, match="no grid cell in common over d, n"):
         compare(*(Diagram.of(grid(rows, seed=1), value) for rows in (first, second)))
-
-
-def test_no_common_cell_is_an_error() -> None:
-    with pytest.raises(ReportError, match="no cell in common"):
+    with pytest.raises(ReportError, match="no grid cell in common"):
         both(wendel_rows(n=[10, 20]), wendel_rows(n=[30, 40]))
 
 
-def test_the_figure_rings_the_cells_that_differ() -> None:
+def test_the_figure_and_the_text_show_the_cells_that_differ() -> None:
     first = wendel_rows(n=[60, 120], d=[30, 60], replicates=30, ensemble=["gaussian", "haar"])
     second = first.assign(recovered=pd.array(np.ones(len(first), dtype=bool), dtype="boolean"))
-    svg = render(draw_differences([both(first, second)]), "svg").decode()
-    assert f"({len(both(first, second).different)} cells)" in svg
-    assert len(both(first, second).different) > 0
+    found = both(first, second)
+    assert len(found.different) > 0
+    assert f"({len(found.different)} cells)" in render(draw_differences([found]), "svg").decode()
+    assert len(differences_in_words(found, 1)) == len(differences_in_words(found, 0)) + 1
 
 
 def test_compare_command_writes_words_figure_and_table(tmp_path: Path) -> None:
@@ -118,7 +115,7 @@ def test_any_number_of_grids_is_compared_with_the_first(tmp_path: Path) -> None:
     paths = [store(one, tmp_path / name, name=name) for name, one in (("a", rows), ("b", always), ("c", never))]
     result = run_command("compare", *paths, "--out", tmp_path / "c.csv")
     assert result.exit_code == 0, result.output
-    assert "recovered: each grid less a" in result.stdout
+    assert "recovered: each sweep minus a" in result.stdout
     assert [line.split()[0] for line in result.stdout.splitlines()[3:5]] == ["b", "c"]
     assert "  c, d = " in result.stdout
     cells = pd.read_csv(tmp_path / "c.csv")
@@ -127,10 +124,10 @@ def test_any_number_of_grids_is_compared_with_the_first(tmp_path: Path) -> None:
         assert run_command("compare", *paths, "--out", out).exit_code == 0
         assert out.stat().st_size > 500
     page = (tmp_path / "c.html").read_text()
-    assert "<h1>Each grid less a</h1>" in page
+    assert "<h1>Each sweep minus a</h1>" in page
     assert page.count("<tr>") == 3 + (1 + len(cells)) + 4
     alone = run_command("compare", paths[0])
-    assert (alone.exit_code, "a alone is no comparison; name another" in alone.stderr) == (2, True)
+    assert (alone.exit_code, "a: a comparison needs at least two results folders" in alone.stderr) == (2, True)
 
 
 def test_discoveries_and_p_are_controlled_over_all_grids_together() -> None:
@@ -151,7 +148,7 @@ def test_grids_of_one_name_are_called_by_their_folders() -> None:
     diagrams = [Diagram.of(grid(rows, f"results/{name}", name="same")) for name in "ab"]
     (found,) = compare_each(*diagrams)
     assert found.names == ("results/a", "results/b")
-    assert found.title == "results/b less results/a"
+    assert found.title == "results/b minus results/a"
 
 
 def test_fields_that_are_no_coordinates_tell_grids_apart() -> None:
@@ -175,10 +172,3 @@ def test_panels_of_three_grids_stand_one_after_another_where_the_config_asks_for
     titles = [ax.get_title(loc="left") for ax in figure.axes if ax.get_title(loc="left")]
     assert len(titles) == 8
     assert titles[0].startswith("(a) b")
-
-
-def test_words_list_at_most_as_many_cells_as_asked() -> None:
-    first = wendel_rows(n=[60, 120], d=[30, 60], replicates=30)
-    second = first.assign(recovered=pd.array(np.ones(len(first), dtype=bool), dtype="boolean"))
-    found = both(first, second)
-    assert len(differences_in_words(found, 1)) == len(differences_in_words(found, 0)) + 1

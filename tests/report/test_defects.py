@@ -1,4 +1,4 @@
-"""What pictures, maps and tables once got wrong, a test each: it fails if that comes back."""
+"""Regression tests for faults of figures, maps and tables."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,9 +26,9 @@ from recovery.report.claims import Analysis
 from recovery.report.claims.sentences import in_words
 from recovery.report.diagram import PLAIN, Axis, Diagram
 from recovery.report.figures import figures_beside, main_figure
-from recovery.report.figures.curves import draw_profile, draw_ratios
-from recovery.report.figures.style import LINES, MATH, Style, line_style, wrapped
-from recovery.report.figures.trajectories import Run, draw_landscape, draw_loss, draw_networks, draw_pairing
+from recovery.report.figures.line_plots import draw_profile, draw_ratios
+from recovery.report.figures.style import LINES, Style, line_style, wrapped
+from recovery.report.figures.training_plots import Run, draw_landscape, draw_loss, draw_networks, draw_pairing
 from recovery.report.texts.terminal import print_diagram
 
 from .grids import grid, wendel_rows
@@ -48,7 +48,7 @@ def key_of(figure: Figure) -> list[str]:
     return [text.get_text() for text in texts if text.get_text()]
 
 
-# 1: log-spaced axes drawn linearly
+# log-spaced axes
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,6 @@ def test_values_that_rise_by_factors_have_the_same_room(values: list[float]) -> 
     assert room.min() > 0.8 * room.max()
 
 
-@pytest.mark.parametrize("values", [[0, 0.05, 0.1, 0.2], [10, 20, 30, 40], [2, 4, 8], range(10, 401, 10)])
-def test_values_that_rise_by_steps_stand_at_themselves(values: list[float]) -> None:
-    assert Axis(list(values)).kind == "linear"
-
-
 def test_one_value_far_off_leaves_room_for_the_others_in_a_curve() -> None:
     noise = [1e-3, 1e-2, 0.1, 1.0]
     ax = drawn(analysed(wendel_rows(n=[60], d=[10], noise=noise), report={"x": "noise"})).axes[0]
@@ -74,7 +69,7 @@ def test_one_value_far_off_leaves_room_for_the_others_in_a_curve() -> None:
     np.testing.assert_allclose(np.diff(at), np.ptp(at) / 3)
 
 
-# 4: axes and panels of a half-run sweep
+# axes and panels of an unfinished sweep
 
 
 def test_ratios_over_decades_stand_on_a_log_axis() -> None:
@@ -110,7 +105,7 @@ def test_a_half_run_curve_keeps_the_values_of_its_own_panel() -> None:
     assert [ax.get_xlim() for ax in figure.axes[:2]] == [pytest.approx((17, 83)), pytest.approx((9, 31))]
 
 
-# 6: what a method does not measure
+# values that a method does not measure
 
 
 def test_a_figure_does_not_call_undecided_what_a_method_does_not_measure() -> None:
@@ -121,7 +116,7 @@ def test_a_figure_does_not_call_undecided_what_a_method_does_not_measure() -> No
     assert len(figure.axes) == 2  # the panel that is measured, and the bar of colours
 
 
-# 7: figures
+# figures
 
 
 def test_seven_lines_are_told_apart_and_none_is_grey() -> None:
@@ -146,15 +141,7 @@ def test_long_keys_and_colour_bars_are_whole_in_a_short_figure() -> None:
     assert bar.get_ylabel().replace("\n", " ") == "median absolute distance, log scale"
 
 
-def test_ticks_are_values_of_the_sweep() -> None:
-    ax = drawn(analysed(wendel_rows(n=[20, 40, 60], d=[2, 3]))).axes[0]
-    assert ax.get_yticks().tolist() == [2, 3]
-    assert ax.get_xticks().tolist() == [20, 40, 60]
-
-
-def test_names_are_those_of_papers() -> None:
-    assert MATH.axis("method.learning_rate") == r"learning rate $\eta$"
-    assert MATH.value("scaled_gd") == "scaled gradient descent"
+def test_the_landscape_is_labelled_as_in_the_paper() -> None:
     labels = [(ax.get_xlabel(), ax.get_ylabel()) for ax in draw_landscape([training_run()], "", STYLE).axes[:1]]
     assert labels == [(r"$\alpha_1$", r"$\alpha_2$")]
 
@@ -172,16 +159,13 @@ def training_run(outputs: int = 1, neurons: int = 2) -> Run:
     return Run({"method.scale": 0.01}, 0, record)
 
 
-def test_loss_and_norm_have_axes_of_their_own() -> None:
+def test_training_figures_have_panel_letters_and_legends() -> None:
     figure = draw_loss([training_run()], "", STYLE)
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["(a) loss", "(b) norm of the neurons' sum"]
     assert [len(ax.lines) for ax in figure.axes] == [1, 1]
-
-
-def test_pairs_have_panel_letters_and_a_key() -> None:
     figure = draw_pairing([training_run(outputs=2, neurons=4)], "", STYLE)
     assert [ax.get_title(loc="left")[:3] for ax in figure.axes] == ["(a)", "(b)"]
-    assert key_of(figure) == ["path of a neuron, its end", "between partners"]
+    assert key_of(figure) == ["path of a neuron and its end point", "line between the two of a pair"]
 
 
 def test_networks_over_their_data_have_a_key() -> None:
@@ -189,7 +173,7 @@ def test_networks_over_their_data_have_a_key() -> None:
     row = MinNorm(program="exact", distances=True)(instance, ARCHITECTURES["relu_skip"])
     assert row.trajectory is not None
     figure = draw_networks([Run({"n": 5}, 0, row.trajectory)], "", STYLE)
-    assert key_of(figure) == ["data, coloured by label", "where a neuron switches"]
+    assert key_of(figure) == ["data, coloured by label", "activation boundary of a neuron"]
 
 
 @pytest.mark.parametrize("room", [0.1, 0.5, 1.0, 2.0])
@@ -256,7 +240,7 @@ def test_a_boundary_sweep_shows_where_its_trials_went() -> None:
     figure = beside["trials"].draw()
     placed = np.ma.getdata(figure.axes[0].collections[0].get_array()).reshape(6, 10)
     assert placed[0].tolist() == [8, 8, 2, 2, 2, 2, 2, 2, 2, 2]  # d = 5, n = 10 to 100: near n = 10
-    assert figure.axes[-1].get_ylabel().replace("\n", " ") == "trials of a cell, log scale"
+    assert figure.axes[-1].get_ylabel().replace("\n", " ") == "trials per grid cell, log scale"
     assert "placed by outcome in 4 rounds: 2 to 8 a cell" in diagram.summary()
 
 
@@ -281,7 +265,7 @@ def test_a_panel_is_drawn_on_axes_of_ones_own(kind: str) -> None:
 
 
 def test_a_threshold_is_never_negative() -> None:
-    """Success beyond one half from the first row on: the line through the cells crosses one half below n = 0."""
+    """All fractions exceed one half, so a line through the cells crosses one half below n = 0."""
     rows = wendel_rows(n=[20, 40, 60, 80], d=[100], replicates=40)
     chance = {20: 0.70, 40: 0.72, 60: 0.75, 80: 0.76}
     wins = rows["replicate"] < 40 * rows["n"].map(chance)
@@ -309,7 +293,7 @@ def test_an_interval_that_is_open_at_both_ends_is_not_drawn_and_one_with_an_end_
     assert np.asarray(marks.get_ydata()).tolist() == [20]
 
 
-# 9: the terminal
+# the terminal
 
 
 @pytest.mark.parametrize("n", [[10, 20], [100, 100_000]])

@@ -1,4 +1,4 @@
-"""The page of a comparison as it stands in the file, and at work in a real browser without a network."""
+"""The page of a comparison: its text, and its behaviour in a real browser without a network."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from recovery.extras.comparison import Comparison, compare, compare_each
-from recovery.extras.comparison_page import comparison_page
+from recovery.extras.comparison_report import comparison_page
 from recovery.report.diagram.diagram import Diagram
 
 from .conftest import visit
@@ -21,7 +21,7 @@ from .test_page import HOSTILE, detail, fetched, point_at, spec
 
 
 def make(name: str = HOSTILE) -> Comparison:
-    """The second grid always recovers for d = 30, so that cells of few recoveries differ; it calls its panels names."""
+    """Compare two sweeps of which the second always recovers for d = 30 and has a hostile name."""
     first = wendel_rows(n=[40, 60, 80], d=[20, 30], replicates=30, noise=[0.0, 0.1])
     second = first.copy()
     second.loc[second["d"] == 30, "recovered"] = True
@@ -93,15 +93,6 @@ def test_keyboard_and_screen_readers(opened: Any) -> None:
     assert "n = 40, d = 30" in detail(opened)
 
 
-def test_dark_and_light(opened: Any) -> None:
-    papers = []
-    for scheme in ("light", "dark"):
-        feature = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", feature)
-        papers.append(opened.execute_script("return getComputedStyle(document.body).backgroundColor"))
-    assert papers[0] != papers[1]
-
-
 def test_compare_writes_the_page(tmp_path: Path) -> None:
     rows = wendel_rows()
     paths = [store(rows, tmp_path / name, name=name, seed=seed) for name, seed in (("a", 1), ("b", 2))]
@@ -113,7 +104,7 @@ def test_compare_writes_the_page(tmp_path: Path) -> None:
 
 
 def test_of_several_grids_one_is_chosen(browser: Any, tmp_path: Path) -> None:
-    """The map of the last grid, which always recovers, is chosen as a reader does, and its cell says so."""
+    """Select the map of the last sweep, which always recovers, and read one of its cells."""
     from selenium.webdriver.support.select import Select
 
     rows = wendel_rows(n=[40, 60, 80], d=[20, 30], replicates=30)
@@ -123,11 +114,11 @@ def test_of_several_grids_one_is_chosen(browser: Any, tmp_path: Path) -> None:
     )
     for opened in visit(browser, comparison_page(each), tmp_path / "comparison.html"):
         chosen = Select(opened.find_element("id", "grid"))
-        assert [option.text for option in chosen.options] == ["b less a", "c less a"]
-        assert opened.find_element("id", "shown").text == "b less a"
-        chosen.select_by_visible_text("c less a")
+        assert [option.text for option in chosen.options] == ["b minus a", "c minus a"]
+        assert opened.find_element("id", "shown").text == "b minus a"
+        chosen.select_by_visible_text("c minus a")
         point_at(opened, each[1].first, 0, 40, 30)
-        assert opened.find_element("id", "shown").text == "c less a"
+        assert opened.find_element("id", "shown").text == "c minus a"
         cell = each[1].cells[(each[1].cells[["n", "d"]] == [40, 30]).all(axis=1)].iloc[0]
         assert f"{cell['difference']:.4g}" in detail(opened)
         assert cell["difference"] > 0.5

@@ -1,4 +1,4 @@
-"""The ending of --out says the format, for reports, comparisons and bundles alike, or is refused."""
+"""The file ending of --out selects the format of reports, comparisons and bundles, or is refused."""
 
 from pathlib import Path
 
@@ -20,9 +20,12 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("ending", MAGIC)
 def test_a_report_is_what_its_file_is_named(results: Path, tmp_path: Path, ending: str) -> None:
-    out = tmp_path / f"x.{ending}"
-    assert run(results, "--out", out).exit_code == 0
-    assert out.read_bytes().lower().startswith(MAGIC[ending].lower())
+    out = tmp_path / "new" / f"x.{ending}"
+    for options in [[], ["--format", ending]] if ending in ("svg", "json") else [[]]:
+        result = run(results, "--out", out, *options)
+        assert result.exit_code == 0, result.output
+        assert out.read_bytes().lower().startswith(MAGIC[ending].lower())
+    assert not (results / "report").exists()
 
 
 @pytest.mark.parametrize(("ending", "first"), [("tex", "% Drawn"), ("md", "## Drawn"), ("txt", "Drawn")])

@@ -99,7 +99,7 @@ def test_a_sweep_shows_its_map_from_the_first_trial_to_the_last(tmp_path: Path) 
     assert "100 of 300" in buffer.getvalue()
     assert "fraction recovered: 0" in buffer.getvalue()
     folder.write(pa.Table.from_pandas(rows, preserve_index=False)[100:])
-    shown.show(Advanced(200))  # too soon for another look
+    shown.show(Advanced(200))  # too soon for another refresh
     assert "300 of 300" not in buffer.getvalue()
     shown.print("a trial failed")
     shown.close()
@@ -150,7 +150,7 @@ def test_the_map_is_for_a_terminal_that_asks_for_it(tmp_path: Path, options: lis
 
 
 def _parts(terminal: int) -> Iterator[bytes]:
-    """What is written to a terminal until its last writer is gone."""
+    """Yield the output of a terminal until its last writer has closed it."""
     with open(terminal, "rb", buffering=0) as file, suppress(OSError):
         while part := file.read(1 << 16):
             yield part

@@ -1,4 +1,4 @@
-"""What the page draws: ticks, keys, marks and text as they stand on the canvas, light and dark, wide and narrow."""
+"""The figures on the HTML page: ticks, legends, marks and text on the canvas, light and dark, wide and narrow."""
 
 from itertools import combinations
 from pathlib import Path
@@ -31,9 +31,9 @@ walk({ items: [view.scenegraph().root] }, ox, oy);
 const canvas = document.querySelector("#maps canvas");
 return [found, canvas.clientWidth, canvas.clientHeight, document.getElementById("maps").clientWidth];
 """
-"""Every text of the figure with its box and the length at which it is shortened; how large canvas and place are."""
+"""Return each text of the figure with its box and its length limit, and the sizes of the canvas and its container."""
 CHARTS = "return [...document.querySelectorAll('[data-chart]')].every((holder) => holder.querySelector('canvas'))"
-"""Whether what stands below the figure is drawn."""
+"""Whether the charts of fits are drawn."""
 BETAS = [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
 
 
@@ -59,7 +59,7 @@ def wordy_page() -> str:
 
 
 def crowded_page() -> str:
-    """Panels of long names, with their curves of fit below."""
+    """Return a page with long names of panels, and charts of fits."""
     names = [f"a_planted_model_of_a_long_name geometry={end}" for end in ("opposite", "random", "basis", "nothing")]
     return page_of(wendel_rows(n=range(10, 101, 10), d=[10, 20, 30], ensemble=names))
 
@@ -78,7 +78,7 @@ def test_no_text_is_cut_and_none_overlaps_another(browser: Any, tmp_path: Path, 
                 assert len(texts) > 5
                 assert wide <= room
                 for word, left, top, right, bottom, limit in texts:
-                    assert max(right - left, bottom - top) < limit - 1, word  # else it ends with an ellipsis
+                    assert max(right - left, bottom - top) < limit - 1, word  # otherwise it is cut off with an ellipsis
                     assert left >= -1, word
                     assert right <= wide + 1, word
                     assert top >= -1, word
@@ -86,12 +86,12 @@ def test_no_text_is_cut_and_none_overlaps_another(browser: Any, tmp_path: Path, 
                 for one, other in combinations(texts, 2):
                     across = min(one[3], other[3]) - max(one[1], other[1])
                     down = min(one[4], other[4]) - max(one[2], other[2])
-                    assert across <= 1 or down <= 3, (one, other)  # a box has room above and below its letters
+                    assert across <= 1 or down <= 3, (one, other)  # a box has margins above and below its letters
         finally:
             opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_axes_have_the_ticks_of_the_figure_and_decades_the_same_room(browser: Any, tmp_path: Path) -> None:
+def test_axes_have_the_ticks_of_the_figure_and_a_scale_that_can_be_chosen(browser: Any, tmp_path: Path) -> None:
     for opened in visit(browser, log_page(), tmp_path / "log.html"):
         texts, *_ = opened.execute_script(TEXTS)
         words = [word for word, *_ in texts]
@@ -104,10 +104,6 @@ def test_axes_have_the_ticks_of_the_figure_and_decades_the_same_room(browser: An
         steps = np.diff(heights)
         assert len(steps) == 4
         assert steps == pytest.approx(np.full(4, steps[0]), rel=0.02)
-
-
-def test_the_scale_of_an_axis_can_be_chosen(browser: Any, tmp_path: Path) -> None:
-    for opened in visit(browser, log_page(), tmp_path / "log.html"):
         scale = "return document.getElementById('maps').figure.scale('concat_0_y').type"
         assert opened.execute_script(scale) == "log"
         choose(opened, "sy", "linear")
@@ -169,7 +165,7 @@ def test_a_fine_grid_is_painted_and_the_page_says_so(browser: Any, tmp_path: Pat
     size = 160
     rows = wendel_rows(n=range(1, size + 1), d=range(1, size + 1), replicates=1)
     for opened in visit(browser, page_of(rows), tmp_path / "fine.html"):
-        assert f"{size * size} cells, painted as one picture a panel" in opened.find_element("id", "about").text
+        assert f"{size * size} grid cells, drawn as one picture per panel" in opened.find_element("id", "about").text
         colours = opened.execute_script(
             "const c = document.querySelector('#maps canvas'), [w, h] = [c.width, c.height];"
             "const all = c.getContext('2d').getImageData(0, 0, w, h).data;"

@@ -1,4 +1,4 @@
-"""What figures of every kind look like: nothing cut, nothing over another, axes from the config, names as in papers."""
+"""The look of all kinds of figures: no text cut or overlapping, axes from the config, names as in the papers."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,7 +13,7 @@ from matplotlib.text import Text
 from benchmarks.contact import faults
 from recovery.config import StyleSpec
 from recovery.extras.comparison import compare
-from recovery.extras.comparison_page import draw_differences
+from recovery.extras.comparison_report import draw_differences
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Axis, Diagram, log_ticks
 from recovery.report.figures import figures_beside, main_figure
@@ -89,13 +89,14 @@ def test_the_measure_of_texts_can_fail() -> None:
     assert any(text.startswith("overlap: ") for text in found)
 
 
-def test_a_log_spaced_axis_gives_every_value_the_same_room() -> None:
+def test_the_kind_of_an_axis_follows_from_its_values() -> None:
     axis = Axis(BETAS)
     assert axis.kind == "log"
     np.testing.assert_allclose(np.diff(np.log10(axis.edges)), 1.0)
     assert log_axis().axes[0].get_yscale() == "log"
-    assert Axis(list(range(10, 401, 10))).kind == "linear"
     assert Axis([0.0, 1e-3, 1e-2, 0.1, 1.0]).kind == "even"
+    steps: list[Any] = [[0, 0.05, 0.1, 0.2], [10, 20, 30, 40], [2, 4, 8], range(10, 401, 10)]
+    assert {Axis(list(values)).kind for values in steps} == {"linear"}
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,8 @@ def test_ticks_stand_at_values_that_exist() -> None:
         axis = Axis(list(values))
         assert {value for _, value in axis.ticks} <= set(values)
         assert all(np.isclose(axis.at, at).any() for at, _ in axis.ticks)
+    ax = drawn(analysed(wendel_rows(n=[20, 40, 60], d=[2, 3]))).axes[0]
+    assert (ax.get_xticks().tolist(), ax.get_yticks().tolist()) == ([20, 40, 60], [2, 3])
 
 
 def test_a_half_run_sweep_keeps_its_axes_and_panels_and_says_how_much_there_is() -> None:
@@ -147,28 +150,20 @@ def test_one_axis_is_a_curve_with_intervals_against_that_axis() -> None:
     np.testing.assert_allclose(y, rows.groupby("n")["recovered"].mean().astype(float))
     law = next(line for line in ax.lines if line.get_marker() != "o" and len(line.get_xdata()) > 100)
     rising = np.asarray(law.get_ydata(), dtype=float)
-    assert rising[0] < 0.01  # the law of recovery, not of what stands in its way
+    assert rising[0] < 0.01  # the probability of recovery, not of the all-ones pattern
     assert rising[-1] > 0.99
     at_twice = [np.asarray(line.get_xdata(), dtype=float) for line in ax.lines if line.get_label() == "n = 2d"]
     assert [set(x) for x in at_twice] == [{20.0}]
     assert ax.get_xlabel() == "$n$"
 
 
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [("method.learning_rate", r"learning rate $\eta$"), ("method.beta", r"$\beta$"), ("n", "$n$")],
-)
-def test_axes_are_named_as_in_the_papers(name: str, label: str) -> None:
-    assert MATH.axis(name) == label
-
-
-def test_values_are_named_in_words() -> None:
+def test_axes_and_values_are_named_as_in_the_papers() -> None:
+    labels = {"method.learning_rate": r"learning rate $\eta$", "method.beta": r"$\beta$", "n": "$n$"}
+    assert {name: MATH.axis(name) for name in labels} == labels
     assert MATH.where({"method.optimizer": "scaled_gd", "noise": 0.05}) == r"scaled gradient descent, $\sigma$ = 0.05"
     assert MATH.where({"architecture": "relu_norm", "method.beta": 1e-5}) == r"normalised ReLU, $\beta$ = $10^{-5}$"
     assert [MATH.number(value) for value in (0.0, 400.0, 2e-7)] == ["0", "400", r"$2 \times 10^{-7}$"]
 
-
-def test_parts_of_a_value_are_told_apart_and_words_left_together() -> None:
     assert MATH.value("normalized_relu k=2 geometry=basis") == "normalised ReLU, k = 2, geometry = basis"
     assert MATH.value("my own data") == "my own data"
 

@@ -9,7 +9,7 @@ import pytest
 from recovery.report.claims import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import main_figure, render
-from recovery.report.figures.curves import draw_profile, is_profile, is_ragged
+from recovery.report.figures.line_plots import draw_profile, is_profile, is_ragged
 from recovery.report.figures.sheet import legend_columns
 from recovery.theory import CURVES
 

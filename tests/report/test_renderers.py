@@ -19,7 +19,7 @@ from recovery.report.diagram.diagram import Diagram
 from recovery.report.diagram.scale import scale_of
 from recovery.report.diagram.theory_lines import lines
 from recovery.report.figures import draw_map, render
-from recovery.report.figures.style import width
+from recovery.report.figures.style import text_width
 from recovery.report.texts.tables import as_csv, as_json
 from recovery.report.texts.terminal import print_diagram
 from recovery.store import Grid
@@ -165,9 +165,9 @@ def test_a_log_scale_spans_eight_decades_and_says_that_values_lie_below() -> Non
 def test_the_width_of_a_text_is_that_of_its_outlines(text: str) -> None:
     outlines = TextPath((0, 0), text, size=9, prop=FontProperties(family=["sans-serif"]))
     with matplotlib.rc_context({"font.family": ["sans-serif"]}):
-        assert width(text, 9) == pytest.approx(outlines.get_extents().width / 72, abs=1e-4)
+        assert text_width(text, 9) == pytest.approx(outlines.get_extents().width / 72, abs=1e-4)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\u200b"])
 def test_a_text_that_shows_nothing_has_no_width(text: str) -> None:
-    assert width(text, 9) == 0.0
+    assert text_width(text, 9) == 0.0

@@ -8,7 +8,7 @@ from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
-from recovery.report.figures.trajectories import draw_surface, fitted_surface
+from recovery.report.figures.training_plots import draw_surface, fitted_surface
 
 
 @pytest.mark.parametrize(("n", "seed"), [(2, 0), (5, 1), (7, 2)])

@@ -1,7 +1,6 @@
-"""Makes recovery/report/page/vega.js.gz: what the page needs of Vega and Vega-Lite as one script, as vl-convert
-bundles them.
+"""Make recovery/report/page/vega.js.gz: Vega and Vega-Lite as one script, bundled by vl-convert.
 
-It lies in the repository because making it takes two seconds, and vl-convert 84 MB, for every page.
+The file is in the repository because making it takes 2 s and needs vl-convert, which has 84 MB.
 """
 
 import gzip
@@ -18,11 +17,11 @@ import { expressionInterpreter } from "/npm/vega-interpreter@2.0.0/+esm";
 import { compile } from "/npm/vega-lite@6.4.1/+esm";
 window.vega = { View, parse, expressionInterpreter, compile };
 """
-"""The versions are those of the vl-convert that pyproject.toml names."""
+"""These are the versions in the vl-convert that pyproject.toml requires."""
 
 
 def bundle() -> str:
-    """The script."""
+    """Return the script."""
     return str(vl_convert.javascript_bundle(SCRIPT))
 
 

@@ -47,7 +47,7 @@ def test_the_right_columns_are_chosen_and_everything_is_said(data, tmp_path):
         "'flat' is left out",
         "gaps: filled",
         "3 categories",
-        "R2 on rows left out, and the root",
+        "R2 on held-out rows, and root mean squared error",
     ):
         assert text in found.output
     assert (tmp_path / "out/selection.png").read_bytes().startswith(b"\x89PNG")
@@ -92,7 +92,7 @@ def test_errors_are_messages(data, tmp_path):
     assert "cannot write" in found.output
     found = run(data, "--target", "price", "--splits", 2, "--no-baselines", "--rows", 199)
     assert found.exit_code == 2
-    assert "199 of 200 rows leave fewer than two to predict" in found.output
+    assert "199 of 200 rows leave fewer than 2 to predict" in found.output
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_errors_are_messages(data, tmp_path):
 def test_a_cut_between_equals_is_not_called_one_times_as_important(next_one, text):
     importances, chosen = np.array([1.0, next_one]), np.array([True, False])
     choice = selected.SelectorChoice("network", importances, chosen, np.ones(2), np.ones(1), np.ones(1))
-    assert text in selected._division(choice)[0]
+    assert text in choice.separation()[0]
 
 
 def test_python_and_the_command_give_one_answer(tmp_path):

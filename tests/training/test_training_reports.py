@@ -12,7 +12,7 @@ from recovery.report.command import report
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import figures_beside, render
 from recovery.report.figures.map import draw_paired
-from recovery.report.figures.trajectories import firsts, runs_of
+from recovery.report.figures.training_plots import firsts, runs_of
 from recovery.report.statistics.proportions import Pairs, mcnemar
 from recovery.runner.plan import plan
 from recovery.runner.progress import Progress

@@ -1,4 +1,4 @@
-"""Diagrams and what was recorded beside them, drawn by matplotlib."""
+"""Figures of diagrams and of training records, drawn with matplotlib."""
 
 from recovery.report.figures.kinds import draw_into, drawings, figures_beside, main_figure, main_kind
 from recovery.report.figures.map import draw_map

@@ -1,8 +1,7 @@
-"""A diagram as a map: a colour a cell, theory curves and measured thresholds on top.
+"""Phase diagrams as maps: one coloured rectangle per grid cell, with theory curves and measured thresholds on top.
 
-Of two outcomes of the same trials the map is of their difference, cell by cell, with McNemar's exact test. Where one
-recovers and the other does not, the draw is the same: only the discordant trials speak, and if neither outcome were
-likelier, each would fall to either side with probability 1/2.
+The map of two paired outcomes shows their difference. Both outcomes are measured on the same draw, so McNemar's exact
+test uses only the trials in which exactly one of the two recovers: without a difference, each is equally likely.
 """
 
 from typing import Any
@@ -17,6 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 from matplotlib.patheffects import Normal, Stroke
 
+from recovery.interval import Interval
 from recovery.report.claims import Analysis, caption, contour
 from recovery.report.diagram import (
     UNFINISHED,
@@ -31,67 +31,68 @@ from recovery.report.diagram import (
     undecided_words,
     unfinished_words,
 )
-from recovery.report.figures.sheet import not_measured, panel_sheet
+from recovery.report.figures.sheet import panel_sheet, write_not_measured
 from recovery.report.figures.style import CURVES, DASHES, MATH, STROKES, set_axis
 from recovery.report.statistics import Pairs, pair_cells, sizes_in_words
 from recovery.types import Array
 
 DIFFERENCES = "PuOr_r"
-"""A diverging scale that colour-blind readers can tell apart."""
+"""Diverging colour map that colour-blind readers can tell apart."""
 LEVEL = 0.05
+"""Significance level of the test in each grid cell."""
 OUTCOMES = ["convex_recovered", "recovered"]
-"""Of the convex program and of training."""
+"""Columns with the outcomes of the convex program and of training."""
 LARGE = 10_000
-"""From this many cells a panel on, a vector file holds the mesh as a picture."""
+"""Panels with more grid cells than this are embedded in vector files as bitmaps."""
 
 
 def draw_map(analysis: Analysis) -> Figure:
-    """The whole diagram with its thresholds, panels on shared axes."""
+    """Draw all panels of a diagram with their thresholds, on shared axes."""
     diagram = analysis.diagram
     scales = scales_of(diagram)
-    own = scales[0] != scale_of(diagram)
-    with panel_sheet(diagram, [diagram.panels[i] for i in diagram.drawn]) as page:
-        for place, (i, ax) in enumerate(zip(diagram.drawn, page.axes, strict=True)):
+    own_scales = scales[0] != scale_of(diagram)
+    with panel_sheet(diagram, [diagram.panels[i] for i in diagram.drawn]) as sheet:
+        for place, (i, ax) in enumerate(zip(diagram.drawn, sheet.axes, strict=True)):
             mesh, handles = draw_panel(ax, analysis, i, scales[i])
-            page.add(handles)
-            words = caption(analysis.pooled[i]) if analysis.pooled else ""
-            page.name(place, MATH.where(diagram.panels[i].where), words)
-            if own:
-                page.bar(mesh, scales[i].label, scales[i].extend, panel=place)
-        page.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
-        if not own:
-            page.bar(mesh, scales[0].label, scales[0].extend)
-        page.add(mark_handles(diagram))
-    return page.figure
+            sheet.add(handles)
+            threshold = caption(analysis.pooled[i]) if analysis.pooled else ""
+            sheet.name(place, MATH.where(diagram.panels[i].where), threshold)
+            if own_scales:
+                sheet.bar(mesh, scales[i].label, scales[i].extend, panel=place)
+        sheet.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
+        if not own_scales:
+            sheet.bar(mesh, scales[0].label, scales[0].extend)
+        sheet.add(mark_handles(diagram))
+    return sheet.figure
 
 
 def draw_trials(diagram: Diagram) -> Figure:
-    """Where the trials of a sweep went that places them by their outcome: how many each cell has."""
+    """Draw the number of trials in each grid cell, for a sweep that places its trials by earlier outcomes."""
     trials = diagram.table["trials"].to_numpy(dtype=float)
     norm = LogNorm(max(float(trials.min()), 1.0), float(trials.max()))
-    with panel_sheet(diagram, diagram.panels, f"{diagram.heading}: where trials were placed") as page:
-        for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
+    with panel_sheet(diagram, diagram.panels, f"{diagram.heading}: number of trials") as sheet:
+        for i, (panel, ax) in enumerate(zip(diagram.panels, sheet.axes, strict=True)):
             mesh = draw_cells(ax, panel, panel.matrix("trials"), norm, "Greys")
-            page.add(_overlay(ax, diagram))
-            page.name(i, MATH.where(panel.where))
-        page.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
-        page.bar(mesh, "trials of a cell, log scale")
-    return page.figure
+            sheet.add(_draw_theory(ax, diagram))
+            sheet.name(i, MATH.where(panel.where))
+        sheet.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
+        sheet.bar(mesh, "trials per grid cell, log scale")
+    return sheet.figure
 
 
 def draw_panel(ax: Axes, analysis: Analysis, i: int, scale: Scale) -> tuple[Any, list[Line2D]]:
-    """The cells of one panel, marks, theory and thresholds; hands back the mesh and the entries of a key."""
+    """Draw cells, marks, theory and thresholds of panel i, and return the mesh and the legend entries."""
     panel = analysis.diagram.panels[i]
     norm = LogNorm(*scale.limits) if scale.logarithmic else Normalize(*scale.limits)
     mesh = draw_cells(ax, panel, scale.clipped(panel.matrix("value")), norm, scale.colours)
     if panel.undefined:
-        not_measured(ax)
-    _mark(ax, panel)
-    return mesh, _overlay(ax, analysis.diagram) + _thresholds(ax, analysis, i)
+        write_not_measured(ax)
+    _draw_marks(ax, panel)
+    return mesh, _draw_theory(ax, analysis.diagram) + _draw_thresholds(ax, analysis, i)
 
 
 def draw_cells(ax: Axes, panel: Panel, values: Array, norm: Any, cmap: str) -> Any:
-    """A mesh of the panel's cells on its own axes; white where there is no value."""
+    """Draw values of shape (len(y), len(x)) as a mesh with the panel's axes; NaN is white."""
     x, y = Axis(panel.x), Axis(panel.y)
     large = values.size > LARGE
     mesh = ax.pcolormesh(x.edges, y.edges, np.ma.masked_invalid(values), cmap=cmap, norm=norm, rasterized=large)
@@ -101,16 +102,16 @@ def draw_cells(ax: Axes, panel: Panel, values: Array, norm: Any, cmap: str) -> A
     ax.set_facecolor("white")
     set_axis(ax, "x", x)
     set_axis(ax, "y", y)
-    ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])  # what leaves the grid is cut, not followed
+    ax.set(xlim=x.edges[[0, -1]], ylim=y.edges[[0, -1]])  # curves that leave the grid must not extend the axes
     return mesh
 
 
-def _mark(ax: Axes, panel: Panel) -> None:
-    """A stroke across every cell with failed or missing trials, a cross where none finished, a dot for undecided."""
+def _draw_marks(ax: Axes, panel: Panel) -> None:
+    """Draw a stroke on cells with failed or missing trials, a cross if none finished, a diamond on undecided ones."""
     cells = panel.cells
     x, y = Axis(panel.x), Axis(panel.y)
-    left, right, across = _inner(x, cells["ix"].to_numpy())
-    low, high, up_ = _inner(y, cells["iy"].to_numpy())
+    left, right, middle_x = _inner(x, cells["ix"].to_numpy())
+    low, high, middle_y = _inner(y, cells["iy"].to_numpy())
     unfinished = ((cells["failed"] > 0) | (cells["missing"] > 0)).to_numpy()
     nothing = (cells["ok"] == 0).to_numpy()
     up = np.stack([np.stack([left, low], 1), np.stack([right, high], 1)], 1)
@@ -119,12 +120,12 @@ def _mark(ax: Axes, panel: Panel) -> None:
         strokes = LineCollection(list(segments), colors="black", linewidths=0.7, zorder=3)
         strokes.set_path_effects([Stroke(linewidth=1.6, foreground="white"), Normal()])
         ax.add_collection(strokes, autolim=False)
-    dots = (cells["undecided"] > 0).to_numpy()
-    ax.plot(across[dots], up_[dots], "D", ms=2.2, mfc="white", mec="black", mew=0.5, scalex=False, scaley=False)
+    at = (cells["undecided"] > 0).to_numpy()
+    ax.plot(middle_x[at], middle_y[at], "D", ms=2.2, mfc="white", mec="black", mew=0.5, scalex=False, scaley=False)
 
 
 def _inner(axis: Axis, at: Array) -> tuple[Array, Array, Array]:
-    """The ends of the middle two thirds of cells, and their middles."""
+    """Return start and end of the middle two thirds of these cells along an axis, and their centres."""
     edges = np.log(axis.edges) if axis.kind == "log" else axis.edges
     start, end = edges[at], edges[at + 1]
     parts = (start + (end - start) / 6, end - (end - start) / 6, (start + end) / 2)
@@ -132,7 +133,7 @@ def _inner(axis: Axis, at: Array) -> tuple[Array, Array, Array]:
 
 
 def mark_handles(diagram: Diagram) -> list[Line2D]:
-    """Entries of the key for the marks that cells carry, as far as they occur."""
+    """Return legend entries for those marks on cells that occur in the diagram."""
     totals = diagram.totals
     handles = []
     style: dict[str, Any] = {"color": "black", "linestyle": "none", "markersize": 5}
@@ -147,33 +148,68 @@ def mark_handles(diagram: Diagram) -> list[Line2D]:
     return handles
 
 
-def _thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
-    """n50 at every d with its interval; none where that is open at both ends."""
-    if not analysis.pooled:
-        return _crossings(ax, analysis, i)
-    there = [(size.d, size.n50) for size in analysis.pooled[i].sizes]
-    thresholds = [(d, t) for d, t in there if np.isfinite(t.estimate) and np.isfinite([t.low, t.high]).any()]
-    if not thresholds:
+def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
+    """Return where panel i crosses one half: the position of each d, or of each value of y, and its crossing.
+
+    Crossings without an estimate, and intervals open at both ends, are left out.
+    """
+    layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
+    found: list[tuple[int, Interval]] = []
+    if analysis.pooled:
+        sizes = list(panel.y if layout.y == "d" else panel.x)
+        found = [(sizes.index(size.d), size.n50) for size in analysis.pooled[i].sizes]
+    elif analysis.rows and layout.y is not None:
+        found = [(k, row.half) for k, row in enumerate(analysis.rows[i])]
+    return [(k, half) for k, half in found if half.known and np.isfinite([half.low, half.high]).any()]
+
+
+def crossing_label(analysis: Analysis, i: int) -> str:
+    """Return the legend text of the crossings of panel i."""
+    sizes = sizes_in_words(analysis.diagram.panels[i]) if analysis.pooled else None
+    jump = bool(analysis.pooled) and analysis.pooled[i].jump is not None
+    return half_words(sizes, jump, analysis.levels)
+
+
+def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
+    """Draw the crossings of one half in panel i with their intervals, and return the legend entry."""
+    crossings, panel = half_crossings(analysis, i), analysis.diagram.panels[i]
+    if not crossings:
         return []
-    d, n50 = np.array([d for d, _ in thresholds]), np.array([t.estimate for _, t in thresholds])
+    across = not analysis.pooled or analysis.diagram.layout.x == "n"
     view = (ax.get_xlim(), ax.get_ylim())
-    across = analysis.diagram.layout.x == "n"
-    ends = np.array([[t.low, t.high] for _, t in thresholds])
+    at = Axis(panel.y if across else panel.x).at[[k for k, _ in crossings]]
+    middle = np.array([half.estimate for _, half in crossings])
+    ends = np.array([[half.low, half.high] for _, half in crossings])
     seen = np.clip(ends, *(view[0] if across else view[1]))
-    error = np.maximum([n50 - seen[:, 0], seen[:, 1] - n50], 0)
-    style: dict[str, Any] = {"marker": "o", "ms": 1.7, "mfc": "white", "mec": "black", "mew": 0.5, "linestyle": "none"}
-    bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
-    if across:
-        ax.errorbar(n50, d, xerr=error, **style, **bars)
+    style: dict[str, Any] = {"marker": "o", "mfc": "white", "mec": "black", "linestyle": "none"}
+    if analysis.pooled:
+        style |= {"ms": 1.7, "mew": 0.5}
+        bars: dict[str, Any] = {"ecolor": "black", "elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7, "zorder": 5.0}
+        error = np.maximum([middle - seen[:, 0], seen[:, 1] - middle], 0)
+        if across:
+            ax.errorbar(middle, at, xerr=error, **style, **bars)
+        else:
+            ax.errorbar(at, middle, yerr=error, **style, **bars)
+        entry = style | {"color": "black"}
     else:
-        ax.errorbar(d, n50, yerr=error, **style, **bars)
-    _draw_open_ends(ax, d, ends, seen, across)
+        style |= {"ms": 3.0, "mew": 0.6}
+        band = ax.hlines(at, *seen.T, zorder=4.9, color="black", linewidth=0.9)
+        band.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
+        for part in contour(analysis, i):
+            (line,) = ax.plot(*part.T, color="black", linewidth=1.3, zorder=4.8, scalex=False, scaley=False)
+            line.set_path_effects([Stroke(linewidth=2.6, foreground="white"), Normal()])
+        ax.plot(middle, at, zorder=5.0, scalex=False, scaley=False, **style)
+        entry = style | {"color": "black", "linewidth": 0.9, "linestyle": "-"}
+    _draw_open_ends(ax, at, ends, seen, across)
     ax.set(xlim=view[0], ylim=view[1])
-    return [Line2D([], [], color="black", **style, label=_half_words(analysis, i))]
+    return [Line2D([], [], **entry, label=crossing_label(analysis, i))]
 
 
 def _draw_open_ends(ax: Axes, at: Array, ends: Array, seen: Array, across: bool) -> None:
-    """An arrow for each end, shape (k, 2), of an interval that goes on beyond the end of the axis where it is seen."""
+    """Draw an arrow at each end of an interval that lies beyond the axis.
+
+    ends (k, 2): the intervals; seen (k, 2): their visible parts; at (k,): their positions on the other axis.
+    """
     style: dict[str, Any] = {"ms": 3.2, "mfc": "black", "mec": "white", "mew": 0.4, "linestyle": "none", "zorder": 5.1}
     for side, marker in enumerate((CARETLEFT, CARETRIGHT) if across else (CARETDOWN, CARETUP)):
         beyond = ends[:, side] != seen[:, side]
@@ -181,72 +217,41 @@ def _draw_open_ends(ax: Axes, at: Array, ends: Array, seen: Array, across: bool)
         ax.plot(*points, marker=marker, scalex=False, scaley=False, **style)
 
 
-def _half_words(analysis: Analysis, i: int) -> str:
-    sizes = sizes_in_words(analysis.diagram.panels[i]) if analysis.pooled else None
-    jump = bool(analysis.pooled) and analysis.pooled[i].jump is not None
-    return half_words(sizes, jump, analysis.levels)
-
-
-def _crossings(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
-    """Where each row crosses one half, with its interval; nothing where that is open at both ends."""
-    if not analysis.rows or analysis.diagram.layout.y is None:
-        return []
-    panel = analysis.diagram.panels[i]
-    edges, at = Axis(panel.x).edges, Axis(panel.y).at
-    rows = zip(at, [row.half for row in analysis.rows[i]], strict=True)
-    there = [(y, half) for y, half in rows if np.isfinite(half.estimate) and np.isfinite([half.low, half.high]).any()]
-    if not there:
-        return []
-    band: dict[str, Any] = {"color": "black", "linewidth": 0.9}
-    style: dict[str, Any] = {"marker": "o", "ms": 3.0, "mfc": "white", "mec": "black", "mew": 0.6, "linestyle": "none"}
-    ys, ends = np.array([y for y, _ in there]), np.array([[half.low, half.high] for _, half in there])
-    seen = np.clip(ends, edges[0], edges[-1])
-    bars = ax.hlines(ys, *seen.T, zorder=4.9, **band)
-    bars.set_path_effects([Stroke(linewidth=2.4, foreground="white"), Normal()])
-    for part in contour(analysis, i):
-        (line,) = ax.plot(*part.T, color="black", linewidth=1.3, zorder=4.8, scalex=False, scaley=False)
-        line.set_path_effects([Stroke(linewidth=2.6, foreground="white"), Normal()])
-    ax.plot([half.estimate for _, half in there], ys, zorder=5.0, scalex=False, scaley=False, **style)
-    _draw_open_ends(ax, ys, ends, seen, True)
-    key = Line2D([], [], **(style | band | {"linestyle": "-"}), label=_half_words(analysis, i))
-    return [key]
-
-
-def _overlay(ax: Axes, diagram: Diagram) -> list[Line2D]:
-    """Theory curves; the handles for the legend, one a label."""
+def _draw_theory(ax: Axes, diagram: Diagram) -> list[Line2D]:
+    """Draw the theory curves, and return one legend entry per label."""
     handles: dict[str, Line2D] = {}
     theory = lines(diagram)
     main = list(dict.fromkeys(line.label for line in theory if not line.secondary))
     factor = float(matplotlib.rcParams["lines.linewidth"]) / 0.9
     for line in theory:
-        rank = main.index(line.label) if not line.secondary else 0
-        style: dict[str, Any] = {"color": CURVES[rank % 4], "linestyle": DASHES[rank % 4]}
-        style["linewidth"] = factor * (0.7 if line.secondary else STROKES[rank % 4])
+        rank = main.index(line.label) % 4 if not line.secondary else 0
+        style: dict[str, Any] = {"color": CURVES[rank], "linestyle": DASHES[rank], "linewidth": factor * STROKES[rank]}
         if line.secondary:
-            style["linestyle"] = (0, (2, 1.2))
-        (artist,) = ax.plot(*line.points.T, **style, zorder=4 + rank / 9, scalex=False, scaley=False)
-        if not line.secondary:  # seen on the darkest cells too
+            style |= {"linestyle": (0, (2, 1.2)), "linewidth": factor * 0.7}
+        zorder = 4 + (main.index(line.label) if not line.secondary else 0) / 9
+        (artist,) = ax.plot(*line.points.T, **style, zorder=zorder, scalex=False, scaley=False)
+        if not line.secondary:  # a white halo keeps the curve visible on dark cells
             artist.set_path_effects([Stroke(linewidth=style["linewidth"] + 0.7, foreground="white"), Normal()])
         handles.setdefault(line.label, Line2D([], [], **style, label=line.label))
     return list(handles.values())
 
 
-def can_pair(diagram: Diagram) -> bool:
-    """Whether some trial measured both outcomes."""
+def has_paired_outcomes(diagram: Diagram) -> bool:
+    """Return whether some trial measured the outcomes of both the convex program and training."""
     frame = diagram.frame
     return set(OUTCOMES) <= set(frame) and bool(frame[OUTCOMES].notna().all(axis=1).any())
 
 
 def draw_paired(diagram: Diagram) -> Figure:
-    """A panel a combination of the axes: orange where only the program recovers, purple where only training does.
+    """Draw the difference of the two outcomes: orange if only the program recovers, purple if only training does.
 
-    A dot marks a cell whose own exact test is below 5 %; titles have the discordant pairs of the panel and their test.
+    Dots mark cells in which the exact test gives p < 0.05. Titles state the discordant trials of the panel and their p.
     """
     cells = diagram.cells
     table = pair_cells(diagram.frame, cells.code, len(cells.keys), *OUTCOMES)
     marked = False
-    with panel_sheet(diagram, diagram.panels, aspect=0.8) as page:
-        for i, (panel, ax) in enumerate(zip(diagram.panels, page.axes, strict=True)):
+    with panel_sheet(diagram, diagram.panels, aspect=0.8) as sheet:
+        for i, (panel, ax) in enumerate(zip(diagram.panels, sheet.axes, strict=True)):
             part = table.loc[panel.cells.index]
             mesh = draw_cells(ax, panel, panel.matrix(part["difference"]), Normalize(-1, 1), DIFFERENCES)
             at = panel.cells[(part["p_value"] < LEVEL).to_numpy()]
@@ -254,10 +259,10 @@ def draw_paired(diagram: Diagram) -> Figure:
             ax.plot(Axis(panel.x).at[at["ix"]], Axis(panel.y).at[at["iy"]], "o", color="black", markersize=1.6)
             whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
             counts = f"convex {whole.only_first}, training {whole.only_second}, p = {whole.p_value:.2g}"
-            page.name(i, MATH.where(panel.where), counts)
-        page.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
-        page.bar(mesh, "fraction recovered: convex less training")
-        page.add([Line2D([], [], linestyle="none", label="in titles: trials that one alone recovers")])
+            sheet.name(i, MATH.where(panel.where), counts)
+        sheet.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
+        sheet.bar(mesh, "fraction recovered: convex minus training")
+        sheet.add([Line2D([], [], linestyle="none", label="titles: number of trials that only one recovers")])
         if marked:
-            page.add([Line2D([], [], color="black", linestyle="none", marker="o", ms=3, label="exact test below 5 %")])
-    return page.figure
+            sheet.add([Line2D([], [], color="black", linestyle="none", marker="o", ms=3, label="exact test: p < 0.05")])
+    return sheet.figure

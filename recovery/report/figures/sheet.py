@@ -1,4 +1,4 @@
-"""The skeleton of every figure: panels with letters, shared labels, one key below, one title above, nothing cut."""
+"""Layout shared by all figures: lettered panels, common axis labels, one legend below, one title above."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,37 +17,47 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from recovery.report.diagram import MOST_TICKS, NOT_MEASURED, Diagram, Layout, Panel, letters
-from recovery.report.figures.style import FILES, MATH, UNBROKEN, Style, label_log, plain, style_of, width, wrapped
+from recovery.report.figures.style import (
+    FILES,
+    MATH,
+    NO_BREAK_SPACE,
+    Style,
+    label_log,
+    plain,
+    style_of,
+    text_width,
+    wrapped,
+)
 
-GAP = 5.0
-"""Font sizes that a legend's mark and the room beside it take: matplotlib's handlelength, handletextpad, spacing."""
-SHARED: dict[str, tuple[Any, Any]] = {
+LEGEND_MARK = 5.0
+"""Width of a legend entry without its text, in font sizes: matplotlib's handlelength, handletextpad and spacing."""
+SHARED_AXES: dict[str, tuple[Any, Any]] = {
     "both": (True, True),
     "y": (False, True),
     "none": (False, False),
     "columns": ("col", "col"),
 }
-BESIDE_AXES = 1.1
-"""Inches that the labels at the left and a colour bar at the right take from all panels."""
-OWN_BAR = 0.7
-"""Inches of a colour bar beside one panel, with its labels."""
-BAR_BELOW = 3.5
-"""Lines that one below a panel takes."""
+AROUND_PANELS = 1.1
+"""Inches of a figure's width that labels at the left and a colour bar at the right take from all panels together."""
+PANEL_BAR = 0.7
+"""Inches that a colour bar of one panel takes at its right, with its labels."""
+BAR_LINES = 3.5
+"""Lines of text that a colour bar takes below a panel."""
 FEW_TICKS = 4
-"""Labels of a log scale that fit below a panel."""
+"""Number of labels on a log scale that fit below a panel."""
 
 
 @dataclass(frozen=True)
-class Strips:
-    """The names of a grid's rows and columns, and where each panel stands (row, column)."""
+class NamedGrid:
+    """Names of the rows and columns of a grid of panels, and the place (row, column) of each panel."""
 
     rows: Sequence[str]
     columns: Sequence[str]
     places: Sequence[tuple[int, int]]
 
     @classmethod
-    def of(cls, layout: Layout, panels: Sequence[Panel]) -> "Strips | None":
-        """The grid that a config asks for; None for panels one after another."""
+    def of(cls, layout: Layout, panels: Sequence[Panel]) -> "NamedGrid | None":
+        """Build the grid that a config requests, or None if panels follow one another."""
         if layout.columns is None:
             return None
         cut = len(layout.panels) - layout.columns
@@ -62,77 +72,84 @@ class Strips:
 
 @dataclass
 class Sheet:
-    """A figure with its panels; fill it inside `sheet`."""
+    """A figure under construction and its panels, for use inside the context of `sheet`."""
 
     figure: Figure
     axes: list[Axes]
-    across: int
+    columns: int
     style: Style
     aspect: float
     places: Sequence[tuple[int, int]]
     """Row and column of each panel."""
-    strips: Strips | None
-    key: dict[str, Any] = field(default_factory=dict)
+    grid: NamedGrid | None
+    legend: dict[str, Any] = field(default_factory=dict)
     titles: dict[int, tuple[str, str]] = field(default_factory=dict)
-    barred: set[int] = field(default_factory=set)
-    """Rows whose panels have colour bars of their own."""
+    rows_with_bars: set[int] = field(default_factory=set)
+    """Rows in which panels have their own colour bars."""
 
     @property
-    def room(self) -> float:
-        """Inches that a panel has, its labels included."""
-        return float(self.figure.get_figwidth()) / self.across
+    def panel_width(self) -> float:
+        """Width of a panel in inches, including its labels."""
+        return float(self.figure.get_figwidth()) / self.columns
 
     def outer(self, i: int, side: Literal["top", "left", "right", "bottom"]) -> bool:
-        """Whether a panel is the first of its row or column from that side."""
+        """Return whether panel i is the first of its row or column, counted from this side."""
         along = 0 if side in ("top", "bottom") else 1
         own = self.places[i]
         line = [place[along] for place in self.places if place[1 - along] == own[1 - along]]
         return own[along] == (min(line) if side in ("top", "left") else max(line))
 
     def name(self, i: int, title: str, right: str = "") -> None:
-        """What stands above a panel: letter and title at its left, words at its right. In a grid, the title is the name
-        of the column, above its first panel, and the name of the row stands beside its last."""
-        if self.strips is not None:
+        """Set the title of panel i, after its letter, and a text at the right of the title.
+
+        In a named grid, the column's name replaces the title of its first panel, and the row's name is written beside
+        its last panel.
+        """
+        if self.grid is not None:
             row, column = self.places[i]
-            title = self.strips.columns[column] if self.outer(i, "top") else ""
+            title = self.grid.columns[column] if self.outer(i, "top") else ""
             if self.outer(i, "right"):
-                self._name_row(self.axes[i], self.strips.rows[row])
-        lettered = len(self.axes) > 1 and (title or self.strips is not None)
+                self._name_row(self.axes[i], self.grid.rows[row])
+        lettered = len(self.axes) > 1 and (title or self.grid is not None)
         self.titles[i] = (f"({letters(i)}) {title}".rstrip() if lettered else title, right)
 
     def _name_row(self, ax: Axes, words: str) -> None:
         size = float(matplotlib.rcParams["axes.titlesize"])
-        text = "\n".join(wrapped(words, size, 0.8 * self.room * self.aspect))
+        text = "\n".join(wrapped(words, size, 0.8 * self.panel_width * self.aspect))
         ax.text(1.03, 0.5, text, transform=ax.transAxes, rotation=270, va="center", ha="left", fontsize=size)
 
     def write_titles(self) -> list[int]:
-        """Set the titles: words beside all of them, or, where one panel lacks the room, below all of them. Returns
-        the lines that each panel's takes."""
-        size, small = (float(matplotlib.rcParams["axes.titlesize"]), 6.5 * self.style.larger)
-        beside_axes = BESIDE_AXES * self.style.larger * (1.0 if self.strips is None else 1.6)
-        room = (float(self.figure.get_figwidth()) - beside_axes) / self.across - 0.1 - self.wider()
+        """Write the titles, and return the number of lines above each panel.
+
+        The right-hand texts share the line of the titles, or are all placed below them if one panel is too narrow.
+        """
+        size, small = (float(matplotlib.rcParams["axes.titlesize"]), 6.5 * self.style.magnification)
+        around = AROUND_PANELS * self.style.magnification * (1.0 if self.grid is None else 1.6)
+        bars = PANEL_BAR * self.style.magnification if self.rows_with_bars and self.grid is None else 0.0
+        room = (float(self.figure.get_figwidth()) - around) / self.columns - 0.1 - bars
         named = [self.titles.get(i, ("", "")) for i in range(len(self.axes))]
-        beside = all(width(title, size) + width(right, small) + 0.1 <= room for title, right in named)
+        one_line = all(text_width(title, size) + text_width(right, small) + 0.1 <= room for title, right in named)
         lines = [wrapped(title, size, room) if title else [] for title, _ in named]
-        words = [wrapped(re.sub("(?<!,) ", UNBROKEN, right), small, room) if right else [] for _, right in named]
+        unbroken = [re.sub("(?<!,) ", NO_BREAK_SPACE, right) for _, right in named]
+        right_lines = [wrapped(right, small, room) if right else [] for right in unbroken]
         below = dict.fromkeys((row for row, _ in self.places), 0)
-        for (row, _), right in zip(self.places, words, strict=True):
-            below[row] = 0 if beside else max(below[row], len(right))
+        for (row, _), right in zip(self.places, right_lines, strict=True):
+            below[row] = 0 if one_line else max(below[row], len(right))
         heights = []
-        for ax, (row, _), left, right in zip(self.axes, self.places, lines, words, strict=True):
+        for ax, (row, _), left, right in zip(self.axes, self.places, lines, right_lines, strict=True):
             ax.set_title("\n".join(left + [""] * below[row]), loc="left")
             ax.set_title("\n".join(right), loc="right", fontsize=small)
             heights.append(max(len(left) + below[row], len(right)))
         return heights
 
     def label(self, x: str, y: str) -> None:
-        """Name the axes: x below the lowest panel of each column, y beside the first of each row."""
+        """Label the x axis of the lowest panel of each column and the y axis of the first panel of each row."""
         for i in range(len(self.axes)):
             self.label_one(i, x if self.outer(i, "bottom") else "", y if self.outer(i, "left") else "")
 
     def label_one(self, i: int, x: str, y: str) -> None:
-        """Name the axes of one panel, as far as there is a name."""
-        lines = wrapped(y, float(matplotlib.rcParams["axes.labelsize"]), 0.85 * self.room * self.aspect)
+        """Label the axes of panel i; an empty name leaves its axis unlabelled."""
+        lines = wrapped(y, float(matplotlib.rcParams["axes.labelsize"]), 0.85 * self.panel_width * self.aspect)
         if x:
             self.axes[i].set_xlabel(x)
             self.axes[i].tick_params(labelbottom=True)
@@ -141,28 +158,30 @@ class Sheet:
             self.axes[i].tick_params(labelleft=True)
 
     def add(self, handles: Iterable[Any]) -> None:
-        """Entries of the key; a label that is there already stays one entry."""
+        """Add handles to the legend, except those whose label it already has."""
         for handle in handles:
-            self.key.setdefault(str(handle.get_label()), handle)
+            self.legend.setdefault(str(handle.get_label()), handle)
 
     def bar(
         self, mesh: Any, label: str, extend: str = "neither", column: int | None = None, panel: int | None = None
     ) -> None:
-        """A colour bar at the right of all panels, or below those of one column, or of one panel: at its right, or in a
-        grid of named rows below it."""
-        if panel is not None:
-            self._bar_of(panel, mesh, label, extend)
-            return
+        """Add a colour bar: at the right of all panels, below the panels of one column, or at the right of one panel.
+
+        In a named grid, a panel's bar is below it, because the names of rows are at the right.
+        """
+        below = column is not None or (panel is not None and self.grid is not None)
+        axes: Any = [ax for ax, place in zip(self.axes, self.places, strict=True) if column in (None, place[1])]
         one_row = len({row for row, _ in self.places}) == 1
         shrink = 0.9 if one_row or column is not None else 0.6
-        size = float(matplotlib.rcParams["axes.labelsize"])
-        room = float(self.figure.get_figheight()) if column is None else self.room
-        axes = [ax for ax, place in zip(self.axes, self.places, strict=True) if column in (None, place[1])]
+        room = float(self.figure.get_figheight()) if column is None else self.panel_width
+        if panel is not None:
+            axes, shrink, room = self.axes[panel], 1.0, self.panel_width * (1.0 if below else self.aspect)
+            self.rows_with_bars.add(self.places[panel][0])
         bar = self.figure.colorbar(
             mesh,
             ax=axes,
-            label="\n".join(wrapped(label, size, 0.8 * shrink * room)),
-            location="right" if column is None else "bottom",
+            label="\n".join(wrapped(label, float(matplotlib.rcParams["axes.labelsize"]), 0.8 * shrink * room)),
+            location="bottom" if below else "right",
             shrink=shrink,
             aspect=24,
             pad=0.015,
@@ -170,33 +189,9 @@ class Sheet:
         )
         bar.outline.set_linewidth(0.6)
         if isinstance(mesh.norm, LogNorm):
-            drawn, most = (bar.ax.yaxis, MOST_TICKS) if column is None else (bar.ax.xaxis, FEW_TICKS)
             low, high = map(float, mesh.get_clim())
-            label_log(drawn, low, high, most)
-
-    def _bar_of(self, panel: int, mesh: Any, label: str, extend: str) -> None:
-        below = self.strips is not None
-        size = float(matplotlib.rcParams["axes.labelsize"])
-        room = 0.8 * self.room * (1.0 if below else self.aspect)
-        bar = self.figure.colorbar(
-            mesh,
-            ax=self.axes[panel],
-            label="\n".join(wrapped(label, size, room)),
-            location="bottom" if below else "right",
-            aspect=24,
-            pad=0.015,
-            extend=extend,
-        )
-        bar.outline.set_linewidth(0.6)
-        drawn = bar.ax.xaxis if below else bar.ax.yaxis
-        if isinstance(mesh.norm, LogNorm):
-            low, high = map(float, mesh.get_clim())
-            label_log(drawn, low, high, FEW_TICKS)
-        self.barred.add(self.places[panel][0])
-
-    def wider(self) -> float:
-        """Inches that colour bars of their own take from each panel."""
-        return OWN_BAR * self.style.larger if self.barred and self.strips is None else 0.0
+            most = MOST_TICKS if column is None and panel is None else FEW_TICKS
+            label_log(bar.ax.xaxis if below else bar.ax.yaxis, low, high, most)
 
 
 @contextmanager
@@ -207,36 +202,38 @@ def sheet(
     aspect: float = 0.74,
     columns: int | None = None,
     share: Literal["both", "y", "none", "columns"] = "both",
-    strips: Strips | None = None,
+    grid: NamedGrid | None = None,
 ) -> Iterator[Sheet]:
-    """A figure of so many panels, each `aspect` times as high as wide; what is drawn inside the block has its style.
-    strips: for panels in a grid of named rows and columns."""
+    """Make a figure of `count` panels, each `aspect` times as high as wide; inside the context its style is in force.
+
+    Titles and legend are written when the context ends. share: which axes panels share, as in `SHARED_AXES`.
+    grid: places the panels in named rows and columns.
+    """
     across = columns or (1 if count == 1 else 2 if count in (2, 4) else 3 if count <= 9 else 4)
     up, places = ceil(count / across), [divmod(i, across) for i in range(count)]
-    if strips is not None:
-        up, across, places = len(strips.rows), len(strips.columns), list(strips.places)
+    if grid is not None:
+        up, across, places = len(grid.rows), len(grid.columns), list(grid.places)
     with matplotlib.rc_context(style.rc):
         wide = style.width(across)
         figure = Figure(figsize=(wide, wide / across * aspect * up + 0.35), layout="constrained")
         FigureCanvasAgg(figure)
-        sharex, sharey = SHARED[share]
-        grid = figure.subplots(up, across, sharex=sharex, sharey=sharey, squeeze=False)
-        drawn = Sheet(figure, [grid[place] for place in places], across, style, aspect, places, strips)
-        for ax in set(grid.flat) - set(drawn.axes):
+        sharex, sharey = SHARED_AXES[share]
+        panels = figure.subplots(up, across, sharex=sharex, sharey=sharey, squeeze=False)
+        drawn = Sheet(figure, [panels[place] for place in places], across, style, aspect, places, grid)
+        for ax in set(panels.flat) - set(drawn.axes):
             ax.set_axis_off()
         yield drawn
-        rows = _legend(drawn)
-        lines_of = drawn.write_titles()
+        lines = _draw_legend(drawn)
         highest = [0] * up
-        for (row, _), height in zip(places, lines_of, strict=True):
+        for (row, _), height in zip(places, drawn.write_titles(), strict=True):
             highest[row] = max(highest[row], height)
-        rows += sum(highest) - 1.0 + (BAR_BELOW * len(drawn.barred) if strips is not None else 0.0)
+        lines += sum(highest) - 1.0 + (BAR_LINES * len(drawn.rows_with_bars) if grid is not None else 0.0)
         if title and style.spec.title:
             size = float(matplotlib.rcParams["figure.titlesize"])
-            lines = wrapped(plain(title), size, 0.94 * wide)
-            figure.suptitle("\n".join(lines))
-            rows += 1.3 * len(lines)
-        figure.set_figheight(float(figure.get_figheight()) + 0.15 * style.larger * rows)
+            title_lines = wrapped(plain(title), size, 0.94 * wide)
+            figure.suptitle("\n".join(title_lines))
+            lines += 1.3 * len(title_lines)
+        figure.set_figheight(float(figure.get_figheight()) + 0.15 * style.magnification * lines)
 
 
 def panel_sheet(
@@ -246,28 +243,28 @@ def panel_sheet(
     aspect: float = 0.74,
     share: Literal["both", "y"] = "both",
 ) -> AbstractContextManager[Sheet]:
-    """A sheet for the panels of a diagram, with its heading and style, and in a grid where its config asks for one."""
+    """Make a figure for panels of a diagram, with the heading, the style and the grid of panels of its config."""
     heading = diagram.heading if title is None else title
-    strips = Strips.of(diagram.layout, panels)
-    return sheet(len(panels), heading, style_of(diagram), aspect, share=share, strips=strips)
+    grid = NamedGrid.of(diagram.layout, panels)
+    return sheet(len(panels), heading, style_of(diagram), aspect, share=share, grid=grid)
 
 
-def _legend(drawn: Sheet) -> float:
-    """Draw the key in as many columns as its width allows; returns how many lines it takes."""
-    if not drawn.key:
+def _draw_legend(drawn: Sheet) -> float:
+    """Draw the legend in as many columns as fit, and return its height in lines of text."""
+    if not drawn.legend:
         return 0.0
     size = float(matplotlib.rcParams["legend.fontsize"])
     room = 0.97 * float(drawn.figure.get_figwidth())
-    texts = {label: wrapped(label, size, room - GAP * size / 72) for label in drawn.key}
-    columns = legend_columns([max(lines, key=len) for lines in texts.values()], room, size)
-    labels = ["\n".join(lines) for lines in texts.values()]
-    drawn.figure.legend(drawn.key.values(), labels, loc="outside lower center", ncols=columns)
-    return 1.3 * max(sum(map(len, part)) for part in np.array_split(np.array([*texts.values()], dtype=object), columns))
+    texts = [wrapped(label, size, room - LEGEND_MARK * size / 72) for label in drawn.legend]
+    columns = legend_columns([max(lines, key=len) for lines in texts], room, size)
+    labels = ["\n".join(lines) for lines in texts]
+    drawn.figure.legend(drawn.legend.values(), labels, loc="outside lower center", ncols=columns)
+    return 1.3 * max(sum(map(len, part)) for part in np.array_split(np.array([*texts], dtype=object), columns))
 
 
 def legend_columns(labels: Sequence[str], room: float, size: float) -> int:
-    """As many columns, up to five, as a legend of these labels may have over so many inches."""
-    widths = [width(label, size) + GAP * size / 72 for label in labels]
+    """Return the number of columns, at most five, in which a legend of these labels fits into `room` inches."""
+    widths = [text_width(label, size) + LEGEND_MARK * size / 72 for label in labels]
     for columns in range(min(5, len(labels)), 1, -1):
         if sum(float(part.max()) for part in np.array_split(np.array(widths), columns)) <= room:
             return columns
@@ -275,18 +272,20 @@ def legend_columns(labels: Sequence[str], room: float, size: float) -> int:
 
 
 def interval_handle(words: str) -> Line2D:
-    """The entry of a key for the bars of points."""
+    """Return the legend entry of error bars."""
     return Line2D([], [], marker="|", linestyle="none", color="black", ms=7, mew=0.5, label=words)
 
 
-def not_measured(ax: Axes) -> None:
-    """A panel whose method does not measure the value says so."""
+def write_not_measured(ax: Axes) -> None:
+    """Write into a panel that its method does not measure the value."""
     ax.text(0.5, 0.5, NOT_MEASURED, transform=ax.transAxes, ha="center", va="center", color="0.35")
 
 
 def render(figure: Figure, kind: str, dots: int | None = None) -> bytes:
-    """The figure's file of one kind: png, svg or pdf, at print resolution or so many dots an inch. The same figure
-    gives the same bytes."""
+    """Return the figure as a png, svg or pdf file, at print resolution or `dots` per inch.
+
+    The same figure always gives the same bytes.
+    """
     dates: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     buffer = BytesIO()
     with matplotlib.rc_context(FILES):

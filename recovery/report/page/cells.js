@@ -1,4 +1,4 @@
-// What the page says of a cell, and the cells shown as a table.
+// The details of a grid cell, and the grid cells shown as a table.
 
 export const rounded = (v) => {
   if (v === null || v === undefined) return "none";
@@ -6,7 +6,7 @@ export const rounded = (v) => {
 };
 export const percent = (v) => `${(100 * v).toFixed(v > 0 && v < 1 ? 1 : 0)} %`;
 
-/** [name, text] of everything that is known of a cell. */
+/** Return [name, text] of each fact about a grid cell. */
 export const factsOf = (view, i) => {
   const { grid, choice } = view;
   if (grid.facts) return grid.facts.map(([name, values]) => [name, values[i]]);
@@ -18,7 +18,7 @@ export const factsOf = (view, i) => {
   if (kinds.length) facts.push(["certificates", kinds.map(([kind, of]) => `${kind} ${of[i]}`).join(", ")]);
   const timing = grid.choices.find((one) => one.key === "seconds")?.columns;
   if (timing?.highest && timing.count[i])
-    facts.push(["seconds a trial", `${rounded(timing.median[i])}, at most ${rounded(timing.highest[i])}`]);
+    facts.push(["seconds per trial", `median ${rounded(timing.median[i])}, at most ${rounded(timing.highest[i])}`]);
   return facts;
 };
 
@@ -34,7 +34,7 @@ const fractionFacts = (view, i, undecided) => {
   } else facts.push([words, grid.notes.unmeasured]);
   if (choice.columns.worst && undecided + grid.failed[i] + grid.missing[i]) {
     const bracket = `${percent(choice.columns.worst[i])}, ${percent(choice.columns.best[i])}`;
-    facts.push(["if the rest were all no, all yes", bracket]);
+    facts.push(["bounds if all others were no, or yes", bracket]);
   }
   return facts;
 };
@@ -52,11 +52,13 @@ const numberFacts = (view, i) => {
   return facts;
 };
 
-/** Heads and rows of the cells shown. */
+/** Return the column names and the rows of the grid cells shown. */
 export const tableOf = (view) => {
   const { grid, choice } = view;
   const fraction = choice.pair !== undefined;
-  const ends = fraction ? [`${grid.notes.level} low`, `${grid.notes.level} high`] : ["lower quartile", "upper quartile"];
+  const ends = fraction
+    ? [`${grid.notes.level} low`, `${grid.notes.level} high`]
+    : ["lower quartile", "upper quartile"];
   const counts = fraction ? ["yes", "no"] : choice.columns.count ? ["count"] : [];
   const of = (values) => (i) => values[i];
   const measured = () => [
@@ -76,13 +78,13 @@ export const tableOf = (view) => {
   return { head: columns.map(([name]) => name), body: cells.map((i) => columns.map(([, read]) => read(i))) };
 };
 
-/** The order of two entries of a column: numbers by size, text by letters, nothing last. */
+/** Compare two entries of a column for sorting: numbers by size, text alphabetically, missing values last. */
 export const compared = (p, q) => {
   if (p === null || q === null) return (p === null) - (q === null);
   return typeof p === "number" && typeof q === "number" ? p - q : String(p).localeCompare(String(q));
 };
 
-/** An entry of a CSV file; an apostrophe stands before text that a spreadsheet would take for a formula. */
+/** Return an entry of a CSV file, with an apostrophe before text that a spreadsheet would read as a formula. */
 export const quoted = (v) => {
   const formula = typeof v === "string" && /^[=+@\t\r-]/.test(v) && Number.isNaN(Number(v));
   const text = `${formula ? "'" : ""}${v ?? ""}`;
@@ -97,7 +99,7 @@ export const asJson = (view) => {
   return JSON.stringify({ sweep: view.grid.name, value: view.choice.key, shown: view.look.label, cells });
 };
 
-/** Commands that run the trials of a cell again; a failed one is marked. */
+/** Return the commands that repeat the trials of a grid cell; those of failed trials are marked. */
 export const replays = (grid, i) => {
   const ids = grid.ids[i] ? grid.ids[i].split(" ") : [];
   const folder = /^[\w./-]+$/.test(grid.path) ? grid.path : `'${grid.path.replaceAll("'", "'\\''")}'`;

@@ -1,4 +1,4 @@
-"""The chart of a diagram for a notebook: the page's templates, filled with what the page shows first."""
+"""The chart of a diagram for a notebook: the first view of the HTML page, as an Altair chart."""
 
 import base64
 import json
@@ -19,30 +19,30 @@ from recovery.report.page.template import CURVES, MAP, PICTURE, SCHEMA, config, 
 from recovery.types import Array
 
 LARGE = 20_000
-"""Cells of a diagram from which on they are painted."""
+"""Diagrams with more grid cells than this are drawn as a picture."""
 PIXELS = (1500, 1080)
-"""Of a painted panel."""
-INERT = re.compile("<(?=[/!s])", re.IGNORECASE)
-"""Altair writes a specification into a script as it stands, where `</script>` or `<!--` in a title would not be text. A
-space without width stands in between."""
+"""Width and height of the picture of a panel."""
+TAG_START = re.compile("<(?=[/!s])", re.IGNORECASE)
+"""Altair copies a specification into a script without escaping it, so `</script>` or `<!--` in a title would end the
+script. A zero-width space is inserted after each such `<`."""
 
 
 def chart(analysis: Analysis, kind: str) -> alt.ConcatChart:
-    """The diagram as an Altair chart of one panel or several; kind as in `payload`.
+    """Return the diagram as an Altair chart with one or several panels; kind as in `payload`.
 
-    Its data are JSON text in `datasets`: Altair would look at each number of a table for several seconds.
+    The tables are JSON text in `datasets`, because Altair takes seconds to validate every number of a table.
     """
     tables: dict[str, str] = {}
     spec = _named(Picture(payload(analysis, kind, every=False)).spec(), tables)
-    result: alt.ConcatChart = alt.ConcatChart.from_dict(spec, validate=False)  # it is looked at when it is shown
+    result: alt.ConcatChart = alt.ConcatChart.from_dict(spec, validate=False)  # Altair validates when it displays
     result.datasets = tables
     return result
 
 
 def _named(part: Any, tables: dict[str, str]) -> Any:
-    """A specification with names for its tables, which are put into `tables` as JSON; no text of it ends a script."""
+    """Move the tables of a specification into `tables` as JSON, and make its text safe inside a script."""
     if isinstance(part, str):
-        return INERT.sub("<\u200b", part)
+        return TAG_START.sub("<\u200b", part)
     if isinstance(part, list):
         return [_named(inner, tables) for inner in part]
     if not isinstance(part, dict):
@@ -50,12 +50,12 @@ def _named(part: Any, tables: dict[str, str]) -> Any:
     if list(part) != ["values"]:
         return {name: _named(inner, tables) for name, inner in part.items()}
     name = f"table{len(tables)}"
-    tables[name] = INERT.sub("<\u200b", json.dumps(part["values"], default=np.generic.item))
+    tables[name] = TAG_START.sub("<\u200b", json.dumps(part["values"], default=np.generic.item))
     return {"name": name, "format": {"type": "json"}}
 
 
 class Picture:
-    """What the page shows first of a grid's data, on white ground."""
+    """The first view of a grid's data, on a white background; the Python counterpart of `View` in view.js."""
 
     def __init__(self, grid: Json) -> None:
         self.grid, self.choice, self.map = grid, grid["choices"][0], grid["form"] == "map"
@@ -76,7 +76,7 @@ class Picture:
             self.low, self.high = (columns.get(of, self.value) for of in ("lower", "upper"))
 
     def spec(self) -> Json:
-        """The Vega-Lite specification."""
+        """Return the Vega-Lite specification."""
         grid, theme = self.grid, THEMES["light"]
         width = 340 if len(grid["panels"]) > 1 else 560
         size = {"width": width, "height": round(width * (0.72 if self.map else 0.6))}
@@ -120,7 +120,7 @@ class Picture:
         return colour
 
     def _data(self, panel: Json, cells: range, size: Json) -> Json:
-        """The tables of one panel."""
+        """Return the tables of one panel by name."""
         known = [k for k in cells if self.value[k] is not None]
         rows = [self._cell(k) for k in (known if self.map else sorted(known, key=lambda k: int(self.at[k])))]
         if self.map and len(self.at) > LARGE:
@@ -143,6 +143,7 @@ class Picture:
         return {name: {"values": table} for name, table in tables.items()}
 
     def _cell(self, k: int) -> Json:
+        """Return the row of grid cell k: its coordinates in words, position, value and interval."""
         words = {f"c{j}": key["words"][self.grid["places"][key["name"]][k]] for j, key in enumerate(self.grid["keys"])}
         row = {**words, "low": self.low[k], "high": self.high[k], "ok": self.grid["ok"][k]}
         at, up = self.at[k], self.row[k]
@@ -165,7 +166,7 @@ class Picture:
         return {"tooltip": [{"field": name, "title": words} for name, words in titles.items()]}
 
     def _painted(self, cells: range, colour: Json) -> str:
-        """The cells of a panel as a PNG picture in the pixels of its axes."""
+        """Return the grid cells of a panel as the data URL of a PNG picture."""
         matrix = np.full((len(self.up["at"]), len(self.across["at"])), np.nan)
         here = slice(cells.start, cells.stop)
         matrix[np.asarray(self.row[here]), np.asarray(self.at[here])] = np.array(self.value[here], dtype=float)
@@ -182,7 +183,7 @@ class Picture:
 
 
 def _cells_at(axis: Json, count: int) -> Array:
-    """Which cell each pixel along an axis belongs to."""
+    """Return the index of the grid cell that each of `count` pixels along an axis belongs to."""
     edges = np.log(axis["edges"]) if axis["kind"] == "log" else np.array(axis["edges"])
     middles = edges[0] + (np.arange(count) + 0.5) / count * (edges[-1] - edges[0])
     return np.clip(np.searchsorted(edges, middles) - 1, 0, len(edges) - 2)

@@ -1,4 +1,4 @@
-// What can be chosen: for every control what it offers, and the address that brings a choice back.
+// The state of the controls: the options of each control, and the address that restores a state.
 
 import { View } from "./view.js";
 
@@ -14,7 +14,7 @@ export class Choices {
     return this.grids[this.index];
   }
 
-  /** What is shown before anything is chosen. */
+  /** Return the initial state. */
   start() {
     const { choices, x, y, form } = this.grid;
     const [{ base, at, looks }] = choices;
@@ -25,7 +25,7 @@ export class Choices {
     return this.grid.keys.find((key) => key.name === name);
   }
 
-  /** Coordinates that may go up where this one goes across. */
+  /** Return the coordinates that can be on the y axis when this one is on the x axis. */
   others(name) {
     const key = this.key(name);
     return this.grid.keys.filter((one) => one !== key && one.of !== name && one.name !== key.of);
@@ -35,7 +35,7 @@ export class Choices {
     return new View(this.grid, { ...this.state, panel }, this.templates);
   }
 
-  /** [value, words] of a control, as far as it offers anything; in the order in which one depends on another. */
+  /** Return the options [value, text] of a control; an option may depend on the controls before it in `NAMES`. */
   offered(name) {
     const { grid, state } = this;
     const choice = () => grid.choices.find((one) => one.base === state.value && one.at === state.at);
@@ -80,20 +80,21 @@ export class Choices {
     this.settle();
   }
 
-  /** Every choice that is no longer offered falls back to the first one that is. */
+  /** Replace every choice that is no longer available by the first available one. */
   settle() {
     for (const name of Choices.NAMES.slice(1)) {
       const values = this.offered(name).map(([value]) => value);
       if (values.length && !values.includes(this.state[name])) this.state[name] = values[0];
-      if (name === "x") this.untangle();
+      if (name === "x") this.separateAxes();
     }
   }
 
-  untangle() {
+  /** Move another coordinate to the y axis if both axes have the same one. */
+  separateAxes() {
     if (this.state.y === this.state.x) this.state.y = this.others(this.state.x)[0]?.name ?? null;
   }
 
-  /** What differs from the start, for the address. */
+  /** Return what differs from the initial state as the fragment of an address. */
   address() {
     const usual = this.start();
     const changed = Object.entries(this.state).filter(([name, value]) => value !== usual[name]);
@@ -101,15 +102,16 @@ export class Choices {
     return new URLSearchParams(this.index ? [["grid", String(this.index)], ...entries] : entries).toString();
   }
 
+  /** Restore the state from the fragment of an address; unknown values are ignored. */
   recall(address) {
-    const asked = new URLSearchParams(address);
-    if (this.grids[Number(asked.get("grid"))]) this.index = Number(asked.get("grid"));
+    const wanted = new URLSearchParams(address);
+    if (this.grids[Number(wanted.get("grid"))]) this.index = Number(wanted.get("grid"));
     this.state = this.start();
     for (const name of Choices.NAMES.slice(1)) {
-      if (!asked.has(name)) continue;
-      const option = this.offered(name).find(([value]) => (value ?? "") === asked.get(name));
+      if (!wanted.has(name)) continue;
+      const option = this.offered(name).find(([value]) => (value ?? "") === wanted.get(name));
       if (option) this.state[name] = option[0];
-      if (name === "x") this.untangle();
+      if (name === "x") this.separateAxes();
     }
     this.settle();
   }

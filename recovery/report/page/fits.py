@@ -1,21 +1,21 @@
-"""Two charts of how well a threshold describes a grid: the collapse of all sizes, and thresholds against tolerance."""
+"""Charts of how well a threshold n/d describes a grid: collapse of all sizes, and sensitivity to the tolerance."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from recovery.report.claims import Analysis
-from recovery.report.page.encodings import Json
+from recovery.report.page.encodings import Json, rounded_to
 from recovery.report.statistics import sensitivity, wilson
 
 THIRDS = ("smaller d", "middle d", "larger d")
 REACH = 4.0
-"""The collapse is drawn so many widths to either side of the threshold."""
+"""Largest scaled distance |t| to the threshold that the collapse shows."""
 
 
 @dataclass(frozen=True)
 class FitChart:
-    """A chart with its heading and the words that stand for it."""
+    """A chart, its heading, and its text alternative."""
 
     title: str
     words: str
@@ -23,12 +23,12 @@ class FitChart:
 
 
 def fits(analysis: Analysis, name: str) -> list[FitChart]:
-    """The charts that the grid allows; `name` says which grid, where there are several."""
+    """Return those charts that the grid has data for; `name` is appended to their headings."""
     return [chart for chart in (collapse(analysis, name), sensitivity_fit(analysis, name)) if chart]
 
 
 def collapse(analysis: Analysis, name: str) -> FitChart | None:
-    """Fractions against t = (n - ratio d) / sqrt n, sizes d in three groups; or nothing."""
+    """Return fractions against t = (n - ratio d) / sqrt n for three groups of d, or None without a threshold."""
     bins = np.arange(-REACH, REACH + 0.01, 0.5)
     usable = [threshold for threshold in analysis.pooled if threshold.interval.known]
     if not usable:
@@ -46,9 +46,9 @@ def collapse(analysis: Analysis, name: str) -> FitChart | None:
     rows = [
         {
             "t": float(bins[k] + 0.25 + (group - 1) * 0.07),
-            "fraction": _short(yes[group, k] / total[group, k]),
-            "low": _short(low[group, k]),
-            "high": _short(high[group, k]),
+            "fraction": rounded_to(yes[group, k] / total[group, k], 4),
+            "low": rounded_to(low[group, k], 4),
+            "high": rounded_to(high[group, k], 4),
             "series": THIRDS[group],
         }
         for group in range(3)
@@ -58,16 +58,13 @@ def collapse(analysis: Analysis, name: str) -> FitChart | None:
     x["axis"] = {"title": "(n - ratio d) / √n", "values": list(range(-4, 5, 2))}
     y = {"field": "fraction", "type": "quantitative", "scale": {"domain": [-0.03, 1.03], "nice": False}}
     y["axis"] = {"title": "fraction", "values": [0, 0.5, 1], "format": "%", "grid": True}
-    spec = {
-        "data": {"values": rows},
-        "layer": _intervals(x, y, list(THIRDS)),
-    }
+    spec = {"data": {"values": rows}, "layer": _intervals(x, y, list(THIRDS))}
     words = "Fractions against the scaled distance to the threshold, for three groups of sizes."
     return FitChart(f"Collapse of all sizes{name}", words, spec)
 
 
 def sensitivity_fit(analysis: Analysis, grid: str) -> FitChart | None:
-    """The threshold n/d of each panel against the tolerance of a deviation or distance; or nothing."""
+    """Return thresholds n/d of all panels against the tolerance of a deviation or distance, or None without any."""
     diagram = analysis.diagram
     column, series = sensitivity(diagram)
     drawable = [[(tol, t) for tol, t in line if np.isfinite([t.estimate, t.low, t.high]).all()] for line in series]
@@ -78,9 +75,9 @@ def sensitivity_fit(analysis: Analysis, grid: str) -> FitChart | None:
     rows = [
         {
             "t": tolerance,
-            "fraction": _short(threshold.estimate),
-            "low": _short(threshold.low),
-            "high": _short(threshold.high),
+            "fraction": rounded_to(threshold.estimate, 4),
+            "low": rounded_to(threshold.low, 4),
+            "high": rounded_to(threshold.high, 4),
             "series": title,
         }
         for title, line in zip(titles, drawable, strict=True)
@@ -94,13 +91,13 @@ def sensitivity_fit(analysis: Analysis, grid: str) -> FitChart | None:
     x["axis"] = {"title": f"tolerance of the {name}", "values": [10.0**k for k in range(-8, 2, 2)], "format": ".0e"}
     y = {"field": "fraction", "type": "quantitative", "scale": {"zero": False}}
     y["axis"] = {"title": "n/d at 50 %", "tickCount": 5, "grid": True}
-    there = [title for title in titles if any(row["series"] == title for row in rows)]
-    spec = {"data": {"values": rows}, "layer": _intervals(x, y, there, joined=True)}
+    present = [title for title in titles if any(row["series"] == title for row in rows)]
+    spec = {"data": {"values": rows}, "layer": _intervals(x, y, present, joined=True)}
     return FitChart(f"Sensitivity to the tolerance{grid}", f"Threshold n/d against the tolerance of the {name}.", spec)
 
 
 def _intervals(x: Json, y: Json, series: list[str], joined: bool = False) -> list[Json]:
-    """Points with the interval from low to high, a colour a series."""
+    """Return the layers of points with their intervals, one colour per series."""
     legend = {"title": None, "orient": "top", "symbolType": "circle", "$": "key"} if len(series) > 1 else None
     colour = {"field": "series", "type": "nominal", "scale": {"domain": series, "$": "colours"}, "legend": legend}
     ends = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}
@@ -113,7 +110,3 @@ def _intervals(x: Json, y: Json, series: list[str], joined: bool = False) -> lis
             "encoding": {"x": x, "y": y, "color": colour},
         },
     ]
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")

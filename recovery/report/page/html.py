@@ -1,4 +1,4 @@
-"""What the pages share: one file without any address, its parts, its data, its tables."""
+"""Parts shared by all HTML pages: the document without external resources, tables, and embedded pictures."""
 
 import base64
 import gzip
@@ -14,15 +14,15 @@ from recovery.report.page.template import templates
 
 SCRIPTS = ("view.js", "choices.js", "cells.js", "page.js")
 MOST_PICTURES = 1_500_000
-"""Bytes of pictures in one page, which is to stay under 3 MB."""
+"""Bytes of pictures that a page embeds, so that it stays below 3 MB."""
 
 
 def document(title: str, body: Sequence[str], content: dict[str, Any] | None = None) -> str:
-    """The whole page: markup that is safe already, and the data of its maps; without any, a page without scripts.
+    """Return a complete page. body: escaped markup; content: the data of its maps, None for a page without scripts.
 
-    Text from configs and errors enters as escaped text or as compressed data, never as markup, and the page's own
-    policy admits the two scripts and the style of this file and pictures within it, and no address at all; Vega's
-    expressions are interpreted, so that no text is ever run.
+    Text from configs and errors enters as escaped text or as compressed data, never as markup. The content security
+    policy allows only the scripts, the style and the pictures inside the file. Vega interprets its expressions, so no
+    text is executed.
     """
     style, admitted, scripts = _asset("page.css"), "", list[str]()
     if content is not None:
@@ -52,13 +52,13 @@ def _asset(name: str) -> str:
 
 
 def _script() -> str:
-    """The modules of the page as one script, for a page without an address has none to import from."""
+    """Return the modules of the page as one script, because a local page cannot import modules."""
     parts = [re.sub(r"^(import .*;\n|export )", "", _asset(name), flags=re.MULTILINE) for name in SCRIPTS]
     return '"use strict";\n' + "".join(parts)
 
 
 def _library() -> bytes:
-    """Vega-Lite and Vega as one script, compressed; `make vega` makes it."""
+    """Return Vega and Vega-Lite as one compressed script, which `make vega` generates."""
     return files("recovery.report.page").joinpath("vega.js.gz").read_bytes()
 
 
@@ -72,10 +72,10 @@ def _packed(content: dict[str, Any]) -> str:
 
 
 def table(head: list[str], rows: list[list[str]], numbers: tuple[int, ...] = ()) -> str:
-    """An HTML table from cells that are markup already; `numbers` are the columns to align at the right."""
+    """Return an HTML table of cells that are escaped markup; the columns with indices `numbers` are right-aligned."""
     mark = [' class="number"' if i in numbers else "" for i in range(len(head))]
     top = "".join(f'<th scope="col"{mark[i]}>{escape(name)}</th>' for i, name in enumerate(head))
-    named = [f'data-name="{escape(name)}"' for name in head]  # where a phone shows a row as a list
+    named = [f'data-name="{escape(name)}"' for name in head]  # phones show a row as a list, each value with this name
     body = "\n".join(
         "<tr>"
         + "".join(f"<td {named[i]}{c[3:] if c.startswith('<td') else f'{mark[i]}>{c}</td>'}" for i, c in enumerate(row))
@@ -87,12 +87,12 @@ def table(head: list[str], rows: list[list[str]], numbers: tuple[int, ...] = ())
 
 
 def pictures(drawn: Sequence[tuple[str, bytes]]) -> str:
-    """PNG pictures with the words that stand for them; those that no longer fit are named, not shown."""
+    """Embed PNG pictures with their captions; pictures beyond `MOST_PICTURES` bytes are named only."""
     shown, room = [], MOST_PICTURES
     for words, data in drawn:
         room -= len(data)
         inner = f'<img alt="{escape(words)}" src="data:image/png;base64,{base64.b64encode(data).decode()}">'
-        left_out = '<p class="soft">Too large for this page; recover report --format png draws it.</p>'
+        left_out = '<p class="soft">Too large for this page; `recover report --format png` draws it.</p>'
         caption = f"<figcaption>{escape(words)}</figcaption>"
         shown.append(f'<figure class="picture">{inner if room >= 0 else left_out}{caption}</figure>')
     return f'<div class="pictures">{"".join(shown)}</div>'

@@ -1,11 +1,11 @@
-// The page around the charts: controls, the address, the mouse and the keyboard, the box of a cell, the table, the files.
+// The page around the charts: controls, the address, mouse and keyboard, details of a grid cell, the table, the files.
 
 import { asCsv, asJson, compared, factsOf, replays, rounded, tableOf } from "./cells.js";
 import { Choices } from "./choices.js";
 import { columnsOf, configured, fill, here } from "./view.js";
 
 const MOST_ROWS = 2000;
-const STILL = 100; // milliseconds without a new width before the figure is drawn again
+const RESIZE_DELAY = 100; // milliseconds without a further change of width before the figure is drawn again
 
 const byId = (id) => document.getElementById(id);
 const element = (tag, text, className) => {
@@ -19,7 +19,7 @@ const unpacked = (id) => {
   return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 };
 
-/** A figure at work. Expressions are interpreted, for the page's policy lets no text be run. */
+/** Draw a specification. Expressions are interpreted, because the content security policy forbids evaluating text. */
 const embed = (target, figure) => {
   const { View: Figure, compile, expressionInterpreter, parse } = window.vega;
   const runtime = parse(compile(figure).spec, {}, { ast: true });
@@ -34,8 +34,8 @@ class Page {
     this.dark = window.matchMedia("(prefers-color-scheme: dark)");
     this.maps = byId("maps");
     this.turn = 0;
-    this.focus = null; // the cell pointed at: panel, ix, iy
-    this.held = false;
+    this.focus = null; // the selected grid cell: panel, ix, iy
+    this.pinned = false;
     this.sorted = [null, 1];
     this.embedded = [];
   }
@@ -54,7 +54,7 @@ class Page {
     this.controls();
     await this.draw();
     document.body.dataset.ready = "yes";
-    requestAnimationFrame(() => setTimeout(() => this.drawCharts())); // they stand below: the figure is painted first
+    requestAnimationFrame(() => setTimeout(() => this.drawCharts())); // these charts are below the figure, which is painted first
   }
 
   // ---- controls and the address
@@ -77,7 +77,7 @@ class Page {
     const [value] = this.choices.offered(name).find(([one]) => (one ?? "") === text);
     this.choices.choose(name, value);
     if (["grid", "x", "y"].includes(name)) this.focus = null;
-    if (name === "grid") this.held = false;
+    if (name === "grid") this.pinned = false;
     this.controls();
     const address = this.choices.address();
     history.replaceState(null, "", address ? `#${address}` : location.pathname + location.search);
@@ -93,7 +93,7 @@ class Page {
     let figure;
     let drawn;
     for (let attempt = 0; attempt < 3; attempt++) {
-      // legends and labels may need more room than was left for them
+      // legends and labels may turn out wider than the space reserved for them
       const holder = element("div");
       figure = view.spec(this.themes[this.name], this.name, width);
       drawn = await embed(holder, figure);
@@ -106,7 +106,7 @@ class Page {
     }
     this.drawn?.finalize();
     Object.assign(this, { drawn, view });
-    Object.assign(this.maps, { figure: drawn, spec: figure, drawn: turn }); // for the console
+    Object.assign(this.maps, { figure: drawn, spec: figure, drawn: turn }); // for tests and debugging
     this.say();
     if (this.focus && (this.focus.panel >= view.shown.length || this.focus.ix >= view.x.values.length))
       this.focus = null;
@@ -115,26 +115,26 @@ class Page {
     this.table();
   }
 
-  /** What a screen reader meets, and the lines around the figure. */
+  /** Set the accessible name of the figure and the notes around it. */
   say() {
     const { view, maps } = this;
-    const up = view.y ? `, ${view.y.label} ${view.map ? "up" : "as lines"}` : "";
+    const up = view.y ? `, ${view.y.label} ${view.map ? "on the y axis" : "as lines"}` : "";
     const panels = view.shown.map((panel) => panel.name || this.grid.name).join("; ");
-    maps.setAttribute("aria-label", `${view.look.label}: ${panels}. ${view.x.label} across${up}`);
+    maps.setAttribute("aria-label", `${view.look.label}: ${panels}. ${view.x.label} on the x axis${up}`);
     maps.setAttribute("aria-roledescription", view.map ? "heat map" : "line chart");
     byId("shown").textContent = this.choices.grids.length > 1 ? this.grid.title : "";
     byId("shown").hidden = this.choices.grids.length === 1;
-    if (byId("y-name")) byId("y-name").textContent = view.map ? "Up" : "Lines";
+    if (byId("y-name")) byId("y-name").textContent = view.map ? "y axis" : "Lines";
     const [shown, all] = [view.shown.length, view.all.length];
     const said = [];
     if (all > shown && this.choices.state.panel === null)
       said.push(`The first ${shown} of ${all} panels; choose another under Panel.`);
-    if (view.large) said.push(`${view.count} cells, painted as one picture a panel.`);
-    if (this.grid.unmarked) said.push("Too many trials failed or are missing to be marked; each cell's box has them.");
+    if (view.large) said.push(`${view.count} grid cells, drawn as one picture per panel.`);
+    if (this.grid.unmarked) said.push("Too many failed or missing trials to mark: see the details of each cell.");
     byId("about").textContent = said.join(" ");
   }
 
-  /** A file's figure is on white ground, with the title. */
+  /** Draw the figure for a file: on a white background, with the title. */
   async picture(as, ...more) {
     const figure = this.view.spec(this.themes.light, "light", 900, this.grid.title);
     const made = await embed(element("div"), figure);
@@ -145,7 +145,7 @@ class Page {
     }
   }
 
-  /** The other charts of the report. */
+  /** Draw the charts of fits. */
   async drawCharts() {
     while (this.embedded.length) this.embedded.pop().finalize();
     for (const holder of document.querySelectorAll("[data-chart]")) {
@@ -160,8 +160,8 @@ class Page {
     }
   }
 
-  // ---- pointing, by mouse and by keys
-  /** Where a panel's axes start, in the pixels of the figure. */
+  // ---- selecting a grid cell by mouse and by keyboard
+  /** Return the scenegraph group of panel k, whose x and y are the position of its axes in pixels. */
   group(k) {
     const search = (item) => {
       for (const mark of item.items ?? []) {
@@ -251,15 +251,15 @@ class Page {
       PageDown: step("panel", 1),
       PageUp: step("panel", -1),
     };
-    if (event.key === "Escape") this.held = false;
-    if (event.key === "Enter") this.held = !this.held;
+    if (event.key === "Escape") this.pinned = false;
+    if (event.key === "Enter") this.pinned = !this.pinned;
     if (event.key === "Escape" || event.key === "Enter") this.detail();
     if (!moves[event.key]) return;
     event.preventDefault();
     this.select({ ...from, ...moves[event.key] });
   }
 
-  // ---- the box of a cell, the table, the files
+  // ---- details of a grid cell, the table, the files
   detail() {
     const { view, focus, grid } = this;
     const box = byId("detail");
@@ -284,10 +284,10 @@ class Page {
     if (commands.length) {
       const pre = element("pre", commands.join("\n"));
       pre.tabIndex = 0;
-      pre.setAttribute("aria-label", "commands that run these trials again");
+      pre.setAttribute("aria-label", "commands that repeat these trials");
       box.append(pre);
     }
-    if (this.held) box.append(element("p", "Held. Click a cell for another, Escape to let go.", "soft"));
+    if (this.pinned) box.append(element("p", "Pinned. Click another cell, or press Escape to unpin.", "soft"));
   }
 
   table() {
@@ -300,7 +300,7 @@ class Page {
     const [by, direction] = this.sorted;
     if (by !== null && by < head.length) all.sort((a, b) => direction * compared(a[by], b[by]));
     byId("cells-head").replaceChildren(...head.map((name, k) => this.head(name, k)));
-    const note = `The first ${MOST_ROWS} of ${all.length} cells; the files have all.`;
+    const note = `The first ${MOST_ROWS} of ${all.length} cells; CSV and JSON have all.`;
     byId("cells-note").textContent = all.length > MOST_ROWS ? note : "";
     const shown = (v) => (v === null ? "" : typeof v === "number" ? rounded(v) : String(v));
     const lines = all.slice(0, MOST_ROWS).map((row) => {
@@ -351,11 +351,11 @@ class Page {
     for (const kind of ["svg", "png", "csv", "json"])
       byId(`save-${kind}`)?.addEventListener("click", () => this.save(kind));
     maps.addEventListener("pointermove", (event) => {
-      if (!this.held && this.drawn) this.select(this.pointed(event));
+      if (!this.pinned && this.drawn) this.select(this.pointed(event));
     });
     maps.addEventListener("click", (event) => {
       const cell = this.drawn && this.pointed(event);
-      this.held = Boolean(cell);
+      this.pinned = Boolean(cell);
       this.select(cell);
     });
     maps.addEventListener("focus", () => {
@@ -370,7 +370,7 @@ class Page {
       waiting = setTimeout(() => {
         this.draw();
         this.drawCharts();
-      }, STILL);
+      }, RESIZE_DELAY);
     };
     window.addEventListener("resize", () => {
       if (window.innerWidth === width) return;

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs no network: maps to point at, claims, thresholds, failures, provenance."""
+"""The report as one HTML page without external resources: charts, claims, thresholds, failures, provenance."""
 
 import json
 import shlex
@@ -24,7 +24,7 @@ MOST_FAILURES = 200
 
 
 def report_page(analyses: list[Analysis]) -> str:
-    """The whole page."""
+    """Return the page of one or several grids."""
     places, charts = _fits(analyses)
     body = [
         '<a class="skip" href="#claims">Skip the maps</a>',
@@ -38,9 +38,9 @@ def report_page(analyses: list[Analysis]) -> str:
         "<h2>Thresholds</h2>",
         _thresholds(analyses),
         places,
-        "<h2>Trials that did not finish</h2>",
+        "<h2>Unfinished trials</h2>",
         _failures(analyses),
-        "<h2>How to make it again</h2>",
+        "<h2>How to reproduce this page</h2>",
         *[_provenance(analysis) for analysis in analyses],
     ]
     title = " · ".join(analysis.diagram.title for analysis in analyses)
@@ -49,7 +49,7 @@ def report_page(analyses: list[Analysis]) -> str:
 
 
 def _pictures(analyses: list[Analysis]) -> str:
-    """What was drawn of trials beside the charts: several values side by side, paths of training, pairs."""
+    """Return the figures that have no interactive chart: several values side by side, and additional figures."""
     drawn = []
     for analysis in analyses:
         name = f"{analysis.diagram.name}: " if len(analyses) > 1 else ""
@@ -60,40 +60,40 @@ def _pictures(analyses: list[Analysis]) -> str:
 
 
 SCREEN = 160
-"""Dots an inch of pictures on the page."""
+"""Dots per inch of pictures on the page."""
 
-GRIDS = '<label>Grid <select id="grid"></select></label>'
+GRIDS = '<label>Sweep <select id="grid"></select></label>'
 
 CONTROLS = f"""<div class="controls">
 {GRIDS}
 <label>Value <select id="value"></select></label>
 <label>Tolerance <select id="at"></select></label>
-<label>Shown <select id="look"></select></label>
-<label>Drawn as <select id="form"></select></label>
-<label>Across <select id="x"></select></label>
-<label><span id="y-name">Up</span> <select id="y"></select></label>
+<label>Statistic <select id="look"></select></label>
+<label>Plot <select id="form"></select></label>
+<label>x axis <select id="x"></select></label>
+<label><span id="y-name">y axis</span> <select id="y"></select></label>
 <label>Panel <select id="panel"></select></label>
-<label>Scale across <select id="sx"></select></label>
-<label>Scale up <select id="sy"></select></label>
+<label>Scale of x <select id="sx"></select></label>
+<label>Scale of y <select id="sy"></select></label>
 <label>Scale of the value <select id="sc"></select></label>
 </div>"""
 
 MAPS = """<h2 id="shown"></h2>
-<noscript><p>The figures need scripts; the tables below do not.</p></noscript>
-<p id="keys" class="soft">Point at a cell, or focus the figure and use arrow keys, and Page Up and Page Down for other
-panels. A click or Enter holds a cell.</p>
+<noscript><p>The figures need JavaScript; the tables below do not.</p></noscript>
+<p id="keys" class="soft">Point at a cell, or focus the figure and use the arrow keys; Page Up and Page Down change the
+panel. Click a cell, or press Enter, to pin it.</p>
 <div class="stage">
 <div>
 <div class="maps" id="maps" tabindex="0" role="application" aria-describedby="keys"></div>
 <p id="about" class="soft"></p>
-<div class="files" role="group" aria-label="Files of what is shown">What is shown, as a file:
+<div class="files" role="group" aria-label="Save this view">Save this view as
 <button id="save-svg">SVG</button> <button id="save-png">PNG</button> <button id="save-csv">CSV</button>
 <button id="save-json">JSON</button></div>
 </div>
 <div class="detail" id="detail" role="status" aria-live="polite"></div>
 </div>"""
 
-TABLE = """<details id="cell-table"><summary>The cells as a table</summary>
+TABLE = """<details id="cell-table"><summary>Table of the grid cells</summary>
 <p id="cells-note" class="soft"></p>
 <div class="scroll"><table><thead><tr id="cells-head"></tr></thead><tbody id="cells"></tbody></table></div></details>"""
 
@@ -129,30 +129,30 @@ def _thresholds(analyses: list[Analysis]) -> str:
     ]
     crossed = "".join(map(_crossings, analyses))
     if not rows:
-        return crossed or "<p>None: the value shown is no proportion along a coordinate with numbers.</p>"
+        return crossed or "<p>None: thresholds need a success fraction along a numeric coordinate.</p>"
     note = (
-        "<p class='soft'>n/d where a fraction that only rises, or only falls, with n crosses one half: n50 at each "
-        "d, pooled with weights d. Intervals by the bootstrap and by the scatter over d.</p>"
+        "<p class='soft'>The ratio n/d at which the isotonic regression of the fraction on n crosses 50 %: estimates "
+        "at each d, pooled with weights d. Intervals by the bootstrap and by the scatter over d.</p>"
     )
     parts = [note, *map(_left_out, analyses), table(["panel", "threshold"], rows), _sizes(analyses)]
     return "".join([*parts, crossed, *(_second_opinion(analysis) for analysis in analyses if analysis.full)])
 
 
 def _crossings(analysis: Analysis) -> str:
-    """Where each row of a diagram over other axes than n and d crosses one half."""
+    """Return where each row of a diagram crosses one half, for axes other than n and d."""
     lines = crossing_rows(analysis)
     if not lines:
         return ""
     x = escape(PLAIN.axis(analysis.diagram.layout.x))
     note = (
-        f"<p class='soft'>Where a fraction that only rises, or only falls, with {x} crosses one half, row by row. No "
-        "curve is fitted; intervals end at cells.</p>"
+        f"<p class='soft'>The {x} at which the isotonic regression of the fraction crosses 50 %, row by row. No "
+        "parametric curve is fitted; intervals end at grid cells.</p>"
     )
     return note + table([escape(name) for name in lines[0]], [[escape(text) for text in row.values()] for row in lines])
 
 
 def _second_opinion(analysis: Analysis) -> str:
-    """The probit model's numbers, where they are asked for."""
+    """Return the estimates of the probit model."""
     lines = model_rows(analysis)
     rows = [[escape(text) for text in line.values()] for line in lines]
     note = "<p class='soft'>Probit of a (n - r d) / √n over all cells. Wendel's law has r = 2, a = 1, exponent ½.</p>"
@@ -160,13 +160,13 @@ def _second_opinion(analysis: Analysis) -> str:
 
 
 def _name(analyses: list[Analysis], analysis: Analysis, panel: str) -> str:
-    """Which grid, where there are several, and which panel."""
+    """Return the name of a panel, after the name of its grid if there are several grids."""
     grid = analysis.diagram.name if len(analyses) > 1 else ""
     return escape(" · ".join(filter(None, [grid, panel])) or "all")
 
 
 def _sizes(analyses: list[Analysis]) -> str:
-    """n50 at each d."""
+    """Return the table of n at 50 % for each d."""
     rows = [
         [
             _name(analyses, analysis, panel.title),
@@ -177,33 +177,29 @@ def _sizes(analyses: list[Analysis]) -> str:
         for panel, sizes in zip(analysis.diagram.panels, analysis.by_size, strict=False)
         for size in sizes
     ]
-    head = ["panel", "d", "n50 (interval)"]
-    return f"<details><summary>n50 at each d</summary>{table(head, rows)}</details>"
+    head = ["panel", "d", "n at 50 % (interval)"]
+    return f"<details><summary>n at 50 % for each d</summary>{table(head, rows)}</details>"
 
 
 def _left_out(analysis: Analysis) -> str:
-    """What a page of a fine grid does without."""
+    """State which estimates and choices the page of a fine grid leaves out."""
     panels, parts = analysis.diagram.panels, []
     if any(sizes_in_words(panel) != "each d" for panel in panels):
-        parts.append(f"thresholds size by size are fitted at {sizes_in_words(panels[0])}, evenly spaced")
+        parts.append(f"thresholds of single sizes are fitted at {sizes_in_words(panels[0])}, evenly spaced")
     if any(len(panel.cells) > FINE for panel in panels):
         parts.append("so is the second opinion")
     if len(analysis.diagram.table) > FINE:
-        parts.append("the maps offer four values, their medians, and no choice of tolerance; CSV and JSON have all")
+        parts.append("the maps offer the medians of four values and no tolerances; CSV and JSON contain all values")
     if not parts:
         return ""
     return f"<p>{escape(analysis.diagram.name)} has {len(analysis.diagram.table)} cells: {'; '.join(parts)}.</p>"
 
 
 def _number(value: Any) -> str:
-    """Three digits; nothing for what is not known."""
+    """Format a number with 3 digits; the text is empty for None and NaN."""
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
     return f"{value:.3g}" if np.isfinite(value) else ("∞" if value > 0 else "-∞")
-
-
-def _named(name: str, value: float) -> str:
-    return f"{name} {_number(value)}" if _number(value) else ""
 
 
 def _span(interval: Interval) -> str:
@@ -212,7 +208,7 @@ def _span(interval: Interval) -> str:
 
 
 def _fits(analyses: list[Analysis]) -> tuple[str, list[Json]]:
-    """Places for the charts of fits, and the charts in their order."""
+    """Return the markup that holds the charts of fits, and the charts in the same order."""
     charts = [fit for one in analyses for fit in fits(one, f": {one.diagram.name}" if len(analyses) > 1 else "")]
     places = [
         f"<figure><h3>{escape(fit.title)}</h3>"
@@ -238,8 +234,9 @@ def _failures(analyses: list[Analysis]) -> str:
             rows.append([escape(str(record["status"])), escape(where), escape(message), f"<code>{escape(line)}</code>"])
     if not rows:
         return "<p>None: every stored trial finished.</p>"
-    note = f"<p>{total} in all, the first {len(rows)} here.</p>" if total > len(rows) else f"<p>{total} in all.</p>"
-    return note + table(["status", "trial", "message", "to run it again"], rows)
+    note = f"<p>{total} in total; the first {len(rows)} are listed.</p>"
+    note = note if total > len(rows) else f"<p>{total} in total.</p>"
+    return note + table(["status", "trial", "message", "command that repeats it"], rows)
 
 
 def _text(value: Any) -> str:
@@ -252,7 +249,8 @@ def _provenance(analysis: Analysis) -> str:
     rows = [[escape(key), escape(value)] for key, value in _flat(sweep)]
     config = json.dumps(plain_document(diagram.sweep.document), indent=2, ensure_ascii=False, default=str)
     code = "".join(
-        f"<details><summary>Save {escape(module)}.py beside it</summary><pre>{escape(str(text))}</pre></details>\n"
+        f"<details><summary>Save as {escape(module)}.py in the same folder</summary>"
+        f"<pre>{escape(str(text))}</pre></details>\n"
         for module, text in diagram.sweep.document.get("code", {}).items()
     )
     folder = shlex.quote(diagram.grid.path.as_posix())
@@ -263,11 +261,12 @@ def _provenance(analysis: Analysis) -> str:
         f"<h3>{escape(diagram.name)}</h3>\n"
         f"<p>Save the config below as <code>{escape(diagram.name)}.json</code>, then:</p>"
         f"<pre>{escape(commands)}</pre>\n<details><summary>Config</summary><pre>{escape(config)}</pre></details>\n{code}"
-        f"<details><summary>Provenance</summary>{table(['what', 'value'], rows)}</details>"
+        f"<details><summary>Provenance</summary>{table(['field', 'value'], rows)}</details>"
     )
 
 
 def _flat(value: Any, path: str = "") -> list[tuple[str, str]]:
+    """Return the leaves of nested dictionaries and lists as (dotted path, text)."""
     if isinstance(value, dict):
         return [pair for key, inner in value.items() for pair in _flat(inner, f"{path}.{key}" if path else str(key))]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):

@@ -1,4 +1,4 @@
-"""A diagram as data of charts: coordinates, panels, what can be shown of each cell, thresholds and theory."""
+"""The data of a diagram's charts as JSON: coordinates, panels, values of the grid cells, thresholds and theory."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.path import Path
 
-from recovery.interval import LEVEL, Interval, percent
+from recovery.interval import LEVEL, percent
 from recovery.report.claims import Analysis, caption, contour
 from recovery.report.diagram import (
     NOT_MEASURED,
@@ -15,32 +15,31 @@ from recovery.report.diagram import (
     Axis,
     Cells,
     Diagram,
-    half_words,
     lettered,
     lines,
     pooled_words,
     theory_along,
     unfinished_words,
 )
-from recovery.report.page.encodings import THEMES, Json, coordinate, coordinates, ordinal, series, strokes
-from recovery.report.page.values import MOST_MARKS, Gathered, choices, mark
-from recovery.report.statistics import sizes_in_words
+from recovery.report.figures.map import crossing_label, half_crossings
+from recovery.report.page.cell_values import MOST_MARKS, Gathered, choices, mark
+from recovery.report.page.encodings import THEMES, Json, coordinate, coordinates, ordinal, rounded_to, series, strokes
 from recovery.types import Array
 
 MOST_IDS = 50_000
-"""Grids with more trials than this list only those that failed, by cell."""
+"""Grids with more trials than this list the ids of failed trials only."""
 RATIO = {"of": "n"}
-"""n/d stands for n, which it gives with d."""
+"""The coordinate n/d replaces n, because n follows from n/d and d."""
 STROKE, CROSS = "M-0.7,0.7L0.7,-0.7", "M-0.7,0.7L0.7,-0.7M-0.7,-0.7L0.7,0.7"
 PIXELS = 111.0
-"""matplotlib simplifies a line to a ninth of a pixel: on so many across and up, to a thousandth of its extent, which is
-a third of a pixel of a usual panel."""
+"""Extent to which a line is scaled before matplotlib simplifies it. matplotlib allows an error of 1/9 pixel, here a
+thousandth of the extent, which is a third of a pixel in a usual panel."""
 
 
 def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
-    """One grid, first shown as its figure is: a `map`, a `profile`, or `ratios`, fractions along n/d.
+    """Return the data of one grid, whose first view is its main figure: `map`, `profile`, or `ratios` along n/d.
 
-    In lists with an entry a cell, cells stand panel by panel. every: all that was measured, not only what is shown.
+    Lists with an entry per grid cell are ordered by panel. every: include all measured values, not only the one shown.
     """
     diagram = analysis.diagram
     layout = diagram.layout
@@ -55,9 +54,14 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
     shown = choices(diagram, column, every)
     own = shown[0]["looks"][0]
     reach = next(iter(own["scales"].values()))["height"]["scale"]["domain"]
-    theory = [_theory(diagram, i, reach) if kind == "profile" else [] for i in range(len(diagram.panels))]
-    bands = [_band(analysis, i) if kind == "ratios" else [] for i in range(len(diagram.panels))]
-    panels = [_panel(analysis, i) | {"theory": theory[i], "band": bands[i]} for i in range(len(diagram.panels))]
+    panels = [
+        _panel(analysis, i)
+        | {
+            "theory": _theory(diagram, i, reach) if kind == "profile" else [],
+            "band": _band(analysis, i) if kind == "ratios" else [],
+        }
+        for i in range(len(diagram.panels))
+    ]
     plane = [
         {"x": x, "y": y, "k": k, "part": part, "label": line.label, "secondary": line.secondary}
         for part, line in enumerate(lines(diagram))
@@ -81,7 +85,7 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
         "lines": plane,
         "strokes": {
             "map": _strokes(plane),
-            "curves": _strokes([row for rows in theory for row in rows]),
+            "curves": _strokes([row for panel in panels for row in panel["theory"]]),
         },
         "alone": {theme: series([own["label"]], theme) for theme in THEMES},
         "notes": {"unmeasured": NOT_MEASURED, "empty": "no trials yet", "level": percent(LEVEL)},
@@ -91,8 +95,10 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
 
 
 def simplified(points: Array) -> Array:
-    """A line's points, shape (k, 2), without those that no panel shows, be it straight or, where all are positive,
-    logarithmic. matplotlib's measure; the last point stays, which it may move."""
+    """Drop those points of a line (k, 2) that make no visible difference on linear or, if all are positive, log axes.
+
+    This is matplotlib's simplification, except that the last point always stays.
+    """
     scales = [points, np.log(points)] if (points > 0).all() else [points]
     if len(points) < 3 or not np.isfinite(points).all():
         return points
@@ -107,14 +113,17 @@ def simplified(points: Array) -> Array:
 
 
 def _strokes(rows: list[Json]) -> Json:
-    """How lines look on each ground."""
+    """Return the scales of colour and dash of these theory lines for each theme."""
     named = list(dict.fromkeys((row["label"], row.get("secondary", False)) for row in rows))
     return {theme: strokes(named, theme) for theme in THEMES}
 
 
 def _marks(diagram: Diagram, order: Any, panels: list[Json], shown: list[Json]) -> Json:
-    """Marks on cells of failed and missing trials; for each value the shapes of its key, without thresholds and with
-    them. `unmarked`: whether there were too many."""
+    """Return the marks on grid cells with failed or missing trials, and set `shapes` of each choice in `shown`.
+
+    `shapes` has two scales for the legend: without and with thresholds. `unmarked` is true if too many cells would be
+    marked.
+    """
     table, totals, marks, unmarked = diagram.table, diagram.totals, [], False
     unfinished = ((table["failed"] > 0) | (table["missing"] > 0)).to_numpy()[order]
     nothing = (table["ok"] == 0).to_numpy()[order]
@@ -131,112 +140,79 @@ def _marks(diagram: Diagram, order: Any, panels: list[Json], shown: list[Json]) 
 
 
 def _panel(analysis: Analysis, i: int) -> Json:
-    """One panel: its title, how many cells, and in the plane of the diagram where one half is crossed."""
+    """Return title, number of grid cells, and crossings of one half of panel i in the plane of the diagram.
+
+    An open end of an interval is drawn to the end of the axis.
+    """
     diagram, panel = analysis.diagram, analysis.diagram.panels[i]
-    half, drawn = _half(analysis, i), diagram.drawn
-    along = _along(diagram) == diagram.layout.x
-    across, up = (Axis(values) for values in (panel.x, panel.y))
-    if (across if along else up).kind == "even":
-        half = []
-    sizes = sizes_in_words(panel) if analysis.pooled else None
-    jump = bool(analysis.pooled) and analysis.pooled[i].jump is not None
-    words = half_words(sizes, jump, analysis.levels)
-    place = (up if along else across).at
-
-    def span(k: int, low: float, high: float) -> Json:
-        """From low to high along one axis, at the k-th value of the other."""
-        at = float(place[k])
-        return {"x": low, "x2": high, "y": at, "y2": at} if along else {"x": at, "x2": at, "y": low, "y2": high}
-
+    drawn, words = diagram.drawn, crossing_label(analysis, i)
+    across = not diagram.layout.over_n_and_d or diagram.layout.x == "n"
+    axes = {"x": Axis(panel.x), "y": Axis(panel.y)}
+    along, other = ("x", "y") if across else ("y", "x")
+    half, points = list[Json](), list[Json]()
+    for k, crossing in half_crossings(analysis, i) if axes[along].kind != "even" else []:
+        first, last = (float(axes[along].values[end]) for end in (0, -1))
+        low = crossing.low if np.isfinite(crossing.low) else min(first, crossing.high)
+        high = crossing.high if np.isfinite(crossing.high) else max(last, crossing.low)
+        ((middle, low, high),) = _finite([[crossing.estimate, low, high]])
+        at = float(axes[other].at[k])
+        half.append({along: low, f"{along}2": high, other: at, f"{other}2": at})
+        points.append({along: middle, other: at, "mark": words})
     return {
         "title": lettered(drawn.index(i), len(drawn), panel.title) if i in drawn else panel.title,
         "name": panel.title,
         "caption": caption(analysis.pooled[i]) if analysis.pooled else "",
         "cells": len(panel.cells),
-        "half": [span(int(k), low, high) for k, _, low, high in half],
-        "points": [
-            {axis: row[axis] for axis in ("x", "y")} | {"x" if along else "y": middle, "mark": words}
-            for row, middle in ((span(int(k), low, high), middle) for k, middle, low, high in half)
-        ],
+        "half": half,
+        "points": points,
         "contour": [
             {"x": float(x), "y": float(y), "k": k, "part": part}
-            for part, points in enumerate(contour(analysis, i))
-            for k, (x, y) in enumerate(points)
+            for part, line in enumerate(contour(analysis, i))
+            for k, (x, y) in enumerate(line)
         ],
     }
 
 
 def _band(analysis: Analysis, i: int) -> list[Json]:
-    """The interval of the pooled threshold, along n/d."""
+    """Return the interval of the pooled threshold n/d of panel i."""
     if not analysis.pooled or not analysis.pooled[i].interval.known:
         return []
-    interval = analysis.pooled[i].interval
-    label = PLAIN.marked(pooled_words(analysis.levels))
+    interval, label = analysis.pooled[i].interval, PLAIN.marked(pooled_words(analysis.levels))
     return [{"x": low, "x2": high, "label": label} for low, high in _finite([[interval.low, interval.high]])]
 
 
-def _along(diagram: Diagram) -> str:
-    """The coordinate along which a panel crosses one half."""
-    return "n" if diagram.layout.over_n_and_d else diagram.layout.x
-
-
-def _half(analysis: Analysis, i: int) -> list[list[float]]:
-    """[place of the other coordinate's value, where one half is crossed, and its interval]: an open end is the end of
-    the axis, and what is open at both ends is left out, as in figures."""
-    layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
-    crossings: list[tuple[int, Interval]] = []
-    if analysis.pooled:
-        sizes = list(panel.y if layout.y == "d" else panel.x)
-        crossings += [(sizes.index(size.d), size.n50) for size in analysis.pooled[i].sizes]
-    elif analysis.rows and layout.y is not None:
-        crossings += [(k, row.half) for k, row in enumerate(analysis.rows[i])]
-    along, rows = panel.x if layout.x == _along(analysis.diagram) else panel.y, []
-    for k, half in crossings:
-        if np.isfinite([half.low, half.high]).any():
-            low = half.low if np.isfinite(half.low) else min(float(along[0]), half.high)
-            high = half.high if np.isfinite(half.high) else max(float(along[-1]), half.low)
-            rows.append([k, half.estimate, low, high])
-    return _finite(rows)
-
-
 def _finite(rows: list[list[Any]]) -> list[list[float]]:
+    """Round the numbers of those rows that are finite: to 3 decimals beyond 1, otherwise to 9."""
     return [
         [round(float(value), 3 if abs(value) > 1 else 9) for value in row] for row in rows if np.isfinite(row).all()
     ]
 
 
 def _theory(diagram: Diagram, i: int, reach: list[float]) -> list[Json]:
-    """Theory along the coordinate across, for each value of the other one; a ratio is upright."""
+    """Return the theory of panel i along x for each value of y; a ratio is a vertical line over `reach`."""
     rows, part, panel = list[Json](), 0, diagram.panels[i]
     for k, y in enumerate(panel.y):
-        axis, there = Axis(panel.x), np.sort(panel.cells.loc[panel.cells["iy"] == k, "ix"].to_numpy())
-        if axis.kind == "even" or len(there) < 2:
+        axis, present = Axis(panel.x), np.sort(panel.cells.loc[panel.cells["iy"] == k, "ix"].to_numpy())
+        if axis.kind == "even" or len(present) < 2:
             continue
-        for line in theory_along(diagram, panel, y, axis.at[there], axis.kind == "log"):
-            points = (
-                simplified(line.points).tolist() if len(line.points) > 1 else [[line.points[0, 0], y] for y in reach]
-            )
-            for k_, (x, value) in enumerate(points):
+        for line in theory_along(diagram, panel, y, axis.at[present], axis.kind == "log"):
+            points = simplified(line.points) if len(line.points) > 1 else [[line.points[0, 0], end] for end in reach]
+            for place, (x, value) in enumerate(np.asarray(points).tolist()):
                 if np.isfinite(value):
-                    rows.append(
-                        {"x": _digits(x, 6), "y": _digits(value, 5), "k": k_, "part": part, "label": line.label}
-                    )
+                    at = {"x": rounded_to(x, 6), "y": rounded_to(value, 5)}
+                    rows.append(at | {"k": place, "part": part, "label": line.label})
             part += 1
     return rows
 
 
-def _digits(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}g}")
-
-
 def _ratio(places: dict[str, Any], keys: list[Json]) -> Array:
-    """n/d of every cell."""
+    """Return n/d of every grid cell."""
     values = {key["name"]: np.array(key["values"]) for key in keys if key["name"] in ("n", "d")}
     return np.round(values["n"][places["n"]] / values["d"][places["d"]], 9)
 
 
 def _certificates(diagram: Diagram, column: Gathered) -> Json:
-    """How often each kind of certificate decided, cell by cell."""
+    """Return how many trials of each grid cell each kind of certificate decided."""
     if "certificate" not in diagram.frame:
         return {}
     kinds = diagram.frame["certificate"].astype("object").where(diagram.cells.finished, None)
@@ -245,7 +221,7 @@ def _certificates(diagram: Diagram, column: Gathered) -> Json:
 
 
 def _ids(cells: Cells, order: Any) -> list[str]:
-    """For each cell its trials as `id id! id`, a failed one marked; beyond `MOST_IDS` trials only failed ones."""
+    """Return the trial ids of each grid cell, joined by blanks; `!` after an id marks a failed trial."""
     ok = cells.finished
     listed = np.ones_like(ok) if len(cells.frame) <= MOST_IDS else ~ok
     ids = cells.frame["trial_id"].astype(str).to_numpy()[listed]

@@ -1,7 +1,7 @@
-"""A panel as Vega-Lite, in one grammar: templates that are filled for a notebook here, and by the page's script there.
+"""Templates of panels as Vega-Lite. Notebooks fill them in Python (`chart`), pages in JavaScript (view.js).
 
-A template is a specification in which {"$": name} stands where the part of that name goes; beside other entries, the
-part's entries join them. All parts are made in `encodings`, `values` and `payload`; who fills a template only picks.
+A template is a specification with placeholders {"$": name}. A placeholder is replaced by the part of that name; next to
+other entries, the part's entries are merged with them. All parts are made by `encodings`, `cell_values` and `payload`.
 """
 
 from typing import Any
@@ -9,17 +9,26 @@ from typing import Any
 from recovery.report.page.encodings import ALONE, KEY, THEMES, Json
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-"""The name of the language, which nothing fetches."""
+"""Identifier of the Vega-Lite version; nothing is fetched from this address."""
+SELECTED = "#ff2d7a"
+"""Colour of the frame of the selected grid cell."""
 
 
-def _at(field: str, axis: str, kind: str = "quantitative") -> Json:
-    return {"field": field, "type": kind, "$": axis}
+def _at(field: str, axis: str) -> Json:
+    return {"field": field, "type": "quantitative", "$": axis}
 
 
-SPAN = {"x": _at("x", "x"), "x2": {"field": "x2"}, "y": _at("y", "y"), "y2": {"field": "y2"}}
+def _layer(data: str, mark: str, encoding: Json, **style: Any) -> Json:
+    """Return a layer that draws a table with one type of mark; its style may contain placeholders."""
+    return {"data": {"$": data}, "mark": {"type": mark, **style}, "encoding": encoding}
+
+
 POINT = {"x": _at("x", "x"), "y": _at("y", "y")}
+SPAN = {**POINT, "x2": {"field": "x2"}, "y2": {"field": "y2"}}
+PATH = {**POINT, "detail": {"field": "part"}, "order": {"field": "k"}}
 LINE_KEY = {**KEY, "symbolType": "stroke", "symbolSize": 500, "symbolStrokeWidth": 2, "symbolOpacity": 1}
 POINT_KEY = {**KEY, "symbolOpacity": 1, "symbolStrokeWidth": 1.2, "symbolSize": 60}
+BAR_KEY = {**POINT_KEY, "symbolType": "M0,-1L0,1"}
 STROKE = {
     "stroke": {"field": "label", "type": "nominal", "legend": LINE_KEY, "scale": {"$": "stroke"}},
     "strokeDash": {"field": "label", "type": "nominal", "legend": LINE_KEY, "scale": {"$": "dash"}},
@@ -27,75 +36,49 @@ STROKE = {
 SHAPE = {
     "shape": {"field": "mark", "type": "nominal", "legend": {**POINT_KEY, "$": "symbol"}, "scale": {"$": "shapes"}}
 }
-NOTE = {
-    "data": {"$": "note"},
-    "mark": {"type": "text", "fontSize": 14, "$": "ink"},
-    "encoding": {"text": {"field": "text"}},
-}
+FILL = {"field": "v", "type": "quantitative", "$": "colour"}
+SERIES = {"color": {"field": "series", "type": "nominal", "$": "series"}}
+NOTE = _layer("note", "text", {"text": {"field": "text"}}, **{"fontSize": 14, "$": "ink"})
 
 
 def _theory(width: float) -> Json:
-    return {
-        "data": {"$": "lines"},
-        "mark": {"type": "line", "clip": True, "strokeWidth": width},
-        "encoding": {**POINT, "detail": {"field": "part"}, "order": {"field": "k"}, **STROKE},
-    }
+    return _layer("lines", "line", {**PATH, **STROKE}, clip=True, strokeWidth=width)
 
 
 def _contour(width: float, colour: str) -> Json:
-    return {
-        "data": {"$": "contour"},
-        "mark": {"type": "line", "clip": True, "strokeWidth": width, "stroke": colour},
-        "encoding": {**POINT, "detail": {"field": "part"}, "order": {"field": "k"}},
-    }
+    return _layer("contour", "line", PATH, clip=True, strokeWidth=width, stroke=colour)
 
 
 def _bars(width: float, colour: str) -> Json:
-    return {
-        "data": {"$": "half"},
-        "mark": {"type": "rule", "clip": True, "strokeWidth": width, "stroke": colour},
-        "encoding": SPAN,
-    }
+    return _layer("half", "rule", SPAN, clip=True, strokeWidth=width, stroke=colour)
 
 
 def _marks(width: float, colour: str) -> Json:
-    look = {"type": "point", "clip": True, "opacity": 1, "filled": False, "strokeWidth": width, "stroke": colour}
-    return {"data": {"$": "points"}, "mark": {**look, "$": "dot"}, "encoding": {**POINT, **SHAPE}}
+    style = {"clip": True, "opacity": 1, "filled": False, "strokeWidth": width, "stroke": colour, "$": "dot"}
+    return _layer("points", "point", {**POINT, **SHAPE}, **style)
 
 
-CELLS: Json = {
-    "data": {"$": "cells"},
-    "mark": {"type": "rect", "clip": True},
-    "encoding": {**SPAN, "fill": {"field": "v", "type": "quantitative", "$": "colour"}, "$": "tooltip"},
-}
 PICTURE: Json = {
     "layer": [
-        {
-            "data": {"$": "cells"},
-            "mark": {"type": "image", "align": "left", "baseline": "top", "aspect": False, "$": "size"},
-            "encoding": {"url": {"field": "url"}, "x": {"value": 0}, "y": {"value": 0}},
-        },
-        {
-            "data": {"values": [{"v": None}]},
-            "mark": {"type": "rect", "opacity": 0},
-            "encoding": {"fill": {"field": "v", "type": "quantitative", "$": "colour"}},
-        },
+        _layer(
+            "cells",
+            "image",
+            {"url": {"field": "url"}, "x": {"value": 0}, "y": {"value": 0}},
+            **{"align": "left", "baseline": "top", "aspect": False, "$": "size"},
+        ),
+        {"data": {"values": [{"v": None}]}, "mark": {"type": "rect", "opacity": 0}, "encoding": {"fill": FILL}},
     ]
 }
-"""The cells of a fine grid, painted: 250 000 rectangles of Vega's take several seconds to draw, a picture a
-tenth. The second layer draws nothing: the key of the colours comes from it."""
+"""The cells of a fine grid as a picture: Vega takes several seconds to draw 250 000 rectangles, and a tenth of that
+for a picture. The second layer draws nothing, and only adds the legend of the colours."""
 
 MAP: Json = {
     "title": {"$": "title"},
     "$": "size",
     "layer": [
-        CELLS,
-        {
-            "data": {"$": "lines"},
-            "transform": [{"filter": "!datum.secondary"}],
-            "mark": {"type": "line", "clip": True, "strokeWidth": 4, "$": "halo"},
-            "encoding": {**POINT, "detail": {"field": "part"}, "order": {"field": "k"}},
-        },
+        _layer("cells", "rect", {**SPAN, "fill": FILL, "$": "tooltip"}, clip=True),
+        _layer("lines", "line", PATH, **{"clip": True, "strokeWidth": 4, "$": "halo"})
+        | {"transform": [{"filter": "!datum.secondary"}]},
         _theory(2),
         _contour(3.2, "#ffffff"),
         _contour(1.6, "#000000"),
@@ -104,71 +87,38 @@ MAP: Json = {
         _marks(4, "#ffffff"),
         _marks(1.2, "#000000"),
         NOTE,
-        {
-            "data": {"$": "here"},
-            "mark": {"type": "rect", "fillOpacity": 0, "stroke": "#ff2d7a", "strokeWidth": 2.5},
-            "encoding": SPAN,
-        },
+        _layer("here", "rect", SPAN, fillOpacity=0, stroke=SELECTED, strokeWidth=2.5),
     ],
 }
-SERIES = {"color": {"field": "series", "type": "nominal", "$": "series"}}
-BAR_KEY = {**KEY, "symbolType": "M0,-1L0,1", "symbolStrokeWidth": 1.2, "symbolSize": 60, "symbolOpacity": 1}
+BAND = {"field": "label", "type": "nominal", "legend": KEY, "scale": {"range": ["#9a9a9a"]}}
+INTERVALS = {
+    "field": "bar",
+    "type": "ordinal",
+    "scale": {"type": "ordinal", "range": [0.6]},
+    "legend": {**BAR_KEY, "$": "symbol"},
+}
+ENDS = {"x": _at("x", "x"), "y": _at("low", "y"), "y2": {"field": "high"}}
 CURVES: Json = {
     "title": {"$": "title"},
     "$": "size",
     "layer": [
-        {
-            "data": {"$": "band"},
-            "mark": {"type": "rect", "clip": True, "opacity": 0.4},
-            "encoding": {
-                "x": _at("x", "x"),
-                "x2": {"field": "x2"},
-                "fill": {"field": "label", "type": "nominal", "legend": KEY, "scale": {"range": ["#9a9a9a"]}},
-            },
-        },
+        _layer("band", "rect", {"x": _at("x", "x"), "x2": {"field": "x2"}, "fill": BAND}, clip=True, opacity=0.4),
         _theory(1.4),
-        {
-            "data": {"$": "cells"},
-            "transform": [{"as": "bar", "$": "bars"}],
-            "mark": {"type": "rule", "clip": True, "strokeWidth": 1.2},
-            "encoding": {
-                "x": _at("x", "x"),
-                "y": _at("low", "y"),
-                "y2": {"field": "high"},
-                "opacity": {
-                    "field": "bar",
-                    "type": "ordinal",
-                    "scale": {"type": "ordinal", "range": [0.6]},
-                    "legend": {**BAR_KEY, "$": "symbol"},
-                },
-                **SERIES,
-            },
-        },
-        {
-            "data": {"$": "cells"},
-            "mark": {"type": "line", "clip": True, "strokeWidth": 1.2, "$": "joined"},
-            "encoding": {**POINT, **SERIES},
-        },
-        {
-            "data": {"$": "cells"},
-            "mark": {"type": "point", "filled": True, "size": 34, "opacity": 1},
-            "encoding": {**POINT, **SERIES, "$": "tooltip"},
-        },
+        _layer("cells", "rule", {**ENDS, "opacity": INTERVALS, **SERIES}, clip=True, strokeWidth=1.2)
+        | {"transform": [{"as": "bar", "$": "bars"}]},
+        _layer("cells", "line", {**POINT, **SERIES}, **{"clip": True, "strokeWidth": 1.2, "$": "joined"}),
+        _layer("cells", "point", {**POINT, **SERIES, "$": "tooltip"}, filled=True, size=34, opacity=1),
         NOTE,
-        {
-            "data": {"$": "here"},
-            "mark": {"type": "point", "size": 140, "stroke": "#ff2d7a", "strokeWidth": 2.5, "opacity": 1},
-            "encoding": POINT,
-        },
+        _layer("here", "point", POINT, size=140, stroke=SELECTED, strokeWidth=2.5, opacity=1),
     ],
 }
-OWN = {"scale": {"fill": "independent"}}
-"""Beside `SHARED`: panels with colours of their own."""
 SHARED = {"scale": dict.fromkeys(("fill", "stroke", "strokeDash", "shape", "color", "opacity"), "shared")}
+OWN = {"scale": SHARED["scale"] | {"fill": "independent"}}
+"""Scales of panels of which each has its own colours."""
 
 
 def fill(part: Any, given: Json) -> Any:
-    """A template with its parts."""
+    """Replace the placeholders of a template by the given parts."""
     if isinstance(part, list):
         return [fill(inner, given) for inner in part]
     if not isinstance(part, dict):
@@ -178,42 +128,31 @@ def fill(part: Any, given: Json) -> Any:
 
 
 def config(theme: Json) -> Json:
-    """How a figure of this theme looks."""
+    """Return the Vega-Lite configuration of a theme."""
     ink, soft, edge = theme["ink"]["color"], theme["soft"], theme["edge"]
-    letters = {
-        "labelColor": ink,
-        "titleColor": ink,
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-    }
+    colours, sizes = {"labelColor": ink, "titleColor": ink}, {"labelFontSize": 12, "titleFontSize": 12}
+    letters = {**colours, **sizes, "titleFontWeight": "normal"}
+    ticks = {"grid": False, "domain": False, "tickColor": soft, "gridColor": edge, "labelOverlap": "greedy"}
     return {
         "background": None,
         "aria": False,
         "font": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
         "view": {"stroke": soft},
-        "axis": {
-            **letters,
-            "grid": False,
-            "domain": False,
-            "tickColor": soft,
-            "gridColor": edge,
-            "labelOverlap": "greedy",
-        },
+        "axis": {**letters, **ticks},
         "legend": {**letters, "gradientLength": 180, "titleLimit": 320},
         "title": {"color": ink, "subtitleColor": soft, "anchor": "start", "fontSize": 13, "subtitleFontSize": 12},
     }
 
 
 def templates() -> Json:
-    """Everything that the page's script makes figures of."""
+    """Return everything that the page's script needs to fill the templates."""
     return {
         "schema": SCHEMA,
         "map": MAP,
         "curves": CURVES,
         "picture": PICTURE,
         "shared": SHARED,
-        "own": {"scale": SHARED["scale"] | OWN["scale"]},
+        "own": OWN,
         "alone": ALONE,
         "themes": {name: theme | {"config": config(theme)} for name, theme in THEMES.items()},
     }

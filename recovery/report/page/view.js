@@ -1,10 +1,10 @@
-// One look at a grid: picks its panels and cells, and binds them to the templates that Python made (template.py).
+// One view of a grid: selects panels and grid cells, and fills the templates of template.py with their data.
 
-const LARGE = 20000; // cells of a figure from which on they are painted (template.py says why)
+const LARGE = 20000; // figures with more grid cells than this are drawn as pictures (PICTURE in template.py)
 const MOST_PANELS = 12;
-const LETTER = 7; // pixels, the bold ones of titles among them
+const LETTER = 7; // average width of a letter in pixels, also in bold titles
 
-/** A template with its parts; the same as `fill` in template.py. */
+/** Replace the placeholders of a template by the given parts; the same as `fill` in template.py. */
 export const fill = (part, given) => {
   if (Array.isArray(part)) return part.map((inner) => fill(inner, given));
   if (part === null || typeof part !== "object") return part;
@@ -13,7 +13,7 @@ export const fill = (part, given) => {
   return part.$ ? { ...own, ...given[part.$] } : own;
 };
 
-/** How a figure looks; on a narrow screen the parts of its key stand one below the other. */
+/** Return the Vega-Lite configuration; on a narrow screen legends are stacked. */
 export const configured = (theme, width) => {
   if (width >= 640) return theme.config;
   const layout = { top: { direction: "vertical", anchor: "start" } };
@@ -21,13 +21,13 @@ export const configured = (theme, width) => {
   return { ...theme.config, legend };
 };
 
-/** How many columns of a key have room beside each other. */
+/** Return how many columns of a legend fit into `room` pixels. */
 export const columnsOf = (words, room) => {
   const longest = Math.max(...words.map((word) => word.length));
   return Math.max(1, Math.floor(room / (40 + LETTER * longest)));
 };
 
-/** A title as one text, or as the lines that it needs. */
+/** Return a title as one text, or as lines if it is wider than `room` pixels. */
 const wrapped = (text, room) => {
   const lines = [];
   for (const word of text.split(" ")) {
@@ -42,11 +42,11 @@ const wrapped = (text, room) => {
 const first = (choices) => Object.values(choices)[0];
 const transposed = ({ x, y, x2, y2, ...rest }) => ({ ...rest, x: y, y: x, x2: y2, y2: x2 });
 
-/** The place of the cell that is pointed at; not empty, for Vega-Lite makes one of all empty data. */
+/** Return the data source of the selection in panel k; not empty, because Vega-Lite merges empty data sources. */
 export const here = (k) => ({ name: `here${k}`, values: [{ here: k }] });
 
 export class View {
-  /** state: x, y, form, panel, value, at, look, and the kinds of axis of x, y and the colours (sx, sy, sc). */
+  /** state: x, y, form, panel, value, tolerance (at), statistic (look), and the scales of x, y and value (sx, sy, sc). */
   constructor(grid, state, templates) {
     const key = (name) => grid.keys.find((one) => one.name === name) ?? null;
     this.grid = grid;
@@ -67,7 +67,7 @@ export class View {
     this.large = this.map && this.count > LARGE;
   }
 
-  /** Panels: those of the report if x and y are its plane, else the cells by all other coordinates. */
+  /** Return the panels of the report if x and y are its axes, otherwise one panel per value of all other coordinates. */
   static panels(grid, x, y) {
     if (!View.known.has(grid)) View.known.set(grid, {});
     const known = View.known.get(grid);
@@ -100,7 +100,7 @@ export class View {
     return [...by.values()].sort((a, b) => a.rank - b.rank);
   }
 
-  /** A function from a cell to one of its numbers. */
+  /** Return a function from the index of a grid cell to one of its numbers. */
   read(of) {
     const { choice, grid } = this;
     if (choice.pair !== undefined && grid.pairs[of]) {
@@ -128,26 +128,29 @@ export class View {
     return panel.at.get(iy * width + ix);
   }
 
-  /** Whether the report's own value is shown, and whether over its own plane, on axes of the same kind. */
+  /** Whether the value that the report shows is shown. */
   get own() {
     return this.choice === this.grid.choices[0] && this.look === this.choice.looks[0];
   }
 
+  /** Whether the axes are those of the report, and numeric or textual as there. */
   get plane() {
     if (this.y === null || ![this.x.name, this.y.name].every((name) => this.grid.plane.includes(name))) return false;
     const even = (axis) => axis.kind === "even";
     return even(this.across) === even(first(this.x.axes)) && even(this.up) === even(first(this.y.axes));
   }
 
+  /** Whether value and axes are those of the report, so that its theory along x applies. */
   get asDrawn() {
     return this.own && this.x.name === this.grid.x && (this.y?.name ?? null) === this.grid.y;
   }
 
+  /** Whether the thresholds of the report apply to this view. */
   get estimated() {
     return this.map && this.plane && this.own;
   }
 
-  /** The Vega-Lite specification; `title`: for a file. */
+  /** Return the Vega-Lite specification; a title is given for files only. */
   spec(theme, name, width, title) {
     const columns = width >= 640 && this.shown.length > 1 ? 2 : 1;
     const wide = Math.max(90, Math.floor((width - columns * 75) / columns));
@@ -160,7 +163,7 @@ export class View {
       const subtitle = panel.caption && this.own ? { subtitle: panel.caption } : {};
       parts.title = { text: wrapped(panel.title, wide), ...subtitle };
       const filled = fill(this.map ? templates.map : templates.curves, parts);
-      const needed = ({ data }) => data.values.length || data.values === parts.cells.values; // each takes its time
+      const needed = ({ data }) => data.values.length || data.values === parts.cells.values; // every layer costs time
       filled.layer = filled.layer.filter(needed);
       if (this.large) filled.layer[0] = fill(templates.picture, parts);
       return filled;
@@ -174,7 +177,7 @@ export class View {
     };
   }
 
-  /** What all panels share, as Python made it. */
+  /** Return the parts that all panels share. */
   parts(theme, name, width) {
     const { stroke, dash } = this.grid.strokes[this.state.form]?.[name] ?? {};
     const series = this.y ? this.y.series[name] : this.grid.alone[name];
@@ -201,7 +204,7 @@ export class View {
     };
   }
 
-  /** The tables of one panel. */
+  /** Return the tables of one panel. */
   tables(panel, k, size, dense) {
     const { grid } = this;
     const turn = this.x.name === grid.plane[0] ? (row) => row : transposed;
@@ -235,12 +238,12 @@ export class View {
     return known.map((i) => ({ ...this.box(this.column(i), this.row(i)), v: read(i), i }));
   }
 
-  /** Its own colours, where the report gives each of its panels some. */
+  /** Return the colour scale of a panel: its own, if the report has one per panel. */
   colour(panel) {
     return this.scales.panels?.[panel.number] ?? this.scales.colour;
   }
 
-  /** The borders of a cell. */
+  /** Return the edges of a grid cell. */
   box(ix, iy) {
     const { across, up } = this;
     return { x: across.edges[ix], x2: across.edges[ix + 1], y: up.edges[iy], y2: up.edges[iy + 1] };
@@ -262,7 +265,7 @@ export class View {
     return unmeasured ? [{ text: notes.unmeasured }] : [];
   }
 
-  /** The cells of a fine grid as one picture, `dense` of its pixels for each of the figure's. */
+  /** Return the grid cells of a fine grid as a picture, with `dense` pixels per pixel of the figure. */
   painted(panel, size, dense) {
     const { across, up } = this;
     const [wide, high] = [
@@ -291,16 +294,16 @@ export class View {
     return canvas.toDataURL();
   }
 }
-View.known = new WeakMap(); // what stands in the panels of a grid; of a fine one this takes a while
+View.known = new WeakMap(); // cache of panels per grid, because gathering those of a fine grid is slow
 
-/** Where cells end, in pixels along an axis of that length. */
+/** Return the edges of grid cells in pixels along an axis of this length. */
 const pixels = (axis, length) => {
   const unit = axis.kind === "log" ? Math.log : (v) => v;
   const [a, b] = [unit(axis.edges[0]), unit(axis.edges[axis.edges.length - 1])];
   return axis.edges.map((edge) => Math.round(((unit(edge) - a) / (b - a)) * length));
 };
 
-/** 256 colours, evenly along a scale, as pixels. */
+/** Return 256 colours, evenly spaced along a scale, as pixels. */
 const shadesOf = (drawing, range) => {
   const ramp = drawing.createLinearGradient(0, 0, 256, 0);
   range.forEach((colour, k) => {

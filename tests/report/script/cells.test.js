@@ -19,7 +19,7 @@ const view = (value) => {
   return choices.view();
 };
 
-test("the box of a cell has its counts, its interval and how its trials ended", () => {
+test("the details of a cell have its counts, its interval and how its trials ended", () => {
   const facts = Object.fromEntries(factsOf(view(), 1));
   assert.equal(facts["fraction recovered"], "1 of 2 (50.0 %)");
   assert.equal(facts["95 % interval"], "10.0 % to 90.0 %");
@@ -48,7 +48,7 @@ test("numbers are short, and certainty is said without decimals", () => {
   assert.deepEqual([0, 1, 0.999].map(percent), ["0 %", "100 %", "99.9 %"]);
 });
 
-test("commands name the folder as a shell reads it, and failed trials are told", () => {
+test("commands name the folder as a shell reads it, and failed trials are marked", () => {
   assert.deepEqual(replays(grid(), 0), ["recover replay 'it'\\''s here' ab", "recover replay 'it'\\''s here' cd"]);
   assert.deepEqual(replays(grid(), 1), ["recover replay 'it'\\''s here' ef  # failed"]);
   assert.deepEqual(replays(grid(), 3), []);

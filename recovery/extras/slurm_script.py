@@ -1,4 +1,4 @@
-"""sbatch scripts that run a sweep on a SLURM cluster: as an array of shards, or on a dask cluster of one job."""
+"""sbatch scripts that run a sweep on a SLURM cluster: as an array of shards, or as one job with a dask cluster."""
 
 import re
 import shlex
@@ -13,26 +13,26 @@ from recovery.errors import ParameterError, RecoverError, StoreError
 from recovery.text import printable
 
 GRACE_SECONDS = 60
-"""SLURM warns this long before the time limit; the sweep stores what it has and the job is queued again."""
+"""SLURM warns this many seconds before the time limit; the sweep then stores its rows and the job is requeued."""
 MOST_REQUEUES = 50
 WORKERS_SECONDS = 300
-"""A sweep that starts with fewer workers than there will be keeps only those busy."""
+"""Seconds to wait for all workers, because a sweep uses only those present when it starts."""
 
 
 class SubmitError(RecoverError):
-    """sbatch is not there, or refused the script."""
+    """sbatch is not installed, or refused the script."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a script asks of SLURM and runs. `options`: further #SBATCH lines, such as `--partition=long`.
+    """The resources that a script requests from SLURM, and the command that it runs.
 
-    rounds: whether shards may have to wait for each other. modules: the folder of the config, with the user's own code.
+    arguments: of `recover sweep`; options: further #SBATCH lines, such as `--partition=long`; rounds: whether shards
+    may have to wait for each other; modules: the folder of the config, which may contain user code.
     """
 
     name: str
     arguments: Sequence[str]
-    """Of `recover sweep`."""
     logs: Path
     folder: Path
     time: str | None = None
@@ -42,8 +42,10 @@ class Job:
     modules: Path | None = None
 
     def array(self, tasks: int, at_once: int | None = None) -> str:
-        """A script for `tasks` array tasks, each one shard on one core, no more than `at_once` at a time; one warned of
-        its end, or that waits for the others to finish a round, queues itself again."""
+        """Return a script for an array of `tasks` tasks, each one shard on one core, at most `at_once` at a time.
+
+        A task requeues itself if it reaches its time limit, or if it has to wait for others to finish a round.
+        """
         array = f"--array=1-{tasks}%{at_once}" if at_once else f"--array=1-{tasks}"
         return "\n".join(
             [
@@ -64,10 +66,10 @@ class Job:
         )
 
     def dask(self, workers: int) -> str:
-        """A script for one job of a dask scheduler, `workers` workers of one core, and the sweep."""
+        """Return a script for one job with a dask scheduler, `workers` workers with one core each, and the sweep."""
         python = shlex.quote(sys.executable)
         port = "${DASK_SCHEDULER_ADDRESS##*:}"
-        web = "--no-dashboard --dashboard-address 127.0.0.1:0"  # a web server is there all the same, without a key
+        web = "--no-dashboard --dashboard-address 127.0.0.1:0"  # even so, dask starts a web server without a key
         return "\n".join(
             [
                 *self._header([f"--ntasks={workers}", "--cpus-per-task=1"], "%j"),
@@ -96,13 +98,13 @@ class Job:
 
     def _header(self, options: Sequence[str], job: str) -> list[str]:
         logs = quoted(f"{str(self.logs).replace('%', '%%')}/{job}.log")
-        asked = [*options, "--requeue", "--open-mode=append", f"--output={logs}"]
-        asked += [f"--time={self.time}"] if self.time else []
-        asked += [f"--mem={self.memory}"] if self.memory else []
+        requested = [*options, "--requeue", "--open-mode=append", f"--output={logs}"]
+        requested += [f"--time={self.time}"] if self.time else []
+        requested += [f"--mem={self.memory}"] if self.memory else []
         return [
             "#!/bin/bash",
             f"#SBATCH --job-name={self.name}",
-            *(f"#SBATCH {option}" for option in [*asked, *self.options]),
+            *(f"#SBATCH {option}" for option in [*requested, *self.options]),
             f"cd {shlex.quote(str(self.folder))} || exit 1",
         ]
 
@@ -111,49 +113,51 @@ class Job:
 
 
 def quoted(path: str) -> str:
-    """A path as one word of a #SBATCH line. Raises `ParameterError` for a backslash, at which SLURM stops counting, and
-    for what would begin another line."""
+    """Quote a path for a #SBATCH line.
+
+    Raises `ParameterError` for control characters, and for a backslash, after which SLURM does not replace %A and %a.
+    """
     if printable(path) != path:
-        raise ParameterError(f"{path!a}: SLURM takes no line break in the name of a log; give another --out")
+        raise ParameterError(f"{path!a}: SLURM allows no line break in the name of a log; give another --out")
     if "\\" in path:
-        raise ParameterError(f"{path}: SLURM takes no backslash in the name of a log; give another --out")
+        raise ParameterError(f"{path}: SLURM allows no backslash in the name of a log; give another --out")
     return '"' + path.replace('"', r"\"") + '"'
 
 
 def slurm_time(text: str) -> str:
-    """A time limit as SLURM reads it: 2h, 90m and 1d become hours:minutes:seconds. Raises `ParameterError`."""
+    """Return a time limit in SLURM's format: 2h, 90m and 1d become hours:minutes:seconds. Raises `ParameterError`."""
     if match := re.fullmatch(r"(\d+)(m|min|h|d)", text):
         minutes = int(match[1]) * {"m": 1, "min": 1, "h": 60, "d": 1440}[match[2]]
         return f"{minutes // 60:02}:{minutes % 60:02}:00"
     if re.fullmatch(r"\d+(:[0-5]?\d){0,2}|\d+-\d+(:[0-5]?\d){0,2}", text):
         return text
-    raise ParameterError(f"{text!r} is no time limit; write 2h, 90m, 02:00:00 or 1-12:00:00")
+    raise ParameterError(f"{text!r} is not a time limit; write 2h, 90m, 02:00:00 or 1-12:00:00")
 
 
 def slurm_memory(text: str) -> str:
-    """Raises `ParameterError`."""
+    """Return an amount of memory if SLURM can read it. Raises `ParameterError` otherwise."""
     if not re.fullmatch(r"\d+[KMGT]?", text):
-        raise ParameterError(f"{text!r} is no amount of memory; write 4G or 500M")
+        raise ParameterError(f"{text!r} is not an amount of memory; write 4G or 500M")
     return text
 
 
 def slurm_option(text: str) -> str:
-    """A further line of the header. Raises `ParameterError`."""
+    """Return a further option of sbatch if it is one line. Raises `ParameterError` otherwise."""
     if not re.fullmatch(r"-{1,2}[A-Za-z][^\x00-\x1f\x7f]*", text):
-        raise ParameterError(f"{text!r} is no option of sbatch; write it as --sbatch=--partition=long")
+        raise ParameterError(f"{text!r} is not an option of sbatch; write it as --sbatch=--partition=long")
     return text
 
 
 def array_of(text: str) -> tuple[int, int | None]:
-    """50 tasks, or 50%10: no more than 10 of them at a time. Raises `ParameterError`."""
+    """Parse `50`, an array of 50 tasks, or `50%10`, at most 10 of them at a time. Raises `ParameterError`."""
     match = re.fullmatch(r"([1-9]\d{0,5})(?:%([1-9]\d{0,5}))?", text)
     if match is None:
-        raise ParameterError(f"{text!r} is no array; write 50, or 50%10 for 10 tasks at a time")
+        raise ParameterError(f"{text!r} is not an array; write 50, or 50%10 for 10 tasks at a time")
     return int(match[1]), int(match[2]) if match[2] else None
 
 
 def write_script(path: Path, text: str) -> None:
-    """Raises `StoreError` if the results folder cannot be written."""
+    """Write a script and the folders above it. Raises `StoreError` if this is impossible."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -162,9 +166,9 @@ def write_script(path: Path, text: str) -> None:
 
 
 def sbatch(script: Path) -> str:
-    """Submit a script; returns what sbatch says. Raises `SubmitError`."""
+    """Submit a script and return the output of sbatch. Raises `SubmitError`."""
     if shutil.which("sbatch") is None:
-        raise SubmitError(f"sbatch is not on this machine; copy {script} to the cluster and run `sbatch {script}`")
+        raise SubmitError(f"sbatch is not installed here; copy {script} to the cluster and run `sbatch {script}`")
     done = subprocess.run(["sbatch", str(script)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SubmitError(f"sbatch refused {script}: {done.stderr.strip()}")

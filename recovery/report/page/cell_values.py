@@ -1,4 +1,4 @@
-"""What can be shown of each cell: every measured value and its limits, as columns of short numbers."""
+"""The values that a page offers for each grid cell: every measured quantity and its limits, as rounded columns."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -9,44 +9,44 @@ import pandas as pd
 
 from recovery.interval import LEVEL, percent
 from recovery.report.diagram import INTERVAL, RANGE, AxisKind, Diagram, Quantity, scale_of, scales_of, undecided_words
-from recovery.report.page.encodings import Json, colour, height
+from recovery.report.page.encodings import Json, colour, height, rounded_to
 from recovery.report.statistics import COLUMNS, FINE, TOLERANCES, wilson
 from recovery.types import Array, Index
 
 COSTS = ("seconds", "gap")
-"""What a trial took and how sure it is; of a fine grid too."""
+"""Quantities that a page offers for fine grids too: run time and duality gap."""
 LIMIT = f"{percent(LEVEL)} limit, {{}}"
 ENDS = {"value": "{}", "low": f"lower {LIMIT}", "high": f"upper {LIMIT}"}
 NUMBERS = ("median", "mean", "lowest", "highest")
 QUARTILES = ("lower", "upper")
 MOST_MARKS = 5000
-"""More cells than that with one kind of mark are not marked."""
+"""Largest number of grid cells that one kind of mark is drawn on."""
 
 
 @dataclass
 class Gathered:
-    """Puts columns into the page's order, panel by panel, and gathers the counts of proportions.
+    """Reorders columns by panel, and collects the counts of proportions.
 
-    A proportion is stored as the number of its pair (yes, no), and each pair's fraction and interval once.
+    Each distinct pair (yes, no) is stored once, with its fraction and interval, and grid cells refer to it by index.
     """
 
     order: Any
     pairs: list[Array] = field(default_factory=list)
 
     def __call__(self, values: "pd.Series[Any] | Array") -> list[Any]:
-        """Integers as they are, other numbers in four digits, NaN as None."""
+        """Return a column in the page's order: integers exactly, other numbers with 4 digits, NaN as None."""
         array = np.asarray(values)[self.order]
         if array.dtype.kind in "iu":
             return array.tolist()
         return rounded(array)
 
     def proportion(self, tally: pd.DataFrame) -> int:
-        """Keep a proportion's counts; its number in `finish`."""
+        """Store the counts of a proportion, and return its index in `finish()["of"]`."""
         self.pairs.append(np.stack([tally["yes"].to_numpy()[self.order], tally["no"].to_numpy()[self.order]]))
         return len(self.pairs) - 1
 
     def finish(self) -> Json:
-        """`of`: for each proportion, each cell's pair; yes, no, value, low, high: of each pair."""
+        """Return the index of each cell's pair for each proportion (`of`), and the counts and interval of each pair."""
         if not self.pairs:
             return {"of": []}
         counts = np.concatenate(self.pairs, axis=1).astype(np.int64)
@@ -63,13 +63,16 @@ class Gathered:
 
 
 def rounded(array: Array, digits: int = 4) -> list[float | None]:
-    """Numbers in few digits; what is no number is None."""
-    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in array.tolist()]
+    """Round numbers to significant digits; NaN and infinities become None."""
+    return [rounded_to(value, digits) if np.isfinite(value) else None for value in array.tolist()]
 
 
 def choices(diagram: Diagram, column: Gathered, every: bool) -> list[Json]:
-    """The diagram's own value; with `every` all that the grid measured, and of deviations and distances each tolerance.
-    Of a fine grid four values, their medians, and no tolerances."""
+    """Return the quantities that a reader can choose, the one that the diagram shows first.
+
+    every: all measured quantities, with several tolerances for deviations and distances; for fine grids only the
+    medians of four quantities. Otherwise only the quantity shown.
+    """
     fine, result = len(diagram.table) > FINE, list[Json]()
     measured = diagram.measured if every else [diagram.quantity]
     if fine:
@@ -85,7 +88,7 @@ def choices(diagram: Diagram, column: Gathered, every: bool) -> list[Json]:
 
 
 def _number(shown: Diagram, column: Gathered, fine: bool) -> Json:
-    """A number: its median, mean and range, each with the scales that its colours can have."""
+    """Return median, mean and range of a numeric quantity, each with its possible colour scales."""
     tally, scale = shown.table, scale_of(shown)
     names, looks, panels = NUMBERS[:1] if fine else NUMBERS, [], scales_of(shown)
     kinds: tuple[AxisKind, ...] = ("log", "linear") if scale.logarithmic else ("linear", "log")
@@ -111,6 +114,7 @@ def _number(shown: Diagram, column: Gathered, fine: bool) -> Json:
 
 
 def _fraction(shown: Diagram, tally: pd.DataFrame, column: Gathered) -> Json:
+    """Return the fraction of a proportion and the ends of its interval, each with its colour scale."""
     names = {"value": "estimate", "low": "lower limit", "high": "upper limit"}
     colours = scale_of(shown).colours
     looks = [
@@ -137,7 +141,7 @@ def _fraction(shown: Diagram, tally: pd.DataFrame, column: Gathered) -> Json:
 
 
 def _choice(shown: Diagram, tally: pd.DataFrame, column: Gathered) -> Json:
-    """The value of a diagram, and which cells have undecided trials."""
+    """Return the names of a quantity, and the marks on grid cells with undecided trials."""
     quantity, counts = shown.quantity, tally["undecided"]
     cells = np.flatnonzero(counts.to_numpy()[column.order] > 0)
     words = undecided_words(int(counts.sum()))
@@ -152,12 +156,12 @@ def _choice(shown: Diagram, tally: pd.DataFrame, column: Gathered) -> Json:
 
 
 def mark(words: str, shape: str, cells: Index) -> Json:
-    """A mark on some cells: its words in the key, its shape."""
+    """Return a mark on grid cells: its legend text, its shape, and the indices of the cells."""
     return {"label": words, "shape": shape, "cells": cells.tolist()}
 
 
 def limits(values: Array, log: bool) -> tuple[float, float]:
-    """The range of numbers on a scale, a little of it around a single one."""
+    """Return smallest and largest value, which must be positive on a log scale; widened if they are equal."""
     kept = values[np.isfinite(values) & ((values > 0) | (not log))]
     low, high = (float(kept.min()), float(kept.max())) if len(kept) else (0.1, 1.0)
     if low < high:

@@ -1,7 +1,8 @@
-"""Figures of what training recorded on its way: losses, paths of neurons in a plane, pairs, and the landscape.
+"""Figures of training records: loss curves, paths of neurons, pairs of neurons, the loss landscape, fitted networks.
 
-A trial's record has `epoch`, `loss`, `gradient_norm`, `sum_norm` (T,), `inner` (T, k, p + 1), the neurons along p
-planted directions and one orthogonal to them, and `outer` (T, k, r). See `recovery.methods.trained.observer`.
+A record has `epoch`, `loss`, `gradient_norm` and `sum_norm`, shape (T,); `inner` (T, k, p + 1), the coordinates of the
+k neurons along p planted directions and one orthogonal direction; and `outer` (T, k, r). The records are made by
+`recovery.methods.trained.observer`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,19 +29,19 @@ from recovery.types import Array
 MOST_PANELS = 9
 MOST_LINES = 400
 MOST_NAMED = 14
-"""Cells that lines are told apart by colour and dash; more are shaded in their order, with a bar."""
+"""Largest number of grid cells drawn with their own colour and dash; more are shaded in their order."""
 PAIR_COLOURS = (*LINES, *CURVES[::2], "#b8a000", "#008b8b")
 FAR = 10.0
-"""What a run that diverged did farther out is not drawn into the landscape."""
+"""Weights of diverged runs beyond this do not extend the axes of the landscape."""
 SURFACE_POINTS = 121
 SURFACE_MARGIN = 1.3
 FLOOR = 1e-18
-"""What lies lower, or at or below zero by rounding, is drawn here on a log axis."""
+"""Smallest value on a log axis: losses that are smaller, or not positive by rounding, are drawn here."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One recorded trial: the coordinates of its cell that vary, its replicate, its record."""
+    """A recorded trial: the varying coordinates of its grid cell, its replicate, its record."""
 
     where: Mapping[str, Any]
     replicate: int
@@ -48,17 +49,17 @@ class Run:
 
     @property
     def cell(self) -> str:
-        """The cell in words."""
+        """The grid cell in words."""
         return MATH.where(self.where)
 
     @property
     def signs(self) -> Array:
-        """The sign of each outer weight at the end, for one output."""
+        """The final sign of each outer weight of a network with one output, shape (k,)."""
         return np.sign(self.record["outer"][-1][:, 0])
 
 
 def runs_of(grid: Grid) -> list[Run]:
-    """The recorded trials of a grid in the order of its cells; empty if nothing was recorded."""
+    """Return the recorded trials of a grid, ordered by grid cell; an empty list if nothing was recorded."""
     records = read_records(grid.path)
     if not records:
         return []
@@ -72,31 +73,31 @@ def runs_of(grid: Grid) -> list[Run]:
 
 
 def _repeats(frame: Any, name: str, other: str) -> bool:
-    """Whether a fixed column says what an axis of the same words says: `ensemble` beside `data.ensemble`."""
+    """Return whether column `name` repeats `other` under its last part, as `data.ensemble` repeats `ensemble`."""
     return other != name and other.split(".")[-1] == name.split(".")[-1] and "." in name and "." not in other
 
 
 def firsts(runs: Sequence[Run]) -> list[Run]:
-    """The first replicate of each cell, as many as there are panels."""
-    seen: dict[str, Run] = {}
+    """Return the first run of each grid cell, at most `MOST_PANELS`."""
+    first: dict[str, Run] = {}
     for run in runs:
-        seen.setdefault(run.cell, run)
-    return list(seen.values())[:MOST_PANELS]
+        first.setdefault(run.cell, run)
+    return list(first.values())[:MOST_PANELS]
 
 
 def draw_loss(runs: Sequence[Run], title: str, style: Style) -> Figure:
-    """Loss, and ||sum_i ||v_i|| w_i||, over the epochs on log axes, one colour a cell."""
+    """Draw the loss and ||sum_i ||v_i|| w_i|| over the epochs on log axes, one colour per grid cell."""
     cells = list(dict.fromkeys(run.cell for run in runs))
     ends = [float(run.record["epoch"][-1]) for run in runs]
     shades = matplotlib.colormaps[SHADES](np.linspace(0.0, 0.9, len(cells)))
     few = len(cells) <= MOST_NAMED
-    looks: list[dict[str, Any]] = [line_style(i) if few else {"color": shades[i]} for i in range(len(cells))]
+    styles: list[dict[str, Any]] = [line_style(i) if few else {"color": shades[i]} for i in range(len(cells))]
     with sheet(2, title, style, aspect=0.74, share="none") as page:
         for i, (name, words) in enumerate((("loss", "loss"), ("sum_norm", "norm of the neurons' sum"))):
             ax = page.axes[i]
             for run in runs[:MOST_LINES]:
-                look = looks[cells.index(run.cell)]
-                ax.plot(run.record["epoch"], np.maximum(run.record[name], FLOOR), linewidth=0.8, **look)
+                line = styles[cells.index(run.cell)]
+                ax.plot(run.record["epoch"], np.maximum(run.record[name], FLOOR), linewidth=0.8, **line)
             ax.set_yscale("log")
             low, high = ax.get_ylim()
             label_log(ax.yaxis, low, high)
@@ -106,16 +107,16 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style) -> Figure:
             ax.set_xlabel("epoch")
             page.name(i, words)
         if few:
-            page.add(Line2D([], [], label=cell, **look) for cell, look in zip(cells, looks, strict=True) if cell)
+            page.add(Line2D([], [], label=cell, **line) for cell, line in zip(cells, styles, strict=True) if cell)
         else:
             page.add([Line2D([], [], color=shades[i], label=cells[i]) for i in (0, len(cells) // 2, -1)])
     return page.figure
 
 
 def draw_paths(runs: Sequence[Run], title: str, style: Style) -> Figure:
-    """Neurons in the plane of the planted direction and one orthogonal to it, coloured by the sign of v (P2, Figure 2).
+    """Draw neurons in the plane of the planted direction and an orthogonal one, coloured by sign of v (P2, Figure 2).
 
-    Dots are ends, diamonds the sums of |v_i| w_i over a sign, crosses the planted +-a.
+    Dots are end points, diamonds the sums of |v_i| w_i over the neurons of one sign, crosses the planted +-a.
     """
 
     def panel(ax: Axes, run: Run) -> None:
@@ -143,7 +144,7 @@ def draw_paths(runs: Sequence[Run], title: str, style: Style) -> Figure:
 
 
 def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
-    """Outer and inner weights in two coordinates, one colour a pair, dashed between partners (P2, Figure 3)."""
+    """Draw outer and inner weights in two coordinates, one colour per pair of neurons (P2, Figure 3)."""
     chosen = firsts(runs)[: MOST_PANELS // 2]
     with sheet(2 * len(chosen), title, style, aspect=0.85, columns=2, share="none") as page:
         for k, run in enumerate(chosen):
@@ -159,25 +160,25 @@ def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
                     ends = paths[-1, list(pair), :2]
                     ax.plot(*ends.T, color=colour, linewidth=0.7, linestyle=DASHES[1])
                 words = f"{run.cell}, {name}" if run.cell else name
-                page.name(2 * k + side, words, f"worst pair off by {MATH.number(float(f'{error:.2g}'))}")
+                page.name(2 * k + side, words, f"largest pair error {MATH.number(float(f'{error:.2g}'))}")
                 ax.set_aspect("equal", adjustable="datalim")
                 ax.locator_params(nbins=5)
         page.label("coordinate 1", "coordinate 2")
         page.add(
             [
-                Line2D([], [], color="black", lw=0.7, marker="*", ms=5, label="path of a neuron, its end"),
-                Line2D([], [], color="black", lw=0.7, linestyle=DASHES[1], label="between partners"),
+                Line2D([], [], color="black", lw=0.7, marker="*", ms=5, label="path of a neuron and its end point"),
+                Line2D([], [], color="black", lw=0.7, linestyle=DASHES[1], label="line between the two of a pair"),
             ]
         )
     return page.figure
 
 
 def draw_landscape(runs: Sequence[Run], title: str, style: Style) -> Figure:
-    """The population loss at w_i = alpha_i a, v = (1, -1), and the shadows of the runs on it (P2, Figure 1)."""
+    """Draw the population loss at w_i = alpha_i a, v = (1, -1), and the runs projected onto it (P2, Figure 1)."""
     ends = np.concatenate([run.record["inner"][:, :, 0].ravel() for run in runs])
     ends = ends[np.abs(ends) < FAR]
     low, high = min(-1.5, float(ends.min()) - 0.2), max(2.5, float(ends.max()) + 0.2)
-    grid = np.linspace(low, high, 121)
+    grid = np.linspace(low, high, SURFACE_POINTS)
     loss = landscape(grid)
 
     def panel(ax: Axes, run: Run) -> None:
@@ -194,7 +195,7 @@ def draw_landscape(runs: Sequence[Run], title: str, style: Style) -> Figure:
 
     optimum = r"$\alpha_1 - \alpha_2$ = 1"
     key = [
-        Line2D([], [], color=CURVES[0], linewidth=1.2, marker="o", markersize=4, label="run, and its end"),
+        Line2D([], [], color=CURVES[0], linewidth=1.2, marker="o", markersize=4, label="run and its end point"),
         Line2D([], [], color="0.5", linestyle="none", marker="x", markersize=5, label="optimum (1, -1)"),
         Line2D([], [], color="0.5", linewidth=0.7, linestyle=DASHES[1], label=optimum),
     ]
@@ -204,10 +205,10 @@ def draw_landscape(runs: Sequence[Run], title: str, style: Style) -> Figure:
 
 
 def draw_networks(runs: Sequence[Run], title: str, style: Style) -> Figure:
-    """Networks of two inputs over their data (P1, Figure 3)."""
+    """Draw fitted networks with two inputs as surfaces over their data (P1, Figure 3)."""
     key = [
         Line2D([], [], color="0.5", linestyle="none", marker="o", mec="black", label="data, coloured by label"),
-        Line2D([], [], color="0.5", linewidth=0.9, linestyle=DASHES[1], label="where a neuron switches"),
+        Line2D([], [], color="0.5", linewidth=0.9, linestyle=DASHES[1], label="activation boundary of a neuron"),
     ]
     high = max(float(np.abs(run.record["labels"][-1]).max()) for run in firsts(runs))
     shades = ScalarMappable(matplotlib.colors.Normalize(-high, high), SHADES)
@@ -215,18 +216,18 @@ def draw_networks(runs: Sequence[Run], title: str, style: Style) -> Figure:
     def panel(ax: Axes, run: Run) -> None:
         draw_surface(ax, run.record, high)
 
-    return _panels(runs, title, style, panel, "$x_1$", "$x_2$", key, (shades, "value of the network"))
+    return _panels(runs, title, style, panel, "$x_1$", "$x_2$", key, (shades, "output of the network"))
 
 
 def fitted_surface(record: Mapping[str, Array], points: Array) -> Array:
-    """f at points (k, 2)."""
+    """Return the output of a recorded network at points (k, 2), shape (k,)."""
     neurons = record["neurons"][-1].reshape(-1, 2)
     values: Array = points @ record["linear"][-1]
     return values + np.maximum(points @ neurons.T, 0.0) @ record["sizes"][-1].reshape(-1)
 
 
 def draw_surface(ax: Axes, record: Mapping[str, Array], most: float) -> None:
-    """Draw one record on `ax`, with colours from -most to most."""
+    """Draw a recorded network, its activation boundaries and its data, with colours from -most to most."""
     X, y = record["data"][-1], record["labels"][-1]
     reach = SURFACE_MARGIN * float(np.abs(X).max())
     axis = np.linspace(-reach, reach, SURFACE_POINTS)
@@ -255,7 +256,7 @@ def _panels(
     key: Sequence[Line2D],
     bar: tuple[Any, str] | None = None,
 ) -> Figure:
-    """A panel for the first run of each cell."""
+    """Draw one panel for the first run of each grid cell."""
     chosen = firsts(runs)
     with sheet(len(chosen), title, style, aspect=0.9, columns=min(len(chosen), 3), share="none") as page:
         for i, run in enumerate(chosen):
@@ -268,29 +269,36 @@ def _panels(
     return page.figure
 
 
-def trained(run: Run) -> bool:
-    """Whether training recorded the run."""
-    return "loss" in run.record
+def _outputs(run: Run) -> int:
+    """Return the number of outputs of a trained network; 0 for other records."""
+    return int(run.record["outer"].shape[2]) if "loss" in run.record else 0
 
 
-def two_inputs(run: Run) -> bool:
-    """Whether the run is a network of two inputs."""
-    return "neurons" in run.record
-
-
-def one_output(run: Run) -> bool:
-    """Whether training of one output recorded the run."""
-    return trained(run) and run.record["outer"].shape[2] == 1
-
-
-def several_outputs(run: Run) -> bool:
-    """Whether training of several outputs recorded the run."""
-    return trained(run) and not one_output(run)
-
-
-def two_opposite(run: Run) -> bool:
-    """Two neurons whose outer weights were +1 and -1 throughout."""
-    if not trained(run):
+def _two_opposite(run: Run) -> bool:
+    """Return whether the network has two neurons whose outer weights are +1 and -1 throughout training."""
+    if _outputs(run) != 1:
         return False
-    outer = run.record["outer"]
-    return outer.shape[1:] == (2, 1) and bool(np.all(np.sort(outer[:, :, 0], axis=1) == [-1.0, 1.0]))
+    outer = run.record["outer"][:, :, 0]
+    return outer.shape[1] == 2 and bool(np.all(np.sort(outer, axis=1) == [-1.0, 1.0]))
+
+
+RECORD_KINDS: dict[str, tuple[str, Callable[[Run], bool], Callable[[Sequence[Run], str, Style], Figure]]] = {
+    "loss": (
+        "Loss and norm of the neurons' sum over the epochs of training",
+        lambda run: _outputs(run) > 0,
+        draw_loss,
+    ),
+    "paths": (
+        "Paths of the neurons in the plane of the planted direction and one orthogonal to it",
+        lambda run: _outputs(run) == 1,
+        draw_paths,
+    ),
+    "pairing": (
+        "Neurons at the end of training, and those that are each other's negatives",
+        lambda run: _outputs(run) > 1,
+        draw_pairing,
+    ),
+    "landscape": ("Population loss of two neurons, and the runs' paths across it", _two_opposite, draw_landscape),
+    "network": ("Fitted networks of two inputs over their data", lambda run: "neurons" in run.record, draw_networks),
+}
+"""Name of an additional figure -> its text alternative, which runs it shows, and the function that draws it."""

@@ -1,13 +1,14 @@
-"""The user's own table, with text, gaps and identifiers, as numbers: which columns become what, and what is left out.
+"""Encoding of a user's table, with text, missing values and identifiers, as a numeric matrix.
 
-- A column of two or more kinds of text becomes one 0/1 column a category; beyond the `MOST_CATEGORIES` most frequent,
-  the others share one. Times become days, and so do dates in a CSV file, written as in 2024-01-31.
-- A gap in a text column is a category of its own. A gap in a numeric column is filled with the median, and a 0/1 column
-  beside it says where; infinities count as gaps. Rows without a target are left out.
-- A target of two classes is 0 and 1.
-- Constant columns, columns that number or name the rows, and copies of the target are left out, and said.
+- A text column becomes one 0/1 column per category; categories beyond the `MOST_CATEGORIES` most frequent share one.
+  Times, and dates in a CSV file written as 2024-01-31, become days.
+- Missing text is a separate category. Missing numbers and infinities are replaced by the median, and a 0/1 column marks
+  them. Rows without a target are left out.
+- A target with two classes becomes 0 and 1.
+- Constant columns, and columns that number or name the rows, are left out with a note or warning. Columns that are a
+  multiple of the target stay, with a warning.
 
-All columns that come from one column of the table belong to it: it is chosen, or not, as a whole.
+All columns made from one column of the table form a group, which is chosen or not as a whole.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,21 +27,21 @@ from recovery.text import many
 from recovery.types import Array, Index
 
 FEWEST_ROWS = 20
-"""Below this no split of the rows says anything."""
+"""With fewer rows, predictions on held-out rows mean nothing."""
 MOST_CATEGORIES = 20
-"""A column each: what is rarer is seen in too few rows to be told from noise."""
+"""Categories with their own column; rarer ones occur in too few rows to distinguish them from noise."""
 DAY = 86_400
-"""Seconds."""
+"""Seconds per day."""
 DATE = r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?"
 MOST_NAMED = 0.5
-"""Text in which more than this share of the entries differ names the rows."""
+"""A text column in which more than this share of the entries are distinct is an identifier."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """X (n, p), y (n,), and to which of `names` each column of X belongs: groups (p,). notes: what was done, in words.
+    """An encoded table: X (n, p), y (n,), and groups (p,), the index in `names` of the source of each column of X.
 
-    warnings: what the user should look at.
+    notes: descriptions of what was changed; warnings: what the user should check.
     """
 
     names: tuple[str, ...]
@@ -52,14 +53,14 @@ class Table:
 
 
 def read_table(path: Path, target: str, keep: Sequence[str] = (), drop: Sequence[str] = ()) -> Table:
-    """Read and encode a CSV or Parquet file. Raises `DataError` that says what was found and what is allowed."""
+    """Read and encode a CSV or Parquet file. Raises `DataError` as `encode` does."""
     if path.suffix.lower() not in FORMATS:
         raise DataError(f"{path}: unknown file type {path.suffix!r}; write the table as {' or '.join(FORMATS)}")
     return encode(read_frame(path)[0], target, keep, drop, str(path))
 
 
 def _typed(series: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Dates, durations (in days) and decimal fractions as such, however they are written; infinities as gaps."""
+    """Convert dates, durations (to days) and decimals from the types in which files store them; infinities to NaN."""
     if pd.api.types.is_float_dtype(series):
         return series.replace([np.inf, -np.inf], np.nan)
     if pd.api.types.is_timedelta64_dtype(series):
@@ -78,10 +79,10 @@ def _typed(series: "pd.Series[Any]") -> "pd.Series[Any]":
 def encode(
     frame: pd.DataFrame, target: str, keep: Sequence[str] = (), drop: Sequence[str] = (), source: str = "the table"
 ) -> Table:
-    """The table as numbers. keep: columns that stay though they look like identifiers. drop: columns left out.
+    """Encode a table as numbers. keep: columns to keep although they look like identifiers; drop: columns to leave out.
 
-    Raises `DataError` for an unknown column or two of one name, a target that is neither numbers nor two classes or
-    does not vary, too few rows, and numbers too large or small to be squared.
+    Raises `DataError` for unknown or repeated column names, a target that is constant or neither numeric nor of two
+    classes, too few rows, and numbers whose squares overflow or underflow.
     """
     frame = frame.rename(columns=str)
     if not frame.columns.is_unique:
@@ -90,20 +91,20 @@ def encode(
     frame = pd.DataFrame({name: _typed(frame[name]) for name in frame})
     notes, warnings = list[str](), list[str]()
     y = _target(frame[target], target, source, notes)
-    there = np.isfinite(y)
-    if not there.all():
-        notes.append(f"{many((~there).sum(), 'row')} without {target!r} left out")
+    present = np.isfinite(y)
+    if not present.all():
+        notes.append(f"{many((~present).sum(), 'row')} without {target!r} left out")
     useless = {name: reason for name in frame if (reason := _without_values(frame[name]))}
     named = {
         name: f"{reason}; --keep {name!r} keeps it"
         for name in frame
         if name not in (*keep, *useless) and (reason := _identifies(frame[name]))
     }
-    frame, y = frame[there], y[there]
+    frame, y = frame[present], y[present]
     if len(y) < FEWEST_ROWS:
         raise DataError(f"{source} has {many(len(y), 'row')} with a {target!r}; at least {FEWEST_ROWS} are needed")
     if np.ptp(y) == 0:
-        raise DataError(f"{target!r} is {y[0]:g} in every row: nothing can explain what does not vary")
+        raise DataError(f"{target!r} is {y[0]:g} in every row; the target must vary")
     columns: dict[str, list[Array]] = {}
     for name in frame.columns.drop([target, *drop], errors="ignore"):
         if reason := {**useless, **named}.get(name):
@@ -119,15 +120,16 @@ def encode(
             warnings.append(f"{name!r} is the target in other units (correlation 1): --drop {name!r} leaves it out")
         columns[name] = encoded
     if not columns:
-        raise DataError(f"{source} has no column beside {target!r} that could explain it")
+        raise DataError(f"{source} has no usable column besides {target!r}")
     groups = np.repeat(np.arange(len(columns)), [len(c) for c in columns.values()])
     X = np.column_stack([column for encoded in columns.values() for column in encoded])
     if copies := int(pd.DataFrame(X).assign(y=y).duplicated().sum()):
-        notes.append(f"copies of other rows: {copies}; where they are many, predictions of rows left out look too good")
+        notes.append(f"copies of other rows: {copies}; many copies make predictions of held-out rows look too good")
     return Table(tuple(columns), X, y, groups, tuple(notes), tuple(warnings))
 
 
 def _target(series: "pd.Series[Any]", name: str, source: str, notes: list[str]) -> Array:
+    """Return the target as numbers, NaN where it is missing."""
     if series.isna().all():
         return np.full(len(series), np.nan)
     if not pd.api.types.is_numeric_dtype(series) or _without_values(series):
@@ -137,7 +139,7 @@ def _target(series: "pd.Series[Any]", name: str, source: str, notes: list[str]) 
 
 
 def _classes(series: "pd.Series[Any]", name: str, source: str, notes: list[str]) -> Array:
-    """Two classes as 0 and 1, NaN where there is none; the second in order of their words is 1."""
+    """Return a target with two classes as 0 and 1, NaN where it is missing; the second in alphabetical order is 1."""
     words = series.dropna()
     text = not _without_values(series) and not pd.api.types.is_datetime64_any_dtype(series)
     classes = sorted(words.astype(str).unique()) if text else []
@@ -152,16 +154,16 @@ def _classes(series: "pd.Series[Any]", name: str, source: str, notes: list[str])
 
 
 def _without_values(series: "pd.Series[Any]") -> str | None:
-    """Why a column has not one real number, word or time a row, or None."""
+    """Return the reason why a column does not have one real number, text or time per row, or None."""
     if pd.api.types.is_complex_dtype(series):
         return "it holds complex numbers"
     if series.dtype == object and series.map(pd.api.types.is_list_like).any():
-        return "it holds lists or mappings, not one value a row"
+        return "it holds lists or mappings, not one value per row"
     return None
 
 
 def _identifies(series: "pd.Series[Any]") -> str | None:
-    """Why a column seems to number or name the rows, or None."""
+    """Return the reason why a column looks like an identifier of the rows, or None."""
     if pd.api.types.is_integer_dtype(series):
         ordered = np.sort(series.dropna().to_numpy(np.int64 if series.dtype != np.uint64 else np.uint64))
         if len(ordered) > 1 and (np.diff(ordered) == 1).all():
@@ -174,7 +176,7 @@ def _identifies(series: "pd.Series[Any]") -> str | None:
 
 
 def _encoded(series: "pd.Series[Any]", notes: list[str]) -> Iterator[Array]:
-    """The numeric columns that one column becomes; constant ones included."""
+    """Yield the numeric columns that encode one column, including constant ones."""
     if pd.api.types.is_datetime64_any_dtype(series):
         days = (series - series.min()).dt.total_seconds() / DAY
         notes.append(f"{series.name!r} is a time: days since its first entry")
@@ -186,6 +188,7 @@ def _encoded(series: "pd.Series[Any]", notes: list[str]) -> Iterator[Array]:
 
 
 def _filled(series: "pd.Series[Any]", notes: list[str]) -> Iterator[Array]:
+    """Yield a numeric column with gaps filled by the median, after a 0/1 column of its gaps if it has any."""
     values = series.to_numpy(np.float64, na_value=np.nan).copy()
     gaps = ~np.isfinite(values)
     if gaps.any():
@@ -196,6 +199,7 @@ def _filled(series: "pd.Series[Any]", notes: list[str]) -> Iterator[Array]:
 
 
 def _categories(series: "pd.Series[Any]", notes: list[str]) -> Iterator[Array]:
+    """Yield a 0/1 column per category, one of the rare categories, and one of the gaps."""
     words = series.astype(object).where(series.notna(), None).map(lambda word: None if word is None else str(word))
     gaps = words.isna()
     counts = words.value_counts()

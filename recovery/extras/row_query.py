@@ -1,4 +1,4 @@
-"""The stored rows that satisfy a condition."""
+"""Stored rows that satisfy a condition, for `recover trials`: as a table, or as a CSV, Parquet or Excel file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +19,10 @@ SHOWN = ("status", "verdict", "recovered", "reason", "error_message")
 
 
 def listed(results: Path, where: str | None) -> tuple[pd.DataFrame, Sequence[str]]:
-    """The rows of a grid for which the condition holds, and the columns that it names. Raises `StoreError`, and
-    `ReportError` for what is none."""
+    """Return the rows that satisfy a condition, and the columns that it names.
+
+    Raises `StoreError` if the folder cannot be read, and `ReportError` for an invalid condition.
+    """
     frame = read(results).frame
     if where is None:
         return frame, ()
@@ -33,23 +35,23 @@ def listed(results: Path, where: str | None) -> tuple[pd.DataFrame, Sequence[str
 
 
 def _column(column: "pd.Series[Any]") -> Any:
-    """Numbers and truth values as floats, NaN for null; text as it is, empty for null."""
+    """Return numbers and booleans as floats, NaN for null; otherwise text, empty for null."""
     if is_number(column) or pd.api.types.is_bool_dtype(column.dtype):
         return as_numbers(column)
     return column.astype(object).where(column.notna(), "").map(str).to_numpy(dtype=object)
 
 
-def table_of(rows: pd.DataFrame, results: Path, asked: Sequence[str] = ()) -> str:
-    """Ids, the axes of the sweep, how each trial ended, and the columns that were asked for."""
+def table_of(rows: pd.DataFrame, results: Path, requested: Sequence[str] = ()) -> str:
+    """Return a text table of rows: ids, the axes of the sweep, outcomes, and the requested columns."""
     axes = from_document(read(results).sweep["config"]).axes
-    wanted = dict.fromkeys(("trial_id", "replicate", *axes, *SHOWN, *asked))
+    wanted = dict.fromkeys(("trial_id", "replicate", *axes, *SHOWN, *requested))
     names = [name for name in wanted if name in rows and rows[name].notna().any()]
     plain = rows[names].astype(object).where(rows[names].notna(), "")
     return tabulate(plain.to_numpy().tolist(), headers=names, disable_numparse=True)
 
 
 def written(rows: pd.DataFrame, out: Path) -> Path:
-    """Write all columns. Raises `ReportError` for another ending, or where it cannot be written."""
+    """Write all columns of the rows. Raises `ReportError` for an unknown file type, or if writing fails."""
     try:
         if out.suffix == ".csv":
             _as_text(rows).to_csv(out, index=False)
@@ -67,7 +69,7 @@ def written(rows: pd.DataFrame, out: Path) -> Path:
 
 
 def _as_text(rows: pd.DataFrame) -> pd.DataFrame:
-    """Times as text, which have a zone that a spreadsheet has not, and text that begins no formula."""
+    """Convert times to text, because spreadsheets have no time zones, and text to text that is not a formula."""
     plain = rows.copy()
     for name, column in rows.items():
         if isinstance(column.dtype, pd.DatetimeTZDtype):

@@ -1,0 +1,272 @@
+"""Comparisons of sweeps as text for the terminal, as a figure, and as one HTML page without external resources."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from tabulate import tabulate
+
+from recovery.extras.comparison import FDR, Comparison, stacked
+from recovery.report.diagram import NOT_MEASURED, Axis, lettered
+from recovery.report.figures.map import draw_cells
+from recovery.report.figures.sheet import panel_sheet
+from recovery.report.figures.style import MATH, plain
+from recovery.report.page import GRIDS, MAPS, Json, colour, coordinate, document, ordinal, rounded, strokes, table
+
+DIFFERENCES = "RdBu_r"
+"""Diverging colour map, visible to colour-blind readers: red if the second sweep has more, blue if less."""
+RING: dict[str, Any] = {"marker": "o", "ms": 3, "mfc": "none", "mec": "black", "mew": 0.7, "linestyle": "none"}
+HEADS = ("", "common cells", "paired", "mean difference", "larger", "smaller", "exact p", "cells that differ")
+MOST_ROWS = 1000
+"""Largest number of grid cells in the page's table; the CSV file has all of them."""
+COLUMNS = ("first", "second", "difference", "trials", "gained", "lost", "p", "q")
+
+
+def differences_in_words(comparison: Comparison, most: int) -> list[str]:
+    """Return the lines that describe one comparison, with at most `most` of the differing grid cells."""
+    value = comparison.first.quantity.label
+    how = "paired: the same draws" if comparison.paired else "not paired: the seeds or the data differ"
+    lines = [
+        f"{value}: {comparison.names[0]} (first) and {comparison.names[1]} (second)",
+        f"{len(comparison.cells)} common cells, {how}; {comparison.unmatched} cells exist in one sweep only",
+        *(f"{name}: {a} in the first, {b} in the second" for name, (a, b) in comparison.fixed.items()),
+        f"mean difference, second minus first: {comparison.cells['difference'].mean():+.4g}",
+        f"{len(comparison.different)} cells differ at a false-discovery rate of {FDR:.0%} (Benjamini-Yekutieli)",
+    ]
+    if comparison.sign_test is not None:
+        gained, lost, p = comparison.sign_test
+        lines.insert(-1, f"sign test over all pairs: second larger {gained} times, first larger {lost}; p = {p:.3g}")
+        most_pairs = int((comparison.cells["gained"] + comparison.cells["lost"]).max())
+        if comparison.first.proportion and most_pairs and not len(comparison.different):
+            least = 0.5 ** (most_pairs - 1)
+            lines.append(f"no cell has more than {most_pairs} discordant pairs, so no p can be below {least:.2g}")
+    return [*lines, *_differing([comparison], most)]
+
+
+def each_in_words(comparisons: Sequence[Comparison], most: int) -> list[str]:
+    """Return the lines that describe all comparisons: a table, if there are several."""
+    if len(comparisons) == 1:
+        return differences_in_words(comparisons[0], most)
+    before, rows, after = summary(comparisons)
+    lines = tabulate(rows, headers=HEADS, disable_numparse=True).splitlines()
+    return [*before, *lines, *after, *_differing(comparisons, most)]
+
+
+def summary(comparisons: Sequence[Comparison]) -> tuple[list[str], list[list[str]], list[str]]:
+    """Return the lines above the table of several comparisons, its rows under `HEADS`, and the lines below it."""
+    fixed = [
+        f"{comparison.names[1]}: {name} is {other}, in {comparison.names[0]} {one}"
+        for comparison in comparisons
+        for name, (one, other) in comparison.fixed.items()
+    ]
+    before = [f"{comparisons[0].first.quantity.label}: each sweep minus {comparisons[0].names[0]}", *fixed]
+    cells = sum(len(comparison.cells) for comparison in comparisons)
+    after = [
+        f"larger, smaller: pairs with the same draws; exact p: of their sign test, times {len(comparisons)} sweeps",
+        f"cells that differ: at a false-discovery rate of {FDR:.0%} over all {cells} cells (Benjamini-Yekutieli)",
+    ]
+    return before, [_row(comparison, len(comparisons)) for comparison in comparisons], after
+
+
+def _row(comparison: Comparison, tests: int) -> list[str]:
+    """Return a row under `HEADS`, with p multiplied by the number of tests (Bonferroni)."""
+    pairs = ["", "", ""]
+    if comparison.sign_test is not None:
+        gained, lost, p = comparison.sign_test
+        pairs = [str(gained), str(lost), f"{min(1.0, tests * p):.3g}"]
+    mean = f"{comparison.cells['difference'].mean():+.4g}"
+    paired = "yes" if comparison.paired else "no"
+    return [comparison.names[1], str(len(comparison.cells)), paired, mean, *pairs, str(len(comparison.different))]
+
+
+def _differing(comparisons: Sequence[Comparison], most: int) -> list[str]:
+    """Return a line for each differing grid cell, smallest q first, at most `most`."""
+    found = [(cell, comparison) for comparison in comparisons for _, cell in comparison.different.iterrows()]
+    lines = []
+    for cell, comparison in sorted(found, key=lambda one: one[0]["q"])[:most]:
+        where = ", ".join(f"{key} = {cell[key]}" for key in comparison.keys)
+        which = f"{comparison.names[1]}, " if len(comparisons) > 1 else ""
+        lines.append(f"  {which}{where}: {cell['first']:.4g} and {cell['second']:.4g}, q = {cell['q']:.2g}")
+    return lines
+
+
+def draw_differences(comparisons: Sequence[Comparison]) -> Figure:
+    """Draw the differences as maps, one panel per comparison and combination of the axes other than x and y."""
+    first, layout = comparisons[0].first, comparisons[0].first.layout
+    drawn = [(one, panel) for one in comparisons for panel in one.panels]
+    reach, alone = max(one.reach for one in comparisons), len(comparisons) == 1
+    if not alone:  # a grid of panels that the config requests has places for the panels of one comparison only
+        first = replace(first, layout=replace(layout, columns=None))
+    title = comparisons[0].title if alone else f"each sweep minus {comparisons[0].names[0]}"
+    with panel_sheet(first, [panel for _, panel in drawn], title) as sheet:
+        for i, ((one, panel), ax) in enumerate(zip(drawn, sheet.axes, strict=True)):
+            mesh = draw_cells(ax, panel, panel.matrix("difference"), Normalize(-reach, reach), DIFFERENCES)
+            ring = panel.cells[panel.cells["q"] <= FDR]
+            ax.plot(Axis(panel.x).at[ring["ix"]], Axis(panel.y).at[ring["iy"]], **RING)
+            where = [] if alone else [plain(one.names[1])]
+            sheet.name(i, ", ".join([*where, *filter(None, [MATH.where(panel.where)])]))
+        up = all(panel.y != [None] for _, panel in drawn)
+        sheet.label(MATH.axis(layout.x), MATH.axis(layout.y) if up else "")
+        sheet.bar(mesh, f"difference in {plain(first.quantity.label)}")
+        sheet.add([Line2D([], [], label=_ring_label(comparisons), **RING)])
+    return sheet.figure
+
+
+def _ring_label(comparisons: Sequence[Comparison]) -> str:
+    cells = sum(len(comparison.different) for comparison in comparisons)
+    return f"differs, false-discovery rate {FDR:.0%} ({cells} cells)"
+
+
+def comparison_page(comparisons: Sequence[Comparison]) -> str:
+    """Return the HTML page; a control selects one of several comparisons for its maps."""
+    alone = len(comparisons) == 1
+    if alone:
+        title = comparisons[0].title
+        described = [f"<p>{escape(line)}</p>" for line in differences_in_words(comparisons[0], 0)]
+    else:
+        title = f"Each sweep minus {comparisons[0].names[0]}"
+        before, rows, after = summary(comparisons)
+        cells = table(list(HEADS), [[escape(cell) for cell in row] for row in rows], tuple(range(3, len(HEADS))))
+        described = [f"<p>{escape(line)}</p>" for line in before]
+        described += [cells, *[f'<p class="soft">{escape(line)}</p>' for line in after]]
+    body = [
+        '<a class="skip" href="#cells-differ">Skip the maps</a>',
+        f"<h1>{escape(title)}</h1>",
+        *described,
+        f'<p class="soft">Test in each cell: {_tests(comparisons)}. A ring marks a cell that differs at a '
+        f"false-discovery rate of {FDR:.0%} over all cells (Benjamini and Yekutieli, under any dependence).</p>",
+        *([] if alone else [f'<div class="controls">{GRIDS}</div>']),
+        MAPS,
+        '<h2 id="cells-differ">Grid cells, smallest q first</h2>',
+        _cells(comparisons),
+        "<h2>Sweeps</h2>",
+        _sweeps(comparisons),
+    ]
+    return document(title, body, {"grids": [_payload(one) for one in comparisons], "charts": []})
+
+
+def _tests(comparisons: Sequence[Comparison]) -> str:
+    """Name the tests that were used in the grid cells."""
+    proportion = comparisons[0].first.proportion
+    words = {
+        (True, True): "McNemar's exact test on pairs of trials with the same draws",
+        (True, False): "Fisher's exact test",
+        (False, True): "Wilcoxon's signed-rank test, exact up to 50 pairs",
+        (False, False): "none, because trials are not paired",
+    }
+    used = {comparison.paired: words[proportion, comparison.paired] for comparison in comparisons}
+    return "; for unpaired sweeps ".join(used[paired] for paired in sorted(used, reverse=True))
+
+
+def _payload(comparison: Comparison) -> Json:
+    """Return the grid cells as data for the page's script, as `page.payload` does for a diagram."""
+    panels, layout = comparison.panels, comparison.first.layout
+    cells = pd.concat([panel.cells for panel in panels])
+    keys = [coordinate(layout.x, panels[0].x)]
+    places = {layout.x: cells["ix"].tolist()}
+    if layout.y is not None and panels[0].y != [None]:
+        keys.append(coordinate(layout.y, panels[0].y))
+        places[layout.y] = cells["iy"].tolist()
+    for name in layout.panels:
+        values = list(dict.fromkeys(panel.where[name] for panel in panels))
+        keys.append(coordinate(name, values))
+        places[name] = [values.index(panel.where[name]) for panel in panels for _ in range(len(panel.cells))]
+    title = f"difference in {comparison.first.quantity.label}"
+    scales = {"linear": {"colour": colour(title, (-comparison.reach, comparison.reach), "linear", DIFFERENCES)}}
+    words, different = _ring_label([comparison]), np.flatnonzero(cells["q"] <= FDR).tolist()
+    rings, nothing = ordinal({words: "circle"}), strokes([], "light")
+    return {
+        "name": comparison.title,
+        "title": comparison.title,
+        "path": "",
+        "keys": keys,
+        "plane": [layout.x, layout.y],
+        "x": layout.x,
+        "y": keys[1]["name"] if len(keys) > len(layout.panels) + 1 else None,
+        "form": "map",
+        "places": places,
+        "panels": [
+            {
+                "title": lettered(i, len(panels), panel.title),
+                "name": panel.title,
+                "caption": "",
+                "cells": len(panel.cells),
+                **{name: [] for name in ("half", "points", "contour", "theory", "band")},
+            }
+            for i, panel in enumerate(panels)
+        ],
+        "marks": [{"label": words, "shape": "circle", "cells": different}],
+        "unmarked": False,
+        "facts": [[name, [_short(value) for value in cells[column]]] for name, column in _facts(comparison)],
+        "trials": [1] * len(cells),
+        "choices": [
+            {
+                "key": "difference",
+                "label": title,
+                "at": None,
+                "base": "difference",
+                "undecided": None,
+                "marks": [],
+                "shapes": [rings, rings],
+                "bars": {},
+                "columns": {"difference": rounded(cells["difference"].to_numpy(dtype=float))},
+                "looks": [{"of": "difference", "name": "difference", "label": title, "scales": scales}],
+            }
+        ],
+        "pairs": {"of": []},
+        "certificates": {},
+        "ids": [],
+        "lines": [],
+        "strokes": {"map": {"light": nothing, "dark": nothing}},
+        "alone": {},
+        "notes": {"unmeasured": NOT_MEASURED, "empty": "no trials yet"},
+    }
+
+
+def _facts(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return the facts shown for a grid cell as (name, column)."""
+    facts = [
+        ("difference", "difference"),
+        (comparison.names[0], "first"),
+        (comparison.names[1], "second"),
+        ("pairs" if comparison.paired else "trials of the smaller", "trials"),
+    ]
+    if comparison.paired:
+        facts += [("pairs larger in the second", "gained"), ("pairs larger in the first", "lost")]
+    return [*facts, ("exact p", "p"), ("q, all cells together", "q")]
+
+
+def _cells(comparisons: Sequence[Comparison]) -> str:
+    """Return the table of grid cells, smallest q first."""
+    every, keys = stacked(comparisons), list(dict.fromkeys(key for one in comparisons for key in one.keys))
+    alone = len(comparisons) == 1
+    columns = [*([] if alone else ["grid"]), *keys, *(name for name in COLUMNS if name in every)]
+    shown = every.sort_values(["q", "p"], kind="stable").head(MOST_ROWS)
+    rows = [[escape(_short(value)) for value in row] for row in shown[columns].itertuples(index=False, name=None)]
+    names = {"grid": "sweep", "first": comparisons[0].names[0], "second": comparisons[0].names[1] if alone else "other"}
+    note = f'<p class="soft">The first {len(rows)} of {len(every)}; `recover compare --out FILE.csv` writes all.</p>'
+    numbers = tuple(range(columns.index("first"), len(columns)))
+    return (note if len(every) > len(rows) else "") + table([names.get(name, name) for name in columns], rows, numbers)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return "none" if np.isnan(value) else f"{value:.4g}"
+    return str(value)
+
+
+def _sweeps(comparisons: Sequence[Comparison]) -> str:
+    """Return the table of the sweeps, and the command that makes the page."""
+    one = comparisons[0]
+    named = [(one.names[0], one.first), *((other.names[1], other.second) for other in comparisons)]
+    rows = [[escape(name), escape(d.title), escape(str(d.sweep.seed)), str(d.totals["ok"])] for name, d in named]
+    folders = " ".join(shlex.quote(d.grid.path.as_posix()) for _, d in named)
+    command = f"recover compare {folders} --value {shlex.quote(str(one.first.quantity))} --out comparison.html"
+    return table(["sweep", "title", "seed", "finished trials"], rows) + f"<pre>{escape(command)}</pre>"

@@ -1,0 +1,192 @@
+"""Line plots: a quantity along one coordinate, or success fractions against the ratio n/d.
+
+A profile shows the quantity along x with one line per value of y. It is drawn if the config requests a theory curve
+over other axes than (n, d), which is no curve in the plane of n and d; if the rows store their own prediction (columns
+`predicted`, `bound`); or if only one axis varies. Grids whose n are multiples of d leave most of a map empty, so their
+fractions are drawn against n/d.
+"""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from recovery.report.claims import Analysis, caption
+from recovery.report.diagram import (
+    INTERVAL,
+    RANGE,
+    Axis,
+    Diagram,
+    Panel,
+    is_number,
+    joint_values,
+    named_curves,
+    pooled_words,
+    scale_of,
+    theory_along,
+)
+from recovery.report.figures.sheet import interval_handle, panel_sheet, write_not_measured
+from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_style, set_axis
+from recovery.report.statistics import poolable, wilson
+from recovery.types import Array
+
+FULL = 0.6
+"""A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
+OFFSET = 0.012
+"""Distance between the lines of text values at the same x, as a part of the axis."""
+
+
+def is_profile(diagram: Diagram) -> bool:
+    """Return whether the diagram should be drawn as lines along x."""
+    x, y = diagram.layout.x, diagram.layout.y
+    if any(x in curve.axes and curve.axes != ("n", "d") for curve in named_curves(diagram)):
+        return True
+    if str(diagram.quantity) == "frequency" and x not in ("n", "d"):
+        return True
+    return len(diagram.panels[0].y) == 1 or (_is_text(diagram, y) and not _is_text(diagram, x))
+
+
+def _is_text(diagram: Diagram, name: str | None) -> bool:
+    return name is not None and not is_number(diagram.frame[name])
+
+
+def draw_profile(diagram: Diagram) -> Figure:
+    """Draw the panels of a diagram as lines along x, one per value of y."""
+    panels = [diagram.panels[i] for i in diagram.drawn]
+    with panel_sheet(diagram, panels, share="y") as sheet:
+        for i, (panel, ax) in enumerate(zip(panels, sheet.axes, strict=True)):
+            sheet.add(draw_lines(ax, diagram, panel))
+            sheet.name(i, MATH.where(panel.where))
+        sheet.label(MATH.axis(diagram.layout.x), diagram.measured_label)
+    return sheet.figure
+
+
+def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
+    """Draw values with their intervals along x and the theory over them, and return the legend entries."""
+    axis = Axis(_values_across(diagram, panel))
+    index = {value: i for i, value in enumerate(axis.values)}
+    set_axis(ax, "x", axis)
+    ax.set_xlim(axis.reach)
+    if diagram.proportion:
+        ax.set_ylim(-0.04, 1.04)
+    elif scale_of(diagram).logarithmic and (diagram.table["value"].dropna() > 0).all():
+        ax.set_yscale("log")
+        if diagram.table["value"].notna().any():
+            label_log(ax.yaxis, *_positive_range(diagram))
+    if _left_empty(ax, panel):
+        return []
+    for i, y in enumerate(panel.y):
+        cells = panel.cells[panel.cells["iy"] == i].sort_values("ix")
+        if not len(cells):
+            continue
+        exact = axis.at[[index[panel.x[k]] for k in cells["ix"]]]
+        x = _shifted(axis, exact, i, len(panel.y)) if isinstance(y, str) else exact
+        style = line_style(i)
+        label = None if len(panel.y) == 1 else MATH.pair(str(diagram.layout.y), y)
+        joined = len(axis.values) > 2 and (axis.kind != "even" or not _is_text(diagram, diagram.layout.x))
+        line = {"lw": 0.6} if joined else {"linestyle": "none"}
+        ax.plot(x, cells["value"].to_numpy(dtype=float), marker="o", ms=2.2, label=label, **(style | line))
+        low, high = wilson(cells["yes"], cells["no"]) if diagram.proportion else (cells["lower"], cells["upper"])
+        ax.vlines(x, low, high, color=style["color"], lw=0.6, alpha=0.6)
+        if axis.kind != "even" and len(x) > 1:
+            _draw_theory(ax, diagram, panel, y, style["color"], exact)
+    return [*ax.get_legend_handles_labels()[0], interval_handle(INTERVAL if diagram.proportion else RANGE)]
+
+
+def _left_empty(ax: Axes, panel: Panel) -> bool:
+    """Return whether a panel has no values to draw, and write into it if its method does not measure them."""
+    if panel.undefined:
+        write_not_measured(ax)
+    return panel.undefined or not len(panel.cells)
+
+
+def _values_across(diagram: Diagram, panel: Panel) -> list[Any]:
+    """Return the values of x in this panel by its config or its rows; other panels may have different ones."""
+    cells = joint_values(diagram.frame, diagram.sweep, (*panel.where, diagram.layout.x))
+    here = {x for *where, x in cells if where == list(panel.where.values())}
+    return [x for x in panel.x if x in here]
+
+
+def _positive_range(diagram: Diagram) -> tuple[float, float]:
+    """Return the smallest positive lower quartile (the median where it is not positive) and the largest upper one."""
+    lower = diagram.table["lower"]
+    return float(lower.where(lower > 0, diagram.table["value"]).min()), float(diagram.table["upper"].max())
+
+
+def _shifted(axis: Axis, x: Array, i: int, count: int) -> Array:
+    """Shift the points of line i of `count` along x, so that error bars at the same x do not coincide."""
+    shift = (i - (count - 1) / 2) * OFFSET
+    if axis.kind == "log":
+        return x * float(axis.at.max() / axis.at.min()) ** shift
+    return x + shift * float(np.ptp(axis.at))
+
+
+def _draw_theory(ax: Axes, diagram: Diagram, panel: Panel, y: Any, colour: str, x: Array) -> None:
+    """Draw the rows' predictions in the colour of their line, theory curves in black, ratios as vertical lines."""
+    for line in theory_along(diagram, panel, y, x, ax.get_xscale() == "log"):
+        dash = {"rows": DASHES[1 + line.rank], "curve": DASHES[line.rank % 4], "ratio": DASHES[1]}[line.source]
+        ink = {"rows": colour, "curve": "black", "ratio": CURVES[line.rank % 4]}[line.source]
+        style: dict[str, Any] = {"linestyle": dash, "lw": 0.9, "color": ink, "label": line.label}
+        if line.source == "ratio":
+            ax.axvline(float(line.points[0, 0]), **style)
+        else:
+            ax.plot(*line.points.T, **style)
+
+
+def is_ragged(diagram: Diagram) -> bool:
+    """Return whether the cells of a proportion over n and d leave most of the rectangle of all n and d empty."""
+    if not poolable(diagram):
+        return False
+    planned = diagram.sweep.combinations((*diagram.layout.panels, "n", "d"))
+    reached = diagram.table[[*diagram.layout.panels, "n", "d"]].itertuples(index=False, name=None)
+    cells = {*planned, *reached}
+    return len(cells) < FULL * len(diagram.panels) * len({n for *_, n, _ in cells}) * len({d for *_, d in cells})
+
+
+def draw_ratios(analysis: Analysis) -> Figure:
+    """Draw success fractions against n/d with Wilson intervals, and the pooled threshold's interval as a grey band."""
+    diagram = analysis.diagram
+    panels = [diagram.panels[i] for i in diagram.drawn]
+    with panel_sheet(diagram, panels, aspect=0.8, share="y") as sheet:
+        ratios = Axis(
+            sorted({n / d for panel in panels for n, d in zip(panel.cells["n"], panel.cells["d"], strict=True)})
+        )
+        entries: dict[str, Any] = {}
+        for place, (i, ax) in enumerate(zip(diagram.drawn, sheet.axes, strict=True)):
+            entries |= {str(handle.get_label()): handle for handle in draw_fractions(ax, analysis, i)}
+            if ratios.kind == "log" and ax.lines:
+                ax.set_xscale("log")
+                ax.set_xlim(ratios.reach)
+                label_log(ax.xaxis, *ratios.reach)
+            sheet.name(place, MATH.where(diagram.panels[i].where), caption(analysis.pooled[i]))
+        sheet.label(MATH.axis("n/d"), diagram.measured_label)
+        last = {MATH.marked(pooled_words(analysis.levels)): 1, INTERVAL: 2}
+        order = sorted(entries, key=lambda label: (last.get(label, 0), len(label), label))
+        sheet.add(entries[label] for label in order)
+    return sheet.figure
+
+
+def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
+    """Draw the fractions of panel i against n/d, one line per d, and return the legend entries."""
+    first = analysis.diagram.panels[0]
+    sizes = list(first.y if analysis.diagram.layout.y == "d" else first.x)
+    panel, threshold = analysis.diagram.panels[i], analysis.pooled[i]
+    ax.set_ylim(-0.05, 1.05)
+    if _left_empty(ax, panel):
+        ax.set_xticks([])
+        return []
+    interval = threshold.interval
+    if interval.known and interval.bounded:
+        label = MATH.marked(pooled_words(analysis.levels))
+        ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=label)
+    for k, d in enumerate(sizes):
+        cells = panel.cells[(panel.cells["d"] == d) & (panel.cells["yes"] + panel.cells["no"] > 0)].sort_values("n")
+        if not len(cells):
+            continue
+        low, high = wilson(cells["yes"], cells["no"])
+        value = cells["value"].to_numpy(dtype=float)
+        bars = [np.maximum(value - low, 0), np.maximum(high - value, 0)]
+        style: dict[str, Any] = {"ms": 2.5, "lw": 0.8, "elinewidth": 0.6, **line_style(k)}
+        ax.errorbar(cells["n"] / d, value, yerr=bars, marker="o", label=f"$d$ = {d:g}", **style)
+    return [*ax.get_legend_handles_labels()[0], interval_handle(INTERVAL)]
