@@ -127,7 +127,7 @@ def test_a_ratio_that_changes_with_d_is_reported_in_one_sentence() -> None:
     straight, constant = (Analysis(Diagram.of(grid(frame, claims=[CLAIM]))) for frame in (rows, flat))
     (found,) = constant.pooled
     assert found.drift is not None
-    assert found.drift.high < 0
+    assert found.drift.change.high < 0
     assert "; n/d falls by " in in_words(found)
     assert "from d = 10 to d = 50" in in_words(found)
     assert caption(found).endswith(", changes with d")
