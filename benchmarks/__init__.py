@@ -1,5 +1,5 @@
-"""What is too slow for the tests, one script a subject: speed, as ratios within one run; how often intervals cover and
-claims keep their word; verdicts on matrices that try them; every config on contact sheets."""
+"""Measurements that are too slow for tests, one script per subject: speed as ratios within one run, coverage of
+intervals and claims, verdicts on difficult matrices, every config on contact sheets."""
 
 import os
 import platform

@@ -42,7 +42,7 @@ def brute_force(X: Array) -> set[bytes]:
 
 
 def compared(X: Array) -> str:
-    """What became of a matrix: one of FATES."""
+    """Return the outcome of a matrix: one of FATES."""
     try:
         patterns, _ = enumerate_cells(X)
         count = count_cells(X)

@@ -56,7 +56,7 @@ def curve_tests(tables: int, seed: int) -> Iterator[str]:
 def _drawn(
     rng: np.random.Generator, replicates: int, chance: Array, statistics: tuple[Array, ...], tables: int
 ) -> Array:
-    """Each statistic of so many tables drawn from the chances."""
+    """Return each statistic for random tables with these probabilities."""
     found = np.zeros((len(statistics), tables))
     for i, p in enumerate(chance):
         yes = rng.binomial(replicates, p, tables)

@@ -1,11 +1,11 @@
-"""What each engine costs on two workers of this machine, and what many writers do to one folder.
+"""Cost per trial of each backend on 2 workers of this machine, and the effect of many writers on one folder.
 
 python -m benchmarks.engines [--trials N] [--writers W] [--parts P]      writes engines.md
 
 Each engine runs N trials of a method that computes nothing. What a trial costs is the time between the first and the
 last, over N; the rest is start and end. The load of the machine before it is in its row. Wall time: `processes` runs
-before and after the others, and its two rows show the noise. Columns "planned" are start and end plus so many trials at
-that cost, and were not run. SLURM is one node, this machine, started here where it is installed; its two workers are
+before and after the others, and its two rows show the noise. Columns "planned" are computed: start and end plus the
+trials at that cost. SLURM is one node, this machine, started here where it is installed; its two workers are
 two tasks of an array. Then: the efficiency of two workers on trials that wait; what one more task costs, and what a
 task of a thousand does before its first trial, by the size of the plan. Then W processes write P parts each into one
 folder, as the sweeps of as many machines do, and it is read and compacted.
@@ -41,13 +41,13 @@ from tests.runner.slurm import PROGRAMS, one_node
 ENGINES = ("processes", "threading", "dask", "ray", "slurm", "processes")
 PLANNED = (1_000, 100_000, 10_000_000)
 TASKS = 32
-"""Of a SLURM array whose tasks have one trial each."""
+"""Tasks of a SLURM array with 1 trial per task."""
 PLANS = (1_000, 100_000, 10_000_000)
 SHARD = "500/1000"
 ROWS = 20
-"""Of a part."""
+"""Rows per part."""
 MOST_WORDS = 400
-"""Characters of what a sweep says at its end."""
+"""Characters of the final message of a sweep that are printed."""
 WAITS = (0.01, 0.1)
 """Seconds that a trial waits, where the efficiency of two workers is measured."""
 CONFIG = """
@@ -109,7 +109,7 @@ def engine_row(engine: str, folder: Path, trials: int) -> str:
 
 
 def first_to_last(out: Path, trials: int) -> float:
-    """Seconds between the start of the first trial and that of the last."""
+    """Return the seconds between the starts of the first and the last trial."""
     began = read(out).frame["started_at"]
     assert len(began) == trials
     return float((began.max() - began.min()).total_seconds())
@@ -141,7 +141,7 @@ def submitted(config: Path, out: Path, array: str, environment: Mapping[str, str
 
 
 def array_rows(folder: Path) -> list[str]:
-    """What a task of an array costs, whatever its trials, and what one of many does before its first trial."""
+    """Measure the fixed cost of an array task, and the time that one of many tasks takes before its first trial."""
     config = folder / "config.yaml"
     lines = []
     if all(map(shutil.which, PROGRAMS)):

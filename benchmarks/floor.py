@@ -30,7 +30,7 @@ SMALL = ("replicates=1", "axes.n={start: 50, stop: 400, step: 50}")
 
 
 def floor(trial: Trial) -> None:
-    """What every trial of this size has to do."""
+    """Do the work that every trial of this size needs."""
     setting, rng = trial.cell.setting, np.random.default_rng(trial.replicate)
     X = rng.standard_normal((setting.n, setting.d))
     H = rng.standard_normal((setting.d, setting.patterns.samples(setting.n)))

@@ -93,7 +93,7 @@ def measured(name: str, count: int, workers: Sequence[Worker]) -> Measured:
     from recovery.config import load
 
     ids, stored = stored_seconds(name)
-    planned = {trial.id for trial in load(name).trials()}  # without the rounds that its results asked for
+    planned = {trial.id for trial in load(name).trials()}  # without trials that later rounds added
     open_to = np.array([one in planned for one in ids])
     chances = np.where(open_to, stored, 0.0)
     drawn = np.random.default_rng(SEED).choice(len(ids), count, p=chances / chances.sum())

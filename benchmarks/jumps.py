@@ -30,7 +30,7 @@ AT = 2.03
 
 
 def _step(n: Array, d: Array, rng: np.random.Generator) -> Array:
-    """Two levels, and noise that lets one trial in nine lie beyond half way on the wrong side."""
+    """Two levels, and noise that lets one trial in nine lie on the wrong side of the middle."""
     values: Array = np.where(n < AT * d, 1.0, 0.3) * rng.lognormal(0.0, 0.4, len(n))
     return values
 
@@ -67,7 +67,7 @@ TRUTHS: dict[str, tuple[Callable[[Array, Array, np.random.Generator], Array], fl
     "slope": (_slope, 2.0),
     "flat": (_flat, np.nan),
 }
-"""A draw of values, and the n/d at which a trial is beyond half way with even chances."""
+"""A draw of values, and the n/d at which a trial is beyond the middle with probability 1/2."""
 
 
 def diagram(truth: str, grid: str, replicates: int, seed: int) -> Diagram:
@@ -90,7 +90,7 @@ def diagram(truth: str, grid: str, replicates: int, seed: int) -> Diagram:
 
 
 def analysed(truth: str, grid: str, replicates: int, seed: int) -> dict[str, float]:
-    """What the report says of one panel."""
+    """Return the estimate that the report prints for one panel."""
     found = Estimates(diagram(truth, grid, replicates, seed)).pooled[0]
     true = TRUTHS[truth][1]
     if found.jump is None or np.isnan(found.jump.before):
@@ -111,7 +111,7 @@ def analysed(truth: str, grid: str, replicates: int, seed: int) -> dict[str, flo
     }
 
 
-STEPS = """A step that lies between two n is told no better than by the bracket of the grid's n/d: the estimate is its
+STEPS = """A step that lies between two n is known only up to the bracket of the grid's n/d: the estimate is its
 middle, and the interval the whole of it."""
 
 

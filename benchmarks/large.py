@@ -73,7 +73,7 @@ class Used(NamedTuple):
 
 
 def used(folder: Path, arguments: Sequence[object], done: Callable[[], bool] | None = None, status: int = 0) -> Used:
-    """What `recover` takes, to its end or until something is done, when it is asked to stop."""
+    """Measure `recover` until it ends, or until a condition holds, at which it is stopped."""
     clock = time.perf_counter()
     call = [sys.executable, "-m", "recovery.cli", *map(str, arguments)]
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

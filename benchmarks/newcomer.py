@@ -24,7 +24,7 @@ from docs.steps import NAMED, TABLE, blocks, readme_code, readme_steps
 
 ROOT = Path(__file__).parents[1]
 KEPT = re.compile(r"PATH|LANG|LC_.*|TMPDIR|(PIP|UV|SSL|REQUESTS)_.*|.*_PROXY", flags=re.IGNORECASE)
-"""What the newcomer's shell has of this one's."""
+"""Environment variables that the newcomer's shell inherits."""
 LIMIT = 1800
 """Seconds of one step."""
 

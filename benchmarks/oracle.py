@@ -266,7 +266,7 @@ def gated_by_size(draws: int) -> list[str]:
 
 
 def missed_in_grids() -> list[str]:
-    """Of the stored draws that some pattern violates, those in which the search, or the sample, found none."""
+    """Count stored draws with a violating pattern in which the search, or the sample, found none."""
     lines = ["| grid | d | n/d | draws | violated, proved | missed by search | by a sample |", "|---" * 7 + "|"]
     for name, value in (("all-isometry", "holds"), ("all-exact", "recovered")):
         rows = read(RESULTS / name).frame
@@ -344,7 +344,7 @@ def searches_of_cells(draws: int) -> list[str]:
 
 
 def enough_samples(draws: int) -> list[str]:
-    """Of draws that some cell violates, proved, those in which so many sampled patterns have a violator."""
+    """Count draws with a proved violator in which a sample of patterns, of several sizes, has one."""
     counts = [100, 1_000, 10_000, 100_000]
     lines = ["| d | n | violated, proved | " + " | ".join(f"{m} samples" for m in counts) + " |", "|---" * 7 + "|"]
     for d in (4, 6, 8, 10):

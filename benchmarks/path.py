@@ -26,7 +26,7 @@ Solved = list[tuple[int, Certificate]]
 
 
 def alone(groups: Callable[[], Groups], y: Array, betas: Sequence[float]) -> Solved:
-    """Steps and certificate of each beta, solved on a program that knows nothing yet."""
+    """Steps and certificate of each beta, solved on a program with empty caches."""
     programs = [GatedProgram(groups(), y, beta) for beta in betas]
     solutions = [(program, solve_newton(program)) for program in programs]
     return [(solution.iterations, certify(program, solution)) for program, solution in solutions]

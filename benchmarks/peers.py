@@ -215,7 +215,7 @@ def rival(name: str, n: int, d: int, fraction: float, architecture: str, limit: 
 
 
 def ours(problem: Problem) -> tuple[float, Solution]:
-    """Processor seconds with the certificate, the median of five, on a program that knows nothing yet."""
+    """Processor seconds with the certificate, median of 5, on a program with empty caches."""
     seconds = []
     for _ in range(5):
         patterns = problem.program.groups.patterns[:, int(problem.architecture.skip) :]
@@ -250,7 +250,7 @@ def row(n: int, d: int, fraction: float, architecture: str, names: Collection[st
 
 
 def cells(quick: bool) -> Iterator[tuple[int, int, float, str, Collection[str]]]:
-    """What `row` takes of each row."""
+    """Arguments of `row` for each row."""
     sizes = QUICK if quick else SIZES
     for architecture, some in (("relu", sizes), ("relu_skip", QUICK if quick else SKIPS)):
         for n, d in some:

@@ -40,7 +40,7 @@ QUICK = (Shape("deep", 20, 20), Shape("wide", 60, 2))
 
 
 class Cost(NamedTuple):
-    """What one process took."""
+    """Resources that one process used."""
 
     wall: float
     processor: float

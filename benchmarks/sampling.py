@@ -1,13 +1,13 @@
-"""What boundary sampling saves, and whether its intervals are honest.
+"""Savings of boundary sampling, and coverage of its intervals.
 
     python -m benchmarks.sampling [RESULTS ...] [--repetitions 500] [--seed 0]      writes sampling.md
 
-1. For each results folder (the stored grid of `p1-fig06-boundary`): n50 at every d of the reports' fit, its standard
+1. For each results folder (the stored grid of `p1-fig06-boundary`): n50 of the reports' fit at every d, its standard
    error in per cent and its 95 % interval.
-2. What a uniform sweep on the grid of Figure 6 needs for 0.5 % on every slice, by the information of Wendel's law.
+2. Trials that a uniform sweep on the grid of Figure 6 needs for 0.5 % on every slice, by Wendel's law.
 3. Simulated on Wendel's law, whose n50 is 2d exactly: coverage, bias, spread and mean standard error of n50 where
-   trials are placed in rounds. Once with n50 on the grid of n, once between two of its values; the bias with infinitely
-   many trials at the same places is that of the probit model.
+   trials are placed in rounds. Once with n50 on the grid of n, once between two of its values; the probit model
+   causes the bias with infinitely many trials at the same places.
 """
 
 import argparse

@@ -23,7 +23,7 @@ from recovery.solvers.table import SOLVERS
 SIZES = (25, 50, 100, 200, 400, 800)
 FITTED_FROM = 50
 LIMIT = 60.0
-"""Seconds of one solve after which a solver is not asked for more rows: ECOS's memory ends soon after."""
+"""Seconds of one solve after which a solver gets no larger problem: ECOS runs out of memory soon after."""
 NOISE, BETA = 0.1, 1e-6
 
 Solve = Callable[[Program], Solution]

@@ -1,9 +1,9 @@
-"""How much processor time passes until a reader sees something: commands on the quickstart, against another checkout.
+"""Processor time until a command prints something, on the quickstart, compared with another checkout.
 
     python -m benchmarks.startup PYTHON [--runs N]
 
-PYTHON is the interpreter of an environment where the other checkout is installed. The commands of the two take turns;
-a ratio is that of their medians.
+PYTHON is the interpreter of an environment where the other checkout is installed. The commands of the two alternate;
+a ratio compares their medians.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""What the moments of P4 give: exact parameters, the rate from samples, time and memory, starts, outcomes.
+"""Measurements of P4's moments: exact parameters, the rate from samples, time and memory, starts, outcomes.
 
-python -m benchmarks.tensors            everything, some 20 minutes
+python -m benchmarks.tensors            everything, about 20 minutes
 python -m benchmarks.tensors rate       one part; the keys of `PARTS` name them
 """
 
@@ -37,9 +37,9 @@ SPREAD = {"outer": "spread"}
 CHUNK = 8192
 """Rows that the stream draws at once."""
 NETWORKS = 50
-"""Of each case and N that are asked whether `identified` is right: 1 000 of each series of seeds."""
+"""Networks per case, N and series of seeds in the check of `identified`: 1 000 per series in all."""
 SERIES = (2000, 3000)
-"""First seeds of the series. Those of 0 and 1000 were looked at when the limit of `identified` was chosen."""
+"""First seeds of the series. The limit of `identified` was chosen with the series of 0 and 1000."""
 
 
 def network(seed: int, d: int, m: int, **law: object) -> ReluNetwork:
@@ -47,7 +47,7 @@ def network(seed: int, d: int, m: int, **law: object) -> ReluNetwork:
 
 
 def stream(planted: ReluNetwork, rng: Rng, n: int) -> Iterator[tuple[Array, Array]]:
-    """n samples, made as they are asked for."""
+    """Yield n samples in chunks."""
     for start in range(0, n, CHUNK):
         X = rng.standard_normal((min(CHUNK, n - start), planted.W.shape[1]))
         yield X, planted(X)
@@ -377,7 +377,7 @@ def identified() -> list[str]:
 
 
 def tables() -> list[str]:
-    """Whether a table of one's own is learned: squared test errors relative to those of least squares."""
+    """Compare learned networks on real tables with least squares, by squared test errors."""
     rng = np.random.default_rng(0)
     diabetes = load_diabetes(return_X_y=True)
     planted = network(0, 10, 3)

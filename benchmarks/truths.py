@@ -35,7 +35,7 @@ REPLICATES = (1, 5, 20, 100)
 RISE = 0.3
 """The drifting ratio rises by so much for a factor of ten in d."""
 SPREAD = 0.1
-"""Of a beta-binomial cell: the correlation of its trials."""
+"""Correlation of the trials of a beta-binomial cell."""
 
 
 def _scaled(n: Array, d: Array, ratio: float) -> Array:
@@ -101,7 +101,7 @@ def draw(truth: str, replicates: int, seed: int) -> tuple[Panel, float, Array]:
 
 
 def judged(truth: str, replicates: int, seed: int) -> dict[str, float]:
-    """What one grid's analysis says, against the truth."""
+    """Analysis of one grid, compared with the truth."""
     panel, ratio, ratios = draw(truth, replicates, seed)
     found = pooled(panel)
     given = found.interval
@@ -124,7 +124,7 @@ def judged(truth: str, replicates: int, seed: int) -> dict[str, float]:
 
 
 def measure(truth: str, replicates: int, grids: int, pool: ProcessPoolExecutor) -> dict[str, object]:
-    """The means over so many grids; of the error, bias and spread."""
+    """Return means over the grids, and the bias and spread of the error."""
     rows = list(pool.map(partial(judged, truth, replicates), range(grids), chunksize=max(1, grids // 16)))
     table = pd.DataFrame(rows)
     means: dict[str, object] = {str(name): value for name, value in table.mean().items()}

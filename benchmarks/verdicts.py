@@ -112,7 +112,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Trial:
-    """One draw, and what is asked of it. The draws of one kind and seed share their matrix and its cells."""
+    """One draw and the question that it decides. The draws of one kind and seed share their matrix and its cells."""
 
     kind: str
     seed: int
@@ -189,7 +189,7 @@ def outcome(trial: Trial) -> Outcome:
 
 
 def _by_clarabel(problem: PlantedProgram, verdict: str) -> str:
-    """What the optimum that Clarabel finds says of a verdict; `open` where it is not sure of that optimum."""
+    """Return whether Clarabel's optimum confirms a verdict; `open` if that optimum is uncertain."""
     even = problem.program.balanced()
     try:
         solution = solve_conic(even, "CLARABEL", options=CLARABEL)
@@ -208,7 +208,7 @@ def _by_clarabel(problem: PlantedProgram, verdict: str) -> str:
 
 
 def outcomes(kind: str, count: int, most: int) -> Iterator[tuple[Trial, Outcome]]:
-    """The trials of the first `count` matrices of a kind, at most so many each, and their outcomes."""
+    """The trials of the first `count` matrices of a kind, at most `most` each, and their outcomes."""
     for seed in range(count):
         for trial in trials_of(kind, seed, most):
             yield trial, outcome(trial)

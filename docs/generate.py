@@ -35,7 +35,7 @@ CONFIGS = DOCS.parent / "configs"
 MEANINGS: dict[str, str] = YAML(typ="safe").load(DOCS / "parameters.yaml")
 PARAMETER = re.compile(r"(?:^|(?<=[.;]\s))(\w+(?:, \w+)*): ")
 FIRST: dict[str, str] = YAML(typ="safe").load(DOCS / "components.yaml")
-"""What stands first on a component's page: what it is for, and an example in Python."""
+"""Introduction of each component's page: its purpose, and an example in Python."""
 MADE_OF_GRIDS = "<!-- made by docs/generate.py of its template and of what is in results/papers -->\n"
 TEMPLATES = ("findings", "claims", "tables")
 MADE = "<!-- made by docs/generate.py from the program's tables; a test keeps it true -->\n"
@@ -54,7 +54,7 @@ def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 
 
 def allowed(schema: Mapping[str, Any]) -> str:
-    """What a property may be, in words."""
+    """Describe the allowed values of a property."""
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:
@@ -70,7 +70,7 @@ def allowed(schema: Mapping[str, Any]) -> str:
 
 
 def described(cls: type) -> tuple[str, dict[str, str]]:
-    """What its docstring says, without the sentences `name: text` about its parameters, and these, by name."""
+    """Return the docstring of a class without its sentences `name: text` about parameters, and these by name."""
     names = [field.name for field in fields_of(cls)]
     paragraphs, meanings = [], dict[str, str]()
     for paragraph in inspect.cleandoc(cls.__doc__ or "").split("\n\n"):

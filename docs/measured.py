@@ -17,7 +17,7 @@
 - `{{numbers GRID K}}`: the table of claim number K: each number as printed, ours, and z; bold beyond three errors.
 - `{{number GRID COLUMN | QUERY | PRINTED ERROR}}`: the mean, and z beside a printed number with its standard error;
   ERROR is `ours` where the source's mean is taken to be as uncertain as ours.
-- `{{within DRAWS GRIDS}}`: the same, if the source's means were of so many draws, each as uncertain as ours.
+- `{{within DRAWS GRIDS}}`: the same, if each mean of the source were over DRAWS draws with our spread.
 - `{{verdict GRID K}}`: the verdict on claim number K as the gallery has it.
 - `{{paper TEXT}}`: a quotation. `{{test FILE TEXT}}`: what a test shows; the file must have the text.
 """

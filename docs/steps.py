@@ -1,4 +1,4 @@
-"""What a reader types: the blocks of a page, and the README's commands."""
+"""Commands that a reader types: the code blocks of a page, and the commands in the README."""
 
 import re
 import shlex
@@ -22,7 +22,7 @@ INSTEAD = {
         "recover sweep quickstart --until 'threshold +-0.3' --out results/until"
     ),
 }
-"""What stands for commands in a sentence that would take hours, or that leave their folder unsaid."""
+"""Short replacements for README commands that would take hours or do not name their folder."""
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:

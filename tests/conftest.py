@@ -1,4 +1,4 @@
-"""What all tests share: none is judged by the time that it takes, and what could not run is said at the end."""
+"""Settings of all tests: no deadlines, and a summary of the tools that are missing."""
 
 import gc
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ HEAVY = {"browser", "slurm", "wheel"}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Function]) -> None:
-    """A test that takes a heavy fixture is in the deep suite, marked or not."""
+    """Put each test with a heavy fixture into the deep suite."""
     for item in items:
         if HEAVY.intersection(item.fixturenames):
             item.add_marker(pytest.mark.deep)
 
 
 def pytest_collection_finish() -> None:
-    """One BLAS thread in this process, as every worker of a sweep has: two that wait for a core spin and take thrice
-    the time. Processes that the tests start are left as they are. By now NumPy's and SciPy's libraries are loaded.
+    """Use one BLAS thread in this process, as workers do: threads that wait for a core spin, which triples the time.
 
-    What the imports have made is kept: the collector of garbage would look at half a million objects again and again.
+    Processes that the tests start are not limited. At this point the libraries of NumPy and SciPy are loaded. Freezing
+    spares the garbage collector the half a million objects of the imports.
     """
     threadpool_limits(1, user_api="blas")
     gc.collect()
@@ -37,7 +37,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The tools that the machine lacks, how many tests wait for them, and how to have them."""
+    """Print the missing tools, the number of tests that need them, and how to install them."""
     skipped = terminalreporter.stats.get("skipped", [])
     for line in waiting(report.longrepr[2] for report in skipped):
         terminalreporter.write_line(line)

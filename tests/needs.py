@@ -1,4 +1,4 @@
-"""What a test needs of the machine, and how to have it. CI installs all of it, so there no test may wait."""
+"""Tools that tests need, and how to install them. CI installs all of them, so there no test may be skipped."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ def need_root() -> None:
 
 
 def waiting(reasons: Iterable[str]) -> list[str]:
-    """What the end of a run says of the tests that were skipped for these reasons."""
+    """Return the summary lines for tests that were skipped for these reasons."""
     tools = Counter(reason.partition(NEEDS)[2] or reason for reason in reasons)
     if not tools:
         return []

@@ -1,4 +1,4 @@
-"""Which cases of a test are for `make test`, where all have the same assertions and more of them only search longer."""
+"""Split of the cases of a test between `make test` and `make test-deep`; all cases have the same assertions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,13 +7,13 @@ import pytest
 
 
 def first(count: int, cases: Iterable[Any]) -> list[Any]:
-    """So many cases for `make test`, and the others for `make test-deep`."""
+    """Return the cases, the first `count` for `make test` and the others marked for `make test-deep`."""
     every = list(cases)
     return [*every[:count], *map(_deep, every[count:])]
 
 
 def _deep(case: Any) -> Any:
-    """The case, a value, a tuple of values or a `pytest.param` without marks, for the deep suite."""
+    """Mark a case as deep: a value, a tuple of values or a `pytest.param` without marks."""
     if not isinstance(case, type(pytest.param())):
         case = pytest.param(*(case if isinstance(case, tuple) else (case,)))
     return pytest.param(*case.values, marks=pytest.mark.deep, id=case.id)

@@ -1,4 +1,4 @@
-"""What README and docs show is true: each page is run as its reader would, from top to bottom, in an empty folder.
+"""README and docs are correct: each page runs from top to bottom in an empty folder, as its reader would run it.
 
 In a page, a block whose first line is `# NAME.py` or `# NAME.yaml` is that file; other Python blocks run by themselves;
 `sh` blocks run line by line; of `console` blocks, too large or made for other machines, the options must exist.
@@ -135,7 +135,7 @@ def test_a_diagram_of_ones_own_is_short() -> None:
 
 
 def is_true(text: str, folder: Path) -> None:
-    """A whole config loads; each line of a part stands in a config that ships."""
+    """A whole config loads; each line of a part is in a config that ships."""
     if text.startswith("name:"):
         (folder / "shown.yaml").write_text(text)
         assert load(folder / "shown.yaml").size > 0

@@ -1,4 +1,4 @@
-"""What docs/findings.md says is read from stored grids when it is made."""
+"""The numbers in docs/findings.md are read from stored rows when the page is generated."""
 
 import pytest
 from scipy.stats import beta

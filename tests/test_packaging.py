@@ -25,7 +25,7 @@ def wheel(tmp_path_factory):
 
 
 def test_the_distribution_has_a_name_of_its_own_and_one_version(wheel):
-    """The package index has another `recover`; the program's version is that of its wheel and of its citation."""
+    """The package index has another `recover`; the program, its wheel and its citation have one version."""
     assert wheel.name.startswith(f"recovery_lab-{recovery.__version__}-")
     scripts = zipfile.ZipFile(wheel).read(f"recovery_lab-{recovery.__version__}.dist-info/entry_points.txt").decode()
     assert scripts.split() == ["[console_scripts]", "recover", "=", "recovery.cli.start:main"]

@@ -13,7 +13,7 @@ from docs.steps import INSTEAD, TABLE, in_blocks, in_sentences, readme_code, rea
 
 ROOT = Path(__file__).parents[1]
 MADE_OF = ("pyproject.toml", "Makefile", "README.md", "LICENSE", "recovery", "cli", "configs")
-"""What `make demo` reads of a clone."""
+"""Files of a clone that `make demo` reads."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(command: list[str], clone: Path) -> str:
-    """What a command says in the clone's environment; it must succeed."""
+    """Return the output of a command in the clone's environment; it must succeed."""
     ours = {
         name: value
         for name, value in os.environ.items()

@@ -17,7 +17,7 @@ ENTRIES = {
     for name, text in ENTRY.findall((DOCS / "reference" / f"{page}.md").read_text())
 }
 OF_OTHERS = {"draw", "Instance", "select", "RecoverError"}
-"""Their parameters stand in the docstring alone: they are few, or made by `draw`."""
+"""Their parameters are documented in the docstring only: they are few, or made by `draw`."""
 ELSEWHERE = {
     *("ARCHITECTURES", "ENSEMBLES", "METHODS", "PLANTED"),
     *("Ensemble", "Method", "Neurons", "Planted", "Solver", "Target", "Sweep"),

@@ -164,11 +164,10 @@ class Tensor:
             return learn(exact(planted, self.order, G), neurons, rng, joint, printed_signs=printed)
         seen = len(instance.y) // 2 if self.regression == "split" else None
         data = instance.X[:seen], instance.y[:seen]
-        regressed = data if self.regression == "all_rows" else None
         trust, printed = self.rank == "neurons", self.signs == "first_moment"
         plain = self.averages == "plain"
         moments = estimate([data], self.order, G) if plain else from_samples(*data, self.order, G)
-        return learn(moments, neurons, rng, joint, regressed, trust, printed)
+        return learn(moments, neurons, rng, joint, data, trust, printed, self.regression == "all_rows")
 
     def _starts(self, X: Array, y: Array, units: ReluNetwork, m: int, rng: Rng) -> Iterator[ReluNetwork]:
         """Yield the starts of the polish; random units complete a tensor start that has too few."""

@@ -3,8 +3,10 @@
 Orders: l = 1 needs linearly independent weights, m <= d; l = 2 independent w_i (x) w_i, m <= d (d + 1) / 2.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import tee
 from math import factorial
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy as np
 from recovery.programs.relu_network import ReluNetwork, affine, parameter_error
 from recovery.tensors.hermite import PARTS, Estimate, Moments, exact, powers
 from recovery.tensors.jennrich import Terms, decompose, fit, rank_above, singular_values
+from recovery.tensors.polish import polish
 from recovery.tensors.printed_steps import fix_signs
 from recovery.tensors.scalars import linear_rest, regress, scalars
 from recovery.tensors.signs import signs
@@ -35,6 +38,11 @@ a / 6, so a unit of that size would have more than three times eta_1, unless it 
 STEADY = 0.1
 """Largest standard error of identified units. It is estimated from 15 draws, so by Student's law an error of 4 times
 this has probability at most 0.0012 (measured in benchmarks/tensors.md)."""
+UNEXPLAINED_BY_ROWS = 2.0
+"""Units are wrong if least squares on the rows changes the function by this multiple of the sampling error. Correct
+units gave 0.8 to 1.6; nearly equal units with opposite outer weights gave 1.8 to 6.7."""
+POLISHED_ROWS, POLISH_EVALUATIONS = 200, 10
+"""Rows per parameter and evaluations of these least squares."""
 PER_COEFFICIENT = 100
 """Rows per coefficient in the regression of outer weights for each draw; more rows would change them little."""
 
@@ -61,6 +69,7 @@ class Identification(Enum):
     )
     MORE_UNITS = "more_units", "more units than asked for stand above the noise"
     UNSTEADY = "unsteady", "parts of the samples give units that differ too much: too few samples"
+    MISFIT = "misfit", "least squares on the rows moves the units beyond the sampling error, as for nearly equal units"
     TOO_FEW_SAMPLES = (
         "too_few_samples",
         "fewer units than asked for stand above the noise: too few samples, dependent weights, or no more units",
@@ -95,8 +104,11 @@ def learn(
     data: tuple[Array, Array] | None = None,
     trust: bool = False,
     printed_signs: bool = False,
+    regressed: bool = True,
 ) -> Learned:
-    """Learn a network of at most `neurons` + 2 units from moments and, for the outer weights, `data` (X, y).
+    """Learn a network of at most `neurons` + 2 units from moments; `data` (X, y) are the rows of the moments.
+
+    regressed: take the outer weights and the linear part from least squares on the rows instead of from the moments.
 
     joint: weights from all orders at once (`joint_weights`) instead of from two (`paired_weights`, P4). trust: return
     `neurons` units even if fewer are above the noise. printed_signs: use Algorithm 3.
@@ -113,10 +125,11 @@ def learn(
     size = float(np.linalg.norm(scaled))
     level = float(np.linalg.norm(noise)) / size if size > 0 else 0.0
     b, a = scalars(moments, W)
-    if data is None:
+    rows = data if regressed else None
+    if rows is None:
         v, c = linear_rest(moments, W, b, a)
     else:
-        a, v, c = regress(*data, W, b)
+        a, v, c = regress(*rows, W, b)
     flipped, sure = signs(W, b, a, v, c)
     if printed_signs:
         nearest, flipped = flipped, fix_signs(W, a, moments.whole[1])
@@ -126,7 +139,7 @@ def learn(
     turn = np.where(flipped, -1.0, 1.0)
     units = ReluNetwork(W * turn[:, None], b * turn, a)
     rest = float(np.hypot(np.linalg.norm(v), c))
-    labels = size if data is None else float(np.sqrt(np.mean(data[1] ** 2)))
+    labels = size if rows is None else float(np.sqrt(np.mean(rows[1] ** 2)))
     # only units above the noise count here: trusted weights below it explain nothing
     clear = powers(joint_weights(scaled, rank, moments, rng), moments.order)
     dependent = unexplained(scaled, noise, clear)
@@ -136,27 +149,35 @@ def learn(
         dependent = dependent or float(np.linalg.norm(gap)) > MISFIT * size
     rank = min(rank, len(W))
     status = judge(rank, neurons, dependent, above > neurons, sure, rest > SEEN * eta1, known)
-    if (
-        status is Identification.IDENTIFIED
-        and not known
-        and standard_error(estimate, units, joint, rng.spawn(1)[0], data, STEADY) > STEADY
-    ):
-        status = Identification.UNSTEADY
+    if status is Identification.IDENTIFIED and not known:
+        draws, again = tee(relearned(estimate, units, joint, rng.spawn(1)[0]))
+        if standard_error(draws, units, rows, STEADY) > STEADY:
+            status = Identification.UNSTEADY
+        elif data is not None and disagreement(again, units, *data) > UNEXPLAINED_BY_ROWS:
+            status = Identification.MISFIT
     return Learned(units, units + affine(v, c) if rest > ROUNDING * labels else units, rank, left, level, status)
 
 
+def relearned(estimate: Estimate, units: ReluNetwork, joint: bool, rng: Rng) -> Iterator[ReluNetwork]:
+    """Yield the units learned from T + E for each draw E of the error of the moments T (`Estimate.draws`)."""
+    for draw in estimate.draws():
+        moments = _sum(estimate.moments, draw)
+        if joint:
+            W = joint_weights(weighted(moments), len(units.a), moments, rng)
+        else:
+            W = paired_weights(moments, estimate.error, len(units.a), True, rng)
+        yield ReluNetwork(W, *scalars(moments, W))
+
+
 def standard_error(
-    estimate: Estimate,
+    draws: Iterable[ReluNetwork],
     units: ReluNetwork,
-    joint: bool,
-    rng: Rng,
     data: tuple[Array, Array] | None = None,
     most: float = np.inf,
 ) -> float:
-    """Return the root mean square change of these units, up to sign, under draws of the sampling error.
+    """Return the root mean square change of these units, up to sign, in `draws`, the units of `relearned`.
 
-    Units are learned again from T + E for each draw E of the error of the moments T (`Estimate.draws`), which is valid
-    beyond the range of a linearisation. Infinite above `most`, or if a draw has fewer units.
+    With `data` the outer weights come from regression on its rows. Infinite above `most`, or if a draw has fewer units.
     """
     total, count = 0.0, len(units.a)
     if data is not None:
@@ -164,20 +185,40 @@ def standard_error(
         rows = slice(PER_COEFFICIENT * (count + units.W.shape[1] + 1))
         labelled = data[0][rows], data[1][rows]
         units = ReluNetwork(units.W, units.b, regress(*labelled, units.W, units.b)[0])
-    for draw in estimate.draws():
-        moments = _sum(estimate.moments, draw)
-        if joint:
-            W = joint_weights(weighted(moments), count, moments, rng)
-        else:
-            W = paired_weights(moments, estimate.error, count, True, rng)
-        b, a = scalars(moments, W)
-        if data is not None:
-            a = regress(*labelled, W, b)[0]
-        error = parameter_error(ReluNetwork(W, b, a), units, up_to_sign=True)
+    for drawn in draws:
+        a = drawn.a if data is None else regress(*labelled, drawn.W, drawn.b)[0]
+        error = parameter_error(ReluNetwork(drawn.W, drawn.b, a), units, up_to_sign=True)
         total += np.inf if error is None else error**2
         if total > (PARTS - 1) * most**2:
             return np.inf
     return float(np.sqrt(total / (PARTS - 1)))
+
+
+def disagreement(draws: Iterable[ReluNetwork], units: ReluNetwork, X: Array, y: Array) -> float:
+    """Return the change of the function by least squares on the rows, over its sampling error; 1 is expected.
+
+    The outer weights and the linear part are regressed on the rows for these units and for each of the `draws`, whose
+    functions have the root mean square distance of the sampling error. Then all p parameters are polished. The squared
+    residual decreases by the squared change of the function; the share that label noise of variance s^2 explains, at
+    most p s^2 + 3 sqrt(2 p) s^2, is subtracted. Infinite for fewer than 2 rows per parameter.
+    """
+    count = (len(units.a) + 2) * (X.shape[1] + 2)
+    X, y = X[: POLISHED_ROWS * count], y[: POLISHED_ROWS * count]
+    if len(X) < 2 * count:
+        return np.inf
+
+    def regression(W: Array, b: Array) -> ReluNetwork:
+        a, v, c = regress(X, y, W, b)
+        return ReluNetwork(W, b, a) + affine(v, c)
+
+    start = regression(units.W, units.b)
+    values = start(X)
+    polished = polish(X, y, start, POLISH_EVALUATIONS).network(X)
+    left = float(np.sum((polished - y) ** 2))
+    by_noise = (count + 3.0 * np.sqrt(2.0 * count)) * left / (len(X) - count)
+    change = max(0.0, float(np.sum((values - y) ** 2)) - left - by_noise)
+    sampling = float(np.mean([np.sum((regression(drawn.W, drawn.b)(X) - values) ** 2) for drawn in draws]))
+    return float(np.sqrt(change / sampling)) if sampling > 0 else (np.inf if change > 0 else 0.0)
 
 
 def _sum(moments: Moments, error: Moments) -> Moments:

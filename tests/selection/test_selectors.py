@@ -159,7 +159,7 @@ def test_a_wide_upper_component_claims_nothing_below_the_lower_one():
 
 
 def test_variables_that_matter_unequally_are_divided_from_noise_by_their_gap():
-    """What a network gave to five planted variables of 294."""
+    """Importances that a network gave to 5 planted variables of 294."""
     values = np.concatenate([[1.0, 0.886, 0.466, 0.379, 0.329, 0.044, 0.041], np.geomspace(0.023, 0.002, 287)])
     assert np.flatnonzero(cut(values, "gap", rng())).tolist() == [0, 1, 2, 3, 4]
     values[5:] = 0.0

@@ -100,7 +100,7 @@ def test_proximal_steps_end_at_zeros_and_at_the_optimality_conditions():
     y = np.maximum(X[:, 0] + 0.5, 0) - np.maximum(X[:, 1], 0)
     theta = initialize(rng, 1, 6, 8, np.float64)
     networks, penalty = Networks(X, y, 1, 6, np.float64), 0.1
-    # free outer weights have no penalty and would grow for ever, as W shrinks
+    # free outer weights have no penalty and would grow without limit, as W shrinks
     theta[:, -1] = np.sign(theta[:, -1])
     for rate in (1e-2, 1e-3, 1e-4, 1e-5):
         descent = PenalizedDescent(theta, networks, np.array([penalty]), np.array([rate]), "proximal", "signs")

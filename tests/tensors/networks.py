@@ -1,4 +1,4 @@
-"""Random networks for the tests of this room."""
+"""Random networks for the tests of this package."""
 
 import numpy as np
 

@@ -41,7 +41,7 @@ def test_algorithm_6_gives_every_parameter_of_exact_moments():
 
 
 def test_signs_that_algorithm_3_takes_from_noise_are_not_called_sure():
-    """At b = -4 the number whose sign is asked for is 3e-5, far below the noise of 2 000 rows."""
+    """At b = -4 the number whose sign decides is 3e-5, far below the noise of 2 000 rows."""
     X = np.random.default_rng(0).standard_normal((2000, 4))
     wrong = 0
     for seed in range(20):

@@ -1,4 +1,4 @@
-"""What P1 and P4 print against draws and quadratures of these tests' own."""
+"""Formulas as P1 and P4 print them, compared with simulation and quadrature."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,8 @@ SIGNS = np.array([1.0, -1.0])
 
 
 def population_gradient(W: np.ndarray, a: np.ndarray, v: np.ndarray = SIGNS) -> np.ndarray:
-    """Of 1/2 E (sum_i v_i (w_i.x)_+ - a.x)^2, from E[1(u.x > 0) x (w.x)_+] = ((pi - t) w + sin t ||w|| u) / 2 pi."""
+    """Return the gradient of 1/2 E (sum_i v_i (w_i.x)_+ - a.x)^2, by
+    E[1(u.x > 0) x (w.x)_+] = ((pi - t) w + sin t ||w|| u) / 2 pi."""
     norms = np.linalg.norm(W, axis=1)
     units = W / norms[:, None]
     rows = []

@@ -76,7 +76,7 @@ def test_the_mended_proposition_25(n: int, d: int, sigma: float) -> None:
 @pytest.mark.parametrize(("n1", "n2"), [(40, 1), (60, 2)])
 def test_theorem_13(n1: int, n2: int) -> None:
     """At its largest sigma the eigenvector of the first class splits the classes, and where the cone condition of
-    Proposition 24 holds, (NIC-1) holds over every pattern: in every draw, where 0.9 is asked."""
+    Proposition 24 holds, (NIC-1) holds over every pattern: in every draw, where the theorem promises 0.9."""
     rng, n, mu = np.random.default_rng(13), n1 + n2, np.array([1.0, 1.0])
     sigma, met = float(theorem13_sigma(n, n1, 2, np.sqrt(2), 0.1)), 0
     labels = np.repeat([1.0, -1.0], [n1, n2])

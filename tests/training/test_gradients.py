@@ -124,8 +124,8 @@ def test_an_architecture_without_a_trained_form_names_those_that_have_one():
 
 @pytest.mark.parametrize("name", TRAINED)
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_what_is_no_number_does_not_pass_for_a_dead_neuron(name, wrong):
-    """Of a neuron with NaN or infinity no row is positive or negative; its loss must say so, or training goes on."""
+def test_nan_is_not_taken_for_a_dead_neuron(name, wrong):
+    """A neuron with NaN or infinity is positive on no row; its loss must be NaN, otherwise training would continue."""
     rng = np.random.default_rng(7)
     X = np.abs(rng.standard_normal((N, D)))
     parameters = start(name, 1)

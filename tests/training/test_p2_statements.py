@@ -1,4 +1,4 @@
-"""What P2 states about gradient descent, measured: its figures' numbers at a size that a test can afford."""
+"""Statements of P2 about gradient descent, and numbers of its figures, measured at a small size."""
 
 import numpy as np
 import pytest

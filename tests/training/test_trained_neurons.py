@@ -1,4 +1,4 @@
-"""What is read off a trained network: planted weights after a permutation, pairs, distinct neurons, batches."""
+"""Quantities of a trained network: planted weights up to a permutation, pairs, distinct neurons, batches."""
 
 import numpy as np
 import pytest
