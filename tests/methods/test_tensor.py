@@ -141,7 +141,7 @@ def test_a_unit_that_the_moments_miss_starts_at_random():
         ({"samples": "infinite", "polish": "lm"}, "polish: none"),
         ({"start": "random"}, "start: random is for polish: lm"),
         ({"signs": "first_moment", "order": 2}, "use order: 1"),
-        ({"samples": "infinite", "regression": "split"}, "no rows that regression: split"),
+        ({"samples": "infinite", "regression": "split"}, "no rows for regression: split"),
     ],
 )
 def test_contradictions_are_refused(wrong, message):
