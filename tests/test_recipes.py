@@ -19,7 +19,7 @@ from recovery.methods.isometry import Isometry
 from recovery.methods.min_norm import MinNorm, Regularized
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
-from recovery.report.claims import claims
+from recovery.report.claims import analysis
 from recovery.report.command import report
 from recovery.report.figures import figures_beside
 from recovery.report.figures.kinds import KINDS
@@ -209,7 +209,7 @@ def test_an_own_kind_of_figure_is_drawn_beside_the_others(folder, monkeypatch):
 
 def test_an_own_kind_of_claim_is_read_checked_and_judged(folder, monkeypatch):
     monkeypatch.setitem(CLAIMS, "mean", own_things.MeanClaim)
-    monkeypatch.setitem(claims.KINDS, own_things.MeanClaim, (own_things.state_mean, own_things.judge_mean))
+    monkeypatch.setitem(analysis.KINDS, own_things.MeanClaim, (own_things.state_mean, own_things.judge_mean))
     told = [{"kind": "mean", "of": "recovered", "value": value, "tolerance": 0.1} for value in (1, 0)]
     rows = sweep(folder, claims=told)
     assert rows["recovered"].mean() == 1  # n = 6 d
