@@ -128,4 +128,4 @@ def state_mean(claim):
 
 def judge_mean(estimates, panels, claim):
     found = float(estimates.diagram.frame[claim.of].mean())
-    return f"{found:.4g}", "holds" if abs(found - claim.value) <= claim.tolerance else "contradicted"
+    return f"{found:.4g}", "supported" if abs(found - claim.value) <= claim.tolerance else "contradicted"
