@@ -1,4 +1,4 @@
-"""Which trials go together: the dearest first, in batches of a fraction of a second; and which are this shard's."""
+"""The order of trials, their batches of a fraction of a second, and their division into shards."""
 
 import threading
 from collections import deque
@@ -14,17 +14,17 @@ from recovery.runner.trial import Row
 from recovery.types import Array, Index, Mask, Scalar
 
 BATCH_SECONDS = 0.25
-"""Long enough that handing a batch over costs nothing, short enough that a stop loses little."""
+"""Aimed length of a batch: long enough that its overhead is negligible, short enough that a stop loses little."""
 SHORTEST_SECONDS = 0.02
 BATCHES_LEFT = 4
-"""Batches shrink towards the end: a worker is never handed more than its share of the rest divided by this."""
+"""Batches shrink towards the end: each is at most a worker's share of the remaining work divided by this."""
 MOST_TRIALS = 2000
 BATCH_LIMIT = 4 * BATCH_SECONDS
-"""A batch that takes longer than this hands back the trials that it has not begun: costs are guesses."""
+"""A batch that takes longer than this hands back the trials that it has not begun, because costs are guesses."""
 
 
 class Done(NamedTuple):
-    """What a worker hands back: the number of its batch, a row for each of its first trials, and how long it took."""
+    """The result of a batch: its number, a row for each of its first trials, and the seconds that it took."""
 
     number: int
     rows: list[Row]
@@ -32,18 +32,20 @@ class Done(NamedTuple):
 
 
 def cost(trial: Trial) -> float:
-    """What the method guesses that a trial takes; only ratios matter."""
+    """Return the method's guess of the cost of a trial. Only ratios of costs matter."""
     return max(trial.cell.cost, LEAST_COST)
 
 
 STRIDE = 4
-"""The picture that comes first has every so many-th value of each coordinate."""
+"""The coarse grid that runs first has every fourth value of each coordinate."""
 
 
 def in_turn(trials: Trials) -> Index:
-    """The places of trials in the order in which they run: the cheapest of each choice of the user's code, so that its
-    faults show soon; then a trial of each cell of a coarse grid over everything; then the dearest first, the trials of
-    a cell together."""
+    """Return the indices of trials in the order in which they run.
+
+    First the cheapest trial of each combination of user modules, to fail early. Then a trial of each grid cell of a
+    coarse grid. Then the others, the most expensive first, the trials of a grid cell together.
+    """
     order = np.argsort(-trials.costs, kind="stable")
     _, first = np.unique(trials.cell[order], return_index=True)
     early = np.zeros(len(order), np.bool_)
@@ -58,8 +60,11 @@ def in_turn(trials: Trials) -> Index:
 
 
 def coarse(trials: Trials) -> Mask:
-    """Of all cells, those at every `STRIDE`-th value of each coordinate with more numbers than that, among the cells
-    of these trials; none where no coordinate has so many."""
+    """Return which grid cells are part of a coarse grid over these trials.
+
+    It has every `STRIDE`-th value of each coordinate with more numbers than that. It is empty if there is no such
+    coordinate.
+    """
     there = np.bincount(trials.cell, minlength=len(trials.cells)) > 0
     kept, several = np.ones(len(there), np.bool_), False
     for column in trials.cells.coordinates.values():
@@ -76,10 +81,10 @@ def _is_number(value: Scalar) -> TypeGuard[float]:
 
 
 class Batches:
-    """The trials that wait, handed out as numbered batches, also to several threads at once.
+    """An iterator over the remaining trials in numbered batches, for several threads at once.
 
-    A batch holds about `BATCH_SECONDS` of work: the methods' costs times a rate learned from what came back. The
-    first of each job is one trial: costs are guesses, and the first row shall not wait for many.
+    A batch has about `BATCH_SECONDS` of work: the methods' costs times a rate that is estimated from the batches that
+    have returned. The first batch of each job is one trial, so that the first row comes soon.
     """
 
     def __init__(self, trials: Iterable[Trial], jobs: int) -> None:
@@ -119,7 +124,7 @@ class Batches:
             return self._handed_out, [trial for _, trial in batch]
 
     def _fresh(self, room: float, most: int, one: bool) -> list[tuple[float, Trial]]:
-        """The next trials that nobody had, as many as there is room for; one at least where there must be."""
+        """Return the next trials and their costs, up to a total cost of `room`; at least one if `one` is set."""
         costs = self._costs[self._next : self._next + most]
         count = int(np.searchsorted(np.cumsum(costs), room, side="right"))
         count = min(max(count, int(one)), len(costs))
@@ -128,12 +133,11 @@ class Batches:
         return list(zip(costs[:count].tolist(), taken, strict=True))
 
     def trials(self, number: int) -> list[Trial]:
-        """The trials of a batch that is out."""
+        """Return the trials of a batch that has not returned."""
         return [trial for _, trial in self._out[number]]
 
     def returned(self, done: Done) -> list[tuple[Trial, Row]]:
-        """The first trials of a batch, which a worker handed back, with their rows; the others wait again, ahead of
-        the rest."""
+        """Return the first trials of a batch with their rows. The batch's other trials run next."""
         with self._lock:
             batch, count = self._out.pop(done.number), len(done.rows)
             self._again.extendleft(reversed(batch[count:]))
@@ -144,11 +148,11 @@ class Batches:
 
 
 def share(costs: Array, index: int, count: int) -> Index:
-    """The places of shard `index` (from 1) of `count`: every trial is in exactly one, and their costs are balanced.
+    """Return the indices of the trials in shard `index` (from 1) of `count`, of balanced costs.
 
-    The dearest trials that are each more than a fair part of the rest have a shard of their own. The others are dealt
-    out, the dearest first, so that the costs of two shards differ by one trial's at most. It depends on the plan alone,
-    so that shards agree whenever they start, and asks for the id of no trial.
+    Each trial is in exactly one shard. A trial that costs at least a fair share of the remaining work has a shard for
+    itself. The others are distributed in turn, the most expensive first, so that the costs of two shards differ by at
+    most one trial's. The result depends on the costs alone, so shards agree whenever they start.
     """
     order = np.argsort(-costs, kind="stable")
     sorted_, rest = costs[order], np.cumsum(costs[order][::-1])[::-1]
@@ -161,7 +165,10 @@ def share(costs: Array, index: int, count: int) -> Index:
 
 
 def slurm_shard(environment: Mapping[str, str]) -> tuple[int, int] | None:
-    """The shard of this task of a SLURM job array; None outside one. Raises `ParameterError` for an array with gaps."""
+    """Return the shard (index, count) of this task of a SLURM job array, or None outside an array.
+
+    Raises `ParameterError` for an array with gaps.
+    """
     task = environment.get("SLURM_ARRAY_TASK_ID")
     if task is None:
         return None

@@ -191,16 +191,18 @@ class Workers:
                 raise Closed("the sweep has stopped")
             worker = self._idle.pop() if self._idle else Worker()
             self._busy.add(worker)
+        done = False
         try:
             rows = worker.measure(trials, limits)
-        except BaseException:  # also a request to stop, in the middle of a trial
-            worker.end_process()
-            raise
-        else:
-            self._idle.append(worker)
+            done = True
+            return rows
         finally:
-            self._busy.discard(worker)
-        return rows
+            with self._lock:
+                self._busy.discard(worker)
+                if kept := done and not self._closed:
+                    self._idle.append(worker)
+            if not kept:
+                worker.end_process()
 
     def end_idle(self) -> None:
         """End the processes of the idle workers: user code may change before the next trial."""

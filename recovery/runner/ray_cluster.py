@@ -42,7 +42,7 @@ _LOST = -1
 def connected(jobs: int) -> Iterator[tuple[int, Run]]:
     """Return how many processors the cluster at RAY_ADDRESS has, or one of `jobs` here, and what runs calls on it.
 
-    Ray itself runs the calls of a lost worker again. It listens on all addresses and cannot be told to use the loopback
+    Ray itself runs the calls of a lost worker again. Ray listens on all addresses and has no option for the loopback
     interface alone, so the cluster of this machine answers only those who know its token. Where Ray chooses the folder
     of its files, anybody may read and replace them: they are in a folder of this user. Raises ConnectionError if the
     cluster is lost.

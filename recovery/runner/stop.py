@@ -1,4 +1,4 @@
-"""Stopping on request: signals and the time budget end the wait for rows, never the storing of them."""
+"""Stop on request: signals and the time budget interrupt the wait for rows, never their storage."""
 
 import os
 import signal
@@ -12,21 +12,22 @@ from typing import Any, TypeVar
 from recovery.errors import RecoverError
 
 RESUMABLE = 75
-"""Exit status of a run that stopped early and goes on when called again (EX_TEMPFAIL)."""
+"""Exit status of a sweep that stopped early and continues when it is called again (EX_TEMPFAIL)."""
 
 T = TypeVar("T")
 
 
 class StopRequested(BaseException):
-    """Raised out of the wait for rows; not an `Exception`, so that no trial takes it for a failure of its own."""
+    """A request to stop, raised during the wait for rows. Not an `Exception`, so that no trial fails with it."""
 
 
 class Stop:
-    """While entered, SIGINT, SIGTERM, SIGHUP and SIGUSR1, and the end of `max_time` seconds, ask to stop.
+    """A context in which SIGINT, SIGTERM, SIGHUP and SIGUSR1, and the end of `max_time` seconds, request a stop.
 
-    Until the first `wait` for rows, and in every later one, that raises `StopRequested` on the spot; in between, when
-    rows are at stake, at the next `wait`, and while `held`, at its end. A second SIGINT ends the process at once;
-    parts are whole or absent at every moment. Raises `RecoverError` in another thread than the main one.
+    `StopRequested` is raised at once before the first `wait` for rows and during each `wait`. Between waits, when rows
+    could be lost, it is raised at the next `wait`; within `held`, at its end. A second SIGINT ends the process at once,
+    which is safe because stored files are complete or absent at every moment. Raises `RecoverError` outside the main
+    thread.
     """
 
     def __init__(self, max_time: float | None = None) -> None:
@@ -66,7 +67,7 @@ class Stop:
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """In this block, the end of so many seconds asks to stop, too; after it, that is no reason any more."""
+        """Within this context, also request a stop after `seconds`. The request is withdrawn at its end."""
         reason = f"its time of {seconds:g} s is over"
         left, began = signal.getitimer(signal.ITIMER_REAL)[0], time.monotonic()
         if 0 < left <= seconds:
@@ -85,13 +86,13 @@ class Stop:
                 signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - began), 1e-3))
 
     def request(self, reason: str) -> None:
-        """Ask to stop, from another thread."""
+        """Request a stop from another thread."""
         self.reason = self.reason or reason
         signal.pthread_kill(main_thread().ident or 0, signal.SIGUSR1)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let nothing interrupt imports: compiled modules make other errors of it."""
+        """Delay requests during imports, because compiled modules turn an interruption into other errors."""
         self._interruptible = False
         try:
             yield
@@ -101,7 +102,7 @@ class Stop:
             raise StopRequested(self.reason)
 
     def wait(self, results: Iterator[T]) -> T | None:
-        """The next result, None at the end. Raises `StopRequested` as soon as a stop is asked for."""
+        """Return the next result, or None at the end. Raises `StopRequested` as soon as a stop is requested."""
         self._interruptible = True
         try:
             if self.reason is not None:

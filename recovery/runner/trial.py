@@ -1,8 +1,8 @@
-"""One unit of work: draw the trial's instance, try to recover, hand back its row whatever happens.
+"""One trial: draw its instance, run the method, and return a row whatever happens.
 
-Each random stream of a trial comes from the root seed and a hash of what the stream depends on, and of nothing else.
-The same replicate therefore meets the same X under every method, solver, noise level and planted model, and no
-stream changes when an axis or the number of replicates grows.
+Each random stream of a trial is seeded with the root seed and a hash of the fields that the stream depends on. The same
+replicate therefore has the same X under every method, solver, noise level and planted model, and no stream changes when
+an axis or the number of replicates grows.
 """
 
 import struct
@@ -27,31 +27,31 @@ from recovery.user import fingerprint
 
 LONGEST_MESSAGE = 300
 TRAJECTORY = "trajectory"
-"""The key of an outcome that is no column: what a method recorded on its way, stored in a table of its own."""
+"""Key of a row that is not a column: the arrays that the method recorded as it ran, stored in a separate table."""
 TRACEBACK = "traceback"
-"""The key of a failed outcome that is no column: where it happened, the innermost call last."""
+"""Key of a failed row that is not a column: the traceback, innermost call last."""
 PROCESSOR = "processor"
-"""The key of an outcome that is no column: its seconds of processor time, whatever else the machine does."""
+"""Key of a row that is not a column: seconds of processor time."""
 MOST_FRAMES = 20
 UNSEEN = ("kind", "signs", "angle", "weights", "condition", "tau", "biases", "bias", "outer")
-"""Fields of a planted model that do not change what is drawn for it, only what becomes of that."""
+"""Fields of a planted model that do not change its random draws, only how they are used."""
 
 
 Row = dict[str, Any]
 
 
 def draw_instance(trial: Trial) -> Instance:
-    """The instance of a trial: the same for the same trial, wherever and whenever it is drawn."""
+    """Draw the instance of a trial: always the same for the same trial."""
     cell = trial.cell.imported
     return draw(cell.setting, streams(cell, trial.replicate), cell.architecture)
 
 
 def streams(cell: Cell, replicate: int) -> Streams:
-    """The random streams of one trial.
+    """Return the random streams of a trial, each seeded with the fields that it depends on.
 
-    data, test: n, d, data, replicate. planted: these and the planted directions' law (not their signs, angle or
+    data, test: n, d, data, replicate. planted: these and the law of the planted directions (not their signs, angle or
     activation). noise: n, replicate. patterns: n, d, count, replicate. training: n, d, architecture, replicate.
-    hyperplane: n, d, replicate. All: the axes of one's own that no field of the cell says.
+    hyperplane: n, d, replicate. All: axes that are not fields of the config.
     """
     own = [cell.canonical["axes"]] if "axes" in cell.canonical else []
     return Streams(lambda name: _seed(cell.seed, name, *_DEPENDS[name](cell.canonical), *own, replicate))
@@ -73,10 +73,10 @@ _DEPENDS: dict[str, Callable[[Mapping[str, Any]], tuple[Any, ...]]] = {
 
 
 def _seed(seed: int, *depends: Any) -> np.random.SeedSequence:
-    """SeedSequence(seed, spawn_key=a hash of the JSON of `depends`, in four words).
+    """Return SeedSequence(seed, spawn_key=a hash of the JSON of `depends`, in four words).
 
-    It is made in a third of the time as the words that NumPy puts together for it: those of the seed, filled up to four
-    with zeros, then those of the key.
+    NumPy concatenates the words of the seed, padded with zeros to four, and of the key. Passing the result takes a
+    third of the time.
     """
     digest = blake2b(canonical_json(depends).encode(), digest_size=16).digest()
     count = max(4, -(-seed.bit_length() // 32))
@@ -85,7 +85,7 @@ def _seed(seed: int, *depends: Any) -> np.random.SeedSequence:
 
 
 def imported(cell: Cell) -> Cell:
-    """The cell with the user's code, whose import is no part of a trial's time."""
+    """Return the cell with its user code imported. The import is not counted as the trial's time."""
     if not cell.own or "imported" in vars(cell):
         return cell.imported
     compilation.begin()
@@ -96,7 +96,7 @@ def imported(cell: Cell) -> Cell:
 
 
 def measure(trial: Trial) -> Row:
-    """The outcome of one trial: `trial_id`, circumstances, and measured columns if its status is `ok`."""
+    """Run a trial and return its row: `trial_id`, times, status, and measured columns if the status is `ok`."""
     row: Row = {"trial_id": trial.id, "started_at": datetime.now(UTC)}
     clock, processor = _clocks()
     try:
@@ -112,7 +112,7 @@ def measure(trial: Trial) -> Row:
             row["recorded"] = len(next(iter(record.values())))
     except StopRequested:
         raise
-    except BaseException as error:  # also sys.exit and KeyboardInterrupt: whatever a method does is a row
+    except BaseException as error:  # also sys.exit and KeyboardInterrupt: every end of a method is a row
         row |= failure("failed", error)
     end, processor_end = _clocks()
     row["seconds"], row[PROCESSOR] = end - clock, processor_end - processor
@@ -120,16 +120,16 @@ def measure(trial: Trial) -> Row:
 
 
 def _clocks() -> tuple[float, float]:
-    """Seconds of wall and of processor time of this process, without those that it compiled code."""
+    """Return wall and processor seconds of this process, without time for compilation."""
     return time.perf_counter() - compilation.wall, time.process_time() - compilation.processor
 
 
 _fingerprint = cache(fingerprint)
-"""Own code runs in processes that end with the sweep: what a process has imported does not change."""
+"""Cached, because user code runs in processes that end with the sweep and import each module once."""
 
 
 def failure(status: str, error: BaseException) -> Row:
-    """The columns that say why a trial has no measurements, and under `TRACEBACK` where it happened."""
+    """Return the columns that give the reason why a trial has no measurements, and its `TRACEBACK`."""
     return {
         "status": status,
         "error_type": shown(type(error).__name__),
@@ -139,7 +139,7 @@ def failure(status: str, error: BaseException) -> Row:
 
 
 def shown(text: str) -> str:
-    """One line of printable text, not too long. Raises TypeError for what is none."""
+    """Return text as one printable line of limited length. Raises TypeError for anything but text."""
     if not isinstance(text, str):
         raise TypeError(f"{type(text).__name__} is no text")
     line = printable(text)
@@ -147,7 +147,7 @@ def shown(text: str) -> str:
 
 
 def shown_lines(text: str) -> str:
-    """A few lines of printable text, the last ones."""
+    """Return the last lines of a text, printable."""
     return "\n".join(printable(line) for line in text.splitlines()[-MOST_FRAMES:])
 
 

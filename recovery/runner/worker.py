@@ -232,7 +232,7 @@ def call(function: Callable[[], object], idle: int) -> Iterator[bytes]:
 
 
 def run_trials(trials: Sequence[Trial], memory: int | None, seconds: float, fresh: bool, idle: int) -> Iterator[bytes]:
-    """Yield an answer for each trial, as soon as it is done; after so many seconds, one without rows.
+    """Yield an answer for each trial, as soon as it is done; after `seconds`, one without rows.
 
     memory: MiB that each trial may allocate. fresh: no trial has run in this process. idle: bytes of private memory
     before its first trial.
@@ -286,7 +286,7 @@ def _restored() -> Iterator[None]:
 
 @contextmanager
 def _limited(memory: int | None) -> Iterator[None]:
-    """Let the private memory grow by so many MiB; further allocations raise MemoryError. Linux only."""
+    """Let the private memory grow by `memory` MiB; further allocations raise MemoryError. Linux only."""
     if memory is None or sys.platform != "linux":
         yield
         return

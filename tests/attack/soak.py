@@ -1,7 +1,7 @@
 """The long attacks, one small step after another: `python -m tests.attack.soak [PART[=COUNT]]... [--minutes M]`.
 
 What each step found is a line of `.soak/done.jsonl`; called again it goes on with the steps that have none. At the
-end it says what was tried, asked for all parts also in benchmarks/soak.md, and ends with status 1 if anything was lost,
+end it prints what was tried, for all parts also to benchmarks/soak.md, and ends with status 1 if anything was lost,
 run, a traceback, or hung.
 """
 

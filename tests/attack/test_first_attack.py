@@ -1,4 +1,4 @@
-"""What fell in the first attack, seen from outside: by the commands alone, so that the file runs on any version."""
+"""Faults found by the first attack, reproduced with commands alone, so that the file runs on any version."""
 
 import json
 import os
@@ -52,7 +52,7 @@ class Own:
         return {{"recovered": True}}
 """
 SECONDS = 200
-"""What hangs is ended then: it is far more than any of these takes."""
+"""A command that takes longer hangs: none of these takes nearly as long."""
 
 
 def config_of(folder: Path, call: str = "pass", head: str = "", **fields: Any) -> Path:
@@ -76,7 +76,7 @@ PLAIN: dict[str, Any] = {"method": {"kind": "isometry"}, "axes": {"n": [4, 8], "
 
 
 def shell(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """What a shell makes of it, in a session of its own, which is ended where it hangs."""
+    """Run a command in a shell with its own session, which is killed if it hangs."""
     process = subprocess.Popen(
         ["bash", "-c", command],
         cwd=folder,
@@ -102,7 +102,7 @@ def recover(folder: Path, words: str, **environment: str) -> subprocess.Complete
 
 
 def statuses(folder: Path) -> dict[str, set[str]]:
-    """What became of the trials of each act."""
+    """Return the statuses of the trials of each act."""
     rows = pd.concat([pd.read_parquet(part) for part in (folder / "out" / "trials").glob("part-*.parquet")])
     return {act: set(rows.loc[rows["method.act"] == act, "status"]) for act in ("other", "honest")}
 

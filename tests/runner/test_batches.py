@@ -14,7 +14,7 @@ def trials(tmp_path: Path) -> list[Trial]:
     return list(load(write_config(tmp_path, axes=axes, d=2, replicates=400)).trials())
 
 
-def test_one_cheap_trial_of_own_code_then_dear_ones_alone_then_cheap_ones_together(trials: list[Trial]) -> None:
+def test_one_cheap_trial_of_user_code_then_expensive_ones_alone_then_cheap_ones_together(trials: list[Trial]) -> None:
     batches = [batch for _, batch in Batches(trials, jobs=2)]
     assert cost(batches[0][0]) == min(map(cost, trials))
     assert sorted(trial.id for batch in batches for trial in batch) == sorted(trial.id for trial in trials)
@@ -36,7 +36,7 @@ def test_batches_follow_the_times_that_trials_really_take(trials: list[Trial]) -
     assert len(second) <= len(first) / 50
 
 
-def test_what_a_batch_did_not_reach_waits_again(trials: list[Trial]) -> None:
+def test_trials_that_a_batch_did_not_begin_run_next(trials: list[Trial]) -> None:
     batches = Batches(trials[:10], jobs=1)
     _, (number, batch), *_ = list(batches)
     assert not batches

@@ -1,4 +1,4 @@
-"""What a sweep does whose cluster loses a worker, its scheduler, or all: Dask and Ray as somebody starts them."""
+"""Sweeps whose cluster loses a worker, its scheduler, or everything: Dask and Ray as a site starts them."""
 
 import os
 import signal
