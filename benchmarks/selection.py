@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks import machine, one_thread, written
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Standard
-from recovery.instances.sparse import SparseNetwork
+from recovery.instances.planted_functions import SparseNetwork
 from recovery.selection.hyperparameters import HyperparameterGrid, PenalizedDescent, run_grid
 from recovery.selection.sparse_networks import Networks, initialize
 from recovery.types import Array

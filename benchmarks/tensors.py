@@ -19,7 +19,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 
 from benchmarks import machine, one_thread
-from recovery.instances.network import BiasedNetwork
+from recovery.instances.planted_functions import BiasedNetwork
 from recovery.programs.relu_network import ReluNetwork, parameter_error
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram

@@ -47,8 +47,6 @@ LATE = {
     "recovery/api.py": {"recovery.report.page.chart"},
     "recovery/report/command.py": {"recovery.report.figures", "recovery.report.page", "recovery.report.texts.terminal"},
     "recovery/runner/loading.py": {"recovery.runner.pool"},
-    "recovery/solvers/dual_search.py": {"recovery.solvers.cone_projections"},
-    "recovery/solvers/table.py": {"recovery.solvers.cones"},
     "recovery/training/models.py": {"recovery.training.passes"},
     "recovery/training/optimizers.py": {"recovery.training.passes"},
 }

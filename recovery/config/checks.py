@@ -14,8 +14,7 @@ from recovery.config.points import AxisValue
 from recovery.config.tree import Path, Problem, Tree
 from recovery.errors import ParameterError, RecoverError
 from recovery.instances.draw import Setting
-from recovery.instances.files import File
-from recovery.instances.recorded import FileColumn
+from recovery.instances.files import File, FileColumn
 from recovery.types import Array, Index, Mask
 from recovery.user import resolve
 

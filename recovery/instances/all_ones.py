@@ -1,10 +1,10 @@
-"""Does the all-ones arrangement pattern exist? Decided exactly, with a certificate on either side.
+"""Decide whether the all-ones arrangement pattern exists, with a certificate for either answer.
 
-The question is the sign of t* = max t subject to ||w|| <= 1, x_i.w >= t ||x_i|| (P1, (31)) over the rows that are not
-zero: a zero row is in no operator and decides nothing. By Gordan's theorem either some w has x_i.w > 0 for all of
-them, or some u >= 0, u != 0 has X^T u = 0; each side carries a bound that scaling rows does not change:
+The answer is the sign of t* = max t subject to ||w|| <= 1, x_i.w >= t ||x_i|| (P1, (31)), over the non-zero rows; zero
+rows are in no operator and have no effect. By Gordan's theorem either some w has x_i.w > 0 for all of them, or some
+u >= 0, u != 0 has X^T u = 0. Each certificate proves a bound that does not depend on the scale of rows:
     t* >= min x_i.w / (||x_i|| ||w||),        t* <= ||X^T u|| / sum u_i ||x_i||.
-The conditions are strict. P1's (5) has closed ones: with rows x and -x it can admit the pattern where (31) does not.
+The inequalities are strict. P1's (5) has closed ones: with rows x and -x it can admit the pattern where (31) does not.
 """
 
 from dataclasses import dataclass, replace
@@ -18,29 +18,31 @@ from recovery.programs.orthonormal import RANK_TOLERANCE, orthonormal_base
 from recovery.types import Array
 
 NEGLIGIBLE = 1e-9
-"""Weights below this fraction of the largest are what ROUNDING leaves in them."""
+"""Weights below this fraction of the largest are rounding errors of at most ROUNDING."""
 MOST_STEPS = 50
-"""Gaussian draws take 4 steps in the middle, 23 at most of 48; where 50 decide nothing, an orthonormal basis may."""
+"""Limit of Newton steps. Gaussian draws take 4 on average and at most 23 of 48; after 50 an orthonormal basis is
+tried."""
 MANY_ROWS = 2.5
-"""A draw of so many rows a variable has no all-ones pattern as a rule; projections prove that for most."""
+"""Rows per variable from which a draw usually has no all-ones pattern, which projections usually prove."""
 MOST_PROJECTIONS = 8
 LEAST = 0.2
-"""Of the mean of u: Gaussian draws take 5 projections at 3 rows a variable, 3 at 4, 2 at 6, none at 20."""
+"""Fraction of the mean of u at which small entries are reflected: Gaussian draws then take 5 projections at 3 rows per
+variable, 3 at 4, 2 at 6, and none at 20."""
 BALANCING = 8
-"""Rounds of scaling rows and columns; what is uneven then stays so."""
+"""Most rounds of scaling rows and columns."""
 UNEVEN = 1e-4
-"""Rows whose norms differ by more than this are scaled: no law of the ensembles makes such rows often."""
+"""Rows are scaled if their norms differ by more than this factor, which draws of the ensembles rarely do."""
 ROUNDING = 1e-12
-"""A bound on t* from below, or the sum of a column against that of its absolute values, is zero up to rounding."""
+"""Lower bounds on t*, and sums of a column relative to the sum of absolute values, count as zero below this."""
 
 
 @dataclass(frozen=True)
 class AllOnes:
-    """The decision and its certificate: `direction` w (d,) with X w > 0 if the pattern exists, else `weights` u (n,).
+    """The decision and its certificate: `direction` w (d,) with X w > 0 if the pattern exists, otherwise `weights` u
+    (n,).
 
-    Zero rows are left out: X w is zero there, and so is u. `bound` is the bound on t* of the column-normalised data
-    that the certificate proves: from below (> 0) if `exists`, from above if not. Normalising columns changes the sign
-    of t* for no data.
+    Zero rows are excluded: X w and u are zero there. `bound` is the proved bound on t* of the column-normalised data: a
+    lower bound > 0 if the pattern exists, otherwise an upper bound. Normalising columns does not change the sign of t*.
     """
 
     bound: float
@@ -53,13 +55,14 @@ class AllOnes:
 
 
 def decide_all_ones(X: Array) -> AllOnes:
-    """Decide whether some w has x_i.w > 0 for every row but the zero ones. X: (n, d), all zero: no. Source: P1, (31).
+    """Decide whether some w has x_i.w > 0 for every non-zero row of X (n, d); none exists if X is zero. Source: P1,
+    (31).
 
-    Minimises f(w) = 1/2 ||(1 - X w)_+||^2 by Newton's method, which ends after finitely many steps. If the minimum
-    is positive, u = (1 - X w)_+ satisfies X^T u = 0 and proves that there is none; otherwise w proves that there is.
-    Where there are many rows, a u is looked for first by projections on the null space of X^T. What rounding leaves
-    open is tried once more with unit rows and in an orthonormal basis, by non-negative least squares too. Raises
-    `ParameterError` where X is so ill-conditioned that neither side has a proof.
+    Minimises f(w) = 1/2 ||(1 - X w)_+||^2 by Newton's method, which terminates. If the minimum is positive, u = (1 - X
+    w)_+ satisfies X^T u = 0 and proves that there is no such w; otherwise w itself is the proof. With many rows,
+    projections on the null space of X^T first look for a u. If rounding prevents a decision, it is tried again with
+    unit rows in an orthonormal basis, and by non-negative least squares. Raises `ParameterError` if X is so
+    ill-conditioned that neither answer can be proved.
     """
     live = live_rows(X)
     if not live.any():
@@ -80,8 +83,8 @@ def decide_all_ones(X: Array) -> AllOnes:
 def admits_all_ones_closed(X: Array) -> bool:
     """Whether some h has X h >= 0 and X h != 0: P1's (5), which admits rows at zero. X: (n, d).
 
-    Where (31) fails, u >= 0 with X^T u = 0 holds every such h at zero on the rows of u: the question goes on in their
-    common null space, with the rows that are left.
+    If (31) fails, u >= 0 with X^T u = 0 forces x_i.h = 0 on the rows of u: continue in their common null space, with
+    the remaining rows.
     """
     while X.any():
         decision = decide_all_ones(X)
@@ -104,7 +107,7 @@ def _column_norms(Z: Array) -> Array:
 
 
 def _balanced(X: Array) -> tuple[Array, Array, Array, Array]:
-    """Z with X = rows Z columns, its columns of norm 1 and its rows of even norms; these norms, and both scales."""
+    """Z with X = rows Z columns, unit columns and rows of similar norms; also returns these norms and both scales."""
     rows, columns = np.ones(X.shape[0]), _column_norms(X)
     columns[columns == 0] = 1.0
     Z = X / columns
@@ -121,7 +124,7 @@ def _balanced(X: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _decide_in_basis(Z: Array, sizes: Array) -> AllOnes | None:
-    """The same in an orthonormal basis of Z with unit rows, by non-negative least squares if need be."""
+    """Decide in an orthonormal basis of Z with unit rows, by non-negative least squares if Newton's method fails."""
     U, coordinates = orthonormal_base(Z / sizes[:, None])
     decision = _minimise(U, _row_norms(U)) or _non_negative_least_squares(U)
     if decision is not None and decision.weights is not None:
@@ -137,8 +140,8 @@ def _minimise(Z: Array, rows: Array) -> AllOnes | None:
     image: Array = np.zeros(n)
     for number in range(MOST_STEPS):
         excess = np.maximum(1.0 - image, 0.0)
-        pull = Z.T @ excess
-        if number > 0 and (decision := _decide(Z, rows, w, image, excess, pull)) is not None:
+        residual = Z.T @ excess
+        if number > 0 and (decision := _decide(Z, rows, w, image, excess, residual)) is not None:
             return decision
         active = excess > 0
         every = bool(active.all())
@@ -146,18 +149,18 @@ def _minimise(Z: Array, rows: Array) -> AllOnes | None:
         if len(A) < d:
             step = A.T @ _solved(A @ A.T, excess[active])[0]
         else:
-            step, factor = _solved(A.T @ A, pull)
+            step, factor = _solved(A.T @ A, residual)
             if every and factor is not None and n >= MANY_ROWS * d:
                 decision = _decide_by_projections(Z, rows, factor, excess - Z @ step)
                 if decision is not None:
                     return decision
-        w, image = _moved(Z, w, step, excess, pull)
+        w, image = _moved(Z, w, step, excess, residual)
     return None
 
 
-def _moved(Z: Array, w: Array, step: Array, excess: Array, pull: Array) -> tuple[Array, Array]:
-    """A damped step on f from w, where (1 - Z w)_+ = excess and -f' = pull; the new w and Z w."""
-    value, slope = 0.5 * float(excess @ excess), -float(pull @ step)
+def _moved(Z: Array, w: Array, step: Array, excess: Array, residual: Array) -> tuple[Array, Array]:
+    """Take a damped step on f from w, where (1 - Z w)_+ = excess and residual = -f'; returns the new w and Z w."""
+    value, slope = 0.5 * float(excess @ excess), -float(residual @ step)
     length = 1.0
     while True:
         moved = w + length * step
@@ -169,8 +172,10 @@ def _moved(Z: Array, w: Array, step: Array, excess: Array, pull: Array) -> tuple
 
 
 def _decide_by_projections(Z: Array, rows: Array, factor: Array, u: Array) -> AllOnes | None:
-    """Is there some u >= 0 with Z^T u = 0 near the one given, whose low entries are reflected at `LEAST`, again and
-    again, and the rest projected on the null space of Z^T? factor: Cholesky's, of Z^T Z."""
+    """Look for u >= 0 with Z^T u = 0 near the given u; `factor` is the Cholesky factor of Z^T Z.
+
+    Alternately reflects low entries at `LEAST` and projects on the null space of Z^T.
+    """
     for _ in range(MOST_PROJECTIONS):
         if u.min() >= 0:
             return _decide_against(Z, rows, u, Z.T @ u)
@@ -181,34 +186,42 @@ def _decide_by_projections(Z: Array, rows: Array, factor: Array, u: Array) -> Al
 
 
 def _solved(gram: Array, b: Array) -> tuple[Array, Array | None]:
-    """gram^-1 b for a positive semidefinite matrix, which it may overwrite, and b in its range; and its factor."""
+    """gram^-1 b for a positive semidefinite matrix, which it may overwrite, and b in its range; also returns the
+    factor.
+    """
     diagonal = np.einsum("ii->i", gram)
     diagonal += 1e-13 * diagonal.sum()
     factor, z, failed = scipy.linalg.lapack.dposv(gram, b)
     return (z, factor) if not failed else (np.linalg.lstsq(gram, b, rcond=None)[0], None)
 
 
-def _decide(Z: Array, rows: Array, w: Array, image: Array, u: Array, pull: Array) -> AllOnes | None:
-    """What w with image Z w, or u >= 0 with Z^T u = `pull`, prove, if anything; rows (n,): the norms of those of Z."""
+def _decide(Z: Array, rows: Array, w: Array, image: Array, u: Array, residual: Array) -> AllOnes | None:
+    """The decision that w with image Z w, or u >= 0 with residual Z^T u, proves, or None; rows (n,): norms of the rows
+    of Z.
+    """
     length = float(np.linalg.norm(w))
     if length > 0:
         lower = float((image / np.maximum(rows, np.finfo(float).tiny)).min()) / length
         if lower > ROUNDING:
             return AllOnes(lower, direction=w / length)
-    return _decide_against(Z, rows, u, pull)
+    return _decide_against(Z, rows, u, residual)
 
 
-def _decide_against(Z: Array, rows: Array, u: Array, pull: Array) -> AllOnes | None:
-    """That there is none, if u >= 0 proves it."""
+def _decide_against(Z: Array, rows: Array, u: Array, residual: Array) -> AllOnes | None:
+    """The decision that the pattern does not exist, if u >= 0 with residual Z^T u proves it."""
     total = float(u @ rows)
-    # zero up to what rounding leaves of each column's sum: scaling rows or columns changes nothing of that
-    if total > 0 and np.abs(pull).max() <= ROUNDING * total and (np.abs(pull) <= ROUNDING * (np.abs(Z).T @ u)).all():
-        return AllOnes(float(np.linalg.norm(pull)) / total, weights=u / u.sum())
+    # zero up to the rounding error of each column's sum, which does not depend on the scale of rows or columns
+    if (
+        total > 0
+        and np.abs(residual).max() <= ROUNDING * total
+        and (np.abs(residual) <= ROUNDING * (np.abs(Z).T @ u)).all()
+    ):
+        return AllOnes(float(np.linalg.norm(residual)) / total, weights=u / u.sum())
     return None
 
 
 def _non_negative_least_squares(Z: Array) -> AllOnes | None:
-    """min ||Z^T u||^2 + (1 - sum u)^2 over u >= 0: the optimum proves one side by u, the other by w = Z^T u."""
+    """Minimise ||Z^T u||^2 + (1 - sum u)^2 over u >= 0; the optimum proves either answer, by u or by w = Z^T u."""
     u = np.asarray(scipy.optimize.nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))[0])
-    pull = Z.T @ u
-    return _decide(Z, np.linalg.norm(Z, axis=1), pull, Z @ pull, u, pull)
+    residual = Z.T @ u
+    return _decide(Z, np.linalg.norm(Z, axis=1), residual, Z @ residual, u, residual)

@@ -1,19 +1,19 @@
-"""All cells of a central arrangement of n hyperplanes {h: x_i.h = 0}: the exhaustive set of patterns, for small d.
+"""Enumerate the cells of a central arrangement of n hyperplanes {h: x_i.h = 0}: all patterns, for small d.
 
-Deletion and restriction, without linear programs: adding a hyperplane splits exactly those cells that it meets, and
-these are the cells of the arrangement restricted to it, which lives in one dimension less; at two dimensions they lie
-between sorted angles. Floats are rationals: rows and points are integers here, every sign is exact, and so the set is
-complete for any matrix, whatever rows coincide, oppose or depend on each other. In general position there are
+Deletion and restriction, without linear programs: a new hyperplane splits exactly the cells that it meets. These are
+the cells of the arrangement restricted to it, in one dimension less; in two dimensions they are intervals between
+sorted angles. Floats are rationals: rows and points are integers here, every sign is exact, and the set is complete for
+any matrix, with coinciding, opposite or dependent rows. In general position there are
     2 sum_{k<r} C(n-1, k)
-cells, r = rank X (Cover 1965); `count_cells` counts them for any X without a point (Zaslavsky 1975).
+cells, r = rank X (Cover 1965); `count_cells` counts them for any X without finding points (Zaslavsky 1975).
 
-Exact cells of rounded data are not what the data mean: columns that add up to a third one do so up to eps, and the
-rows then have cells of width eps around an axis. Where X is not whole numbers, a cell without a point at a clear
-distance from the hyperplanes is kept only if `decide_all_ones` finds one: it proves otherwise that data within 1e-12
-of X have no such cell, or refuses.
+The exact cells of rounded data can be artefacts: if columns add up to a third one only up to eps, the rows have cells
+of width eps around an axis. If X is not integer, a cell without a point at a clear distance from the hyperplanes is
+kept only if `decide_all_ones` finds one; otherwise it proves that some data within 1e-12 of X have no such cell, or
+raises.
 
-Conditions are strict, as in P1's (31): a pattern that only rows at zero attain (x and -x both active, which P1's (5)
-admits) is no cell. A row of zeros is in no operator: it is active in every pattern and decides nothing.
+Inequalities are strict, as in P1's (31): a pattern that only rows at zero attain (x and -x both active, which P1's (5)
+admits) is no cell. A zero row is in no operator; it is active in every pattern and has no effect.
 """
 
 from collections.abc import Sequence
@@ -28,26 +28,25 @@ from recovery.instances.all_ones import ROUNDING, decide_all_ones
 from recovery.types import Array, Mask
 
 MOST_CELLS = 200_000
-"""As booleans these are 20 MB for 100 rows."""
+"""Limit of the number of cells; as booleans these take 20 MB for 100 rows."""
 CLEAR = ROUNDING
-"""A point farther than this from each hyperplane, relative to its length, is in a cell that rounding did not make: it
-is a direction that `decide_all_ones` would take for a proof, and exact."""
+"""A point farther than this from each hyperplane, relative to its length, proves that its cell is no artefact of
+rounding: `decide_all_ones` accepts such a direction as a proof."""
 
 Whole = tuple[int, ...]
-"""A hyperplane's normal, or a point, up to a positive factor: integers without a common divisor."""
+"""The normal of a hyperplane, or a point, up to a positive factor: integers without a common divisor."""
 
 
 def cell_count(n: int, rank: int) -> int:
-    """2 sum_{k<rank} C(n-1, k): the number of cells in general position, and a bound on it otherwise."""
+    """2 sum_{k<rank} C(n-1, k): the number of cells in general position, and otherwise an upper bound."""
     return 2 * sum(comb(n - 1, k) for k in range(rank))
 
 
 def count_cells(X: Array) -> int:
-    """The number of cells of X (n, d), which no point enters: r(A) = r(A - H) + r(A restricted to H).
+    """Count the cells of X (n, d) without computing points: r(A) = r(A - H) + r(A restricted to H).
 
-    All cells of the floats as they are: of X that is no whole numbers, those too that rounding made, which
-    `enumerate_cells` leaves out.
-    Raises `ParameterError` when there could be more than MOST_CELLS.
+    Counts all cells of the exact floats, including the rounding artefacts that `enumerate_cells` excludes.
+    Raises `ParameterError` if there could be more than MOST_CELLS.
     """
     return _count(_essential(_balanced(integer_rows(X))[0])[0])
 
@@ -55,7 +54,7 @@ def count_cells(X: Array) -> int:
 def enumerate_cells(X: Array) -> tuple[Mask, Array]:
     """Patterns (n, c) of all cells, and a point of each as columns (d, c), rounded. X: (n, d), not all zero.
 
-    Raises `ParameterError` when there could be more than MOST_CELLS, or where rounding decides which there are.
+    Raises `ParameterError` if there could be more than MOST_CELLS, or if rounding errors decide which cells exist.
     """
     if not X.any():
         raise ParameterError("an arrangement needs a row that is not zero")
@@ -81,7 +80,7 @@ def enumerate_cells(X: Array) -> tuple[Mask, Array]:
 
 
 def exact_rank(X: Array) -> int:
-    """The rank of X (n, d), as the rationals that its floats are."""
+    """The exact rank of X (n, d), whose floats are rational numbers."""
     rank, rest = 0, _distinct(integer_rows(X))
     while rest:
         x, rank = rest[0], rank + 1
@@ -90,7 +89,7 @@ def exact_rank(X: Array) -> int:
 
 
 def integer_rows(X: Array) -> list[Whole]:
-    """Each row of floats times a power of two, as integers: the same half-spaces, exactly."""
+    """Each row of floats times a power of two, as integers: exactly the same half-spaces."""
     mantissa, exponent = np.frexp(X)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     lowest = np.where(whole != 0, exponent, np.iinfo(np.int32).max).min(axis=1, keepdims=True)
@@ -99,7 +98,7 @@ def integer_rows(X: Array) -> list[Whole]:
 
 
 def _balanced(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
-    """The rows with columns times powers of two, so that no column is far smaller than the others, and the powers."""
+    """The rows with columns multiplied by powers of two, so that their sizes are similar, and the exponents."""
     reach = [
         max((abs(row[k]).bit_length() - max(map(abs, row)).bit_length() for row in rows if row[k]), default=0)
         for k in range(len(rows[0]))
@@ -109,7 +108,7 @@ def _balanced(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
 
 
 def _essential(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
-    """The distinct hyperplanes of the rows in as many coordinates as they have rank, and these coordinates."""
+    """The distinct hyperplanes in as many coordinates as the rows have rank, and these coordinates."""
     planes = _distinct(rows)
     pivots: list[int] = []
     rest = planes
@@ -144,7 +143,7 @@ def _primitive(x: Whole) -> Whole:
 
 
 def _distinct(rows: Sequence[Whole]) -> list[Whole]:
-    """The hyperplanes of the rows that are not zero, each once, its first entry positive."""
+    """The distinct hyperplanes of the non-zero rows, with positive first entries."""
     planes: dict[Whole, None] = {}
     for row in rows:
         if any(row):
@@ -154,7 +153,7 @@ def _distinct(rows: Sequence[Whole]) -> list[Whole]:
 
 
 def _restricted(planes: Sequence[Whole], x: Whole) -> list[Whole]:
-    """The hyperplanes that `planes` cut out of {h: x.h = 0}, in one coordinate less."""
+    """The intersections of `planes` with {h: x.h = 0}, in one coordinate less."""
     k = _pivot(x)
     return _distinct([_without(_eliminated(x, y, k), k) for y in planes])
 
@@ -173,7 +172,9 @@ def _count(planes: list[Whole]) -> int:
 
 @dataclass(frozen=True)
 class _Vectors:
-    """Integer vectors, their largest entries, and the quotients of both as floats (m, d), each off by eps/2."""
+    """Integer vectors, their largest entries, and their quotients as floats (m, d), with rounding error at most
+    eps/2.
+    """
 
     whole: list[Whole]
     sizes: list[int]
@@ -189,10 +190,12 @@ class _Vectors:
 
 
 def _products(planes: _Vectors, points: _Vectors) -> Array:
-    """planes.rounded @ points.rounded.T, but from integers where rounding could decide the sign: each sign is exact."""
+    """planes.rounded @ points.rounded.T, recomputed with integers where rounding could change the sign: all signs are
+    exact.
+    """
     X, P = planes.rounded, points.rounded.T
     products = X @ P
-    # the error is at most (d + 1) eps |X| |P|, that of the entries included
+    # the error is at most (d + 1) eps |X| |P|, including the errors of the entries
     bound = 2 * (X.shape[1] + 1) * np.finfo(float).eps * (np.abs(X) @ np.abs(P))
     doubtful = np.abs(products) <= bound + np.finfo(float).tiny
     for i, j in zip(*np.nonzero(doubtful), strict=True):
@@ -212,13 +215,13 @@ def _points(planes: list[Whole]) -> _Vectors:
         crossings = _Vectors.of([_lifted(c, x) for c in _points(_restricted(planes[:i], x)).whole])
         values = _products(earlier, crossings)
         row = _Vectors([x], known.sizes[i : i + 1], known.rounded[i : i + 1])
-        with np.errstate(divide="ignore"):  # a row at right angles to x leaves infinite room
+        with np.errstate(divide="ignore"):  # a row orthogonal to x does not limit the step
             room = np.abs(values) / np.abs(_products(earlier, row))
         owner = {key: j for j, key in enumerate(keys)}
         met = [owner[key] for key in _keys(values > 0)]
         keys = [2 * key + int(side) for key, side in zip(keys, _products(row, points)[0] > 0, strict=True)]
         pairs = [
-            # 2^power is at most a quarter of the room, which the quotient of two lengths in bits may double
+            # 2^power is at most a quarter of the room; the quotient of two bit lengths may be off by a factor of two
             _either_side(c, x, frexp(min(1.0, least))[1] + c_size.bit_length() - known.sizes[i].bit_length() - 3)
             for c, c_size, least in zip(crossings.whole, crossings.sizes, room.min(axis=0).tolist(), strict=True)
         ]
@@ -247,7 +250,7 @@ def _dot(x: Whole, y: Whole) -> int:
 
 
 def _lifted(c: Whole, x: Whole) -> Whole:
-    """The point of {h: x.h = 0} whose coordinates but the pivot are c, times a positive number."""
+    """The point of {h: x.h = 0} with coordinates c except at the pivot, times a positive number."""
     k = _pivot(x)
     size = abs(x[k])
     moved = [size * entry for entry in c]
@@ -256,7 +259,7 @@ def _lifted(c: Whole, x: Whole) -> Whole:
 
 
 def _points_in_plane(planes: list[Whole]) -> list[Whole]:
-    """Sums of consecutive boundary rays, sorted by angle in [0, pi), and their opposites."""
+    """Sums of consecutive boundary rays, sorted by angle in [0, pi), and their negatives."""
     rays = [(-b, a) if a > 0 or (a == 0 and b < 0) else (b, -a) for a, b in planes]
     rays.sort(key=cmp_to_key(_by_angle))
     if len(rays) == 1:
@@ -272,6 +275,6 @@ def _by_angle(u: Whole, v: Whole) -> int:
 
 
 def _keys(positive: Mask) -> list[int]:
-    """The columns as whole numbers, the first row the highest bit."""
+    """The columns as integers, with the first row as the highest bit."""
     size = positive.shape[0]
     return [int.from_bytes(column.tobytes(), "big") >> (-size % 8) for column in np.packbits(positive, axis=0).T]

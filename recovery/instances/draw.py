@@ -1,4 +1,4 @@
-"""One instance: X, y, planted neurons, patterns and a test set, each from a random stream of its own."""
+"""Draw one instance: X, y, planted neurons, patterns and a test set, each from its own random stream."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,10 +11,9 @@ from recovery.errors import DataError, ParameterError
 from recovery.instances.all_ones import AllOnes, decide_all_ones
 from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.ensembles import Ensemble, Gaussian, checked
-from recovery.instances.files import File
+from recovery.instances.files import File, FileColumn, Recorded
 from recovery.instances.patterns import Patterns, patterns_of, sample_patterns, unique_patterns
 from recovery.instances.planted import Linear, Planted, Target
-from recovery.instances.recorded import FileColumn, Recorded
 from recovery.programs.architecture import RELU, Architecture
 from recovery.types import Array, Mask, Rng
 
@@ -23,9 +22,9 @@ NoiseScale = Literal["sample", "unit"]
 
 @dataclass(frozen=True)
 class Setting:
-    """What an instance is drawn from: sizes and laws.
+    """The sizes and laws from which an instance is drawn.
 
-    noise_scale: each label's noise is N(0, noise^2 / n) for `sample` (P1), N(0, noise^2) for `unit` (P3).
+    noise_scale: the noise of each label is N(0, noise^2 / n) for `sample` (P1), and N(0, noise^2) for `unit` (P3).
     """
 
     n: int
@@ -39,14 +38,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Streams:
-    """An instance's random streams, one for each thing that is drawn; `seed` makes that of a name.
+    """The random streams of an instance, one per thing that is drawn; `seed` returns the seed sequence of a name.
 
-    Each attribute is a fresh generator at every access, so that whoever draws from one leaves nothing behind: a method
-    called twice draws the same. hyperplane: for a method that places one.
+    Each access returns a new generator, so drawing from one has no effect on later draws: a method called twice draws
+    the same numbers. hyperplane: for methods that choose a hyperplane.
     """
 
     seed: Callable[[str], np.random.SeedSequence]
-    """A new one at every call: `Generator.spawn` counts in its seed."""
+    """Must return a new sequence at each call, because `Generator.spawn` counts in it."""
 
     @classmethod
     def spawn(cls, rng: Rng) -> "Streams":
@@ -60,7 +59,7 @@ class Streams:
         return cls(lambda name: np.random.SeedSequence(source.entropy, spawn_key=keys[name]))
 
     def fresh(self, name: str) -> Rng:
-        """The generator of this stream, from its start."""
+        """A generator at the beginning of this stream."""
         return np.random.Generator(np.random.PCG64(self.seed(name)))
 
     data = property(lambda self: self.fresh("data"))
@@ -76,8 +75,8 @@ class Streams:
 class Instance:
     """One draw.
 
-    X (n, d); y (n,), noise included; `signal`, y without it. A method that draws on its own takes `streams.training`.
-    draw_patterns, decide: what makes `patterns` and `all_ones`, once.
+    X (n, d); y (n,), with noise; `signal`, y without noise. A method with random choices uses `streams.training`.
+    draw_patterns, decide: functions that return `patterns` and `all_ones`, and compute them once.
     """
 
     setting: Setting
@@ -91,24 +90,28 @@ class Instance:
 
     @property
     def patterns(self) -> Mask:
-        """Boolean columns (n, p), drawn when first asked for: those of ReLU planted neurons first and in their order,
-        the all-ones pattern last if it was decided to exist. Raises `ParameterError` where they cannot be drawn."""
+        """Boolean columns (n, p), drawn at the first access: those of ReLU planted neurons first, in their order, and
+        the all-ones pattern last if it was decided to exist. Raises `ParameterError` if they cannot be drawn.
+        """
         return self.draw_patterns()
 
     @property
     def all_ones(self) -> AllOnes | None:
-        """Whether the all-ones pattern exists, decided when first asked for; None when the setting does not ask."""
+        """The decision whether the all-ones pattern exists, made at the first access; None if the setting ignores
+        it.
+        """
         return self.decide()
 
     def with_patterns(self, patterns: Mask) -> "Instance":
-        """A copy that has these patterns (n, p)."""
+        """A copy with these patterns (n, p)."""
         return replace(self, draw_patterns=lambda: patterns)
 
     @cached_property
     def test(self) -> Array | None:
-        """A fresh draw of the data's law, shape (n, d), made when first asked for.
+        """A fresh draw of X, shape (n, d), made at the first access.
 
-        Of a file whose labels are recorded, the rows that were not drawn; None where none are left, or are labelled.
+        For a file with recorded labels, the rows that were not drawn. None for a file without such labels or further
+        rows.
         """
         if isinstance(self.planted, Recorded) and len(self.planted.others):
             return self.planted.others
@@ -120,8 +123,8 @@ class Instance:
 def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = RELU) -> Instance:
     """Draw one instance, with patterns of the architecture's features.
 
-    Raises `ParameterError` where the setting has none (say, no non-negative direction), and `DataError` where an
-    ensemble or a planted model of the user's draws something else than it says.
+    Raises `ParameterError` if the setting has no instance (for example, no non-negative direction), and `DataError` if
+    a user's ensemble or planted model does not draw what it declares.
     """
     if isinstance(streams, np.random.Generator):
         streams = Streams.spawn(streams)
@@ -156,21 +159,19 @@ def draw(setting: Setting, streams: Streams | Rng, architecture: Architecture = 
 
 
 def _labels(setting: Setting, planted: Target, X: Array) -> Array:
-    """The noiseless labels, checked: a planted model may be the user's."""
+    """The noiseless labels, validated because the planted model may be user code."""
     name = type(setting.planted).__name__
     if planted.form != setting.planted.form:
-        raise DataError(
-            f"planted model {name} draws form {planted.form!r} and says that it is {setting.planted.form!r}"
-        )
+        raise DataError(f"planted model {name} draws form {planted.form!r}, but declares form {setting.planted.form!r}")
     signal = np.asarray(planted.labels(X), dtype=np.float64)
     if signal.shape != (setting.n,) or not np.isfinite(signal).all():
         wrong = f"shape {signal.shape}" if signal.shape != (setting.n,) else "NaN or infinite numbers"
-        raise DataError(f"planted model {name}: labels have {wrong}; wanted {setting.n} finite numbers")
+        raise DataError(f"planted model {name}: labels have {wrong}; expected {setting.n} finite numbers")
     return signal
 
 
 def _patterns(setting: Setting, rng: Rng, F: Array, planes: Array, all_ones: AllOnes | None) -> Mask:
-    """Patterns of the features F: those of the planted hyperplanes first, the all-ones pattern last if it is known."""
+    """Patterns of the features F: those of the planted hyperplanes first, the all-ones pattern last if it exists."""
     blocks = [patterns_of(F, planes)] if planes.shape[1] else []
     if setting.patterns.kind == "exhaustive":
         cells, _ = enumerate_cells(F)

@@ -1,6 +1,6 @@
-"""Laws of the data matrix X in R^{n x d}: one frozen value a law, one line in `ENSEMBLES`.
+"""Ensembles: laws of the data matrix X in R^{n x d}, each a frozen value with an entry in `ENSEMBLES`.
 
-Unless a docstring says otherwise, entries are scaled to variance 1/n (the papers' convention).
+Unless a docstring says otherwise, entries have variance 1/n (the papers' convention).
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from recovery.types import Array, Rng
 
 
 class Ensemble(Protocol):
-    """A law of X. `draw` returns a fresh float64 matrix of shape (n, d) that depends on `rng` alone."""
+    """A law of X. `draw` returns a new float64 matrix of shape (n, d) that depends only on `rng`."""
 
     def draw(self, rng: Rng, n: int, d: int) -> Array: ...
 
@@ -50,16 +50,16 @@ class Haar:
 
 @dataclass(frozen=True)
 class WhitenedCubic:
-    """The singular vectors of a cubic Gaussian matrix, as `Haar` takes those of a Gaussian one."""
+    """The singular vectors of a cubic Gaussian matrix, chosen as in `Haar`."""
 
     def draw(self, rng: Rng, n: int, d: int) -> Array:
         return _orthonormal_factor(rng.standard_normal((n, d)) ** 3)
 
 
 def _orthonormal_factor(Z: Array) -> Array:
-    """Left singular vectors of Z (n >= d), or the transposed right ones (n < d); both span what Z does.
+    """Left singular vectors of Z (n >= d), or the transposed right ones (n < d), with the same span as Z.
 
-    For n >= d the papers' U differs from U V^T by a rotation of the columns. U itself is returned.
+    For n >= d the papers' U V^T differs from U by a rotation of the columns; U is returned.
     """
     n, d = Z.shape
     left, _, right = np.linalg.svd(Z, full_matrices=False)
@@ -109,11 +109,10 @@ class Correlated:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Rows mu1 + sigma z for the first round(share * n), mu2 + sigma z for the rest, z iid N(0, I).
+    """Rows mu1 + sigma z for the first round(share * n), mu2 + sigma z for the others, z iid N(0, I).
 
-    The means are `opposite` (all ones and its negative), `normal` (two draws of N(0, I)) or `sphere`
-    (two uniform unit vectors), drawn first, so that one stream meets the same means at every sigma
-    (P1, Appendix J-H).
+    The means are `opposite` (all ones and its negative), `normal` (two draws of N(0, I)) or `sphere` (two uniform unit
+    vectors). They are drawn first, so that a stream has the same means at every sigma (P1, Appendix J-H).
     """
 
     means: Literal["opposite", "normal", "sphere"] = "opposite"
@@ -135,7 +134,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Standard:
-    """Entries iid N(0, 1): the unit variance of P2, P3 and P4, not 1/n."""
+    """Entries iid N(0, 1): unit variance as in P2, P3 and P4, not 1/n."""
 
     def draw(self, rng: Rng, n: int, d: int) -> Array:
         return rng.standard_normal((n, d))
@@ -153,7 +152,7 @@ class StandardCorrelated:
 
 @dataclass(frozen=True)
 class UnitUniform:
-    """Entries iid uniform on (0, 1), as Friedman's regression problems have them."""
+    """Entries iid uniform on (0, 1), as in Friedman's regression problems."""
 
     def draw(self, rng: Rng, n: int, d: int) -> Array:
         return rng.uniform(size=(n, d))
@@ -161,9 +160,9 @@ class UnitUniform:
 
 @dataclass(frozen=True)
 class UserEnsemble:
-    """A user's own `function(rng, n, d, **parameters)`, wrapped as an ensemble.
+    """A user's `function(rng, n, d, **parameters)` as an ensemble.
 
-    Raises `DataError` if it returns another shape than (n, d), NaN or infinity.
+    Raises `DataError` if it returns NaN, infinity, or a shape other than (n, d).
     """
 
     function: Callable[..., Array]
@@ -175,10 +174,12 @@ class UserEnsemble:
 
 
 def checked(drawn: ArrayLike, n: int, d: int, name: str) -> Array:
-    """What an ensemble drew, as float64. Raises `DataError` for another shape than (n, d), NaN or infinity."""
+    """The matrix that an ensemble drew, as float64. Raises `DataError` for NaN, infinity or a shape other than (n,
+    d).
+    """
     X = np.asarray(drawn, dtype=np.float64)
     if X.shape != (n, d):
-        raise DataError(f"ensemble {name} returned an array of shape {X.shape}; wanted {(n, d)}")
+        raise DataError(f"ensemble {name} returned an array of shape {X.shape}; expected {(n, d)}")
     if not np.isfinite(X).all():
         raise DataError(f"ensemble {name} returned {np.sum(~np.isfinite(X))} NaN or infinite of {n * d} numbers")
     return X

@@ -1,28 +1,30 @@
-"""The user's own data matrix, from CSV, Parquet or .npy."""
+"""Data matrices and recorded labels from the user's CSV, Parquet or .npy files."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from recovery.errors import DataError, ParameterError
 from recovery.instances.frames import FORMATS as TABLES
 from recovery.instances.frames import demand, read_frame, squarable
-from recovery.types import Array, Rng
+from recovery.text import did_you_mean
+from recovery.types import Array, Mask, Rng
 
 FORMATS = (*TABLES, ".npy")
 FEWEST_NUMBERED = 5
-"""Fewer rows are numbered by chance."""
+"""With fewer rows, a column may number them by chance."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """A matrix (rows, columns) with the names of its columns, and what looks odd about them.
+    """A matrix (rows, columns) with the names of its columns, and warnings about them.
 
-    A column without a name is called by its position, from 1.
+    A column without a name is named after its position, from 1.
     """
 
     X: Array
@@ -31,17 +33,17 @@ class Columns:
 
 
 def read_matrix(path: str | Path) -> Array:
-    """The matrix of `read_columns`."""
+    """Read the matrix of `read_columns`."""
     return read_columns(path).X
 
 
 def read_columns(path: str | Path, chosen: Sequence[str] = (), excluded: Sequence[str] = ()) -> Columns:
-    """Read a numeric matrix, float64, every entry finite: the `chosen` columns, or all, without the `excluded` ones.
+    """Read a numeric matrix, float64 and finite: the `chosen` columns, or all, without the `excluded` ones.
 
-    CSV may have a header line, and `;` or tabs between entries, with decimal commas beside `;`. Parquet columns must be
-    numeric; .npy must hold a 2-D array (pickles are refused). Raises `DataError` for a missing or unreadable file, for
-    text, NaN or infinity, naming the place, for numbers too large or small to be squared, and for a first column
-    without a name that numbers the rows.
+    CSV may have a header line, and `;` or tabs between entries, with decimal commas next to `;`. Parquet columns must
+    be numeric; .npy must contain a 2-D array (pickles are refused). Raises `DataError` for a missing or unreadable
+    file; for text, NaN or infinity, with their place; for numbers too large or small to be squared; and for a first
+    column without a name that numbers the rows.
     """
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
@@ -79,7 +81,7 @@ def read_columns(path: str | Path, chosen: Sequence[str] = (), excluded: Sequenc
 
 
 def _read_array(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> tuple[Array, list[str], bool, list[int]]:
-    """As `_read_table`, of an .npy file."""
+    """Read an .npy file; returns the same as `_read_table`."""
     try:
         values = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
@@ -90,8 +92,10 @@ def _read_array(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> t
 
 
 def _read_table(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> tuple[Array, list[str], bool, list[int]]:
-    """The kept columns, the names of all, whether the file names them, and which are kept."""
-    from pandas.api.types import is_numeric_dtype  # heavy, and only file data need it
+    """Read a table: the kept columns, the names of all, whether the file names them, and the positions of the kept
+    ones.
+    """
+    from pandas.api.types import is_numeric_dtype  # pandas is slow to import, and only file data need it
 
     frame, named = read_frame(path)
     names = list(frame.columns)
@@ -110,7 +114,7 @@ def _kept(path: Path, names: Sequence[str], chosen: Sequence[str], excluded: Seq
 
 
 def _numbers_rows(column: Array) -> bool:
-    """Whether it is 0, 1, 2, ... or 1, 2, 3, ..."""
+    """Whether a column is 0, 1, 2, ... or 1, 2, 3, ..."""
     return len(column) >= FEWEST_NUMBERED and column[0] in (0, 1) and bool((np.diff(column) == 1).all())
 
 
@@ -121,10 +125,10 @@ def _load(path: str, digest: str) -> Columns:
 
 @dataclass(frozen=True)
 class File:
-    """Rows of a file's matrix: all of them in order when n is their number, otherwise n drawn at random.
+    """Rows of the matrix in a file: all of them in order if n is their number, otherwise n drawn at random.
 
-    The first d columns are used. `digest` (SHA-256 of the file) is filled in, and part of a trial's identity:
-    an edited file is other data.
+    The first d columns are used. `digest` (SHA-256 of the file) is filled in and belongs to a trial's identity, so an
+    edited file counts as other data.
     """
 
     path: str
@@ -156,3 +160,79 @@ class File:
             raise ParameterError(f"{self.path} has {rows} rows and {columns} columns; n={n}, d={d} asks for more")
         chosen = np.arange(rows) if n == rows else np.sort(rng.choice(rows, n, replace=False))
         return np.ascontiguousarray(matrix[chosen, :d])
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The labels y (n,) of the drawn rows X (n, d), and the labels of the file's other rows, in random order."""
+
+    form: ClassVar[Literal["other"]] = "other"
+    redraws: ClassVar[int] = 0
+
+    X: Array
+    y: Array
+    others: Array
+    others_y: Array
+
+    @property
+    def hyperplanes(self) -> Array:
+        return np.empty((self.X.shape[1], 0))
+
+    def labels(self, X: Array) -> Array:
+        """Labels of the drawn rows, or of the first of the others. Raises `DataError` for any other rows."""
+        for rows, labels in ((self.X, self.y), (self.others, self.others_y)):
+            if np.array_equal(X, rows[: len(X)]):
+                return labels[: len(X)]
+        raise DataError("labels are known only for the rows of the file")
+
+
+@dataclass(frozen=True)
+class FileColumn:
+    """Labels from the column `name` of `data: {ensemble: file}`; X has the first d of the other columns.
+
+    n rows are drawn at random, and the others are for tests. relevant: columns that are known to matter, if any.
+    """
+
+    form: ClassVar[Literal["other"]] = "other"
+    neurons: ClassVar[int | None] = None
+    slope: ClassVar[float] = 0.0
+
+    name: str
+    relevant: tuple[str, ...] = ()
+
+    def inputs(self, ensemble: object, d: int) -> tuple[str, ...]:
+        """The names of X's columns. Raises `ParameterError` without a file, or if it lacks a column."""
+        if not isinstance(ensemble, File):
+            raise ParameterError("labels that are a column need data: {ensemble: file, path: ...}")
+        names = ensemble.columns.names
+        if self.name not in names:
+            raise ParameterError(f"{ensemble.path} has no column {self.name!r}{did_you_mean(self.name, names)}")
+        others = tuple(name for name in names if name != self.name)
+        if d > len(others):
+            raise ParameterError(f"d = {d}, and {ensemble.path} has {len(others)} columns beside {self.name!r}")
+        missing = [name for name in self.relevant if name not in others[:d]]
+        if missing:
+            raise ParameterError(f"relevant: {missing[0]!r} is none of the first {d} columns beside {self.name!r}")
+        return others[:d]
+
+    def support(self, names: tuple[str, ...]) -> Mask | None:
+        """Which of these columns are known to matter, (d,); None if unknown."""
+        return np.isin(names, self.relevant) if self.relevant else None
+
+    def draw(self, rng: Rng, X: Array) -> Recorded:
+        """Not supported: labels are drawn together with rows by `take`."""
+        raise ParameterError("the labels of a file are drawn together with its rows")
+
+    def take(self, rng: Rng, ensemble: object, n: int, d: int) -> Recorded:
+        """Draw n rows of the file with their labels, and keep the others. Raises `ParameterError` if the file has too
+        few.
+        """
+        names = self.inputs(ensemble, d)
+        assert isinstance(ensemble, File)
+        table = ensemble.columns
+        if n > len(table.X):
+            raise ParameterError(f"{ensemble.path} has {len(table.X)} rows; n = {n} asks for more")
+        y, X = table.X[:, table.names.index(self.name)], table.X[:, [table.names.index(name) for name in names]]
+        order = rng.permutation(len(X))
+        kept, left = np.sort(order[:n]), order[n:]
+        return Recorded(X[kept], y[kept], X[left], y[left])

@@ -1,4 +1,4 @@
-"""The user's own table from CSV or Parquet: one reader for matrices and for tables with text."""
+"""Read the user's tables from CSV or Parquet, for matrices and for tables with text."""
 
 import re
 from collections import Counter
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 FORMATS = (".csv", ".parquet")
 LARGEST = 1e100
-"""Larger numbers overflow where they are squared, and their inverses vanish."""
+"""Larger numbers overflow when squared, and their reciprocals underflow."""
 PEEK = 2**16
-"""Characters of a CSV file that show how it is written."""
+"""Number of characters of a CSV file from which its format is detected."""
 DECIMAL_COMMA = re.compile(r'(?:^|;)"?[-+]?\d*,\d+(?:[eE][-+]?\d+)?"?(?=;|$)', re.MULTILINE)
-"""A whole entry that is a number with a decimal comma."""
+"""Matches an entry that is a number with a decimal comma."""
 
 
 def read_frame(path: Path) -> tuple["pd.DataFrame", bool]:
-    """The table, every column with a name of its own, and whether the file names them.
+    """Read a table with unique column names; also returns whether the file names its columns.
 
-    A column without a name is called by its position, from 1. CSV is UTF-8, with or without a header line, and `;` or
-    tabs may stand between entries, with decimal commas beside `;`. Raises `DataError` for a file that cannot be read,
-    and for two columns of one name.
+    A column without a name is named after its position, from 1. CSV is UTF-8, with or without a header line, with `,`,
+    `;` or tabs between entries, and with decimal commas next to `;`. Raises `DataError` for a file that cannot be read,
+    and for two columns with the same name.
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file")
@@ -49,7 +49,7 @@ def read_frame(path: Path) -> tuple["pd.DataFrame", bool]:
 
 
 def demand(wanted: Iterable[str], names: Sequence[str], source: str | Path) -> None:
-    """Raises `DataError` for a wanted column that the table does not have."""
+    """Raise `DataError` for a wanted column that the table does not have."""
     for name in wanted:
         if name not in names:
             shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
@@ -57,7 +57,7 @@ def demand(wanted: Iterable[str], names: Sequence[str], source: str | Path) -> N
 
 
 def squarable(values: Array, name: str, source: str | Path) -> Array:
-    """The values of a column. Raises `DataError` where the largest is too large or too small to be squared."""
+    """Return the values of a column. Raises `DataError` if the largest is too large or too small to be squared."""
     largest = np.nanmax(np.abs(values), initial=0.0)
     if largest > 0 and not 1 / LARGEST < largest < LARGEST:
         raise DataError(f"{source}: the largest entry of {name!r} is {largest:.3g}; write it in other units")
@@ -75,7 +75,7 @@ def _read_csv(path: Path) -> tuple["pd.DataFrame", list[str], bool]:
     import pandas as pd  # heavy, and only file data need it
 
     style = _style(path)
-    # read as text first: pandas renames the second of two columns of one name
+    # read names as text, because pandas renames the second of two columns with the same name
     head = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **style).iloc[0]
     named = not _are_data(list(head), style["decimal"])
     frame = pd.read_csv(path, header=0 if named else None, **style)
@@ -90,7 +90,7 @@ def _names(names: Any) -> list[str]:
 
 
 def _style(path: Path) -> dict[str, Any]:
-    """How a CSV file separates entries, and writes decimals."""
+    """Detect the separator and the decimal mark of a CSV file."""
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         head = file.read(PEEK)
     first = head.partition("\n")[0]
@@ -99,7 +99,7 @@ def _style(path: Path) -> dict[str, Any]:
 
 
 def _are_data(first: Sequence[str], decimal: str) -> bool:
-    """Whether the first row is data: numbers and gaps. A header can begin with a gap, above an index."""
+    """Whether the first row is data: numbers and gaps. A header may begin with a gap, above an index."""
     try:
         [float(entry.replace(decimal, ".")) for i, entry in enumerate(first) if entry or i == 0]
     except ValueError:

@@ -1,7 +1,7 @@
-"""Arrangement patterns: the columns of a boolean matrix D (n, p); column j is 1[X h_j >= 0] for some h_j != 0.
+"""Arrangement patterns: columns of a boolean matrix D (n, p), each 1[X h_j >= 0] for some h_j != 0.
 
-A zero row of X is in no operator D X, so it decides nothing: it counts as active in every pattern, patterns that
-differ there only are one, and a pattern whose other rows are all inactive is empty.
+A zero row of X contributes nothing to an operator D X. It counts as active in every pattern, so patterns that differ
+only there are equal, and a pattern whose other rows are all inactive is empty.
 """
 
 from collections.abc import Iterable
@@ -19,17 +19,16 @@ FEWEST_SAMPLES = 50
 
 @dataclass(frozen=True)
 class Patterns:
-    """Which patterns enter a program.
+    """The pattern set of a program.
 
-    `sampled`: those of `count` random hyperplanes (`auto`: max(n, 50); `double`: max(2n, 50), P1's number for its
-    isometry checks). Sampling never meets the all-ones pattern: `all_ones: decide` decides exactly whether it exists
-    and then includes it; `ignore` leaves it out, as a program that only samples does.
-    It exists where some w has X w > 0 on every row that is not zero: P1's (31). P1's (5) has closed conditions and
-    would also admit it where opposite rows x and -x are both at zero; a neuron there is one of other patterns too.
-    `searched`: the sampled ones, and those that the method itself finds by looking for the worst.
-    `exhaustive`: all of them, for small d (at most 200 000); `count` has no meaning then.
-    `all`: the sampled ones, and those that violate a dual, until one is proved to be feasible over all patterns; a
-    proof that needs more than `nodes` cones, or cells, leaves the verdict open.
+    `sampled`: the patterns of `count` random hyperplanes (`auto`: max(n, 50); `double`: max(2n, 50), P1's number for
+    its isometry checks). Sampling practically never finds the all-ones pattern: `all_ones: decide` decides exactly
+    whether it exists and includes it if so; `ignore` leaves it out, as a program that only samples does. It exists if
+    some w has X w > 0 on every non-zero row: P1's (31). P1's (5) has closed conditions and would also admit it where
+    opposite rows x and -x are both at zero; a neuron there also belongs to other patterns. `searched`: the sampled
+    patterns, and those that the method finds by searching for the worst. `exhaustive`: all patterns, for small d (at
+    most 200 000); `count` is ignored. `all`: the sampled patterns, and those that violate a dual, until one is proved
+    to be feasible over all patterns. If a proof needs more than `nodes` cones, or cells, the verdict is undecided.
     """
 
     kind: Literal["sampled", "searched", "exhaustive", "all"] = "sampled"
@@ -45,7 +44,7 @@ class Patterns:
 
 
 def live_rows(X: Array) -> Mask:
-    """Which rows of X (n, d) are not zero, (n,)."""
+    """Which rows of X (n, d) are non-zero, (n,)."""
     if X.shape[1] and X[:, 0].all():
         return np.ones(len(X), dtype=np.bool_)
     return np.asarray(X.any(axis=1))
@@ -58,12 +57,12 @@ def patterns_of(X: Array, directions: Array) -> Mask:
 
 
 def sample_patterns(rng: Rng, X: Array, count: int) -> Mask:
-    """The patterns of `count` hyperplanes with standard normal directions, repeats included; shape (n, count)."""
+    """Patterns of `count` hyperplanes with standard normal directions, including repeats; shape (n, count)."""
     return patterns_of(X, rng.standard_normal((X.shape[1], count)))
 
 
 def unique_patterns(X: Array, blocks: Iterable[Mask]) -> Mask:
-    """The distinct non-empty columns of the blocks side by side, in order of appearance; zero rows of X active."""
+    """The distinct non-empty columns of all blocks, in order of appearance; zero rows of X are active."""
     some = [block for block in blocks if block.shape[1]]
     columns = some[0] if len(some) == 1 else np.hstack(some) if some else np.empty((len(X), 0), dtype=np.bool_)
     live = live_rows(X)

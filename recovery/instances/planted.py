@@ -1,6 +1,6 @@
-"""Planted models: what made the labels. One frozen value a kind, one line in `PLANTED`.
+"""Planted models, from which labels are computed: each a frozen value with an entry in `PLANTED`.
 
-`draw` gives the planted neurons for a given X; `labels` evaluates a model on any data.
+`draw` returns the planted function for a given X; `labels` evaluates it on any data.
 """
 
 from dataclasses import dataclass
@@ -11,22 +11,21 @@ from annotated_types import Ge, Interval
 
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
-from recovery.instances.network import BiasedNetwork
-from recovery.instances.recorded import FileColumn
-from recovery.instances.sparse import Friedman, SparseLinear, SparseNetwork
+from recovery.instances.files import FileColumn
+from recovery.instances.planted_functions import BiasedNetwork, Friedman, SparseLinear, SparseNetwork
 from recovery.types import Array, Rng
 
 SMALLEST_ACTIVATION = 1e-10
-"""A draw with some ||(X w_i)_+|| below this is drawn again (P1, section VII)."""
+"""A draw with some ||(X w_i)_+|| below this is repeated (P1, section VII)."""
 MOST_REDRAWS = 1000
-"""Where 1 % of draws are active, so many still miss them in one instance of 23 000 only."""
+"""Limit of repeated draws. Even if only 1 % of draws are active, it is exceeded once in 23 000 instances."""
 
 Form = Literal["linear", "relu", "normalized_relu", "other"]
-"""What a planted model is to convex programs; `other` has no weights there."""
+"""The role of a planted model in convex programs; `other` has no weights there."""
 
 
 class Target(Protocol):
-    """What was planted, drawn: a function of data. redraws: how often it was drawn again."""
+    """A planted function after drawing. redraws: how often the draw was repeated."""
 
     @property
     def form(self) -> Form: ...
@@ -36,7 +35,9 @@ class Target(Protocol):
 
     @property
     def hyperplanes(self) -> Array:
-        """Directions (d, m) whose patterns a program must have to hold what was planted; none for a linear neuron."""
+        """Directions (d, m) whose patterns a program must contain to represent the function; none for a linear
+        neuron.
+        """
         ...
 
     def labels(self, X: Array) -> Array:
@@ -48,7 +49,7 @@ class Target(Protocol):
 class Neurons:
     """Planted neurons: unit directions as columns, shape (d, k), and their signs, shape (k,).
 
-    slope: of the activation where its argument is negative; 0 is the ReLU. A linear neuron has none.
+    slope: of the activation for negative arguments; 0 is the ReLU. A linear neuron has no activation.
     """
 
     form: Form
@@ -73,7 +74,7 @@ class Neurons:
         return np.maximum(Z, 0.0) if self.slope == 0.0 else np.where(Z >= 0.0, Z, self.slope * Z)
 
     def sizes(self, X: Array) -> Array:
-        """What each activation on X (n, d) is divided by, (k,): its norm where neurons are normalised, else 1."""
+        """The divisor of each activation on X (n, d), (k,): its norm if neurons are normalised, otherwise 1."""
         if self.form != "normalized_relu":
             return np.ones(len(self.signs))
         norms: Array = np.linalg.norm(self.activate(X @ self.directions), axis=0)
@@ -85,9 +86,10 @@ class Neurons:
 
 
 class Planted(Protocol):
-    """A law of what is planted, given X: a frozen value.
+    """A law of planted functions given X: a frozen value.
 
-    form: of what it draws. neurons: how many it plants, None where that is no number. slope: of their activation.
+    form: form of the drawn function. neurons: how many it plants, or None if that is not defined. slope: slope of their
+    activation.
     """
 
     @property
@@ -106,8 +108,8 @@ class Planted(Protocol):
 class Linear:
     """y = X w*, ||w*|| = 1.
 
-    Directions: `random`; `smallest_singular`, the last right singular vector of X; `nonnegative`, with
-    X w* >= 0, which exists only when the all-ones pattern does; `basis`, e_1.
+    Directions: `random`; `smallest_singular`, the last right singular vector of X; `nonnegative`, with X w* >= 0, which
+    exists only if the all-ones pattern does; `basis`, e_1.
     """
 
     direction: Literal["random", "smallest_singular", "nonnegative", "basis"] = "random"
@@ -130,7 +132,7 @@ class Linear:
 
 
 def _last_right_singular_vector(X: Array) -> Array:
-    """The unit v that minimises ||X v||; its sign makes the largest entry positive."""
+    """The unit v that minimises ||X v||, with the sign that makes its largest entry positive."""
     w: Array = np.linalg.svd(X, full_matrices=X.shape[0] < X.shape[1])[2][-1]
     return w * np.sign(w[np.argmax(np.abs(w))])
 
@@ -139,7 +141,7 @@ def _nonnegative_direction(X: Array) -> Array:
     w = decide_all_ones(X).direction
     if w is None:
         raise ParameterError(
-            "planted.direction: nonnegative needs some w with X w > 0, and this X has none; most have one for n < 2d"
+            "planted.direction: nonnegative needs some w with X w > 0, but this X has none; most have one for n < 2d"
         )
     return w
 
@@ -183,7 +185,7 @@ class Relu:
             if self.geometry == "basis":
                 break
         raise ParameterError(
-            f"none of {redraws + 1} draws of the planted neurons is active: n = {X.shape[0]} rows are too few"
+            f"planted neurons were inactive in all {redraws + 1} draws: n = {X.shape[0]} rows are too few"
         )
 
     def _place(self, rng: Rng, d: int) -> Array:

@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt, Interval
 from recovery.errors import DataError, ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.ensembles import Standard
-from recovery.instances.network import PlantedNetwork
+from recovery.instances.planted_functions import PlantedNetwork
 from recovery.methods.columns import Column, Columns, select
 from recovery.programs.architecture import Architecture
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error

@@ -8,10 +8,8 @@ from annotated_types import Ge, Gt, MinLen
 
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
-from recovery.instances.files import File
-from recovery.instances.network import PlantedNetwork
-from recovery.instances.recorded import FileColumn
-from recovery.instances.sparse import Sparse
+from recovery.instances.files import File, FileColumn
+from recovery.instances.planted_functions import PlantedNetwork, Sparse
 from recovery.methods.columns import Column, Columns, select
 from recovery.methods.method import Measurement
 from recovery.programs.architecture import Architecture

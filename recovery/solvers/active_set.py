@@ -1,12 +1,14 @@
-"""Projections on the cones of patterns from a guess of their tight rows, compiled.
+"""Projections on the cones of patterns by an active-set method, started from a guess of the tight rows; compiled.
 
 The projection of z on {v : s_i R_i v >= 0 for every row i} is v = z + sum_i mu_i s_i R_i, where mu >= 0 are the
-multipliers of the rows that are tight at v. An active set finds them: on the rows taken for tight, mu solves the normal
-equations; rows whose mu comes out negative leave, rows that v violates come in. All that leave do so at once, and
-several come in, as long as ||v|| falls from one feasible point to the next; where it does not, one row at a time as
-Lawson and Hanson do, which ends. From the rows that were tight at the last point it takes a few steps.
+multipliers of the rows that are tight at v. For a given set of tight rows, mu solves the normal equations. Rows with
+negative mu leave the set, and rows that v violates enter it: all leaving rows at once, and several entering rows, as
+long as ||v|| decreases from one feasible point to the next. If it does not, one row at a time moves, as in Lawson and
+Hanson's method, which terminates. A start from the tight rows of the previous point needs few steps.
 Source: Lawson and Hanson, Solving Least Squares Problems (1974), chapter 23.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,15 +16,61 @@ from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
 from recovery.types import Array, Index, Mask
 
 INDEPENDENT = 1e-12
-"""A row whose square off the span of the others is below this share of it depends on them."""
+"""A row is dependent if its squared distance from the span of the others is below this fraction of its squared norm."""
 ROUNDING = 1e-11
-"""Slacks and multipliers below zero by this, relative to z and the row, are zeros."""
+"""Slacks and multipliers below zero by at most this, relative to z and the row, count as zero."""
 ENTERING = 0.5
-"""The share of the directions left that rows may take at once (measured: 0.2 to 0.5 alike, 1 three times slower)."""
+"""Fraction of the remaining directions that rows may take at once (measured: 0.2 to 0.5 alike, 1 three times
+slower)."""
 STEPS = 20
-"""Steps a row of the cone after which what is handed back is no projection, but still z and its multipliers' part."""
+"""Steps per row of the cone. After them the result is z plus a non-negative combination of rows, but no projection."""
+
+BELOW = 1.0 - 1e-12
+"""A projection stops once it is known to be shorter than this fraction of the bound of interest."""
 
 _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
+
+
+class Cone(NamedTuple):
+    """The cone {v : s_i R_i v >= 0 for every i}: rows R (n, r), signs s (n,), and the norms of the rows (n,)."""
+
+    rows: Array
+    signs: Array
+    norms: Array
+
+
+class Cones(NamedTuple):
+    """Cones of k signed groups whose rows are base @ frames[family], for base (n, r) and frames (f, r, r).
+
+    family (k,): the frame of each group. signs (k, n). free (k,): groups without a cone. rows (f, n, r) and norms
+    (f, n) are computed at the first use of a family; `filled` (f,) says which families have them.
+    """
+
+    base: Array
+    frames: Array
+    family: Index
+    signs: Array
+    free: Mask
+    rows: Array
+    norms: Array
+    filled: Mask
+
+
+class Last(NamedTuple):
+    """The last projection of each of k groups, updated in place.
+
+    tight (k, r): its tight rows, of which the first counts (k,) are set. factors (k, r, r): their Gram factors, valid
+    where `known` (k,). directions (k, r): unit vectors of the projections. shifts (k, r): projection minus point, over
+    the step s; multipliers (k, n): over s too.
+    """
+
+    tight: Index
+    counts: Index
+    factors: Array
+    known: Mask
+    directions: Array
+    shifts: Array
+    multipliers: Array
 
 
 @_compiled
@@ -35,14 +83,16 @@ def _dot(a: Array, b: Array, m: int) -> float:
 
 @_compiled
 def _copy(a: Array | Index, b: Array | Index) -> None:
-    """b = a; `b[:] = a` takes five seconds to compile, for the words of its error."""
+    """b = a, entry by entry: `b[:] = a` takes five seconds to compile (for its error message)."""
     for i in range(len(a)):
         b[i] = a[i]
 
 
 @_compiled
 def _smallest(a: Array, count: int) -> float:
-    """The largest of the `count` smallest entries of a, which it reorders; `np.partition` takes eight to compile."""
+    """The largest of the `count` smallest entries of a, which it reorders. `np.partition` takes eight seconds to
+    compile.
+    """
     low, high = 0, len(a) - 1
     while low < high:
         pivot, i, j = a[(low + high) // 2], low, high
@@ -65,7 +115,7 @@ def _smallest(a: Array, count: int) -> float:
 
 @_compiled
 def _append(L: Array, m: int, R: Array, s: Array, tight: Index, row: int) -> bool:
-    """Take `row` into the factor L of the Gram matrix of m tight rows; False where it depends on them."""
+    """Add `row` to the factor L of the Gram matrix of m tight rows; returns False if it depends on them."""
     r = R.shape[1]
     whole = _dot(R[row], R[row], r)
     for k in range(m):
@@ -82,7 +132,7 @@ def _append(L: Array, m: int, R: Array, s: Array, tight: Index, row: int) -> boo
 
 @_compiled
 def _remove(L: Array, m: int, place: int, tight: Index, held: Array, turns: Array) -> None:
-    """Take the row at `place` out of the factor: the rows below move up and are turned back to a triangle."""
+    """Remove the row at `place` from the factor: move up the rows below it, and restore the triangle by rotations."""
     for i in range(place, m - 1):
         tight[i], held[i] = tight[i + 1], held[i + 1]
         for j in range(i + 2):
@@ -117,31 +167,68 @@ def _point(R: Array, s: Array, z: Array, tight: Index, x: Array, m: int, v: Arra
 
 
 @_compiled
-def project(
-    R: Array,
-    s: Array,
-    norms: Array,
-    z: Array,
-    tight: Index,
-    L: Array,
-    count: int,
-    known: bool,
-    enough: float,
-    v: Array,
-    mu: Array,
-) -> int:
-    """Project z (r,) on the cone of the rows R (n, r) with signs s (n,): v (r,) and its multipliers mu (n,).
+def _leave(norms: Array, tight: Index, L: Array, m: int, limit: float, x: Array, held: Array, single: bool) -> int:
+    """Remove tight rows with negative multipliers x; returns the number of rows left.
 
-    norms: of the rows, (n,). The first `count` of `tight` (r,) are the guess, L (r, r) the factor of their Gram matrix
-    if it is `known`; afterwards `tight` and L begin with the tight rows, as many as is returned. It ends early where
-    multipliers prove that the projection is no longer than `enough`: then v = z + sum_i mu_i s_i R_i is so short.
+    All of them, or, with `single`, the first to reach zero on the way from the last feasible multipliers `held` to x,
+    which move as far.
     """
+    turns = np.empty((2, len(x)))
+    first, length, count = -1, 1.0, m
+    # from the last place down, so that a removal moves only rows that were examined
+    for k in range(count - 1, -1, -1):
+        if x[k] < -limit / norms[tight[k]]:
+            if not single:
+                _remove(L, m, k, tight, held, turns)
+                m -= 1
+            elif first < 0 or held[k] < length * (held[k] - x[k]):
+                first, length = k, held[k] / (held[k] - x[k])
+    if first >= 0:
+        for k in range(m):
+            held[k] = max(0.0, held[k] + length * (x[k] - held[k]))
+        _remove(L, m, first, tight, held, turns)
+        m -= 1
+    return m
+
+
+@_compiled
+def _enter(cone: Cone, tight: Index, L: Array, m: int, slack: Array, limit: Array, held: Array, single: bool) -> int:
+    """Add the most violated rows that are independent, several or a `single` one; returns the number of tight rows."""
+    n, r = cone.rows.shape
+    excess, worst, many = np.empty(n), np.empty(n, dtype=np.intp), 0
+    for i in range(n):
+        if slack[i] < limit[i]:
+            worst[many], excess[many] = i, slack[i] / cone.norms[i]
+            many += 1
+    room = 1 if single else max(1, int(ENTERING * (r - 1 - m)))
+    last = _smallest(excess[:many].copy(), room) if room < many else 0.0
+    before = m
+    for k in range(many):
+        if excess[k] <= last and m < r and _append(L, m, cone.rows, cone.signs, tight, worst[k]):
+            held[m] = 0.0
+            m += 1
+            if m == before + room:
+                break
+    return m
+
+
+@_compiled
+def project(
+    cone: Cone, z: Array, tight: Index, L: Array, count: int, known: bool, enough: float, v: Array, mu: Array
+) -> int:
+    """Project z (r,) on a cone; writes the projection v (r,) and its multipliers mu (n,).
+
+    The first `count` of `tight` (r,) are the guess, and L (r, r) is the factor of their Gram matrix if it is `known`;
+    afterwards `tight` and L begin with the tight rows, whose number is returned. The method stops early once the
+    multipliers prove that the projection is at most `enough` long: then v = z + sum_i mu_i s_i R_i is as short.
+    """
+    R, s, norms = cone
     n, r = R.shape
     a = np.dot(R, z)
     for i in range(n):
         a[i] *= s[i]
     size = np.sqrt(_dot(z, z, r))
-    x, held, turns, m = np.zeros(r), np.zeros(r), np.empty((2, r)), 0
+    x, held, m = np.zeros(r), np.zeros(r), 0
     if known:
         m = count
     else:
@@ -150,34 +237,18 @@ def project(
                 m += 1
     best_tight, best_x, best_slack, best_m, least = tight.copy(), np.zeros(r), np.zeros(n), 0, np.inf
     single, limit = False, -ROUNDING * size * norms
-    excess, worst = np.empty(n), np.empty(n, dtype=np.intp)
     for _ in range(STEPS * n):
         _multipliers(L, m, a, tight, x)
-        first, length = -1, 1.0
-        for k in range(m - 1, -1, -1):
-            # from the last place down, so that a removal moves only rows that were looked at
-            if x[k] < -ROUNDING * size / norms[tight[k]]:
-                if not single:
-                    _remove(L, m, k, tight, held, turns)
-                    m -= 1
-                    first = k
-                # the row whose multiplier is zero first on the way from the last feasible ones to x
-                elif first < 0 or held[k] < length * (held[k] - x[k]):
-                    first, length = k, held[k] / (held[k] - x[k])
-        if first >= 0:
-            if single:
-                for k in range(m):
-                    held[k] = max(0.0, held[k] + length * (x[k] - held[k]))
-                _remove(L, m, first, tight, held, turns)
-                m -= 1
+        before, m = m, _leave(norms, tight, L, m, ROUNDING * size, x, held, single)
+        if m < before:
             continue
         _point(R, s, z, tight, x, m, v)
-        # r independent tight rows leave the vertex of the cone alone
+        # r independent tight rows leave only the vertex of the cone
         if m == r:
             v[:] = 0.0
             break
         square = _dot(v, v, r)
-        # ||P z|| is the least ||z + sum mu_i s_i R_i|| over mu >= 0 (Moreau), so that any of these bounds it
+        # ||P z|| is the minimum of ||z + sum mu_i s_i R_i|| over mu >= 0 (Moreau), so each of these norms bounds it
         if square <= enough * enough:
             break
         slack = np.dot(R, v)
@@ -185,12 +256,9 @@ def project(
             slack[i] *= s[i]
         for k in range(m):
             slack[tight[k]] = 0.0
-        many = 0
-        for i in range(n):
-            many += slack[i] < limit[i]
-        if many == 0:
+        if not (slack < limit).any():
             break
-        # as long as points get shorter, no set of tight rows comes again; else back to the shortest, and row by row
+        # while points get shorter, no set of tight rows recurs; otherwise return to the shortest, then row by row
         if not single and square >= least:
             single, m = True, 0
             _copy(best_x, x)
@@ -205,20 +273,7 @@ def project(
         best_m, least = m, square
         for k in range(r):
             held[k] = max(x[k], 0.0)
-        many = 0
-        for i in range(n):
-            if slack[i] < limit[i]:
-                worst[many], excess[many] = i, slack[i] / norms[i]
-                many += 1
-        room = 1 if single else max(1, int(ENTERING * (r - 1 - m)))
-        last = _smallest(excess[:many].copy(), room) if room < many else 0.0
-        before = m
-        for k in range(many):
-            if excess[k] <= last and m < r and _append(L, m, R, s, tight, worst[k]):
-                held[m] = 0.0
-                m += 1
-                if m == before + room:
-                    break
+        before, m = m, _enter(cone, tight, L, m, slack, limit, held, single)
         if m == before:
             break
     else:
@@ -233,68 +288,45 @@ def project(
 
 @_compiled
 def project_each(
-    base: Array,
-    frames: Array,
-    rows: Array,
-    sizes: Array,
-    filled: Mask,
-    own: Index,
-    signs: Array,
-    free: Mask,
-    chosen: Index,
-    Z: Array,
-    s: float,
-    bound: float,
-    enough: float,
-    tight: Index,
-    counts: Index,
-    factors: Array,
-    known: Mask,
-    keep: bool,
-    points: Array,
-    norms: Array,
-    directions: Array,
-    shifts: Array,
-    mu: Array,
-) -> None:
-    """Project row i of Z (k, r) on the cone of group chosen[i], where its norm may be above `bound`.
+    cones: Cones, last: Last, chosen: Index, Z: Array, s: float, bound: float, keep: bool
+) -> tuple[Array, Array]:
+    """Project row i of Z (k, r) on the cone of group chosen[i]; returns the projections (k, r) and their norms (k,).
 
-    norms (k,) are those of the projections, or bounds of what is at most `bound`: group g's last projection, less its
-    point, over the last s is shifts[g], and bounds the next one. points (k, r) are right where norms are above `bound`,
-    and directions[g] are theirs; mu (p, n) are the multipliers over s.
-    Group g has the rows base @ frames[own[g]], kept as rows[own[g]] (n, r), of norms sizes[own[g]] (n,), once they are
-    filled, with the signs signs[g] (n,), and none where free[g]; its tight rows are the first counts[g] of tight[g],
-    and factors[g] is theirs where known[g]. keep: whether to keep new factors.
+    A group's last multipliers, scaled to s, bound the norm of its projection. A projection that is shown to be at most
+    `bound` long is not completed: its norm is then such a bound, and its point is meaningless. keep: whether to keep
+    new Gram factors.
     """
     r = Z.shape[1]
-    scratch = np.empty((r, r))
+    points, norms, scratch = np.empty_like(Z), np.empty(len(Z)), np.empty((r, r))
     for i in range(len(chosen)):
         g, z, v = chosen[i], Z[i], points[i]
         square = moved = 0.0
         for j in range(r):
             square += z[j] * z[j]
-            moved += (z[j] + s * shifts[g, j]) ** 2
+            moved += (z[j] + s * last.shifts[g, j]) ** 2
         norms[i] = np.sqrt(min(square, moved))
         if not norms[i] > bound:
             continue
-        at = own[g]
-        if not filled[at]:
-            np.dot(base, frames[at], rows[at])
-            for k in range(len(base)):
-                sizes[at, k] = np.sqrt(_dot(rows[at, k], rows[at, k], r))
-            filled[at] = True
-        if free[g]:
+        at = cones.family[g]
+        if not cones.filled[at]:
+            np.dot(cones.base, cones.frames[at], cones.rows[at])
+            for k in range(len(cones.base)):
+                cones.norms[at, k] = np.sqrt(_dot(cones.rows[at, k], cones.rows[at, k], r))
+            cones.filled[at] = True
+        if cones.free[g]:
             _copy(z, v)
         else:
-            L = factors[g] if keep or known[g] else scratch
-            guess = tight[g], L, counts[g], known[g]
-            counts[g] = project(rows[at], signs[g], sizes[at], z, *guess, enough, v, mu[g])
-            known[g] |= keep
+            L, mu = last.factors[g] if keep or last.known[g] else scratch, last.multipliers[g]
+            cone = Cone(cones.rows[at], cones.signs[g], cones.norms[at])
+            guess = last.tight[g], L, last.counts[g], last.known[g]
+            last.counts[g] = project(cone, z, *guess, BELOW * bound, v, mu)
+            last.known[g] |= keep
             for j in range(r):
-                shifts[g, j] = (v[j] - z[j]) / s
-            for k in range(len(base)):
-                mu[g, k] /= s
+                last.shifts[g, j] = (v[j] - z[j]) / s
+            for k in range(len(mu)):
+                mu[k] /= s
         norms[i] = np.sqrt(_dot(v, v, r))
         if norms[i] > bound:
             for j in range(r):
-                directions[g, j] = v[j] / norms[i]
+                last.directions[g, j] = v[j] / norms[i]
+    return points, norms

@@ -1,4 +1,4 @@
-"""Convex programs through cvxpy, solved by a conic solver chosen by name: the independent second opinion."""
+"""Convex programs through cvxpy and a conic solver chosen by name: an independent reference solution."""
 
 import warnings
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.types import Index
 
 MODULES = {"CLARABEL": "clarabel", "ECOS": "ecos", "SCS": "scs", "MOSEK": "mosek"}
-"""Solver name -> the Python module that provides it."""
+"""The Python module that provides each conic solver."""
 
 OUTCOMES = {
     "optimal": Outcome.SOLVED,
@@ -25,12 +25,12 @@ OUTCOMES = {
 
 
 def installed_solvers() -> list[str]:
-    """The conic solvers of this environment, by name."""
+    """Names of the installed conic solvers."""
     return [name for name, module in MODULES.items() if find_spec(module) is not None]
 
 
 def require_solver(name: str) -> None:
-    """Raise `SolverError` where a conic solver is not installed, listing those that are."""
+    """Raise `SolverError`, with the list of installed solvers, if this conic solver is not installed."""
     if name not in installed_solvers():
         raise SolverError(
             f"solver {name} is not installed (pip install {MODULES[name]}); installed: {', '.join(installed_solvers())}"
@@ -40,13 +40,14 @@ def require_solver(name: str) -> None:
 def solve_conic(
     program: Program, name: str, *, chosen: Index | None = None, options: Mapping[str, float] | None = None
 ) -> Solution:
-    """Solve the program as P1 writes it, or its restriction to the rows `chosen` of W, at the solver's own tolerances.
+    """Solve the program as P1 writes it, or its restriction to the rows `chosen` of W, at the solver's default
+    tolerances.
 
-    `options` go to the solver. Raises `SolverError` where the solver is missing or breaks down; one that stops early
-    is an outcome.
+    `options` are passed to the solver. Raises `SolverError` if the solver is missing or breaks down; if it stops early,
+    the outcome says so.
     """
     require_solver(name)
-    import cvxpy as cp  # takes a second to import, and only conic solves need it
+    import cvxpy as cp  # imported here because it takes a second, and only conic solves need it
 
     members = program.members if chosen is None else chosen
     rows = [program.row(int(k)) for k in members]
@@ -54,10 +55,10 @@ def solve_conic(
     w = cp.Variable(int(ends[-1]))
     parts = [w[a:b] for a, b in pairwise(ends)]
     fit = np.hstack([row.operator for row in rows]) @ w
-    seen = [(row, part) for row, part in zip(rows, parts, strict=True) if len(row.places)]
     # a row without coordinates has no norm
-    norms = [cp.norm2(part if row.norm is None else row.norm @ part) for row, part in seen]
-    cones = [row.cone @ part >= 0 for row, part in seen if row.cone is not None]
+    present = [(row, part) for row, part in zip(rows, parts, strict=True) if len(row.places)]
+    norms = [cp.norm2(part if row.norm is None else row.norm @ part) for row, part in present]
+    cones = [row.cone @ part >= 0 for row, part in present if row.cone is not None]
     penalty = program.penalty * cp.sum(cp.hstack(norms))
     if program.interpolates:
         problem = cp.Problem(cp.Minimize(penalty), [fit == program.y, *cones])
@@ -65,7 +66,7 @@ def solve_conic(
         problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(fit - program.y) + penalty), cones)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # cvxpy's remarks on accuracy are the outcome
+            warnings.simplefilter("ignore")  # the outcome reports the accuracy that cvxpy warns about
             problem.solve(solver=name, **(options or {}))
     except (cp.SolverError, ArithmeticError, ValueError) as error:
         raise SolverError(f"{name} broke down: {error}") from error
@@ -76,7 +77,7 @@ def solve_conic(
                 W[k, row.places] = w.value[a:b]
             else:
                 W[k] = row.lift @ w.value[a:b]
-        # of a regularised program the optimal lam is the residual, y - F(W)
+        # for a regularised program the optimal lam is y - F(W)
         lam = np.asarray(-problem.constraints[0].dual_value if program.interpolates else -program.residual(W))
     outcome = OUTCOMES.get(problem.status, Outcome.NUMERICAL_TROUBLE)
     none = Multipliers.none(program.groups.n)

@@ -1,4 +1,6 @@
-"""The linear system of a Newton step: factored in all n rows, or by conjugate gradients from a root of few columns."""
+"""Linear systems of Newton steps: a factor of the n x n Hessian, or conjugate gradients with a low-rank
+preconditioner.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,17 +13,22 @@ from recovery.types import Array, Index
 
 Linear = Callable[[Array], Array]
 SMALL, FEWER = 0.5, 0.4
-"""The shares of n columns at most from which a root is taken, for all blocks and for their mean: beyond, a factor of H
-costs less (the first by flops, the second measured at 220 to 800 rows)."""
+"""Largest fractions of n columns for a low-rank root, of all blocks and of their mean. Beyond them a factor of H costs
+less (the first by flops, the second measured at 220 to 800 rows)."""
 LOOSE = 0.1
-"""What conjugate gradients may leave of a system: 0.01 saves two of 25 Newton steps, and each costs as much more; 0.001
-takes a fifth to a half more time (measured)."""
+"""Relative residual at which conjugate gradients stop. 0.01 saves two of 25 Newton steps, and each step costs more;
+0.001 takes 20 to 50 % more time (measured)."""
 ROUNDS = 12
-"""Conjugate gradients of random data take 1 to 6 rounds; where they take more, a factor of H costs less."""
+"""Limit of conjugate-gradient iterations. Random data take 1 to 6; beyond 12 a factor of H costs less."""
+
+
+RISEN, ROUGHLY, SHORTEST = 0.9, 0.02, 1e-9
+"""A step is shortened to the approximate minimum of phi if phi' at its end exceeds RISEN times |phi'| at its start; the
+minimum is bracketed to the relative width ROUGHLY, and no length is below SHORTEST."""
 
 
 @dataclass(frozen=True)
-class Rows:
+class Hessian:
     """H = shift I + sum_g A_g (c_g I + turns_g z_g z_g^T) A_g^T over active groups, never formed.
 
     directions: the unit vectors z_g (k, r). images: A_g z_g (n, k). c, turns: (k,).
@@ -37,13 +44,13 @@ class Rows:
 
 
 def descent(H: Array, shift: float, gradient: Array) -> Array | None:
-    """-(H + shift I)^{-1} gradient from the lower triangle of H, which is changed; a singular one is shifted more.
+    """-(H + shift I)^{-1} gradient from the lower triangle of H, which it overwrites. Increases the shift if singular.
 
-    H in Fortran order is factored as it lies; another order costs half as much again.
+    A matrix in Fortran order is factored in place; any other order takes 50 % longer.
     """
     diagonal = np.einsum("ii->i", H)  # a view
     mean = float(diagonal.sum()) / len(H)
-    # rounding of H is of this size: a smaller shift would be lost in it
+    # a shift below the rounding errors of H would have no effect
     shift = shift + 1e-15 * mean
     for _ in range(6):
         diagonal += shift
@@ -54,15 +61,30 @@ def descent(H: Array, shift: float, gradient: Array) -> Array | None:
     return None
 
 
-def loose_descent(H: Rows, gradient: Array) -> Array | None:
-    """-H^{-1} gradient, to LOOSE of it, by conjugate gradients that begin with a root of few columns.
+def step_length(change: Callable[[float], float], slope: float) -> float:
+    """The length, at most 1, at which a convex phi is about least along a step.
 
-    The root is that of all blocks where these are few columns; else of their mean, and of a direction a group. None
-    where there is no such root, or it is not near H.
+    change: phi' at a length, up to a constant. slope: phi' at 0, negative.
+    """
+    flat = change(0.0) - slope
+    if change(1.0) - flat <= RISEN * abs(slope):
+        return 1.0
+    low, high = 0.0, 1.0
+    while high - low > ROUGHLY * high and high > SHORTEST:
+        middle = (low + high) / 2
+        low, high = (low, middle) if change(middle) > flat else (middle, high)
+    return high
+
+
+def loose_descent(H: Hessian, gradient: Array) -> Array | None:
+    """-H^{-1} gradient by conjugate gradients to relative residual LOOSE, preconditioned with a root of few columns.
+
+    The root covers all blocks if these have few columns, otherwise their mean and one direction per group. Returns None
+    if there is no such root or conjugate gradients do not converge.
     """
     groups, c, (k, r), n = H.groups, H.c, H.directions.shape, len(gradient)
     if k * r <= SMALL * n:
-        # the root of c I + t z z^T, for unit z, is sqrt(c) I + (sqrt(c + t) - sqrt(c)) z z^T
+        # for unit z, the root of c I + t z z^T is sqrt(c) I + (sqrt(c + t) - sqrt(c)) z z^T
         root, bent = groups.columns(H.active) * np.repeat(np.sqrt(c), r), np.sqrt(c + H.turns) - np.sqrt(c)
         root += np.einsum("nk,k,kr->nkr", H.images, bent, H.directions).reshape(root.shape)
         near = across(np.full(n, H.shift), root)
@@ -74,10 +96,10 @@ def loose_descent(H: Rows, gradient: Array) -> Array | None:
     D, B = groups.diagonals(H.active), groups.base
 
     def product(v: Array) -> Array:
-        pulls = D.T @ (B * v[:, None])
-        along = H.turns * np.einsum("kr,kr->k", H.directions, pulls)
-        weights = c[:, None] * pulls + along[:, None] * H.directions
-        # row i of sum_g D_g B u_g is that of B times the sum of D_g,i u_g: n x r entries, where images are n x k
+        adjoint = D.T @ (B * v[:, None])
+        along = H.turns * np.einsum("kr,kr->k", H.directions, adjoint)
+        weights = c[:, None] * adjoint + along[:, None] * H.directions
+        # row i of sum_g D_g B u_g is row i of B times sum_g D_g,i u_g: n x r entries instead of n x k
         image: Array = np.einsum("nr,nr->n", B, D @ weights) + H.shift * v
         return image
 
@@ -85,7 +107,10 @@ def loose_descent(H: Rows, gradient: Array) -> Array | None:
 
 
 def conjugate(product: Linear, near: Linear, gradient: Array) -> Array | None:
-    """-H^{-1} gradient, to LOOSE of it, for H v = product(v) and near(v) close to H^{-1} v; None beyond ROUNDS."""
+    """-H^{-1} gradient to relative residual LOOSE, for H v = product(v) and a preconditioner near(v) close to H^{-1} v.
+
+    Returns None if ROUNDS iterations do not suffice.
+    """
     step, residual = np.zeros_like(gradient), -gradient
     towards = direction = near(residual)
     square, wanted = float(residual @ towards), LOOSE * float(np.linalg.norm(gradient))
@@ -103,13 +128,14 @@ def conjugate(product: Linear, near: Linear, gradient: Array) -> Array | None:
 
 
 def across(diagonal: Array, C: Array) -> Linear | None:
-    """v -> (diag(diagonal) + C C^T)^{-1} v for C (n, m) of few columns, by Woodbury's identity; None where it fails.
+    """v -> (diag(diagonal) + C C^T)^{-1} v for C (n, m) with few columns, by Woodbury's identity; None if it breaks
+    down.
 
-    With diagonal 1 that is v - C (I + C^T C)^{-1} C^T v: a factor of m x m.
+    For diagonal 1 it is v - C (I + C^T C)^{-1} C^T v, which takes an m x m factor.
     """
     scale = 1.0 / np.sqrt(diagonal)
     C = C * scale[:, None]
-    K = scipy.linalg.blas.dsyrk(1.0, C.T, lower=1)  # rows of C are columns to BLAS: no copy
+    K = scipy.linalg.blas.dsyrk(1.0, C.T, lower=1)  # BLAS reads the rows of C as columns, without a copy
     np.einsum("ii->i", K)[:] += 1.0
     factor, failed = scipy.linalg.lapack.dpotrf(K, lower=1, clean=0)
     if failed:

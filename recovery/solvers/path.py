@@ -1,7 +1,7 @@
-"""The regularisation path: one gated program for many beta, each solve started at the one before.
+"""The regularisation path: one gated program for many beta, each solve started at the previous solution.
 
-Warm starts belong here and not in sweeps: there every trial is solved from nothing, so that its row is the same
-whatever ran before it. Solutions of both are certified to the same gap.
+Sweeps use no warm starts: there each trial is solved from scratch, so that its row does not depend on which trials ran
+before it. All solutions are certified to the same gap.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from recovery.types import Array
 
 @dataclass(frozen=True)
 class PathPoint:
-    """One beta of a path: the program's solution there and its certificate."""
+    """One beta of a path, with the solution of its program and the certificate."""
 
     beta: float
     solution: Solution
@@ -34,7 +34,7 @@ def largest_beta(groups: Groups, y: Array) -> float:
 def solve_path(
     groups: Groups, y: Array, betas: Sequence[float] | Array, tolerance: float = TOLERANCE
 ) -> Iterator[PathPoint]:
-    """Solve min 1/2 ||sum_g A_g w_g - y||^2 + beta sum_g ||w_g|| for every beta, from the largest down, as asked for.
+    """Solve min 1/2 ||sum_g A_g w_g - y||^2 + beta sum_g ||w_g|| for each beta, from the largest down, lazily.
 
     Raises `ParameterError` for a beta that is not positive and finite, before anything is solved.
     """
@@ -46,11 +46,11 @@ def _solved(programs: Sequence[GatedProgram], tolerance: float) -> Iterator[Path
     start: Solution | None = None
     for program in programs:
         if start is not None and (largest := float(program.dual_norms(start).max())) > 0:
-            # scaled to this bound, the dual of the last beta has its active groups on the boundary
+            # scaled to this penalty, the previous dual has its active groups on the boundary
             start = replace(start, lam=start.lam * (program.penalty / largest))
         solution = solve_newton(program, start, tolerance)
         certificate = certify(program, solution)
-        # rarely a start leads nowhere, on nearly degenerate data: nothing is then the better one
+        # on nearly degenerate data a warm start occasionally fails; then a cold start may be better
         if start is not None and solution.outcome is not Outcome.SOLVED:
             alone = solve_newton(program, None, tolerance)
             if (other := certify(program, alone)).error < certificate.error:

@@ -1,4 +1,4 @@
-"""Solvers by name, each with the programs that it takes."""
+"""Solvers by name, and the kinds of programs that each one solves."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,23 +10,24 @@ from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Solution
+from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic import MODULES, require_solver, solve_conic
 from recovery.solvers.newton import solve_newton
 from recovery.text import did_you_mean
 from recovery.user import is_user_name, resolve
 
 CONIC_ENTRIES = 2_000_000
-"""Largest number of matrix entries at which `auto` asks a conic solver for what Newton left open."""
+"""Largest number of matrix entries at which `auto` calls a conic solver for a program that Newton left undecided."""
 
 
 @dataclass(frozen=True)
 class Solver:
-    """What solves each kind of program, `gated` and `exact`; a kind that it does not take is left out."""
+    """A function for each kind of program, `gated` and `exact`; kinds that the solver does not support are missing."""
 
     takes: Mapping[str, Callable[[Any], Solution]]
 
     def __call__(self, program: Program) -> Solution:
-        """Raises `SolverError` for what is no solution of a program of this size."""
+        """Solve a program. Raises `SolverError` if the function does not return a `Solution`."""
         solution = self.takes[program.kind](program)
         if not isinstance(solution, Solution):
             raise SolverError(f"the solver returned {type(solution).__name__}; allowed: a Solution")
@@ -34,7 +35,9 @@ class Solver:
 
 
 def _auto(program: Program, solution: Solution) -> Solution:
-    """Newton's solution; where its certificate falls short on a small program, Clarabel's too, and the better one."""
+    """Newton's solution. If it is not certified and the program is small, also solve with Clarabel and return the
+    better.
+    """
     certificate = certify(program, solution)
     if certificate.proves_optimal or program.groups.n * program.size * program.groups.rank > CONIC_ENTRIES:
         return solution
@@ -50,7 +53,6 @@ def _auto_gated(program: GatedProgram) -> Solution:
 
 
 def _auto_exact(program: ExactProgram) -> Solution:
-    from recovery.solvers.cones import solve_cones  # its compiled parts are loaded with the first exact program
 
     return _auto(program, solve_cones(program))
 
@@ -68,9 +70,9 @@ SOLVERS: dict[str, Solver] = {
 
 
 def find_solver(name: str, kind: str) -> Solver:
-    """The solver of this name, the user's own as `module:NAME`, for programs of this kind.
+    """The solver of this name, or the user's as `module:NAME`, for programs of this kind.
 
-    Raises `SolverError` where there is none, where it cannot run here, or where it does not take such programs.
+    Raises `SolverError` if it does not exist, is not installed, or does not support this kind of program.
     """
     if is_user_name(name):
         solver = resolve(name)

@@ -159,7 +159,7 @@ def test_an_ensemble_beside_the_config_is_drawn_with_its_parameters(folder: Path
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("flat", r"shape \(20,\); wanted \(\d+, 2\)"), ("holed", "1 NaN or infinite")]
+    ("name", "message"), [("flat", r"shape \(20,\); expected \(\d+, 2\)"), ("holed", "1 NaN or infinite")]
 )
 def test_what_an_ensemble_must_not_return_is_a_row_that_says_so(folder: Path, name: str, message: str) -> None:
     (trial, *_) = own(folder, n=10, d=2, data={"ensemble": f"own_things:{name}"}).trials()

@@ -42,7 +42,7 @@ class Own:
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.zeros((3, 2)), r"ensemble Own returned an array of shape \(3, 2\); wanted \(4, 2\)"),
+        (np.zeros((3, 2)), r"ensemble Own returned an array of shape \(3, 2\); expected \(4, 2\)"),
         (np.zeros(4), r"shape \(4,\)"),
         (np.full((4, 2), np.nan), "ensemble Own returned 8 NaN or infinite of 8 numbers"),
     ],

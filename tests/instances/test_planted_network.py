@@ -6,8 +6,8 @@ import pytest
 from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Standard
-from recovery.instances.network import HUGE, BiasedNetwork
 from recovery.instances.patterns import Patterns
+from recovery.instances.planted_functions import HUGE, BiasedNetwork
 
 X = np.zeros((2, 8))
 

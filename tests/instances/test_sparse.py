@@ -6,9 +6,8 @@ import pytest
 from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Standard, StandardCorrelated, UnitUniform
-from recovery.instances.network import PlantedNetwork
 from recovery.instances.planted import PLANTED
-from recovery.instances.sparse import Friedman, SparseLinear, SparseNetwork
+from recovery.instances.planted_functions import Friedman, PlantedNetwork, SparseLinear, SparseNetwork
 from recovery.methods.isometry import Isometry
 from recovery.programs.architecture import RELU
 

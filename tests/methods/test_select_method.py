@@ -7,7 +7,7 @@ from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Haar, Standard
 from recovery.instances.planted import Linear
-from recovery.instances.sparse import SparseLinear, SparseNetwork
+from recovery.instances.planted_functions import SparseLinear, SparseNetwork
 from recovery.methods.columns import checked
 from recovery.methods.variable_selection import Select
 from recovery.programs.architecture import RELU

@@ -9,9 +9,9 @@ import pytest
 from recovery.errors import ParameterError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.ensembles import Gaussian, Standard
-from recovery.instances.network import BiasedNetwork
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear
+from recovery.instances.planted_functions import BiasedNetwork
 from recovery.methods.columns import checked
 from recovery.methods.tensor import Tensor
 from recovery.programs.architecture import ARCHITECTURES

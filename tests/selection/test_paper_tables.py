@@ -9,8 +9,7 @@ from click.testing import CliRunner
 from recovery.cli.main import main
 from recovery.config import ConfigError, load
 from recovery.instances.draw import Setting, draw
-from recovery.instances.files import File
-from recovery.instances.recorded import FileColumn
+from recovery.instances.files import File, FileColumn
 from recovery.store import read
 
 from .stand_ins import boys, phones

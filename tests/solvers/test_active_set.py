@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 
 from recovery.compiled import compiled
 from recovery.solvers import active_set
-from recovery.solvers.active_set import project
+from recovery.solvers.active_set import Cone, project
 from recovery.types import Array, Index
 
 
@@ -25,19 +25,18 @@ def _rows(kind: str, n: int, r: int, rng: np.random.Generator) -> Array:
     return R
 
 
-class _Cone:
-    """A cone of its rows, and the tight rows of the last projection on it."""
+class _Projector:
+    """A cone, and the tight rows of the last projection on it."""
 
     def __init__(self, R: Array, s: Array) -> None:
         n, r = R.shape
-        self.R, self.s, self.norms = R, s, np.linalg.norm(R, axis=1)
+        self.cone = Cone(R, s, np.linalg.norm(R, axis=1))
         self.tight: Index = np.zeros(r, dtype=np.intp)
         self.L, self.count, self.mu = np.zeros((r, r)), 0, np.empty(n)
 
     def __call__(self, z: Array, known: bool, enough: float = 0.0) -> Array:
         v = np.empty_like(z)
-        state = self.tight, self.L, self.count
-        self.count = project(self.R, self.s, self.norms, z, *state, known, enough, v, self.mu)
+        self.count = project(self.cone, z, self.tight, self.L, self.count, known, enough, v, self.mu)
         return v
 
 
@@ -48,7 +47,7 @@ def test_agrees_with_non_negative_least_squares(kind: str, n: int, r: int) -> No
     rng = np.random.default_rng(n)
     R = _rows(kind, n, r, rng)
     s = np.where(R @ rng.standard_normal(r) >= 0, 1.0, -1.0)
-    cone = _Cone(R, s)
+    cone = _Projector(R, s)
     C = s[:, None] * R
     for step in range(20):
         z = 10.0 ** rng.integers(-6, 7) * rng.standard_normal(r)
@@ -56,10 +55,10 @@ def test_agrees_with_non_negative_least_squares(kind: str, n: int, r: int) -> No
         size = np.linalg.norm(z)
         assert (cone.mu >= 0).all()
         assert np.abs(v - z - C.T @ cone.mu).max() <= 1e-9 * size
-        assert (C @ v >= -1e-9 * size * cone.norms).all()
+        assert (C @ v >= -1e-9 * size * cone.cone.norms).all()
         assert abs(v @ (v - z)) <= 1e-9 * size**2
-        assert (C[cone.tight[: cone.count]] @ v <= 1e-9 * size * cone.norms[cone.tight[: cone.count]]).all()
-        scales = np.where(cone.norms > 0, cone.norms, 1.0)
+        assert (C[cone.tight[: cone.count]] @ v <= 1e-9 * size * cone.cone.norms[cone.tight[: cone.count]]).all()
+        scales = np.where(cone.cone.norms > 0, cone.cone.norms, 1.0)
         mu = nnls((C / scales[:, None]).T, -z / size, maxiter=100 * n)[0]
         assert np.abs(v - z - size * (C / scales[:, None]).T @ mu).max() <= 1e-8 * size
 
@@ -70,7 +69,7 @@ def test_ends_early_only_where_its_multipliers_prove_the_length(kind: str) -> No
     rng = np.random.default_rng(5)
     R = _rows(kind, 40, 6, rng)
     s = np.where(R @ rng.standard_normal(6) >= 0, 1.0, -1.0)
-    cone, exact, early = _Cone(R, s), _Cone(R, s), 0
+    cone, exact, early = _Projector(R, s), _Projector(R, s), 0
     for step in range(60):
         z = rng.standard_normal(6)
         enough = float(rng.uniform(0.0, 1.5))
@@ -90,7 +89,7 @@ def test_the_factor_is_that_of_the_tight_rows() -> None:
     rng = np.random.default_rng(0)
     R = rng.standard_normal((60, 10))
     s = np.where(R @ rng.standard_normal(10) >= 0, 1.0, -1.0)
-    cone = _Cone(R, s)
+    cone = _Projector(R, s)
     z = rng.standard_normal(10)
     for step in range(30):
         z = z + 0.3 * rng.standard_normal(10)
@@ -107,7 +106,7 @@ def test_one_row_at_a_time_ends_where_many_at_once_do_not_descend() -> None:
     for _ in range(100):
         R = rng.standard_normal(8) + 0.05 * rng.standard_normal((80, 8))
         s = np.where(R @ rng.standard_normal(8) >= 0, 1.0, -1.0)
-        cone, z = _Cone(R, s), rng.standard_normal(8)
+        cone, z = _Projector(R, s), rng.standard_normal(8)
         v = cone(z, known=False)
         C = s[:, None] * R
         mu = nnls(C.T, -z, maxiter=10_000)[0]
@@ -137,7 +136,7 @@ def test_where_the_limit_of_steps_ends_it_point_and_multipliers_still_agree(monk
     R, z = rng.standard_normal((12, 4)), rng.standard_normal(4)
     v, mu, tight, L = np.full(4, np.nan), np.full(12, np.nan), np.zeros(4, dtype=np.intp), np.zeros((4, 4))
     plain = getattr(project, "__wrapped__")  # noqa: B009  (the limit is a constant of the compiled one)
-    plain(R, np.ones(12), np.linalg.norm(R, axis=1), z, tight, L, 1, False, 0.0, v, mu)
+    plain(Cone(R, np.ones(12), np.linalg.norm(R, axis=1)), z, tight, L, 1, False, 0.0, v, mu)
     assert (v == z).all()
     assert not mu.any()
 

@@ -192,10 +192,10 @@ def system_at(program, state):
     """The active point there, H as a matrix, and what `loose_descent` takes."""
     groups, s = program.groups, state.s
     point = newton._evaluate(program, state, state.lam, state.At)
-    pull = s * program.penalty / point.norms
-    c, shift = s - s * pull, state.pull + (not program.interpolates)
-    rows = descent.Rows(groups, point.active, point.directions, point.images, c, s * pull, shift)
-    H = groups.weighted_gram(point.active, c) + (point.images * (s * pull)) @ point.images.T
+    shrinkage = s * program.penalty / point.norms
+    c, shift = s - s * shrinkage, state.proximal_weight + (not program.interpolates)
+    rows = descent.Hessian(groups, point.active, point.directions, point.images, c, s * shrinkage, shift)
+    H = groups.weighted_gram(point.active, c) + (point.images * (s * shrinkage)) @ point.images.T
     return point, H + shift * np.eye(groups.n), rows
 
 
@@ -267,7 +267,7 @@ def test_an_interpolation_with_next_to_no_shift_has_steps_that_solve_their_syste
         if not program.y.any():
             continue
         state = newton._start(program, None)
-        state.pull = 1e-14 * state.s * program.groups.largest_norm**2
+        state.proximal_weight = 1e-14 * state.s * program.groups.largest_norm**2
         point, H, _ = system_at(program, state)
         assert len(point.active)
         step = newton._newton_direction(program, state, point, False)

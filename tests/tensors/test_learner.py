@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from recovery.instances.network import BiasedNetwork
+from recovery.instances.planted_functions import BiasedNetwork
 from recovery.programs.relu_network import ReluNetwork, function_error, parameter_error
 from recovery.tensors.hermite import exact, from_samples
 from recovery.tensors.learner import Identification, Learned, learn, relearned, standard_error

@@ -1,1 +1,1 @@
-"""Verdicts proved again by a machine that rounds nothing: balls around real numbers, and whole numbers."""
+"""Rigorous proofs of verdicts, in ball arithmetic and integers."""

@@ -1,6 +1,7 @@
-"""Real numbers as balls (midpoint and radius, Arb by python-flint): what holds for the balls holds for the numbers.
+"""Ball arithmetic: real numbers as midpoint and radius (Arb by python-flint). What holds for balls holds for the
+numbers.
 
-A float is a rational, and enters with radius zero. Singular systems end in `Unproved`; a higher precision may help.
+A float is rational and has radius zero. Singular systems raise `Unproved`; a higher precision may solve them.
 """
 
 import math
@@ -14,17 +15,18 @@ from recovery.instances.arrangements import integer_rows
 from recovery.types import Array, Index
 
 PRECISIONS = (128, 384, 1152)
-"""Bits tried in turn: for rounding, for data scaled by 1e10 and its squares, and for nearly dependent data."""
+"""Precisions in bits, tried in turn: for rounding, for data scaled by 1e10 and their squares, and for nearly dependent
+data."""
 
 T = TypeVar("T")
 
 
 class Unproved(Exception):  # noqa: N818  # no error: an answer
-    """Why a proof was not found."""
+    """The reason why a proof was not found."""
 
 
 def at_rising_precision(prove: Callable[[], T]) -> T:
-    """The first proof that some precision finds; else `Unproved` as the highest one raised it."""
+    """Return the first proof found at some precision; otherwise raise the `Unproved` of the highest one."""
     for bits in PRECISIONS[:-1]:
         try:
             with ctx.workprec(bits):
@@ -36,13 +38,13 @@ def at_rising_precision(prove: Callable[[], T]) -> T:
 
 
 def matrix(A: Array) -> arb_mat:
-    """A float matrix (n, d), exactly."""
+    """Convert a float matrix (n, d) exactly."""
     n, d = A.shape
     return arb_mat(n, d, [arb(a) for a in np.asarray(A, dtype=np.float64).ravel().tolist()])
 
 
 def column(entries: Iterable[arb]) -> arb_mat:
-    """A column of balls."""
+    """A column of balls, (n, 1)."""
     values = list(entries)
     return arb_mat(len(values), 1, values)
 
@@ -53,12 +55,12 @@ def dot(x: Sequence[arb], y: Sequence[arb]) -> arb:
 
 
 def length(square: arb) -> arb:
-    """The root of a ball that is known not to be negative; its upper end, where the ball reaches zero."""
+    """The square root of a ball of a non-negative number; if the ball reaches zero, the root of its upper end."""
     return square.sqrt() if square > 0 else arb(square.upper()).sqrt()
 
 
 def solve(A: arb_mat, b: arb_mat, what: str) -> arb_mat:
-    """The solution of A x = b; that there is one is proved too. Raises `Unproved` with `what` is dependent."""
+    """The solution of A x = b, with a proof that A is invertible. Raises `Unproved`: `what` are dependent."""
     try:
         return A.solve(b)
     except ZeroDivisionError:
@@ -66,15 +68,15 @@ def solve(A: arb_mat, b: arb_mat, what: str) -> arb_mat:
 
 
 def nearest_solution(A: arb_mat, b: arb_mat, start: arb_mat, what: str) -> arb_mat:
-    """The x nearest to `start` with A x = b exactly: start + A^T (A A^T)^{-1} (b - A start), in balls.
+    """The x nearest to `start` with A x = b exactly: start + A^T (A A^T)^{-1} (b - A start), in ball arithmetic.
 
-    Raises `Unproved` with `what` is dependent: the rows of A.
+    Raises `Unproved` if the rows of A, described by `what`, are dependent.
     """
     return start + A.transpose() * solve(A * A.transpose(), b - A * start, what)
 
 
 def independent_columns(A: Array) -> Index:
-    """The first columns of A (n, d) that span its range, in whole numbers."""
+    """The first columns of A (n, d) that span its range, computed in integers."""
     if A.shape[0] == 0:
         return np.zeros(0, dtype=np.intp)
     reduced, _, rank = fmpz_mat([list(row) for row in integer_rows(A)]).rref()
@@ -83,10 +85,10 @@ def independent_columns(A: Array) -> Index:
 
 
 def beside(blocks: Iterable[list[list[arb]]]) -> list[list[arb]]:
-    """The rows of blocks side by side."""
+    """Concatenate the rows of blocks."""
     return [[a for row in rows for a in row] for rows in zip(*blocks, strict=True)]
 
 
 def largest(values: Iterable[arb]) -> float:
-    """An upper bound on the balls, rounded up; 0 where there are none."""
+    """An upper bound on the balls, rounded up; 0 if there are none."""
     return max((math.nextafter(float(value.upper()), math.inf) for value in values), default=0.0)

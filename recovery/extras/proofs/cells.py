@@ -1,15 +1,17 @@
-"""Proof that planted weights are the unique optimum of the gated program over all cells of the arrangement.
+"""Prove that planted weights are the unique optimum of the gated program over all cells of the arrangement.
 
-With lam such that M^T lam = u exactly (`uniqueness`), every cell D = {i: x_i.h > 0} off the planted ones has to have
+With lam such that M^T lam = u exactly (`uniqueness`), every cell D = {i: x_i.h > 0} that is not planted must satisfy
     ||c + sum_{i in D} t_i x_i|| < 1,        t = (1 - slope) lam, c = slope X^T lam.
-A tree over the signs s of rows covers all cells. With z = t x / 2, each of its leaves, the signs of the first rows, is
-- closed: v = c + sum z + sum of s_i z_i over these rows, and with Q of the others (`recovery.conditions.cell_search`)
-  and any tau > 0, mu > max q / tau, orthonormal V, q >= 0 with Q = V^T diag(q) V,
+A tree over the signs s of rows covers all cells. With z = t x / 2, each leaf, which fixes the signs of the first rows,
+is one of the following:
+- closed: with v = c + sum z + sum of s_i z_i over these rows, Q of the other rows (`recovery.conditions.cell_search`), any
+  tau > 0, mu > max q / tau, orthonormal V, and q >= 0 with Q = V^T diag(q) V,
       1/2 (sum_j (V v)_j^2 / (mu - q_j / tau) + mu + tau) < 1;
-- empty: whole numbers y >= 0, not all zero, have sum y_i s_i x_i = 0 (Gordan's theorem);
-- or a planted cell.
-Floats choose the tree and all these numbers. Nothing of it is believed: whole numbers check each y, and balls each
-bound. V^T V = I + F and Q = V^T diag(q) V + E add  1/2 (mu ||F|| + ||E|| / tau) + ||F|| ||v||.
+- empty: integers y >= 0, not all zero, satisfy sum y_i s_i x_i = 0 (Gordan's theorem);
+- a planted cell.
+Floating-point arithmetic chooses the tree and all these numbers, but the proof does not rely on it: integers verify
+each y, and ball arithmetic verifies each bound. V^T V = I + F and Q = V^T diag(q) V + E add
+1/2 (mu ||F|| + ||E|| / tau) + ||F|| ||v|| to the bound.
 """
 
 from collections import defaultdict
@@ -28,41 +30,40 @@ from recovery.instances.arrangements import integer_rows
 from recovery.types import Array, Codes, Index, Mask
 
 GOAL = 1.0 - 1e-10
-"""What floats bring the bounds below: far above the rounding of doubles, far below the margins of verdicts."""
+"""Target of floating-point bounds: below 1 by far more than rounding, and far less than the margins of verdicts."""
 ABOVE = 1e-11
 
 
 def prove_unique_in_every_cell(model: Model, lam: Array, nodes: int) -> float:
-    """An upper bound below 1 on the dual norms of all cells off the planted ones, and of a skip connection that is not
-    planted; by at most so many nodes.
+    """An upper bound below 1 on the dual norms of all cells that are not planted, and of an unplanted skip connection.
 
-    Not for neurons that are normalised after the ReLU. Raises `Unproved`.
+    nodes: limit of the size of the tree. Not for neurons normalised after the ReLU. Raises `Unproved`.
     """
     if model.architecture.normalizes_after:
-        raise Unproved("neurons that are normalised after the ReLU are not proved over all patterns")
+        raise Unproved("proofs over all patterns do not cover neurons normalised after the ReLU")
     live = np.flatnonzero(model.X.any(axis=1))
-    worth, start = at_rising_precision(lambda: _floats(DualSums(Balls(model), lam), live))
-    # the heaviest first: what is open then has the least to add
-    heaviest = np.argsort(-np.linalg.norm(worth, axis=1), kind="stable")
+    terms, start = at_rising_precision(lambda: _floats(DualSums(Balls(model), lam), live))
+    # largest rows first, so that undecided rows can add least
+    heaviest = np.argsort(-np.linalg.norm(terms, axis=1), kind="stable")
     order = live[heaviest]
     own = [g for g in model.support if not (model.linear and g == 0)]
-    search = _Search(model.X[order], worth[heaviest] / 2, start, model.patterns[order][:, own].T)
+    search = _Search(model.X[order], terms[heaviest] / 2, start, model.patterns[order][:, own].T)
     search.run(nodes)
     return at_rising_precision(lambda: _bound(DualSums(Balls(model), lam), search, order))
 
 
 def _floats(sums: DualSums, rows: Index) -> tuple[Array, Array]:
-    """t_i x_i of these rows (n, d), and c + their sum / 2 (d,)."""
-    worth = np.array([[float((sums.weights[i] * a).mid()) for a in sums.rows[i]] for i in rows])
+    """t_i x_i of these rows (n, d), and c + their sum / 2 (d,), as floats."""
+    terms = np.array([[float((sums.weights[i] * a).mid()) for a in sums.rows[i]] for i in rows])
     c = np.array([float(a.mid()) for a in sums.linear])
-    return worth.reshape(len(rows), len(c)), c + worth.sum(axis=0) / 2
+    return terms.reshape(len(rows), len(c)), c + terms.sum(axis=0) / 2
 
 
 @dataclass
 class _Search:
     """The tree over the signs of rows (m, d), with halves z (m, d), start (d,) and planted cells (k, m).
 
-    closed: the signs, mu and tau of the leaves of each depth. Empty ones are proved as they are met.
+    closed: signs, mu and tau of the closed leaves, by depth. Empty leaves are verified as they are found.
     """
 
     rows: Array
@@ -77,19 +78,19 @@ class _Search:
         self.whole = integer_rows(self.rows)
 
     def run(self, nodes: int) -> None:
-        """Grow the whole tree. Raises `Unproved`."""
+        """Grow the tree until every leaf is closed, empty or planted. Raises `Unproved`."""
         m, turned, point = len(self.rows), np.empty(len(self.start)), np.empty(self.rows.shape[1])
         pending: list[tuple[Codes, Array | None]] = [(np.zeros(0, dtype=np.int8), None)]
         while pending:
             nodes -= 1
             if nodes < 0:
-                raise Unproved("over all patterns, the limit of nodes ends the search")
+                raise Unproved("the search over all patterns reached the limit of nodes")
             sides, inside = pending.pop()
             depth = len(sides)
             v = self.start + sides @ self.halves[:depth]
             above, mu, tau = bound_over_sides(v, self.vectors[depth], self.values[depth], turned, GOAL)
             if above <= GOAL:
-                # above max q / tau for sure, where v is zero too
+                # certainly above max q / tau, even if v is zero
                 self.closed[depth].append((sides, mu + ABOVE, tau))
                 continue
             if depth and inside is None:
@@ -99,7 +100,7 @@ class _Search:
                     continue
             if depth == m:
                 if not (self.planted == (sides > 0)).all(axis=1).any():
-                    raise Unproved(f"over all patterns, the dual norm reaches {np.linalg.norm(v):.9g}")
+                    raise Unproved(f"the dual norm over all patterns reaches {np.linalg.norm(v):.9g}")
                 continue
             product = 0.0 if inside is None else float(self.normals[depth] @ inside)
             for side in (1, -1):
@@ -107,15 +108,15 @@ class _Search:
                 pending.append((np.append(sides, np.int8(side)), kept))
 
     def is_empty(self, sides: Codes) -> bool:
-        """Whether whole numbers prove that no point has these signs."""
+        """Whether integers prove that no point has these signs."""
         signed = self.normals[: len(sides)] * sides[:, None]
-        # a convex combination that is zero, on as few rows as that takes
+        # a convex combination equal to zero, with a minimal number of rows
         y, _ = nnls(np.vstack([signed.T, np.ones(len(sides))]), np.append(np.zeros(signed.shape[1]), 1.0))
-        # of rows that are dependent exactly, rounding leaves some a weight
+        # for exactly dependent rows, rounding may leave small positive weights
         return any(self._vanishes(sides, np.flatnonzero(y > least)) for least in (0.0, 1e-12))
 
     def _vanishes(self, sides: Codes, chosen: Index) -> bool:
-        """Whether these signed rows have one dependence, of weights that are nowhere negative, or nowhere positive."""
+        """Whether these signed rows have exactly one linear dependence, whose weights share one sign."""
         columns = [[int(sides[i]) * a for a in self.whole[i]] for i in chosen]
         null, nullity = fmpz_mat([list(row) for row in zip(*columns, strict=True)]).nullspace()
         weights = [int(row[0]) for row in null.tolist()]
@@ -123,7 +124,7 @@ class _Search:
 
 
 def _bound(sums: DualSums, search: _Search, order: Index) -> float:
-    """An upper bound on what the closed leaves have, and on the skip connection. Raises `Unproved`."""
+    """An upper bound on the dual norms of the closed leaves and of the skip connection. Raises `Unproved`."""
     halves = [[sums.weights[i] * a / 2 for a in sums.rows[i]] for i in order]
     start = [a + sum((row[j] for row in halves), arb(0)) for j, a in enumerate(sums.linear)]
     bounds = [sums.skip()]
@@ -131,14 +132,14 @@ def _bound(sums: DualSums, search: _Search, order: Index) -> float:
         bounds += _closed(halves, start, search, depth, leaves)
     worst = largest(bounds)
     if not worst < 1:
-        raise Unproved(f"over all patterns the bound on the dual norm is {worst:.8g}, not below 1")
+        raise Unproved(f"the bound on the dual norm over all patterns is {worst:.8g}, not below 1")
     return worst
 
 
 def _closed(
     halves: list[list[arb]], start: list[arb], search: _Search, depth: int, leaves: list[tuple[Codes, float, float]]
 ) -> list[arb]:
-    """The bounds of leaves of one depth."""
+    """The bounds of the leaves of one depth."""
     d, opened = len(start), halves[depth:]
     sums = [start] * len(leaves)
     if depth:
@@ -151,7 +152,7 @@ def _closed(
     weights = [arb(float(w)) for w in np.linalg.norm(search.halves[depth:], axis=1)]
     for z, w in zip(opened, weights, strict=True):
         if not w > 0 and not all(a.is_zero() for a in z):
-            raise Unproved("a row's part of the dual is zero up to rounding")
+            raise Unproved("the dual of a row is zero up to rounding")
     scaled = arb_mat([[a / w.sqrt() for a in z] for z, w in zip(opened, weights, strict=True) if w > 0])
     V, q = matrix(search.vectors[depth]), [arb(float(a)) for a in search.values[depth]]
     diagonal = arb_mat([[q[i] if i == j else arb(0) for j in range(d)] for i in range(d)])
@@ -163,7 +164,7 @@ def _closed(
     for row, size, (_, mu, tau) in zip(turned, lengths, leaves, strict=True):
         gaps = [mu - a / tau for a in q]
         if not all(gap > 0 for gap in gaps):
-            raise Unproved("a bound of a leaf has no sense")
+            raise Unproved("mu is too small for the bound of a leaf")
         total = sum((a * a / gap for a, gap in zip(row, gaps, strict=True)), arb(0))
         bounds.append((total + mu * (1 + off_V) + tau + off_Q / tau) / 2 + off_V * size)
     return bounds

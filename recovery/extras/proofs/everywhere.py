@@ -1,14 +1,15 @@
-"""Proof that planted weights are the unique optimum of the exact program over all activation patterns.
+"""Prove that planted weights are the unique optimum of the exact program over all activation patterns.
 
-With lam such that M^T lam = u exactly (`uniqueness`) and sigma = 1, -1, every neuron v off the planted ones has to have
+With lam such that M^T lam = u exactly (`uniqueness`) and sigma = 1, -1, every neuron v that is not planted must satisfy
     f(v) = sigma lam.act(X v) = sum_i t_i (x_i.v)_+ + c.v < ||v||,   t = sigma (1 - slope) lam, c = sigma slope X^T lam.
-f is handed to `tree` as floats: t_i x_i = scale (B^T up_i) + a rest whose length balls bound. With the sum of all rests
-`lost`, any v of length 1 has
+`tree` bounds f_float, whose coefficients are floats: t_i x_i = scale (B^T up_i) + a rest whose length balls bound. With
+`lost`, the sum of all rests over scale, any v of length 1 satisfies
     f(v) <= scale (||B|| max {f_float(w): ||w|| <= 1} + lost),
-where ||B||^2 <= 1 + ||B B^T - I||_F. On the planted cell of a group g the functional of the floats is within scale lost
-of u_g, so that f(v) <= u_g.v + 2 scale lost there: below 1 where ||v - u_g|| > k, k^2 = 4 scale lost (1 + 2^-10).
-Nearer no row changes sign, if |x_i.u_g| > k ||x_i|| for all rows; f(v) = u_g.v there, which is 1 at v = u_g alone.
-Lengths are those of the architecture; where it normalises before the ReLU, rows of X L^-T, X^T X = L L^T, have them.
+where ||B||^2 <= 1 + ||B B^T - I||_F. On the planted cell of a group g, the linear functional of the floats is within
+scale lost of u_g, so f(v) <= u_g.v + 2 scale lost: below 1 where ||v - u_g|| > k, k^2 = 4 scale lost (1 + 2^-10).
+Within that distance no row changes sign if |x_i.u_g| > k ||x_i|| for all rows; then f(v) = u_g.v, which is 1 only at
+v = u_g. Lengths are those of the architecture; if it normalises before the ReLU, rows of X L^-T with X^T X = L L^T
+have these lengths.
 """
 
 from functools import cached_property
@@ -25,13 +26,13 @@ from recovery.types import Array, Mask
 
 
 def prove_unique_everywhere(model: Model, lam: Array, nodes: int) -> float:
-    """An upper bound below 1 on the dual norms of all neurons off the planted cells, and of a skip connection that is
-    not planted; by at most so many cones a sign.
+    """An upper bound below 1 on the dual norms of all neurons off the planted cells, and of an unplanted skip
+    connection.
 
-    Not for neurons that are normalised after the ReLU. Raises `Unproved`.
+    nodes: limit of cones per sign. Not for neurons normalised after the ReLU. Raises `Unproved`.
     """
     if model.architecture.normalizes_after:
-        raise Unproved("neurons that are normalised after the ReLU are not proved over all patterns")
+        raise Unproved("proofs over all patterns do not cover neurons normalised after the ReLU")
     return max(_bound(model, lam, sign, nodes) for sign in (1, -1))
 
 
@@ -49,7 +50,7 @@ def _own(model: Model, sign: int) -> Mask:
 
 
 class DualSums:
-    """The rows, t and c of a dual with M^T lam = u exactly, in balls; sign: of what the exact dual is bounded for."""
+    """Rows, t and c of a dual with M^T lam = u exactly, in ball arithmetic; sign: sigma."""
 
     def __init__(self, balls: Balls, lam: Array, sign: int = 1) -> None:
         self.balls, self.sign = balls, sign
@@ -57,7 +58,7 @@ class DualSums:
 
     @cached_property
     def rows(self) -> list[list[arb]]:
-        """Rows of lengths that are those of the architecture."""
+        """Rows in coordinates with the architecture's lengths."""
         if not self.balls.model.architecture.normalizes_before:
             return self.balls.rows
         chosen = self.balls.base_columns
@@ -76,14 +77,14 @@ class DualSums:
         return [slope * dot(column, self.dual) for column in zip(*self.rows, strict=True)]
 
     def skip(self) -> arb:
-        """The dual norm of a skip connection that is not planted, else 0."""
+        """The dual norm of an unplanted skip connection, otherwise 0."""
         if not self.balls.model.linear or 0 in self.balls.model.support:
             return arb(0)
         return length(self.balls.dual_squares([0], [self.dual])[0])
 
 
 class _Problem(DualSums):
-    """f of one sign, in balls."""
+    """f for one sign, in ball arithmetic."""
 
     def __init__(self, balls: Balls, lam: Array, sign: int) -> None:
         balls.check_cones()
@@ -94,7 +95,9 @@ class _Problem(DualSums):
         return turn(_middle(self.rows), np.array([float(a.mid()) for a in self.weights]), _middle([self.linear])[0])
 
     def bound(self, turned: Turned | None, steepest: float, own: Mask) -> float:
-        """That on f off the planted cells and on the skip connection, from one on f_float. Raises `Unproved`."""
+        """An upper bound on f off the planted cells, and on the skip connection, from a bound on f_float. Raises
+        `Unproved`.
+        """
         value = self.skip()
         if turned is not None:
             lost = self._lost(turned)
@@ -104,25 +107,25 @@ class _Problem(DualSums):
             value = arb(max(largest([value]), largest([arb(turned.scale) * (stretch * arb(steepest) + lost)])))
             self._check_own(arb(turned.scale) * lost, own)
         if not value < 1:
-            raise Unproved(f"over all patterns the bound on the dual norm is {value.str(8, radius=False)}, not below 1")
+            raise Unproved(f"the bound on the dual norm over all patterns is {value.str(8, radius=False)}, not below 1")
         return largest([value])
 
     def _lost(self, turned: Turned) -> arb:
-        """The sum of the lengths of what the floats leave out, over the scale."""
+        """The sum of the lengths of the rests that floats do not represent, divided by scale."""
         B, scale = matrix(turned.basis), arb(turned.scale)
         n, d = len(self.rows), len(self.linear)
-        told = np.zeros((n + 1, len(turned.basis)))
-        told[:n][turned.rising], told[:n][turned.falling], told[n] = turned.up, -turned.down, turned.c
-        told_rows = (matrix(told) * B).tolist()
+        floats = np.zeros((n + 1, len(turned.basis)))
+        floats[:n][turned.rising], floats[:n][turned.falling], floats[n] = turned.up, -turned.down, turned.c
+        float_rows = (matrix(floats) * B).tolist()
         total = arb(0)
         for i, t in enumerate([*self.weights, None]):
             true = self.linear if t is None else [t * a for a in self.rows[i]]
-            rest = [true[j] / scale - told_rows[i][j] for j in range(d)]
+            rest = [true[j] / scale - float_rows[i][j] for j in range(d)]
             total += length(dot(rest, rest))
         return total
 
     def _check_own(self, lost: arb, own: Mask) -> None:
-        """No row changes sign near a planted neuron. Raises `Unproved`."""
+        """Check that no row changes sign near a planted neuron. Raises `Unproved`."""
         balls, model = self.balls, self.balls.model
         near = 4 * lost * (1 + arb(2) ** -10)
         weights = balls.weights()
@@ -132,7 +135,7 @@ class _Problem(DualSums):
             z, square = balls.images(weights[g]), balls.square(g, weights[g])
             for i in np.flatnonzero(model.X.any(axis=1)):
                 if not z[i] * z[i] > near * square * dot(self.rows[i], self.rows[i]):
-                    raise Unproved(f"a planted neuron is too near to the plane of row {i + 1}")
+                    raise Unproved(f"a planted neuron is too close to the hyperplane of row {i + 1}")
 
 
 def _middle(rows: list[list[arb]]) -> Array:
@@ -140,7 +143,7 @@ def _middle(rows: list[list[arb]]) -> Array:
 
 
 def _cholesky(A: arb_mat) -> arb_mat:
-    """L with A = L L^T. Raises `Unproved` where A is not sure to be positive definite."""
+    """L with A = L L^T. Raises `Unproved` if A is not certainly positive definite."""
     n = A.nrows()
     L = arb_mat(n, n)
     for j in range(n):

@@ -1,8 +1,8 @@
-"""Proof that planted weights are no optimum, or not the only one, from an interpolant that is as good or better.
+"""Prove that planted weights are not optimal, or not uniquely, with an interpolant of lower or equal cost.
 
 An approximate interpolant W becomes an exact one of the labels A W*: with M the operators of its groups and
     delta = M^T (M M^T)^{-1} (A W* - A W)   (on a set of rows that spans those of M),
-W + delta interpolates exactly, in balls, and its sum of norms can be compared with that of W*.
+W + delta interpolates exactly, in ball arithmetic, and its sum of norms can be compared with that of W*.
 """
 
 from collections.abc import Collection, Sequence
@@ -29,7 +29,7 @@ from recovery.types import Array, Mask
 
 @dataclass(frozen=True)
 class Weight:
-    """A raw weight w (d,) of group g, entering with a sign (+1 always in the gated program)."""
+    """A raw weight w (d,) of group g, with the sign with which it enters (always +1 in the gated program)."""
 
     group: int
     sign: int
@@ -41,7 +41,7 @@ def prove_cheaper(
 ) -> float:
     """A bound below 1 on sum ||w_g|| / sum ||w*_g|| for an exact interpolant w near `weights`. Raises `Unproved`.
 
-    confined: groups of the exact program whose weights have to be in the row space of D_g X (P1, (16)).
+    confined: groups of the exact program whose weights must be in the row space of D_g X (P1, (16)).
     """
     return at_rising_precision(lambda: _prove(Balls(model), weights, exact, confined))
 
@@ -65,12 +65,13 @@ def _prove(balls: Balls, weights: Sequence[Weight], exact: bool, confined: Colle
 def _interpolant(
     balls: Balls, weights: Sequence[Weight], also: Sequence[int], confined: Collection[int]
 ) -> list[tuple[Weight, list[arb]]]:
-    """`weights`, and zero weights of the groups `also`, moved until they interpolate A W* exactly."""
+    """Move `weights`, with zero weights of the groups `also`, to interpolate A W* exactly."""
     d = balls.model.X.shape[1]
     known = {part.group for part in weights}
     parts = [*(Weight(g, 1, np.zeros(d)) for g in also if g not in known), *weights]
     parts.sort(key=lambda part: -float(np.linalg.norm(part.w)))
-    first = {part.group: part for part in reversed(parts)}  # a group's correction goes to one of its copies
+    # the correction of a group goes to one of its copies
+    first = {part.group: part for part in reversed(parts)}
     start = [
         balls.in_row_space(part.group, part.w) if part.group in confined else [arb(a) for a in part.w.tolist()]
         for part in parts
@@ -80,7 +81,7 @@ def _interpolant(
         missing = [m - part.sign * a for m, a in zip(missing, balls.gated(part.group, balls.images(w)), strict=True)]
     if all(m.is_zero() for m in missing):
         return list(zip(parts, start, strict=True))
-    # the least change of a group is in the row space of its operator, confined or not
+    # the least change of a group is in the row space of its operator, whether confined or not
     delta = _least_change(balls, list(dict.fromkeys(part.group for part in parts)), missing)
     return [
         (part, [a + part.sign * e for a, e in zip(w, delta[part.group], strict=True)])
@@ -91,13 +92,14 @@ def _interpolant(
 
 
 def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[int, list[arb]]:
-    """Weights of the first few groups, or of all, whose images are the missing labels exactly.
+    """Weights of the first few groups, or of all, whose images are exactly the missing labels.
 
-    With the planted groups among them, the missing labels are in the range of their operators: rows that span all rows
-    are then enough, as the others hold by themselves.
+    If the planted groups are among them, the missing labels are in the range of their operators, so it is enough to
+    solve for rows that span all rows.
     """
     live = [int(i) for i in np.flatnonzero(balls.model.X.any(axis=1))]
-    if not live:  # no weight has any image
+    # then every weight has image zero
+    if not live:
         return {}
     d = balls.model.X.shape[1]
     few = groups[: 1 + 2 * -(-len(live) // d)]
@@ -108,7 +110,7 @@ def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[i
         except Unproved:
             continue
     if not set(balls.model.support) <= set(groups):
-        raise Unproved("the groups of the other interpolant cannot make up for its rounding")
+        raise Unproved("the groups of the other interpolant cannot correct its rounding errors")
     if balls.model.architecture.slope:
         raise Unproved("the rows of the other interpolant are dependent")
     stacked = np.hstack([np.where(balls.model.patterns[:, g, None], balls.model.X, 0.0) for g in groups])
@@ -135,9 +137,9 @@ def _check_cone(balls: Balls, g: int, w: list[arb]) -> None:
 
 
 def prove_duplicate(model: Model, exact: bool) -> float:
-    """Another group has the image of a planted neuron at the same norm. Raises `Unproved`.
+    """Prove that another group has the image of a planted neuron at the same norm. Raises `Unproved`.
 
-    Moving weight from one to the other changes neither labels nor norms: 1, the ratio of these, is returned.
+    Moving weight from one to the other changes neither labels nor norms; returns 1, the ratio of the norms.
     """
     return at_rising_precision(lambda: _prove_duplicate(Balls(model), exact))
 
@@ -151,7 +153,8 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
             continue
         neuron = [arb(a) for a in w]
         images = balls.images(neuron)
-        alone = model.owner.count(own) == 1  # else the group's weight is a sum, and not zero where one neuron is
+        # otherwise the weight of the group is a sum, which may be non-zero where one neuron is zero
+        alone = model.owner.count(own) == 1
         zero = np.array([alone and z.is_zero() for z in images])
         same = (model.patterns == model.patterns[:, own, None]) | (zero | ~live)[:, None]
         for g in np.setdiff1d(np.flatnonzero(same.all(axis=0)), own):
@@ -167,9 +170,9 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
 
 
 def _is_reached(balls: Balls, own: int, images: list[arb], exact: bool) -> bool:
-    """Whether a group with more rows than `own`, all independent, has the image of the neuron w, at the same cost then.
+    """Whether a group with more rows than `own`, all independent, has the image of the neuron w, then at the same cost.
 
-    images: X w. Its weights v solve D_g X v = D X w; the exact program asks X v <= 0 on the rows beside too.
+    images: X w. The group's weights v solve D_g X v = D X w; the exact program also requires X v <= 0 on other rows.
     """
     model, wanted = balls.model, balls.gated(own, images)
     inside = np.flatnonzero(~np.any(model.patterns[:, own, None] & ~model.patterns, axis=0))
@@ -180,13 +183,13 @@ def _is_reached(balls: Balls, own: int, images: list[arb], exact: bool) -> bool:
     return False
 
 
-def _has_weights(balls: Balls, seen: Mask, wanted: list[arb], exact: bool) -> bool:
-    """Whether some v has X v = wanted on the independent rows `seen`, and with `exact` X v < 0 on the others."""
+def _has_weights(balls: Balls, active: Mask, wanted: list[arb], exact: bool) -> bool:
+    """Whether some v has X v = wanted on the independent rows `active`, and if `exact` X v < 0 on the others."""
     X = balls.model.X
-    rows, beside = np.flatnonzero(seen), X.any(axis=1) & ~seen
+    rows, beside = np.flatnonzero(active), X.any(axis=1) & ~active
     start: Array | None = np.zeros(X.shape[1])
     if exact:
-        start = reaching_weights(X, seen, beside, np.array([float(a.mid()) for a in wanted]))
+        start = reaching_weights(X, active, beside, np.array([float(a.mid()) for a in wanted]))
     if start is None:
         return False
     B = arb_mat([balls.rows[i] for i in rows])
@@ -199,7 +202,7 @@ def _has_weights(balls: Balls, seen: Mask, wanted: list[arb], exact: bool) -> bo
 
 
 def _check_either_cone(balls: Balls, g: int, w: list[arb]) -> None:
-    """w or -w is a neuron of the group. The skip connection has no cone."""
+    """Check that w or -w is a neuron of the group; the skip connection has no cone. Raises `Unproved`."""
     for sign in (1, -1):
         try:
             _check_cone(balls, g, [sign * a for a in w])

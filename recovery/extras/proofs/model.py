@@ -1,13 +1,13 @@
-"""A noiseless instance for proofs: data and planted neurons as the rationals that the floats are.
+"""A noiseless instance for proofs: data and planted neurons as exact rationals.
 
-Every architecture's group g acts on a raw weight w in R^d as D_g X w (X: its features, D_g: 1 on active rows, its
-slope elsewhere) and measures it by ||w||_g^2 = w^T Q_g w with
-    Q = I (no normalisation),  X^T X (before the ReLU),  X^T D_g X (after it),
-which is what the orthonormal bases of P1, (16), (17), (24) compute, without a basis to round. A dual z of the labels
-then has the dual norm sup {z.X w : ||w||_g <= 1} = (b^T Q_g^{-1} b)^{1/2}, b = X^T z.
+In every architecture, group g maps a raw weight w in R^d to D_g X w (X: its features, D_g: 1 on active rows, the
+slope elsewhere), and its norm is ||w||_g^2 = w^T Q_g w with
+    Q = I (no normalisation),  X^T X (before the ReLU),  X^T D_g X (after it).
+This equals what the orthonormal bases of P1, (16), (17), (24) compute, without rounding a basis. A dual z of the labels
+has the dual norm sup {z.X w : ||w||_g <= 1} = (b^T Q_g^{-1} b)^{1/2}, b = X^T z.
 
-What is proved is a theorem about the labels A W* of the planted weights W* themselves. Stored labels are those labels
-rounded; `label_error` bounds how far.
+Theorems are about the labels A W* of the planted weights W* themselves. Stored labels are these labels rounded;
+`label_error` bounds the difference.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,9 +27,9 @@ from recovery.types import Array, Index, Mask
 
 @dataclass(frozen=True)
 class Model:
-    """X (n, d), patterns (n, p), a skip connection's all ones first, of an architecture; and planted neurons.
+    """X (n, d), patterns (n, p) of an architecture (a skip connection's all ones first), and planted neurons.
 
-    neurons (d, k), signs (k,), and the group of each; `unit`: each neuron's activation is divided by its length.
+    neurons (d, k), signs (k,), and the group of each, `owner`. unit: each activation is divided by its length.
     """
 
     architecture: Architecture
@@ -47,19 +47,20 @@ class Model:
 
     @cached_property
     def cancelled(self) -> frozenset[int]:
-        """Groups whose neurons add up to nothing, exactly."""
+        """Groups whose neurons add up to exactly zero."""
         return frozenset(g for g in set(self.owner) if self.owner.count(g) > 1 and self._cancels(g))
 
     def _cancels(self, g: int) -> bool:
         own = [i for i, owner in enumerate(self.owner) if owner == g]
         W, signs = self.neurons[:, own], [Fraction(r) for r in self.signs[own].tolist()]
-        if self.unit:  # of one direction, as it is written: others are roots, and add up to nothing by chance only
+        # with equal directions only: other sums contain roots, and are zero by chance only
+        if self.unit:
             return bool((W[:, :1] == W).all()) and sum(signs) == 0
         return not any(sum(r * Fraction(a) for r, a in zip(signs, row, strict=True)) for row in W.tolist())
 
     @property
     def support(self) -> tuple[int, ...]:
-        """The planted groups, those of `cancelled` left out."""
+        """The planted groups, without those of `cancelled`."""
         return tuple(g for g in dict.fromkeys(self.owner) if g not in self.cancelled)
 
     def others(self) -> list[int]:
@@ -68,7 +69,7 @@ class Model:
 
 
 def model_of(instance: Instance, architecture: Architecture) -> Model:
-    """The model of an instance with planted neurons. Raises `Unproved` where a neuron's own pattern was rounded."""
+    """The model of an instance with planted neurons. Raises `Unproved` if rounding changed a neuron's own pattern."""
     neurons = instance.planted
     assert isinstance(neurons, Neurons)
     F, W = architecture.features(instance.X), architecture.lift(neurons.directions, instance.X)
@@ -85,7 +86,7 @@ def model_of(instance: Instance, architecture: Architecture) -> Model:
 
 
 class Balls:
-    """A model's matrices at the precision of the moment."""
+    """The matrices of a model at the current precision."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -103,11 +104,11 @@ class Balls:
         return self._columns(self.model.X)
 
     def active(self, g: int) -> Index:
-        """The rows that group g sees: active and not zero."""
+        """The active and non-zero rows of group g."""
         return np.flatnonzero(self.model.patterns[:, g] & self.model.X.any(axis=1))
 
     def measured(self, g: int) -> Index:
-        """The rows, zero ones left out, over which a normalised neuron of group g has its length."""
+        """The non-zero rows over which the length of a normalised neuron of group g is computed."""
         model = self.model
         return np.flatnonzero(model.architecture.measured(model.patterns[:, g]) & model.X.any(axis=1))
 
@@ -116,7 +117,7 @@ class Balls:
         return [dot(row, w) for row in self.rows]
 
     def coordinates(self, g: int) -> Index:
-        """Columns whose weights reach all that group g can do: all of them, unless they are dependent."""
+        """Columns whose weights reach the whole range of group g: all of them, unless they are dependent."""
         architecture = self.model.architecture
         if architecture.slope:
             return np.arange(self.model.X.shape[1])
@@ -163,7 +164,7 @@ class Balls:
         return [[row[j] * factor for j in chosen] for row, factor in zip(self.rows, self.diagonal(g), strict=True)]
 
     def weights(self) -> dict[int, list[arb]]:
-        """The planted weight of each planted group: sum of its neurons, r_i w_i, or r_i w_i / ||(X w_i)_+||."""
+        """The planted weight of each planted group: the sum of its neurons r_i w_i, or r_i w_i / ||(X w_i)_+||."""
         return self._sums([i for i, g in enumerate(self.model.owner) if g not in self.model.cancelled])
 
     def _sums(self, neurons: Sequence[int]) -> dict[int, list[arb]]:
@@ -180,7 +181,7 @@ class Balls:
         return by_group
 
     def cost(self, exact: bool) -> arb:
-        """The sum of norms of the planted weights; the exact program keeps neurons of opposite signs apart."""
+        """The sum of norms of the planted weights; in the exact program, neurons of opposite signs count separately."""
         model = self.model
         if not exact or (model.linear and 0 in model.owner):
             parts = [self.weights()]
@@ -189,7 +190,7 @@ class Balls:
         return sum((length(self.square(g, w)) for part in parts for g, w in part.items()), arb(0))
 
     def labels(self) -> list[arb]:
-        """A W*, the labels that the planted weights have exactly."""
+        """A W*, the exact labels of the planted weights."""
         total = [arb(0)] * len(self.rows)
         for g, v in self.weights().items():
             total = [t + a for t, a in zip(total, self.gated(g, self.images(v)), strict=True)]
@@ -201,12 +202,12 @@ class Balls:
         return worst / float(np.abs(y).max()) if y.any() else worst
 
     def check_cones(self) -> None:
-        """Each planted neuron has its group's pattern exactly. Raises `Unproved`."""
+        """Check that each planted neuron has exactly the pattern of its group. Raises `Unproved`."""
         for w, g in zip(self.model.neurons.T.tolist(), self.model.owner, strict=True):
             self._check_cone([arb(a) for a in w], g)
 
     def check_confined(self, groups: Collection[int]) -> None:
-        """Planted neurons of these groups have the pattern too when moved into the row space. Raises `Unproved`."""
+        """Check that planted neurons of these groups keep their pattern in the row space. Raises `Unproved`."""
         for w, g in zip(self.model.neurons.T, self.model.owner, strict=True):
             if g in groups:
                 self._check_cone(self.in_row_space(g, w), g)
@@ -219,33 +220,33 @@ class Balls:
         for i in np.flatnonzero(model.X.any(axis=1)):
             if not (z[i] >= 0 if model.patterns[i, g] else z[i] <= 0):
                 raise Unproved(
-                    f"a planted neuron's product with row {i + 1} is zero up to rounding, or of another sign"
+                    f"the product of a planted neuron with row {i + 1} is zero up to rounding, or has the wrong sign"
                 )
 
     def in_row_space(self, g: int, w: Array) -> list[arb]:
-        """The part of w in the row space of D_g X: R^T (R R^T)^{-1} R w, with R the rows that g sees."""
+        """The projection of w on the row space of D_g X: R^T (R R^T)^{-1} R w, with R the active rows of g."""
         rows, v = self.active(g), [arb(a) for a in w.tolist()]
         R = arb_mat([self.rows[i] for i in rows])
-        seen = column(dot(self.rows[i], v) for i in rows)
-        return (R.transpose() * solve(R * R.transpose(), seen, "the rows of a pattern")).entries()
+        image = column(dot(self.rows[i], v) for i in rows)
+        return (R.transpose() * solve(R * R.transpose(), image, "the rows of a pattern")).entries()
 
     def dual_squares(self, groups: Sequence[int], duals: Sequence[Sequence[arb]]) -> list[arb]:
         """sup {z.X w : ||w||_g <= 1}^2 for each group and its z (n,)."""
         if not groups:
             return []
-        pulls = self.X.transpose() * arb_mat(list(duals)).transpose()  # b = X^T z, a column a group
+        gradients = self.X.transpose() * arb_mat(list(duals)).transpose()  # b = X^T z, a column a group
         if self.model.architecture.normalizes_after:
-            columns = pulls.transpose().tolist()
+            columns = gradients.transpose().tolist()
             return [self._projected(g, b, z) for g, b, z in zip(groups, columns, duals, strict=True)]
         if not self.model.architecture.normalized:
-            return [dot(b, b) for b in pulls.transpose().tolist()]
+            return [dot(b, b) for b in gradients.transpose().tolist()]
         chosen = self.base_columns
-        pulls = arb_mat([pulls.tolist()[j] for j in chosen])
-        solved = solve(self.metric(0, chosen), pulls, "the columns of the data")
-        return [dot(b, c) for b, c in zip(pulls.transpose().tolist(), solved.transpose().tolist(), strict=True)]
+        gradients = arb_mat([gradients.tolist()[j] for j in chosen])
+        solved = solve(self.metric(0, chosen), gradients, "the columns of the data")
+        return [dot(b, c) for b, c in zip(gradients.transpose().tolist(), solved.transpose().tolist(), strict=True)]
 
     def _projected(self, g: int, b: Sequence[arb], z: Sequence[arb]) -> arb:
-        """b^T Q_g^+ b, which is ||z||^2 on the rows of g where these are independent."""
+        """b^T Q_g^+ b, which is ||z||^2 on the rows of g if these are independent."""
         rows = self.active(g)
         d = self.model.X.shape[1]
         if len(rows) >= d:

@@ -1,16 +1,16 @@
-"""A bound on a difference of convex functions over the ball, checked leaf by leaf with every rounding accounted for.
+"""Bound a difference of convex functions over the ball, leaf by leaf, with rigorous rounding errors.
 
     f(w) = c.w + sum_i (x_i.w)_+ - sum_j (z_j.w)_+,        ||w|| <= 1,        rows x_i of `up`, z_j of `down`,
-whose floats are taken as they are. `recovery.conditions.branching` says how each node of its tree ended and hands over
-numbers y, a, m for each leaf; nothing else of it is believed. On a leaf's cone, with the open rows O, m >= 0, a in
-[0, 1], y_i >= 1 where x_i.w >= 0 there and y_i <= 0 where it is not above 0,
+whose coefficients are the given floats. `recovery.conditions.branching` reports how each node of its tree ended, and
+returns numbers y, a, m for each leaf; the proof relies on nothing else from it. On the cone of a leaf, with undecided
+rows O, m >= 0, a in [0, 1], y_i >= 1 where x_i.w >= 0 there and y_i <= 0 where it is not above 0,
     f(w) <= z.w,    z = c + sum_k (m_k + sum_{i in O} (s_k x_ik)_+) s_k e_k + sum_{i not in O} y_i x_i - sum_j a_j z_j,
-so ||z|| bounds f. The leaves cover the ball: the tree is grown again from its splits.
+so ||z|| bounds f. The leaves cover the ball: the tree is rebuilt from its splits.
 
-Rounding (Higham 2002, section 3.1): a sum of products of K floats, in any order, is off by at most
+Rounding (Higham 2002, section 3.1): a sum of products of K floats, in any order, has an error of at most
 gamma_K = K u / (1 - K u) times the sum of absolute values, u = 2^-53. Here K <= m + q + 4 for each entry of z; twice
-(m + q + 8) u times the computed sum of absolute values is above that, and above the rounding of this sum itself.
-Products below 1e-308 may lose 2^-1074 each: `TINY` is above all of them together.
+(m + q + 8) u times the computed sum of absolute values exceeds this error plus the rounding of the sum itself. Products
+below 1e-308 may lose 2^-1074 each; `TINY` exceeds their total.
 """
 
 import math
@@ -25,14 +25,14 @@ from recovery.types import Array, Index, Mask
 UNIT = 2.0**-53
 TINY = 1e-290
 ROOTS = 1024
-"""Looked at together, so that their leaves fit into memory."""
+"""Number of roots per batch, so that the leaves of a batch fit into memory."""
 
 
 def prove_bound(turned: Turned, known: Mask, limit: float, nodes: int) -> float:
-    """An upper bound on max {f(w): ||w|| <= 1} off these cells (k, m) of the x_i, by at most so many cones.
+    """An upper bound on max {f(w): ||w|| <= 1} off the `known` cells (k, m) of the x_i, with at most `nodes` cones.
 
-    limit: what the search tries to come below; the bound may be above it, or infinite. The cells, as f,
-    are those of the floats in `turned`. Raises `Unproved`.
+    limit: the target of the search; the bound may exceed it, or be infinite. Cells and f are those of the floats in
+    `turned`. Raises `Unproved`.
     """
     largest = 0.0
     for first in range(0, 2**turned.r, ROOTS):
@@ -43,8 +43,8 @@ def prove_bound(turned: Turned, known: Mask, limit: float, nodes: int) -> float:
         nodes -= count
         if not np.isfinite(found[2]):
             if found[0] > limit + TOLERANCE:
-                raise Unproved(f"over all patterns, the dual norm reaches {found[0] * turned.scale:.9g}")
-            raise Unproved("over all patterns, the limit of nodes ends the search")
+                raise Unproved(f"the dual norm over all patterns reaches {found[0] * turned.scale:.9g}")
+            raise Unproved("the search over all patterns reached the limit of nodes")
         roots, sides = _grown(ends, first, last, len(up))
         largest = max(largest, _checked(turned, known, ends[_is_leaf(ends, len(up))], roots, sides, leaves, limit))
     return largest
@@ -56,7 +56,10 @@ def _is_leaf(ends: Index, m: int) -> Mask:
 
 
 def _grown(ends: Index, first: int, last: int, m: int) -> tuple[Index, Index]:
-    """The root of each leaf and its sides (leaves, m), 1, -1 or 0 for open; the tree is whole. Raises `Unproved`."""
+    """Rebuild the tree; returns the root of each leaf and its sides (leaves, m): 1, -1, or 0 if undecided.
+
+    Raises `Unproved` if the tree is not complete.
+    """
     roots, sides = [], []
     given = iter(ends.tolist())
     for root in range(first, last):
@@ -83,7 +86,7 @@ def _grown(ends: Index, first: int, last: int, m: int) -> tuple[Index, Index]:
 def _checked(
     turned: Turned, known: Mask, ends: Index, roots: Index, sides: Index, numbers: Array, limit: float
 ) -> float:
-    """The largest bound over these leaves, known cells left out. Raises `Unproved`."""
+    """The largest bound over these leaves, except those of known cells. Raises `Unproved`."""
     m, q, r = len(turned.up), len(turned.down), turned.r
     S = np.where((roots[:, None] >> np.arange(r)) & 1, 1.0, -1.0)
     whole = ends > m
@@ -91,19 +94,20 @@ def _checked(
     above = ((S > 0) @ (axes > 0).T.astype(float) + (S < 0) @ (axes < 0).T.astype(float)) > 0
     below = ((S > 0) @ (axes < 0).T.astype(float) + (S < 0) @ (axes > 0).T.astype(float)) > 0
     if (whole[:, None] & (sides == 0) & above & below).any():
-        raise Unproved("a row is open in a leaf that is called a cell")
+        raise Unproved("a leaf that is reported as a cell has an undecided row")
     on = (sides > 0) | ((sides == 0) & above)
     seen = ends == m + KNOWN
     for pattern in np.unique(on[seen], axis=0):
         if not (known == pattern).all(axis=1).any():
-            raise Unproved("a cell is called known and is not")
+            raise Unproved("a cell is reported as known but is not")
     opened = (sides == 0) & ~whole[:, None]
     S, on, opened, cell = S[~seen], on[~seen], opened[~seen], (ends == m + CELL)[~seen]
     if len(S) != len(numbers):
-        raise Unproved("the tree has another number of leaves")
+        raise Unproved("the number of leaves does not match the tree")
     y, a, mu = numbers[:, :m], numbers[:, m : m + q], numbers[:, m + q :]
     bounds = leaf_bounds(turned, S, on, opened, y, a, mu)
-    for leaf in np.flatnonzero(cell & (bounds > limit + TOLERANCE)):  # that the quick descent left open
+    # the quick descent did not reach the limit here
+    for leaf in np.flatnonzero(cell & (bounds > limit + TOLERANCE)):
         better = cell_multipliers(turned.up, turned.down, turned.c, on[leaf])[None]
         one = slice(leaf, leaf + 1)
         bounds[one] = leaf_bounds(turned, S[one], on[one], opened[one], better[:, :m], better[:, m:], 0.0 * mu[one])
@@ -111,7 +115,7 @@ def _checked(
 
 
 def leaf_bounds(turned: Turned, S: Array, on: Mask, opened: Mask, y: Array, a: Array, mu: Array) -> Array:
-    """||z|| of each leaf, rounded up; infinite where its numbers are out of range. S (leaves, r): signs s_k."""
+    """||z|| of each leaf, rounded up; infinite if its numbers are out of range. S (leaves, r): signs s_k."""
     up, down, r = turned.up, turned.down, turned.r
     allowed = (np.where(on, y >= 1.0, y <= 0.0) | opened).all(axis=1)
     allowed &= ((a >= 0.0) & (a <= 1.0)).all(axis=1) & (mu >= 0.0).all(axis=1) & np.isfinite(y).all(axis=1)

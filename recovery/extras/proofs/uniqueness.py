@@ -1,11 +1,12 @@
-"""Proof that planted weights are the unique optimum of a program, from an approximate dual.
+"""Prove that planted weights are the unique optimum of a program, from an approximate dual.
 
 With S the planted groups, M = [A_g, g in S] and u their unit weights, any lam0 gives
     lam = lam0 + M (M^T M)^{-1} (u - M^T lam0),
-which has M^T lam = u exactly. In balls: if M^T M is invertible and ||A_g^T lam|| < 1 for every other group, the planted
-weights are the unique interpolant of least norm of the labels A W*: any interpolant has sum ||w_g|| >= lam.A W*, with
-equality only on S along u, and M has full column rank. In the exact program a group off S has to stay below 1 on its
-cone only: ||A_g^T lam + X^T (2 D_g - I) mu|| < 1 for some mu >= 0. Source: P1, Proposition 2 and its proof.
+which satisfies M^T lam = u exactly. In ball arithmetic: if M^T M is invertible and ||A_g^T lam|| < 1 for every other
+group, the planted weights are the unique interpolant of least norm of the labels A W*, because any interpolant has
+sum ||w_g|| >= lam.A W*, with equality only on S along u, and M has full column rank. In the exact program, a group
+outside S must stay below 1 on its cone only: ||A_g^T lam + X^T (2 D_g - I) mu|| < 1 for some mu >= 0. Source: P1,
+Proposition 2 and its proof.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,8 @@ from recovery.extras.proofs.model import Balls, Model
 from recovery.types import Array, Index
 
 Multipliers = Callable[[Array, list[int], list[int]], Array]
-"""(lam, groups, signs) -> non-negative multipliers (k, n) of the cones of these signed groups, approximately best."""
+"""(lam, groups, signs) -> non-negative multipliers (k, n) of the cones of these signed groups, approximately
+optimal."""
 
 
 def prove_unique(model: Model, lam: Array, multipliers: Multipliers | None = None) -> float:
@@ -60,7 +62,9 @@ def _prove(balls: Balls, lam: Array, multipliers: Multipliers | None) -> float:
 
 
 def check_signs(model: Model) -> None:
-    """Each planted group holds neurons of one sign: the exact program keeps the two apart. Raises `Unproved`."""
+    """Check that neurons of a planted group share a sign, as the exact program separates the signs. Raises
+    `Unproved`.
+    """
     for g in set(model.owner):
         own = {sign for sign, owner in zip(model.signs.tolist(), model.owner, strict=True) if owner == g}
         if len(own) > 1 and not (model.linear and g == 0):
@@ -77,7 +81,7 @@ def _root(square: arb) -> str:
 
 
 def corrected(balls: Balls, lam: Array) -> list[arb]:
-    """lam moved to where M^T lam = u exactly, M of full column rank. Raises `Unproved`."""
+    """Move lam such that M^T lam = u exactly, with M of full column rank. Raises `Unproved`."""
     model, weights = balls.model, balls.weights()
     if not model.support:
         raise Unproved("the planted weights are zero")
@@ -88,7 +92,7 @@ def corrected(balls: Balls, lam: Array) -> list[arb]:
         if len(chosen) < model.X.shape[1] and not model.architecture.normalized:
             _check_in_row_space(balls, g, len(chosen))
         blocks.append(balls.operator(g, chosen))
-        # M^T lam = Q u in raw coordinates, u = w / ||w||_g: of z = X w on the rows that the metric sees, X^T z
+        # M^T lam = Q u in raw coordinates, u = w / ||w||_g: X^T z with z = X w on the rows of the metric
         norm = balls.square(g, weights[g]).sqrt()
         if not norm > 0:
             raise Unproved("a planted weight is zero up to rounding")
@@ -99,7 +103,9 @@ def corrected(balls: Balls, lam: Array) -> list[arb]:
 
 
 def _check_in_row_space(balls: Balls, g: int, rank: int) -> None:
-    """The planted weight of g is in the row space of D_g X, of this rank; else its projection there costs less."""
+    """Check that the planted weight of g is in the row space of D_g X, of this rank; otherwise its projection costs
+    less.
+    """
     model = balls.model
     if model.owner.count(g) > 1:
         raise Unproved("planted neurons share a group whose columns are dependent")
@@ -119,7 +125,7 @@ def _metric_times(balls: Balls, g: int, w: list[arb], chosen: Index) -> list[arb
 
 
 def _below_on_cones(balls: Balls, dual: list[arb], signed: list[tuple[int, int]], multipliers: Multipliers) -> float:
-    """The largest squared bound over signed groups, each below 1 by multipliers of its cone."""
+    """The largest squared bound over signed groups, each below 1 by multipliers of its cone. Raises `Unproved`."""
     if not signed:
         return 0.0
     model = balls.model
@@ -128,13 +134,14 @@ def _below_on_cones(balls: Balls, dual: list[arb], signed: list[tuple[int, int]]
     nonnegative = np.maximum(multipliers(middle, groups, signs), 0.0)
     squares = []
     for g, sign, mu in zip(groups, signs, nonnegative.tolist(), strict=True):
-        pull = [sign * a for a in balls.gated(g, dual)]
+        gated = [sign * a for a in balls.gated(g, dual)]
         side = [arb(m) if on else -arb(m) for m, on in zip(mu, model.patterns[:, g], strict=True)]
         try:
-            [square] = balls.dual_squares([g], [[a + b for a, b in zip(pull, side, strict=True)]])
-        except Unproved:  # multipliers on the active rows alone, which leave the positive part of the pull
-            [square] = balls.dual_squares([g], [[arb(0) if a < 0 else a for a in pull]])
+            [square] = balls.dual_squares([g], [[a + b for a, b in zip(gated, side, strict=True)]])
+        # multipliers on the active rows only, which leave the positive part of the gated dual
+        except Unproved:
+            [square] = balls.dual_squares([g], [[arb(0) if a < 0 else a for a in gated]])
         if not square < 1:
-            raise Unproved(f"the bound on the cone of pattern {g} is {_root(square)}, not below 1")
+            raise Unproved(f"the bound for the cone of pattern {g} is {_root(square)}, not below 1")
         squares.append(square)
     return largest(squares)
