@@ -13,7 +13,7 @@ y_i <= 0, replaces it in z. The z_j are never split: when no x_i is open, the bo
 cell of the x_i.
 
 With `record` the search also returns how each node ended, in the order of the search, and y, a, m of every leaf. An
-independent proof uses these multipliers and nothing else of this module (`recovery.extras.proofs.tree`).
+independent proof uses these multipliers and nothing else of this module (`recovery.extras.proofs.bound_tree`).
 """
 
 import numpy as np

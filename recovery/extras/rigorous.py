@@ -18,11 +18,11 @@ import numpy as np
 from recovery.config import Trial
 from recovery.errors import RecoverError, StoreError
 from recovery.extras.proofs.balls import Unproved, at_rising_precision
-from recovery.extras.proofs.cells import prove_unique_in_every_cell
+from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
+from recovery.extras.proofs.exact_model import Balls, Model, model_of
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
-from recovery.extras.proofs.model import Balls, Model, model_of
-from recovery.extras.proofs.uniqueness import prove_unique
+from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.instances.draw import Instance
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.generation import Generation, grown_program, searched_program

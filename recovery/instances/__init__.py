@@ -1,1 +1,1 @@
-"""What is drawn: data ensembles, planted models, arrangement patterns, and one whole instance of them."""
+"""Instances: data ensembles, planted models and arrangement patterns, and drawing one instance of them."""

@@ -1,1 +1,1 @@
-"""Convex programs as data, and what can be proved about a candidate solution."""
+"""Convex programs of two-layer networks, and certificates about them; plain arrays, no solver."""

@@ -228,7 +228,7 @@ class Groups:
         p, q = E.mean(axis=0), self.rank / self.n
         a = np.maximum(p - q, 0.0) / (p**2 * max(1.0 - q, 1.0 / self.n))
         H = self._hadamard(chosen, c * a)
-        # On its rows, P has the mean diagonal q / p, or 1 if there are at most r rows; that of a B B^T is a q.
+        # On its rows, P has the mean diagonal q / p, or 1 if there are at most r rows, and a B B^T has a q.
         np.einsum("ii->i", H)[:] += E @ (c * (np.minimum(q / p, 1.0) - a * q))
         return H
 

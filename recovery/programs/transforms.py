@@ -179,11 +179,11 @@ class ProjectionSums:
     Holds the last sum, and updates it by the weights that changed.
     """
 
-    def __init__(self, base: Array, patterns: Mask, transforms: Array) -> None:
+    def __init__(self, base: Array, patterns: Mask, transforms: Array, room: int = KEPT) -> None:
         n, p = patterns.shape
         self._base, self._patterns, self._transforms = base, patterns, transforms
         self._stored: dict[int, tuple[Index, Array | None]] = {}
-        self._groups, self._room = np.arange(p), [KEPT]
+        self._groups, self._room = np.arange(p), [room]
         self._weights, self._sum = np.zeros(p), np.zeros((n, n))
 
     def subset(self, chosen: Index) -> "ProjectionSums":

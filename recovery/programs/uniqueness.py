@@ -79,7 +79,7 @@ def _least_norm_dual(A: Array, u: Array) -> tuple[Array, float]:
     """The least-norm solution lam of A^T lam = u, and a lower estimate of the smallest non-zero singular value of A."""
     if not A.shape[1]:  # LAPACK rejects matrices without columns
         return np.zeros(len(A)), np.inf
-    # the normal equations, if their condition number (that of A squared) leaves enough digits
+    # the normal equations, if their condition number, the square of A's, leaves enough digits
     gram = A.T @ A
     size = float(np.abs(gram).sum(axis=0).max(initial=0.0))
     factor, failed = scipy.linalg.lapack.dpotrf(gram)

@@ -1,1 +1,1 @@
-"""Algorithms for programs: a program in, a solution out."""
+"""Solvers of convex programs: each takes a program and returns a solution."""

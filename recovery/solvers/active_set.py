@@ -89,7 +89,7 @@ def _copy(a: Array | Index, b: Array | Index) -> None:
 
 
 @_compiled
-def _smallest(a: Array, count: int) -> float:
+def kth_smallest(a: Array, count: int) -> float:
     """The largest of the `count` smallest entries of a, which it reorders. `np.partition` takes eight seconds to
     compile.
     """
@@ -201,7 +201,7 @@ def _enter(cone: Cone, tight: Index, L: Array, m: int, slack: Array, limit: Arra
             worst[many], excess[many] = i, slack[i] / cone.norms[i]
             many += 1
     room = 1 if single else max(1, int(ENTERING * (r - 1 - m)))
-    last = _smallest(excess[:many].copy(), room) if room < many else 0.0
+    last = kth_smallest(excess[:many].copy(), room) if room < many else 0.0
     before = m
     for k in range(many):
         if excess[k] <= last and m < r and _append(L, m, cone.rows, cone.signs, tight, worst[k]):

@@ -4,7 +4,7 @@ cones.
 With weights v_g in their cones K_g and a step s > 0, each proximal-point step minimises over lam
     phi(lam) = delta/2 ||lam||^2 - y.lam + (1/2s) sum_g (||p_g|| - s b)_+^2,  p_g = P_{K_g}(v_g + s A_g^T lam),
 and the new weights are (1 - s b / ||p_g||)_+ p_g. A projection on a cone is linear as long as the same rows are tight.
-With a basis Z_g of the face, the Hessian is that of the gated program with Z_g^T A_g^T instead of A_g^T, over active
+With a basis Z_g of the face, it has the Hessian of the gated program with Z_g^T A_g^T instead of A_g^T, over active
 groups only. Faces are small, so it is one product with a few columns per group. Projections:
 `recovery.solvers.cone_projections`. Source: as `recovery.solvers.newton`.
 """
@@ -18,7 +18,7 @@ from recovery.programs.certificate import relative
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Multipliers, Outcome, Solution
 from recovery.solvers.cone_projections import UNSEEN, Projections
-from recovery.solvers.descent import descent, step_length
+from recovery.solvers.newton_systems import descent, step_length
 from recovery.types import Array, Index
 
 FIRST, NEXT, SMALLEST = 0.4, 0.6, 30

@@ -51,7 +51,7 @@ class _Point:
     norms: Array
 
 
-class _Penalty(Protocol):
+class Penalty(Protocol):
     """phi of a program, as a function of the images A_g^T lam of its groups."""
 
     def images(self, lam: Array) -> Array:
@@ -64,7 +64,7 @@ class _Penalty(Protocol):
         """The Hessian of phi, (n, n)."""
 
 
-class _GatedPenalty:
+class GatedPenalty:
     """phi of a gated program, outside the support."""
 
     def __init__(self, groups: Groups, left_out: Index, threshold: float) -> None:
@@ -91,7 +91,7 @@ class _GatedPenalty:
         return H + (along * bend) @ along.T
 
 
-class _ExactPenalty:
+class ExactPenalty:
     """phi of an exact program, outside the planted rows of W: with projections on cones, linear while tight rows
     stay.
     """
@@ -138,7 +138,7 @@ def search_dual(
     support: the planted groups S. ignored: further groups to leave out of phi. frame: (n, m), an orthonormal basis of
     range(A_S). start: lam with A_S^T lam = u.
     """
-    lam, point, steps = _minimised(_GatedPenalty(groups, np.concatenate([support, ignored]), threshold), frame, start)
+    lam, point, steps = _minimised(GatedPenalty(groups, np.concatenate([support, ignored]), threshold), frame, start)
     excess = np.zeros((groups.count, groups.rank))
     excess[point.active] = point.images * (1.0 - threshold / point.norms)[:, None]
     return DualSearch(lam, excess, steps)
@@ -148,7 +148,7 @@ def search_exact_dual(
     program: ExactProgram, rows: Index, frame: Array, start: Array, threshold: float = THRESHOLD
 ) -> DualSearch:
     """Minimise phi of an exact program in the same way, for the planted `rows` of W."""
-    phi = _ExactPenalty(program, rows, threshold)
+    phi = ExactPenalty(program, rows, threshold)
     lam, point, steps = _minimised(phi, frame, start)
     excess = np.zeros((program.size, program.groups.rank))
     active = phi.others[point.active]
@@ -157,7 +157,7 @@ def search_exact_dual(
     return DualSearch(lam, excess, steps)
 
 
-def _minimised(phi: _Penalty, frame: Array, start: Array) -> tuple[Array, _Point, int]:
+def _minimised(phi: Penalty, frame: Array, start: Array) -> tuple[Array, _Point, int]:
     """Newton's method in the orthogonal complement of the frame; steps are halved until phi decreases."""
     lam, images = start, phi.images(start)
     point = phi.at(images)

@@ -18,7 +18,7 @@ import scipy
 from recovery.programs.certificate import certify
 from recovery.programs.program import GatedProgram
 from recovery.programs.solution import Outcome, Solution
-from recovery.solvers.descent import Hessian, descent, loose_descent, step_length
+from recovery.solvers.newton_systems import Hessian, descent, loose_descent, step_length
 from recovery.types import Array, Index, Mask
 
 TOLERANCE = 1e-10

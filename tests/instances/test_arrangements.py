@@ -27,7 +27,7 @@ def test_cells_are_those_sign_vectors_that_some_direction_attains(n: int, d: int
         assert attained == (signs in found)
 
 
-def test_sampling_meets_no_other_pattern() -> None:
+def test_sampling_finds_no_other_pattern() -> None:
     rng = np.random.default_rng(4)
     X = rng.standard_normal((15, 3))
     cells = {column.tobytes() for column in enumerate_cells(X)[0].T}
@@ -49,7 +49,7 @@ def test_parallel_zero_and_dependent_rows() -> None:
 
 
 def test_three_lines_in_one_plane_of_space() -> None:
-    """Six cells around the axis that the three share, each cut by a fourth plane: 12, two fewer than in general."""
+    """Three planes share an axis and make six cells; a fourth plane cuts each: 12, two fewer than in general."""
     X = np.array([[1.0, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]])
     assert enumerate_cells(X)[0].shape[1] == 12
     assert cell_count(4, 3) == 14
@@ -61,7 +61,7 @@ def test_too_many_cells_are_refused_with_their_number() -> None:
 
 
 def determinant(rows: list[list[Fraction]]) -> Fraction:
-    """By the first row."""
+    """Expand by the first row."""
     if not rows:
         return Fraction(1)
     minors = (determinant([r[:j] + r[j + 1 :] for r in rows[1:]]) for j in range(len(rows)))
@@ -69,10 +69,10 @@ def determinant(rows: list[list[Fraction]]) -> Fraction:
 
 
 def topes(X: np.ndarray) -> set[tuple[int, ...]]:
-    """Every sign vector of X h, h off all hyperplanes, X of full column rank: compositions of cocircuits, exactly.
+    """All sign vectors of X h without zeros, for X of full column rank: exact compositions of cocircuits.
 
-    A cocircuit is the signs of X h for an h that d - 1 independent rows fix up to sign; a sign vector without zeros
-    is a composition of such, and every composition is a sign vector.
+    A cocircuit has the signs of X h for an h determined up to sign by d - 1 independent rows. Every sign vector is a
+    composition of cocircuits, and conversely.
     """
     rows = [[Fraction(float(a)) for a in row] for row in X]
     d = X.shape[1]
@@ -127,7 +127,7 @@ def test_degenerate_data_have_the_cells_that_exact_arithmetic_gives(kind: str) -
 
 
 def rank(rows: list[list[Fraction]]) -> int:
-    """By elimination with exact rationals."""
+    """Eliminate with exact rationals."""
     rows, found = [list(row) for row in rows], 0
     for column in range(len(rows[0]) if rows else 0):
         pivot = next((i for i in range(found, len(rows)) if rows[i][column]), None)
@@ -142,7 +142,7 @@ def rank(rows: list[list[Fraction]]) -> int:
 
 
 def whitney(X: np.ndarray) -> int:
-    """sum over sets S of rows of (-1)^(|S| - rank S), the floats as the rationals that they are (Whitney 1932)."""
+    """sum over sets S of rows of (-1)^(|S| - rank S), in exact rationals (Whitney 1932)."""
     rows = [[Fraction(float(x)) for x in row] for row in X if row.any()]
     sets = (list(chosen) for size in range(len(rows) + 1) for chosen in itertools.combinations(rows, size))
     return sum((-1) ** (len(chosen) - rank(chosen)) for chosen in sets)
@@ -150,8 +150,7 @@ def whitney(X: np.ndarray) -> int:
 
 @pytest.mark.parametrize("kind", ["ternary", "rademacher", "binary", "parallel", "scaled", "tenths", "sums", "near"])
 def test_counts_of_degenerate_data_are_those_of_exact_rationals(kind: str) -> None:
-    """20 matrices a kind, of any rank and with zero rows: `sums` has a column that is a sum up to rounding, and `near`
-    rows that are others but for 1e-9."""
+    """20 matrices per kind, also with zero rows; in `sums` a column is a rounded sum, in `near` rows repeat up to 1e-9."""
     rng = np.random.default_rng(sum(map(ord, kind)) + 1)
     checked = 0
     while checked < 20:
@@ -175,7 +174,7 @@ def test_two_matrices_that_floats_alone_got_wrong() -> None:
 
 
 def test_cells_of_rounding_are_left_out() -> None:
-    """Decimals that depend on each other up to eps only: cells of width eps are no patterns of the data."""
+    """Decimals that are dependent up to eps: cells of width eps are artefacts, not patterns of the data."""
     rng = np.random.default_rng(5)
     for _ in range(40):
         X = degenerate("tenths", rng, 6, 3)
@@ -196,7 +195,7 @@ def test_more_columns_than_rank_and_a_column_of_zeros() -> None:
 
 
 def test_cells_that_rounding_made_are_counted_and_not_enumerated() -> None:
-    """A column is the sum of two others up to eps: as whole numbers, times 2^70, rows have all cells of the floats."""
+    """A column is the sum of two others up to eps. Times 2^70 the rows are integers, and all cells count."""
     rng, slivers = np.random.default_rng(0), 0
     for _ in range(20):
         X = np.round(0.1 * rng.integers(-9, 10, (6, 3)), 1)

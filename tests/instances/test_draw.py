@@ -1,4 +1,4 @@
-"""An instance is drawn as far as a method looks at it; what it looks at first changes nothing."""
+"""Parts of an instance are drawn at their first access, and the order of access has no effect."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_patterns_that_cannot_be_drawn_are_missed_by_whoever_asks_for_them() -> 
 
 
 class Own:
-    """An ensemble of the user's that gives whatever it was given."""
+    """A user's ensemble that returns a given matrix."""
 
     def __init__(self, X) -> None:
         self.X = X

@@ -1,4 +1,4 @@
-"""Tables as users have them: read with a note of what was done, or refused with a message, no traceback."""
+"""Untidy tables: read with a note about each change, or refused with a message instead of a traceback."""
 
 import datetime
 from decimal import Decimal

@@ -16,7 +16,7 @@ def test_patterns_that_differ_on_zero_rows_are_one():
 
 
 class Fixed:
-    """An ensemble that is one matrix."""
+    """An ensemble that always returns the same matrix."""
 
     def __init__(self, X):
         self.X = X
@@ -31,8 +31,8 @@ def verdict(X, seed, kind):
     return MinNorm()(instance, ARCHITECTURES["relu_skip"])
 
 
-def test_a_zero_row_turns_no_verdict():
-    """Rows in a half-space: the identity is a pattern, whether a zero row stands among them or not.
+def test_a_zero_row_changes_no_verdict():
+    """With rows in a half-space, the identity is a pattern, with or without a zero row.
 
     The skip connection and a neuron then have the same image: w* is never the unique optimum, and often beaten.
     """
@@ -57,7 +57,7 @@ def test_inspection_leaves_zero_rows_out():
 
 
 def test_inspection_proves_nothing_false_on_whole_numbers():
-    """The pattern 01101, which floats missed, has sqrt(19/18)."""
+    """The pattern 01101, which floating-point enumeration missed, has norm sqrt(19/18)."""
     X = np.array([[1.0, 1, -1], [-1, 0, 1], [0, 0, 1], [1, 0, 1], [-1, -1, -1]])
     found = inspect_data(X, np.random.default_rng(0), planted=np.array([[-1.0, -2, -2]]))
     assert found.findings[-1].answer == "no"
@@ -72,7 +72,7 @@ def test_inspection_says_what_closed_conditions_change():
 
 
 def test_uniform_recovery_by_a_count_of_rows_needs_general_position():
-    """Leaving out d rows that are parallel is not enough, though (26) counts them."""
+    """(26) counts rows; without general position its condition is not sufficient, for example with d parallel rows."""
     X = np.array([[-1.0, 0], [-1, 0], [1, 1], [1, -1], [1, 1], [1, -1]])
     trace = inspect_data(X, np.random.default_rng(0)).findings[2]
     assert trace.value <= trace.bound

@@ -1,4 +1,4 @@
-"""Planted networks: their weights, biases and perturbations are what they say."""
+"""Planted networks: the distributions of weights, biases and perturbations."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Planted models with a known support: literal formulas, what they depend on, and what is refused."""
+"""Planted models with a known support: formulas, distributions, and refused parameters."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_methods_of_convex_programs_refuse_them(name):
 
 
 @pytest.mark.parametrize(("scale", "variance"), [("sample", 9.0 / 4000), ("unit", 9.0)])
-def test_noise_has_the_variance_that_is_named(scale, variance):
+def test_noise_has_the_declared_variance(scale, variance):
     """A chi-square of 4 000 degrees: within 4.5 standard errors, sqrt(2/4000) each."""
     instance = draw(Setting(4000, 2, Standard(), noise=3.0, noise_scale=scale), rng())
     assert np.var(instance.y - instance.signal) == pytest.approx(variance, rel=4.5 * np.sqrt(2 / 4000))

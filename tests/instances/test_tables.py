@@ -1,4 +1,4 @@
-"""A user's table as numbers: what each kind of column becomes, what is left out, and what is said of it."""
+"""Encoding a user's table as numbers: each kind of column, excluded columns, and the notes about them."""
 
 import numpy as np
 import pandas as pd

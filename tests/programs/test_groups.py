@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from recovery.instances.patterns import unique_patterns
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
-from recovery.programs.transforms import add_block
+from recovery.programs.transforms import ProjectionSums, add_block
 
 
 def some_groups(architecture, seed, n=14, d=4):
@@ -29,16 +29,15 @@ def test_products_equal_those_of_the_blocks(architecture, seed, n, d):
 
 
 @pytest.mark.parametrize("room", [0, 60, 10**6])
-def test_sums_of_projections_do_not_depend_on_what_is_kept(room, monkeypatch):
-    monkeypatch.setattr("recovery.programs.transforms.KEPT", room)
-    _, groups = some_groups("relu_norm", 3, n=12, d=7)  # some patterns have more rows than columns, some fewer
-    c = np.random.default_rng(0).random((2, groups.count))
-    for weights in c:
+def test_sums_of_projections_do_not_depend_on_what_is_stored(room):
+    _, groups = some_groups("relu_norm", 3, n=12, d=7)  # patterns with more rows than columns, and with fewer
+    sums = ProjectionSums(groups.base, groups.patterns, groups.transforms, room)
+    for weights in np.random.default_rng(0).random((2, groups.count)):
         expected = np.einsum("g,gnm->nm", weights, [A @ A.T for A in map(groups.block, range(groups.count))])
-        assert np.allclose(groups.weighted_gram(np.arange(groups.count), weights), expected, atol=1e-13)
+        assert np.allclose(sums.weighted(np.arange(groups.count), weights), expected, atol=1e-13)
 
 
-def test_weights_close_to_those_before_may_stay_and_others_may_not():
+def test_only_weights_close_to_their_last_value_may_keep_it():
     _, groups = some_groups("relu_norm", 3, n=12, d=7)
     rng, c = np.random.default_rng(0), np.ones(groups.count)
     for spread in (0.0, 0.02, 0.02, 0.5, 0.02, 3.0, 0.02):
@@ -51,18 +50,20 @@ def test_weights_close_to_those_before_may_stay_and_others_may_not():
         assert np.allclose(groups.weighted_gram(chosen, c[chosen]), exact, atol=1e-12)
 
 
-@pytest.mark.parametrize("known", [False, True])
-def test_groups_kept_have_the_projections_of_all(known):
+@pytest.mark.parametrize("computed", [False, True])
+def test_a_subset_has_the_products_of_its_groups(computed):
     _, groups = some_groups("relu_norm", 3, n=12, d=7)
-    if known:
+    if computed:
         groups.weighted_gram(np.arange(groups.count), np.ones(groups.count))
-    kept = np.arange(groups.count) % 3 == 1
-    some, c = groups.subset(kept), np.arange(1.0, kept.sum() + 1)
-    expected = np.einsum("g,gnm->nm", c, [A @ A.T for A in map(groups.block, np.flatnonzero(kept))])
-    assert np.allclose(some.weighted_gram(np.arange(some.count), c), expected, atol=1e-13)
+    chosen = np.arange(groups.count) % 3 == 1
+    subset, c, lam = groups.subset(chosen), np.arange(1.0, chosen.sum() + 1), np.arange(12.0)
+    blocks = [groups.block(g) for g in np.flatnonzero(chosen)]
+    expected = np.einsum("g,gnm->nm", c, [A @ A.T for A in blocks])
+    assert np.allclose(subset.weighted_gram(np.arange(subset.count), c), expected, atol=1e-13)
+    assert np.allclose(subset.adjoint(lam), [A.T @ lam for A in blocks], atol=1e-12)
 
 
-def test_rough_sums_are_near_those_of_projections_in_the_mean():
+def test_rough_sums_approximate_sums_of_projections():
     n, d, count = 200, 20, 40
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
@@ -70,7 +71,7 @@ def test_rough_sums_are_near_those_of_projections_in_the_mean():
     for g in range(count):
         chosen = np.array([g])
         exact, rough = groups.weighted_gram(chosen, np.ones(1)), groups.rough_gram(chosen, np.ones(1))
-        if groups.patterns[:, g].sum() <= d:  # the whole space of its rows
+        if groups.patterns[:, g].sum() <= d:  # its range contains all of R^rows
             assert np.allclose(rough, exact, atol=1e-12)
             continue
         D = groups.D[:, g]

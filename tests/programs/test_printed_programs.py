@@ -1,4 +1,4 @@
-"""The optima of P1's programs, each written out in cvxpy as the paper prints it, on the same X, y and patterns."""
+"""Optima of P1's programs against the printed formulas in cvxpy, on the same X, y and patterns."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,11 +22,11 @@ from tests.suites import first
 TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 INSTANCES = 20
 Blocks = list[tuple[Array, Array | None]]
-"""Each group's operator and the rows that are to be at least zero on both its copies; None for one copy without."""
+"""Each group's operator, and the matrix whose products with both copies must be >= 0; None for a single copy."""
 
 
 def _skip(X: Array, D: Mask, exact: bool) -> Blocks:
-    """(15) and (11): X W_0 + sum D_j X W_j, and with two copies in their cones."""
+    """(15), X W_0 + sum D_j X W_j, and (11), with two copies in their cones."""
     cones = [(2.0 * p - 1.0)[:, None] * X if exact else None for p in D.T]
     return [(X, None), *((p[:, None] * X, cone) for p, cone in zip(D.T, cones, strict=True))]
 
@@ -43,7 +43,7 @@ def _normalised(X: Array, D: Mask, exact: bool) -> Blocks:
 
 
 def _optimum(blocks: Blocks, y: Array, beta: float | None) -> float:
-    """min sum ||w|| with the labels, or 1/2 ||fit - y||^2 + beta sum ||w||."""
+    """min sum ||w|| subject to fit = y, or min 1/2 ||fit - y||^2 + beta sum ||w||."""
     fit, sizes, constraints = [], [], []
     for A, cone in blocks:
         copies = [cp.Variable(A.shape[1]) for _ in range(1 if cone is None else 2)]
@@ -70,7 +70,7 @@ PROGRAMS: dict[str, tuple[str, str, float | None, Callable[[Array, Mask, bool], 
 
 
 def _instance(architecture: str, seed: int) -> Instance:
-    """Few rows a variable, where D_j X often has less than full rank; half of them with noise."""
+    """Few rows per variable, so that D_j X often lacks full rank; half of the instances have noise."""
     n, d = [(6, 4), (8, 5), (9, 4), (12, 4), (7, 6)][seed % 5]
     planted = Linear() if architecture == "relu_skip" else NormalizedRelu()
     setting = Setting(n, d, planted=planted, noise=[0.0, 0.2][seed % 2], patterns=Patterns(count=14))
@@ -129,8 +129,8 @@ def test_confined_neurons_on_odd_data(kind: str) -> None:
         assert certificate.objective == pytest.approx(_optimum(_normalised(X, D, True), y, 0.05), rel=1e-7)
 
 
-def test_a_confined_program_is_the_same_through_cvxpy_as_it_is_stored() -> None:
-    """`Row.lift`: the conic solvers take confined programs too."""
+def test_conic_solvers_agree_on_a_confined_program() -> None:
+    """`Row.lift` maps group weights to base weights."""
     instance = _instance("relu_norm", 1)
     program = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact", 0.02).program
     assert program.groups.narrowed.any()
@@ -149,9 +149,9 @@ def test_weights_outside_the_row_space_are_no_weights_of_a_confined_program() ->
     assert confined.cone_violation(found.W) > 1e-3
 
 
-def test_confinement_shuts_planted_neurons_out_where_rows_are_few() -> None:
-    """Then the planted weights are no optimum; the wider program has their cost."""
-    shut_out = 0
+def test_confinement_excludes_planted_neurons_if_there_are_few_rows() -> None:
+    """Planted weights outside the row space are not optimal; the program without confinement has their cost."""
+    excluded = 0
     for seed in range(40):
         instance = draw(Setting(14, 10, planted=NormalizedRelu()), np.random.default_rng(seed))
         problem = PlantedProgram.of(instance, ARCHITECTURES["relu_norm"], "exact")
@@ -160,14 +160,14 @@ def test_confinement_shuts_planted_neurons_out_where_rows_are_few() -> None:
         if problem.cascade.feasible:
             assert row["verdict"] == wide["verdict"] or row["verdict"] == "recovered"
         else:
-            shut_out += 1
+            excluded += 1
             assert row["verdict"] != "recovered"
             assert row["objective"] >= wide["objective"] * (1 - 1e-8)
             assert wide["objective"] <= 1.0 + 1e-8
-    assert shut_out >= 10
+    assert excluded >= 10
 
 
-def test_confinement_is_of_sampled_patterns_alone() -> None:
+def test_confinement_applies_to_sampled_patterns_only() -> None:
     setting = Setting(8, 4, planted=NormalizedRelu(), noise=0.2, patterns=Patterns(kind="exhaustive"))
     instance = draw(setting, np.random.default_rng(3))
     printed, wide = (Regularized(0.05, "exact", confinement=each) for each in ("row_space", "none"))
@@ -176,7 +176,7 @@ def test_confinement_is_of_sampled_patterns_alone() -> None:
 
 
 def test_over_every_closed_pattern_confinement_changes_nothing() -> None:
-    """(5) has closed conditions: a pattern may have rows at zero that it counts as active."""
+    """(5) has closed conditions: rows at zero may be active in a pattern."""
     rng = np.random.default_rng(7)
     X = rng.standard_normal((6, 2))
     corners = np.array([[-x[1], x[0]] for x in X])

@@ -1,4 +1,4 @@
-"""Gaussian formulas of ReLU networks against quadrature and samples; errors after permutations and signs."""
+"""Closed forms for Gaussian inputs against quadrature and samples; errors up to permutations and signs."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ from tests.tensors.networks import draw_network
 
 
 def by_quadrature(b: float, c: float, angle: float) -> float:
-    """E[(x + b)_+ (r x + s z + c)_+], the inner expectation in closed form, the outer one numerically."""
+    """E[(x + b)_+ (r x + s z + c)_+]: the inner expectation in closed form, the outer one numerically."""
     r, s = np.cos(angle), np.sin(angle)
 
     def integrand(x):
@@ -20,7 +20,7 @@ def by_quadrature(b: float, c: float, angle: float) -> float:
         inner = (r * x + c) * ndtr(u) + s * np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi)
         return (x + b) * inner * np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)
 
-    # pieces around the kink of the inner expectation at nearly parallel rows
+    # for nearly parallel rows the inner expectation has a kink: integrate piecewise around it
     ends = np.unique(np.concatenate([np.linspace(-9, 9, 40), -c / r + s * np.linspace(-9, 9, 40)]))
     ends = np.concatenate([[-b], ends[ends > -b]])
     return sum(quad(integrand, low, high, epsabs=1e-15)[0] for low, high in pairwise(ends))
@@ -53,7 +53,7 @@ def test_function_error_agrees_with_samples(step):
     assert function_error(near, network) == pytest.approx(sampled, rel=0.03)
 
 
-def test_function_error_knows_functions_not_parameters():
+def test_function_error_depends_on_functions_not_parameters():
     network = draw_network(2, 4, 3)
     split = ReluNetwork(
         np.vstack([2.0 * network.W, network.W[:1]]),

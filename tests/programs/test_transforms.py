@@ -1,15 +1,14 @@
-"""Products of many transforms and inverse factors of many matrices, against NumPy one at a time."""
+"""Batched transforms and inverse factors, against NumPy for one matrix at a time."""
 
 import numpy as np
 import pytest
 
-from recovery.programs.groups import Groups
 from recovery.programs.orthonormal import orthonormal_base, orthonormal_transforms
 from recovery.programs.transforms import Transforms, inverse_factors
 
 
 def transforms(rng: np.random.Generator, r: int) -> np.ndarray:
-    """Triangular, full, with columns, rows and entries of zeros, and nothing at all."""
+    """Triangular and full matrices, with zero columns, rows and entries, and one that is zero."""
     T = rng.standard_normal((8, r, r))
     T[0], T[1] = np.triu(T[0]), np.tril(T[1])
     T[2, :, r // 2 :], T[3, r // 2 :], T[4, :, 0] = 0.0, 0.0, 0.0
@@ -35,7 +34,7 @@ def test_products_are_those_of_numpy(r: int) -> None:
     assert np.allclose(products.subset(kept).apply(W, None), np.einsum("gij,gj->gi", T[kept], W), atol=1e-13)
 
 
-def test_products_do_not_hide_what_is_not_a_number() -> None:
+def test_products_propagate_nan() -> None:
     products = Transforms(transforms(np.random.default_rng(0), 4))
     rows = np.full((8, 4), np.nan)
     assert np.isnan(products.apply(rows, None)[0]).all()
@@ -55,7 +54,7 @@ def test_inverse_factors_are_those_of_numpy(m: int, r: int) -> None:
     assert not T[np.setdiff1d(np.arange(m + 4), places)].any()
 
 
-def test_matrices_that_no_factor_is_trusted_of_are_named() -> None:
+def test_matrices_without_a_reliable_factor_are_reported() -> None:
     eye, one = np.eye(3), np.ones((3, 3))
     nearly = one + 1e-9 * eye
     broken = np.full((3, 3), np.nan)
@@ -70,7 +69,7 @@ def test_matrices_that_no_factor_is_trusted_of_are_named() -> None:
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "repeated", "zero", "integers", "uneven"])
-def test_transforms_make_columns_orthonormal_whatever_the_rows(kind: str) -> None:
+def test_transforms_make_columns_orthonormal_for_all_kinds_of_rows(kind: str) -> None:
     rng = np.random.default_rng(7)
     X = rng.standard_normal((45, 6))
     if kind == "repeated":
@@ -92,19 +91,9 @@ def test_transforms_make_columns_orthonormal_whatever_the_rows(kind: str) -> Non
         assert not A[:, ~T[g].any(axis=0)].any()
 
 
-def test_kept_groups_have_the_products_of_all() -> None:
-    rng = np.random.default_rng(3)
-    U, coordinates = orthonormal_base(rng.standard_normal((30, 4)))
-    groups = Groups(U, rng.random((30, 12)) < 0.5, coordinates, orthonormal=True)
-    lam, kept = rng.standard_normal(30), np.arange(12) % 2 == 0
-    expected = np.stack([groups.block(g).T @ lam for g in range(12)])
-    assert np.allclose(groups.adjoint(lam), expected, atol=1e-12)
-    assert np.allclose(groups.subset(kept).adjoint(lam), expected[kept], atol=1e-12)
-
-
 @pytest.mark.parametrize("gap", [1.0, 1e-3, 1e-7])
 def test_the_basis_does_not_depend_on_how_it_was_found(gap: float) -> None:
-    """Rows nearly in one plane leave Cholesky factors in doubt; the basis stays that of QR, or the rows' own."""
+    """Cholesky factors of rows nearly in one plane are rejected, but the basis is the same: QR's, or unit vectors."""
     rng = np.random.default_rng(11)
     X = rng.standard_normal((24, 5))
     X[:12, 4] = gap * X[:12, 4] + X[:12, 0]
@@ -120,7 +109,7 @@ def test_the_basis_does_not_depend_on_how_it_was_found(gap: float) -> None:
 
 
 def test_the_base_of_rows_with_equal_singular_values_is_that_of_qr() -> None:
-    """There a decomposition may return any rotation, and another processor another one."""
+    """A singular value decomposition may return any rotation there, which differs between processors."""
     rng = np.random.default_rng(2)
     Q = np.linalg.qr(rng.standard_normal((20, 4)))[0]
     for X in (Q, 3.0 * Q, Q * np.array([1e-3, 1.0, 50.0, 1.0]), np.eye(20)[:, :4]):

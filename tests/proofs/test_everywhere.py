@@ -1,4 +1,4 @@
-"""Recoveries over all patterns proved again: each leaf against exact rationals; false trees and claims are refused."""
+"""Proofs of recoveries over all patterns: leaves against exact rationals; false trees and claims are refused."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,9 +9,9 @@ import pytest
 from recovery.conditions.branching import BOUND, branch
 from recovery.conditions.oracle import Turned, turn
 from recovery.errors import RecoverError
-from recovery.extras.proofs import tree
+from recovery.extras.proofs import bound_tree as tree
 from recovery.extras.proofs.balls import Unproved
-from recovery.extras.proofs.tree import leaf_bounds, prove_bound
+from recovery.extras.proofs.bound_tree import leaf_bounds, prove_bound
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.instances.patterns import Patterns
@@ -33,7 +33,7 @@ def turned_of(seed: int, n: int = 7, d: int = 3) -> Turned:
 
 
 def squared_length(turned: Turned, s: Array, opened: Array, y: Array, a: Array, mu: Array) -> Fraction:
-    """||z||^2 in rationals."""
+    """Compute ||z||^2 in rationals."""
     up, down = [[[Fraction(x) for x in row] for row in part.tolist()] for part in (turned.up, turned.down)]
     z = [Fraction(x) for x in turned.c.tolist()]
     for k, sign in enumerate(s.tolist()):
@@ -76,11 +76,11 @@ def test_the_bound_over_all_leaves_is_above_every_cell(kind: str) -> None:
         known = np.empty((0, len(turned.up)), dtype=np.bool_)
         try:
             wanted = by_enumeration(rows, weights, turned.c)
-        except RecoverError:  # rounding decides which cells there are
+        except RecoverError:  # rounding determines which cells exist
             continue
         assert wanted - 1e-13 <= prove_bound(turned, known, wanted + 1e-7, 10**6) <= wanted + 2e-7
         if wanted > 1e-3:
-            with pytest.raises(Unproved, match="the dual norm reaches"):
+            with pytest.raises(Unproved, match="the dual norm over all patterns reaches"):
                 prove_bound(turned, known, wanted - 1e-4, 10**6)
 
 
@@ -132,7 +132,7 @@ def test_a_false_tree_proves_nothing(how: str, monkeypatch: pytest.MonkeyPatch) 
 
 @dataclass(frozen=True)
 class Spoiled:
-    """Rows that are zero, repeated, nearly equal, integers, of another unit."""
+    """An ensemble with zero, repeated, nearly equal, integer or rescaled rows."""
 
     how: str
 
@@ -159,7 +159,7 @@ class Spoiled:
     ("name", "planted"), [("relu_skip", Linear()), ("relu", Relu(k=1)), ("relu_norm_skip", Linear())]
 )
 def test_recoveries_are_proved_and_no_false_one_is(name: str, planted: object, how: str, method: MinNorm) -> None:
-    """The second opinion is the verdict over every pattern, listed."""
+    """The reference is the verdict over all enumerated patterns."""
     architecture, proved, claimed = ARCHITECTURES[name], 0, 0
     for seed in range(5):
         n = (1, 5, 8, 11, 14)[seed]
@@ -200,7 +200,7 @@ def test_a_leaky_network_and_more_neurons() -> None:
         assert found.bound < 1.0
 
 
-def test_a_limit_of_nodes_is_an_honest_word() -> None:
+def test_the_limit_of_nodes_is_reported() -> None:
     turned = turned_of(0, 14, 4)
     known = np.empty((0, len(turned.up)), dtype=np.bool_)
     with pytest.raises(Unproved, match="limit of nodes"):

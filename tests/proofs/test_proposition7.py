@@ -1,4 +1,4 @@
-"""P1's Proposition 7 refuted: in fractions, and by the room of proofs."""
+"""P1's Proposition 7 refuted in fractions, and by the proofs package."""
 
 import itertools
 from dataclasses import replace
@@ -8,8 +8,8 @@ from math import isqrt
 import numpy as np
 import pytest
 
+from recovery.extras.proofs.exact_model import Model
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper
-from recovery.extras.proofs.model import Model
 from recovery.extras.proofs.proposition7 import MOST, NEURONS, PLANTED, SKIP, X
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, draw
@@ -25,7 +25,7 @@ def dot(x, y):
 
 
 def root_above(square, digits=12):
-    """A fraction at least sqrt(square), by less than 10^-digits."""
+    """A fraction that exceeds sqrt(square) by at most 10^-digits."""
     scale = 10 ** (2 * digits)
     return Fraction(isqrt(square.numerator * scale // square.denominator) + 1, 10**digits)
 

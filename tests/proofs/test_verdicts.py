@@ -1,4 +1,4 @@
-"""Verdicts proved in balls: what is true is proved, what is false never."""
+"""Verdicts in ball arithmetic: true ones are proved, false ones never."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -8,9 +8,9 @@ import pytest
 from flint import arb, ctx
 
 from recovery.extras.proofs.balls import Unproved, at_rising_precision, independent_columns, solve
+from recovery.extras.proofs.exact_model import Balls, Model, model_of
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
-from recovery.extras.proofs.model import Balls, Model, model_of
-from recovery.extras.proofs.uniqueness import prove_unique
+from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.instances.patterns import Patterns
@@ -51,7 +51,7 @@ def test_true_verdicts_are_proved_and_false_ones_are_not(program, architecture, 
         verdict = method(instance_of(seed, n, d, planted), ARCHITECTURES[architecture])["verdict"]
         for claimed in VERDICTS:
             found = verify_rigorously(instance_of(seed, n, d, planted), ARCHITECTURES[architecture], method, claimed)
-            # weights that are not optimal may share their cost with others too
+            # weights that are not optimal may also share their cost with others
             possible = {verdict, "not_unique"} if verdict == "not_optimal" else {verdict}
             assert found.proved or claimed != verdict, (seed, n, d, verdict, found)
             assert not found.proved or claimed in possible, (seed, n, d, verdict, claimed)
@@ -60,7 +60,7 @@ def test_true_verdicts_are_proved_and_false_ones_are_not(program, architecture, 
 
 @dataclass(frozen=True)
 class Biased(Architecture):
-    """Neurons that see a constant too."""
+    """An architecture whose neurons have a constant input."""
 
     def features(self, X):
         return np.hstack([X, np.ones((len(X), 1))])
@@ -95,7 +95,7 @@ def test_rows_that_claim_nothing_say_so():
 
 
 def test_uniqueness_of_one_neuron_in_fractions():
-    """lam = M (M^T M)^-1 w in fractions, for a planted ReLU of whole numbers: the same largest norm as in balls."""
+    """lam = M (M^T M)^-1 w in fractions, for an integer ReLU neuron: the same largest norm as in ball arithmetic."""
     rng = np.random.default_rng(6)
     X = rng.integers(-3, 4, (9, 2)).astype(float)
     w = np.array([2.0, -1.0])
@@ -138,8 +138,8 @@ def test_scaling_the_data_by_powers_of_two_changes_no_proof(architecture):
     assert first.bound == pytest.approx(second.bound, rel=1e-9)
 
 
-def test_a_near_tie_is_told_on_either_side():
-    """The pattern that leaves out the row (c, 0) has norm 1 - c^2 / 2, below 1 unless c is zero."""
+def test_near_ties_are_decided_on_either_side():
+    """The pattern without the row (c, 0) has norm 1 - c^2 / 2, below 1 unless c is zero."""
     u = np.array([[1.0], [1.0]])
     patterns = np.array([[True, True], [True, True], [True, False]])
     for c in (2.0**-30, 2.0**-300, 0.0):
@@ -153,7 +153,7 @@ def test_a_near_tie_is_told_on_either_side():
 
 
 def test_a_duplicate_on_zero_rows_and_on_zero_activations():
-    """Patterns that differ where X is zero, or where the planted neuron is: both have the same image."""
+    """Patterns that differ only where X or the planted neuron is zero give the same image."""
     X = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
     own = np.array([True, True, True, True])
     for other, w, duplicate in (
@@ -172,7 +172,7 @@ def test_a_duplicate_on_zero_rows_and_on_zero_activations():
 
 
 def test_a_normalised_neuron_that_more_independent_rows_reach():
-    """v = (1, 0, a) has the image of w on the first two rows; the cone asks a < 0, and the last row more."""
+    """v = (1, 0, a) has the image of w on the first two rows; the cone requires a < 0, and the last row more."""
     patterns = np.array([[1, 1], [0, 1], [0, 0], [0, 0]], dtype=bool)
     w = np.array([[1.0], [-1.0], [-1.0]])
     for last, inside in (([-1.0, -1.0, -1.0], True), ([1.0, 3.0, -1.0], False)):  # a > -1, and a > 1
@@ -202,7 +202,7 @@ def test_labels_are_close_to_those_of_the_planted_weights():
 
 
 def test_exhaustive_patterns_on_whole_numbers():
-    """Signs and whole numbers: zero activations and dependent rows are exact zeros in balls."""
+    """With integers, zero activations and dependent rows are exact zeros in ball arithmetic."""
 
     class Whole:
         def draw(self, rng, n, d):
@@ -248,7 +248,7 @@ def arb_matrix(rows):
 
 
 class Zeros:
-    """An ensemble of no data."""
+    """An ensemble whose data are zero."""
 
     def draw(self, rng, n, d):
         return np.zeros((n, d))

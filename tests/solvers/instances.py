@@ -1,4 +1,4 @@
-"""Small random programs of every kind that a solver must survive."""
+"""Small random programs, including degenerate ones, that every solver must handle."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ BETAS = (None, 1e-8, 1e-4, 1e-2, 1.0, 100.0)
 
 
 def small_program(seed: int) -> GatedProgram:
-    """A program drawn by its seed: kind of data, architecture, noise, and beta relative to the all-zero threshold."""
+    """Draw a program by its seed: kind of data, architecture, noise, and beta relative to the zero threshold."""
     rng = np.random.default_rng(seed)
     kind = DATA[seed % len(DATA)]
     architecture = list(ARCHITECTURES)[int(rng.integers(4))]
@@ -45,5 +45,5 @@ def small_program(seed: int) -> GatedProgram:
 
 
 def zero_threshold(groups: Groups, y: np.ndarray) -> float:
-    """max_g ||A_g^T y||: from this beta on the optimum is zero; 1 where y is."""
+    """max_g ||A_g^T y||, from which on the optimum is zero; 1 if y is zero."""
     return float(np.linalg.norm(groups.adjoint(y), axis=1).max()) or 1.0

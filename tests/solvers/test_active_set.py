@@ -1,4 +1,4 @@
-"""Projections on cones by an active set, against non-negative least squares, on rows of every kind."""
+"""Projections on cones by the active set, against non-negative least squares, for many kinds of rows."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ class _Projector:
 @pytest.mark.parametrize("kind", ["plain", "integers", "repeated", "zero", "uneven", "low rank"])
 @pytest.mark.parametrize(("n", "r"), [(3, 5), (12, 4), (40, 6), (30, 1)])
 def test_agrees_with_non_negative_least_squares(kind: str, n: int, r: int) -> None:
-    """From nothing and from the tight rows of another point; in any unit of z."""
+    """With and without the tight rows of another point as a guess; for any unit of z."""
     rng = np.random.default_rng(n)
     R = _rows(kind, n, r, rng)
     s = np.where(R @ rng.standard_normal(r) >= 0, 1.0, -1.0)
@@ -65,7 +65,7 @@ def test_agrees_with_non_negative_least_squares(kind: str, n: int, r: int) -> No
 
 @pytest.mark.parametrize("kind", ["plain", "integers", "repeated", "zero", "uneven", "low rank"])
 def test_ends_early_only_where_its_multipliers_prove_the_length(kind: str) -> None:
-    """A projection is at most as long as v = z + C^T mu; longer ones than `enough` are projections to the end."""
+    """v = z + C^T mu bounds the length of the projection; results longer than `enough` are exact projections."""
     rng = np.random.default_rng(5)
     R = _rows(kind, 40, 6, rng)
     s = np.where(R @ rng.standard_normal(6) >= 0, 1.0, -1.0)
@@ -85,7 +85,7 @@ def test_ends_early_only_where_its_multipliers_prove_the_length(kind: str) -> No
 
 
 def test_the_factor_is_that_of_the_tight_rows() -> None:
-    """After rows came and went: the next projection starts from it."""
+    """Also after rows entered and left, because the next projection starts from it."""
     rng = np.random.default_rng(0)
     R = rng.standard_normal((60, 10))
     s = np.where(R @ rng.standard_normal(10) >= 0, 1.0, -1.0)
@@ -100,7 +100,7 @@ def test_the_factor_is_that_of_the_tight_rows() -> None:
 
 
 def test_one_row_at_a_time_ends_where_many_at_once_do_not_descend() -> None:
-    """Of nearly parallel rows, those that enter together drive each other out again."""
+    """Nearly parallel rows that enter together remove each other again."""
     rng = np.random.default_rng(1)
     worst = 0.0
     for _ in range(100):
@@ -130,12 +130,12 @@ def test_without_a_folder_for_compiled_code_it_is_compiled_anew(monkeypatch: pyt
 
 
 def test_where_the_limit_of_steps_ends_it_point_and_multipliers_still_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """v = z + C^T mu with mu >= 0 bounds the projection whatever mu is; the rows of the guess have multiplier 0."""
+    """v = z + C^T mu bounds the projection for any mu >= 0; the rows of the guess have multiplier 0."""
     monkeypatch.setattr(active_set, "STEPS", 0)
     rng = np.random.default_rng(0)
     R, z = rng.standard_normal((12, 4)), rng.standard_normal(4)
     v, mu, tight, L = np.full(4, np.nan), np.full(12, np.nan), np.zeros(4, dtype=np.intp), np.zeros((4, 4))
-    plain = getattr(project, "__wrapped__")  # noqa: B009  (the limit is a constant of the compiled one)
+    plain = getattr(project, "__wrapped__")  # noqa: B009  (compiled code has the limit as a constant)
     plain(Cone(R, np.ones(12), np.linalg.norm(R, axis=1)), z, tight, L, 1, False, 0.0, v, mu)
     assert (v == z).all()
     assert not mu.any()
@@ -143,9 +143,9 @@ def test_where_the_limit_of_steps_ends_it_point_and_multipliers_still_agree(monk
 
 @pytest.mark.parametrize("count", [1, 2, 3, 17, 200])
 def test_the_largest_of_the_smallest_is_that_of_a_sort(count: int) -> None:
-    """Also of equal entries, and of entries in order."""
+    """Also with equal or sorted entries."""
     rng = np.random.default_rng(count)
     for a in (rng.standard_normal(count), rng.integers(0, 3, count).astype(float), np.arange(count, dtype=float)):
         for some in (a, np.sort(a), np.sort(a)[::-1].copy()):
             for k in {1, (count + 1) // 2, count}:
-                assert active_set._smallest(some.copy(), k) == np.sort(a)[k - 1]
+                assert active_set.kth_smallest(some.copy(), k) == np.sort(a)[k - 1]

@@ -1,4 +1,4 @@
-"""The search for duals on the cones of an exact program: against finite differences, and on what it proves."""
+"""The dual search on cones of exact programs: derivatives against finite differences, and its proofs."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from recovery.methods.convex import PlantedProgram
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.exact import ExactProgram
-from recovery.solvers.dual_search import _ExactPenalty, _GatedPenalty
+from recovery.solvers.dual_search import ExactPenalty, GatedPenalty
 
 NONE = np.empty(0, dtype=np.intp)
 
@@ -23,7 +23,7 @@ def test_gradient_and_hessian_are_those_of_the_penalty(architecture: str, kind: 
     program = ExactProgram(ARCHITECTURES[architecture].groups(X, patterns), X[:, 0])
     lam, step = rng.standard_normal(14), 1e-6
     size = float(program.groups.adjoint_norms(lam).max())
-    for phi in (_ExactPenalty(program, NONE, 0.4 * size), _GatedPenalty(program.groups, NONE, 0.4 * size)):
+    for phi in (ExactPenalty(program, NONE, 0.4 * size), GatedPenalty(program.groups, NONE, 0.4 * size)):
         point = phi.at(phi.images(lam))
         assert point.value > 0
         H = phi.hessian(point)
@@ -34,8 +34,8 @@ def test_gradient_and_hessian_are_those_of_the_penalty(architecture: str, kind: 
             assert change == pytest.approx(H @ e, rel=1e-4, abs=1e-5 * size)
 
 
-def test_a_recovery_that_gated_norms_leave_open_is_proved_on_the_cones_without_a_solve() -> None:
-    """Little more rows than variables: with cones the linear neuron is unique where without them none can show it."""
+def test_cones_prove_recoveries_without_a_solve_that_gated_norms_cannot_prove() -> None:
+    """With few more rows than variables, cones are needed to prove that the linear neuron is unique."""
     proved = 0
     for seed in range(12):
         instance = draw(Setting(24, 18, planted=Linear()), np.random.default_rng(seed))

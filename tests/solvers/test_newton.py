@@ -12,7 +12,8 @@ from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.program import GatedProgram
 from recovery.programs.solution import Outcome
-from recovery.solvers import descent, newton
+from recovery.solvers import newton
+from recovery.solvers import newton_systems as descent
 from recovery.solvers.conic import solve_conic
 from recovery.solvers.newton import solve_newton
 from recovery.solvers.table import SOLVERS
@@ -27,7 +28,7 @@ COUNT = 210
 
 @pytest.fixture(scope="module")
 def solved():
-    """(program, our certificate or None for an honest failure, status) for every seed."""
+    """For each seed: the program, the certificate or None if it proves nothing, and the outcome."""
     results = []
     for seed in range(COUNT):
         program = small_program(seed)
@@ -38,8 +39,8 @@ def solved():
 
 
 def test_nearly_every_small_program_is_certified_or_proved_infeasible(solved):
-    open_ones = [s for _, certificate, s in solved if certificate is None and s is not Outcome.INFEASIBLE]
-    assert len(open_ones) <= COUNT // 50, Counter(open_ones)
+    undecided = [s for _, certificate, s in solved if certificate is None and s is not Outcome.INFEASIBLE]
+    assert len(undecided) <= COUNT // 50, Counter(undecided)
 
 
 @pytest.mark.parametrize("half", first(1, [0, 1]))
@@ -99,19 +100,6 @@ def test_a_single_orthonormal_group_has_the_closed_form_of_soft_thresholding():
     assert np.allclose(exact.W[0], v, atol=1e-9)
 
 
-def test_a_start_from_the_last_beta_matches_separate_solves():
-    program = small_program(3 * 7)
-    betas = zero_threshold(program.groups, program.y) * np.logspace(-0.1, -3, 6)
-    warm = None
-    for beta in betas:
-        cold = GatedProgram(program.groups, program.y, float(beta))
-        warm = solve_newton(cold, warm)
-        certificate = certify(cold, warm)
-        assert certificate.proves_optimal
-        alone = solve_newton(cold)
-        assert certificate.objective == pytest.approx(certify(cold, alone).objective, rel=1e-8)
-
-
 def test_scaling_the_data_scales_the_solution():
     instance = draw(Setting(30, 5, noise=0.2), np.random.default_rng(2))
     base = GatedProgram(SKIP.groups(instance.X, instance.patterns), instance.y)
@@ -147,7 +135,7 @@ def test_leaving_groups_out_of_a_step_loses_none_of_them(architecture, beta, mon
     groups = ARCHITECTURES[architecture].groups(instance.X, instance.patterns)
     program = GatedProgram(groups, instance.y, beta)
     objectives = []
-    for few, reach in ((0.0, 1.0), (1.0, 0.0)):  # none is left out; every one below the bound is
+    for few, reach in ((0.0, 1.0), (1.0, 0.0)):  # exclude no group; exclude every group below the bound
         monkeypatch.setattr("recovery.solvers.newton.FEW", few)
         monkeypatch.setattr("recovery.solvers.newton.REACH", reach)
         certificate = certify(program, solve_newton(program))
@@ -158,7 +146,7 @@ def test_leaving_groups_out_of_a_step_loses_none_of_them(architecture, beta, mon
 
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_in_other_units_do_not_stop_a_normalised_network(seed, monkeypatch):
-    """There the rough Hessian is a poor one: with it alone the solver takes fifty times as many, or does not end."""
+    """The rough Hessian is inaccurate here: with it alone the solver takes fifty times as many steps, or fails."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 10)) * 10.0 ** rng.integers(-4, 5, 40)[:, None]
     y = np.maximum(X @ rng.standard_normal(10), 0.0)
@@ -172,7 +160,7 @@ def test_rows_in_other_units_do_not_stop_a_normalised_network(seed, monkeypatch)
 
 
 def test_a_step_without_active_groups_is_along_the_gradient_and_prints_nothing(capfd):
-    """LAPACK and BLAS print what they refuse, and go on."""
+    """LAPACK and BLAS print errors about invalid arguments, and continue."""
     for seed in range(30):
         program = small_program(seed)
         groups = program.groups
@@ -189,7 +177,7 @@ def test_a_step_without_active_groups_is_along_the_gradient_and_prints_nothing(c
 
 
 def system_at(program, state):
-    """The active point there, H as a matrix, and what `loose_descent` takes."""
+    """The active point at a state, H as a matrix, and H as `loose_descent` takes it."""
     groups, s = program.groups, state.s
     point = newton._evaluate(program, state, state.lam, state.At)
     shrinkage = s * program.penalty / point.norms
@@ -201,7 +189,7 @@ def system_at(program, state):
 
 @pytest.mark.parametrize("name", ["relu", "relu_skip", "relu_norm", "relu_norm_skip"])
 def test_a_step_from_all_blocks_is_that_in_all_rows(name, monkeypatch):
-    """Two groups of three variables for sixty rows: their root is that of H, and the first round ends it."""
+    """With two groups of three variables for sixty rows the root is exact, so one iteration suffices."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((60, 3)) * 10.0 ** rng.integers(-3, 4), rng.standard_normal(60)
@@ -259,8 +247,8 @@ def test_the_mean_of_blocks_has_their_diagonal_and_never_too_much_of_them():
         assert np.linalg.eigvalsh(H - root @ root.T).min() >= -1e-12 * np.trace(H)
 
 
-def test_an_interpolation_with_next_to_no_shift_has_steps_that_solve_their_system():
-    """Woodbury's identity divides by the shift: what rounding spoils, conjugate gradients see, and H is factored."""
+def test_steps_solve_their_system_with_a_tiny_shift():
+    """Woodbury's identity divides by the shift. If rounding spoils it, conjugate gradients fail and H is factored."""
     for seed in range(10):
         program = small_program(seed)
         program = GatedProgram(program.groups, program.groups.block(0) @ np.ones(program.groups.rank))

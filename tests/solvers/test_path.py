@@ -1,4 +1,4 @@
-"""The regularisation path: each point is certified, and is what a solve from nothing finds."""
+"""The regularisation path: each point is certified and agrees with a cold solve."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_every_point_has_the_objective_of_a_solve_from_nothing(seed: int) -> Non
         reference = certify(alone, solve_newton(alone))
         again = certify(alone, point.solution)
         assert again == point.certificate
-        # both are bounds of one optimum: each objective is at least the other's dual
+        # both bound the same optimum
         assert point.certificate.gap <= max(1e-9, 2 * reference.gap)
         least, most = sorted([point.certificate.objective, reference.objective])
         assert most - least <= (abs(point.certificate.gap) + abs(reference.gap)) * most + 1e-13 * most

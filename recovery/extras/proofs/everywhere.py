@@ -1,8 +1,8 @@
 """Prove that planted weights are the unique optimum of the exact program over all activation patterns.
 
-With lam such that M^T lam = u exactly (`uniqueness`) and sigma = 1, -1, every neuron v that is not planted must satisfy
+With lam such that M^T lam = u exactly (`unique_optimum`) and sigma = 1, -1, every neuron v that is not planted must satisfy
     f(v) = sigma lam.act(X v) = sum_i t_i (x_i.v)_+ + c.v < ||v||,   t = sigma (1 - slope) lam, c = sigma slope X^T lam.
-`tree` bounds f_float, whose coefficients are floats: t_i x_i = scale (B^T up_i) + a rest whose length balls bound. With
+`bound_tree` bounds f_float, whose coefficients are floats: t_i x_i = scale (B^T up_i) + a rest whose length balls bound. With
 `lost`, the sum of all rests over scale, any v of length 1 satisfies
     f(v) <= scale (||B|| max {f_float(w): ||w|| <= 1} + lost),
 where ||B||^2 <= 1 + ||B B^T - I||_F. On the planted cell of a group g, the linear functional of the floats is within
@@ -19,9 +19,9 @@ from flint import arb, arb_mat
 
 from recovery.conditions.oracle import Turned, turn
 from recovery.extras.proofs.balls import Unproved, at_rising_precision, dot, largest, length, matrix
-from recovery.extras.proofs.model import Balls, Model
-from recovery.extras.proofs.tree import prove_bound
-from recovery.extras.proofs.uniqueness import check_signs, corrected, sign_of
+from recovery.extras.proofs.bound_tree import prove_bound
+from recovery.extras.proofs.exact_model import Balls, Model
+from recovery.extras.proofs.unique_optimum import check_signs, corrected, sign_of
 from recovery.types import Array, Mask
 
 

@@ -2,7 +2,7 @@
 
 An approximate interpolant W becomes an exact one of the labels A W*: with M the operators of its groups and
     delta = M^T (M M^T)^{-1} (A W* - A W)   (on a set of rows that spans those of M),
-W + delta interpolates exactly, in ball arithmetic, and its sum of norms can be compared with that of W*.
+W + delta interpolates exactly, in ball arithmetic, and its sum of norms can be compared with W*'s.
 """
 
 from collections.abc import Collection, Sequence
@@ -23,7 +23,7 @@ from recovery.extras.proofs.balls import (
     length,
     nearest_solution,
 )
-from recovery.extras.proofs.model import Balls, Model
+from recovery.extras.proofs.exact_model import Balls, Model
 from recovery.types import Array, Mask
 
 

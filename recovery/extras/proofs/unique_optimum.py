@@ -24,7 +24,7 @@ from recovery.extras.proofs.balls import (
     largest,
     nearest_solution,
 )
-from recovery.extras.proofs.model import Balls, Model
+from recovery.extras.proofs.exact_model import Balls, Model
 from recovery.types import Array, Index
 
 Multipliers = Callable[[Array, list[int], list[int]], Array]

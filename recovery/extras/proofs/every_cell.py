@@ -1,6 +1,6 @@
 """Prove that planted weights are the unique optimum of the gated program over all cells of the arrangement.
 
-With lam such that M^T lam = u exactly (`uniqueness`), every cell D = {i: x_i.h > 0} that is not planted must satisfy
+With lam such that M^T lam = u exactly (`unique_optimum`), every cell D = {i: x_i.h > 0} that is not planted must satisfy
     ||c + sum_{i in D} t_i x_i|| < 1,        t = (1 - slope) lam, c = slope X^T lam.
 A tree over the signs s of rows covers all cells. With z = t x / 2, each leaf, which fixes the signs of the first rows,
 is one of the following:
@@ -25,7 +25,7 @@ from recovery.conditions.cell_search import THIN, bound_over_sides, cell_point
 from recovery.conditions.planes import spreads
 from recovery.extras.proofs.balls import Unproved, at_rising_precision, dot, largest, length, matrix
 from recovery.extras.proofs.everywhere import DualSums
-from recovery.extras.proofs.model import Balls, Model
+from recovery.extras.proofs.exact_model import Balls, Model
 from recovery.instances.arrangements import integer_rows
 from recovery.types import Array, Codes, Index, Mask
 

@@ -1,14 +1,14 @@
-"""Gated recoveries over all patterns proved again: bounds against every cell; false trees and claims are refused."""
+"""Proofs of gated recoveries over all patterns: bounds against every cell; false trees and claims are refused."""
 
 import contextlib
 
 import numpy as np
 import pytest
 
-from recovery.extras.proofs import cells
+from recovery.extras.proofs import every_cell as cells
 from recovery.extras.proofs.balls import Unproved
-from recovery.extras.proofs.cells import prove_unique_in_every_cell
-from recovery.extras.proofs.model import Model, model_of
+from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
+from recovery.extras.proofs.exact_model import Model, model_of
 from recovery.instances.arrangements import enumerate_cells
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.programs.architecture import ARCHITECTURES, Architecture
@@ -18,7 +18,7 @@ RELU_SKIP = ARCHITECTURES["relu_skip"]
 
 
 def least_norm(n: int, d: int, seed: int, architecture: Architecture = RELU_SKIP) -> tuple[Model, Array, float]:
-    """A planted linear neuron, the dual X (X^T X)^-1 w, and its largest norm over all cells."""
+    """A planted linear neuron w, the dual X (X^T X)^-1 w, and its largest norm over all cells."""
     instance = draw(Setting(n, d), Streams.spawn(np.random.default_rng([n, d, seed])), architecture)
     model = model_of(instance, architecture)
     w = model.neurons[:, 0] / np.linalg.norm(model.neurons)
@@ -45,12 +45,12 @@ def test_what_is_proved_bounds_every_cell_and_violated_duals_are_not_proved(slop
 
 @pytest.mark.parametrize("how", ["closed", "no sense", "empty", "weights"])
 def test_false_floats_prove_nothing(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at = 0
+    examined = 0
     for seed in range(20):
         model, lam, largest = least_norm(9, 3, seed)
         if largest <= 1.0:
             continue
-        looked_at += 1
+        examined += 1
         if how in ("closed", "no sense"):
             mu = 0.5 if how == "closed" else 1e-9
             monkeypatch.setattr(cells, "bound_over_sides", lambda *_, mu=mu: (0.0, mu, 0.3))
@@ -60,10 +60,10 @@ def test_false_floats_prove_nothing(how: str, monkeypatch: pytest.MonkeyPatch) -
             monkeypatch.setattr(cells, "nnls", lambda A, b: (np.ones(A.shape[1]), 0.0))
         with pytest.raises(Unproved):
             prove_unique_in_every_cell(model, lam, 10**5)
-    assert looked_at >= 5
+    assert examined >= 5
 
 
-def test_a_limit_of_nodes_is_an_honest_word() -> None:
+def test_the_limit_of_nodes_is_reported() -> None:
     model, lam, _ = least_norm(12, 3, 1)
     with pytest.raises(Unproved, match="limit of nodes"):
         prove_unique_in_every_cell(model, lam, 1)
