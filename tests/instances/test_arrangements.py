@@ -150,7 +150,7 @@ def whitney(X: np.ndarray) -> int:
 
 @pytest.mark.parametrize("kind", ["ternary", "rademacher", "binary", "parallel", "scaled", "tenths", "sums", "near"])
 def test_counts_of_degenerate_data_are_those_of_exact_rationals(kind: str) -> None:
-    """20 matrices per kind, also with zero rows; in `sums` a column is a rounded sum, in `near` rows repeat up to 1e-9."""
+    """20 matrices per kind, also with zero rows: `sums` has a rounded sum as column, `near` repeats rows to 1e-9."""
     rng = np.random.default_rng(sum(map(ord, kind)) + 1)
     checked = 0
     while checked < 20:

@@ -1,6 +1,6 @@
 """Prove that planted weights are the unique optimum of the gated program over all cells of the arrangement.
 
-With lam such that M^T lam = u exactly (`unique_optimum`), every cell D = {i: x_i.h > 0} that is not planted must satisfy
+With lam such that M^T lam = u exactly (`unique_optimum`), every unplanted cell D = {i: x_i.h > 0} must satisfy
     ||c + sum_{i in D} t_i x_i|| < 1,        t = (1 - slope) lam, c = slope X^T lam.
 A tree over the signs s of rows covers all cells. With z = t x / 2, each leaf, which fixes the signs of the first rows,
 is one of the following:

@@ -1,9 +1,9 @@
 """Prove that planted weights are the unique optimum of the exact program over all activation patterns.
 
-With lam such that M^T lam = u exactly (`unique_optimum`) and sigma = 1, -1, every neuron v that is not planted must satisfy
+With lam such that M^T lam = u exactly (`unique_optimum`) and sigma = 1, -1, every unplanted neuron v must satisfy
     f(v) = sigma lam.act(X v) = sum_i t_i (x_i.v)_+ + c.v < ||v||,   t = sigma (1 - slope) lam, c = sigma slope X^T lam.
-`bound_tree` bounds f_float, whose coefficients are floats: t_i x_i = scale (B^T up_i) + a rest whose length balls bound. With
-`lost`, the sum of all rests over scale, any v of length 1 satisfies
+`bound_tree` bounds f_float, whose coefficients are floats: t_i x_i = scale (B^T up_i) + a rest whose length balls
+bound. With `lost`, the sum of all rests over scale, any v of length 1 satisfies
     f(v) <= scale (||B|| max {f_float(w): ||w|| <= 1} + lost),
 where ||B||^2 <= 1 + ||B B^T - I||_F. On the planted cell of a group g, the linear functional of the floats is within
 scale lost of u_g, so f(v) <= u_g.v + 2 scale lost: below 1 where ||v - u_g|| > k, k^2 = 4 scale lost (1 + 2^-10).
