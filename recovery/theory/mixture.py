@@ -17,6 +17,9 @@ def split_probability(
 ) -> Array:
     """Return P(the pattern of w equals the class labels) for ||mu1||, ||mu2||, their cosine, sigma >= 0, class sizes.
 
+    For parallel means (cosine 1; for d = 1, means of one sign) w is zero and its pattern all ones: the labels only if
+    the second class is empty.
+
     Source: the exact law behind P1, Proposition 23 (appendix J-D).
     """
     c = np.sqrt((1.0 - np.asarray(cosine, dtype=np.float64)) / 2)
@@ -27,7 +30,7 @@ def split_probability(
         for a, count in ((a1, n1), (a2, n2)):
             score = np.where(sigma > 0, a / np.where(sigma > 0, sigma, 1.0), np.where(a > 0, np.inf, -np.inf))
             log = log + np.where(np.asarray(count) > 0, np.asarray(count) * scipy.special.log_ndtr(score), 0.0)
-    return np.exp(log)
+    return np.where(np.asarray(cosine) < 1.0, np.exp(log), np.equal(n2, 0))
 
 
 def split_bound(

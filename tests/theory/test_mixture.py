@@ -2,6 +2,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, norm
 
+from recovery.instances.draw import Setting, draw
+from recovery.instances.ensembles import Mixture
+from recovery.methods.arrangement import Arrangement
+from recovery.programs.architecture import RELU
 from recovery.theory.mixture import (
     direction_bound,
     direction_constant,
@@ -26,6 +30,15 @@ def test_exact_law_by_simulation(n1: int, n2: int, sigma: float) -> None:
     law = float(split_probability(np.linalg.norm(mu1), np.linalg.norm(mu2), cosine, sigma, n1, n2))
     assert 0.05 < law < 0.95
     assert binomtest(count, draws, law).pvalue > 1e-3
+
+
+def test_the_law_averages_to_the_frequency_in_one_dimension() -> None:
+    """Means of one sign have w = 0, whose pattern is all ones: it is never the labels of a second class."""
+    setting = Setting(1, 1, Mixture(means="normal"))
+    row = Arrangement(event="split", draws=400)(draw(setting, np.random.default_rng(3)), RELU)
+    assert abs(row["z_score"]) < 4
+    assert split_probability(2.0, 1.0, 1.0, 0.5, 3, 0) == 1.0
+    assert split_probability(2.0, 1.0, 1.0, 0.5, 3, [1, 2]).tolist() == [0.0, 0.0]
 
 
 def test_bound_lies_below_the_law() -> None:
