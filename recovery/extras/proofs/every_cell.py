@@ -4,8 +4,8 @@ With lam such that M^T lam = u exactly (`unique_optimum`), every unplanted cell 
     ||c + sum_{i in D} t_i x_i|| < 1,        t = (1 - slope) lam, c = slope X^T lam.
 A tree over the signs s of rows covers all cells. With z = t x / 2, each leaf, which fixes the signs of the first rows,
 is one of the following:
-- closed: with v = c + sum z + sum of s_i z_i over these rows, Q of the other rows (`recovery.conditions.cell_search`), any
-  tau > 0, mu > max q / tau, orthonormal V, and q >= 0 with Q = V^T diag(q) V,
+- closed: with v = c + sum z + sum of s_i z_i over these rows, Q of the other rows (`recovery.conditions.cell_search`),
+  any tau > 0, mu > max q / tau, orthonormal V, and q >= 0 with Q = V^T diag(q) V,
       1/2 (sum_j (V v)_j^2 / (mu - q_j / tau) + mu + tau) < 1;
 - empty: integers y >= 0, not all zero, satisfy sum y_i s_i x_i = 0 (Gordan's theorem);
 - a planted cell.
