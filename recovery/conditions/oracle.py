@@ -93,6 +93,12 @@ def _normalised_neuron(base: Array, lam: Array, limit: float, known: Mask | None
     return Bounds(float(value) * scale, float(upper) * scale, point, int(count))
 
 
+def count_roots(groups: Groups, lam: Array, sign: float) -> int:
+    """Return the number of cones at the root of the search of `exact_dual`; 1 for neurons normalised after the ReLU."""
+    turned = None if groups.orthonormal else turn(groups.base, *dual_terms(groups, sign * lam))
+    return 1 if turned is None else 2**turned.r
+
+
 def dual_terms(groups: Groups, lam: Array) -> tuple[Array, Array]:
     """Return t (n,) and c (r,) of a dual point: the part that depends on the pattern, and the part that does not.
 
@@ -125,6 +131,9 @@ def largest_neuron(
     up, down, c, scale, lost = turned.up, turned.down, turned.c, turned.scale, turned.lost
     cells = turned.cells(known)
     floor = turned.floor(limit)
+    crude = (_crude_bound(up, down, c) + lost + ROUNDING) * scale
+    if 2**turned.r > nodes:  # each root takes a node: no search can end
+        return Bounds(0.0, float(crude), np.zeros(rows.shape[1]), 0)
     value, point, bound, cones, left, _, _ = branch(
         up, down, c, (turned.r, 0, 2**turned.r), cells, floor, TOLERANCE, nodes, stop, False
     )
@@ -132,7 +141,7 @@ def largest_neuron(
         # an active-set method solves cells that coordinate descent did not; any y within its limits gives a bound
         solved = [_cell_bound(up, down, c, on) for on in np.unique(left, axis=0)]
         bound = max([max(value, floor) + TOLERANCE, *solved])
-    upper = min(bound, _crude_bound(up, down, c)) * scale + (lost + ROUNDING) * scale
+    upper = min(bound * scale + (lost + ROUNDING) * scale, crude)
     return Bounds(float(value) * scale, float(upper), point @ turned.basis, int(cones))
 
 

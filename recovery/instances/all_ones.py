@@ -125,8 +125,9 @@ def _balanced(X: Array) -> tuple[Array, Array, Array, Array]:
 
 def _decide_in_basis(Z: Array, sizes: Array) -> AllOnes | None:
     """Decide in an orthonormal basis of Z with unit rows, by non-negative least squares if Newton's method fails."""
-    U, coordinates = orthonormal_base(Z / sizes[:, None])
-    decision = _minimise(U, _row_norms(U)) or _non_negative_least_squares(U)
+    unit = Z / sizes[:, None]
+    U, coordinates = orthonormal_base(unit)
+    decision = _minimise(U, _row_norms(U), unit) or _non_negative_least_squares(U, unit)
     if decision is not None and decision.weights is not None:
         return replace(decision, weights=decision.weights / sizes)
     if decision is not None and decision.direction is not None:
@@ -134,14 +135,15 @@ def _decide_in_basis(Z: Array, sizes: Array) -> AllOnes | None:
     return None
 
 
-def _minimise(Z: Array, rows: Array) -> AllOnes | None:
+def _minimise(Z: Array, rows: Array, unit: Array | None = None) -> AllOnes | None:
+    """Minimise f by Newton's method until a step proves one side, or for MOST_STEPS. unit: as for `_decide`."""
     n, d = Z.shape
     w: Array = np.zeros(d)
     image: Array = np.zeros(n)
     for number in range(MOST_STEPS):
         excess = np.maximum(1.0 - image, 0.0)
         residual = Z.T @ excess
-        if number > 0 and (decision := _decide(Z, rows, w, image, excess, residual)) is not None:
+        if number > 0 and (decision := _decide(Z, rows, w, image, excess, residual, unit)) is not None:
             return decision
         active = excess > 0
         every = bool(active.all())
@@ -150,7 +152,7 @@ def _minimise(Z: Array, rows: Array) -> AllOnes | None:
             step = A.T @ _solved(A @ A.T, excess[active])[0]
         else:
             step, factor = _solved(A.T @ A, residual)
-            if every and factor is not None and n >= MANY_ROWS * d:
+            if every and factor is not None and n >= MANY_ROWS * d and unit is None:
                 decision = _decide_by_projections(Z, rows, factor, excess - Z @ step)
                 if decision is not None:
                     return decision
@@ -195,33 +197,51 @@ def _solved(gram: Array, b: Array) -> tuple[Array, Array | None]:
     return (z, factor) if not failed else (np.linalg.lstsq(gram, b, rcond=None)[0], None)
 
 
-def _decide(Z: Array, rows: Array, w: Array, image: Array, u: Array, residual: Array) -> AllOnes | None:
-    """The decision that w with image Z w, or u >= 0 with residual Z^T u, proves, or None; rows (n,): norms of the rows
-    of Z.
+def _decide(
+    Z: Array, rows: Array, w: Array, image: Array, u: Array, residual: Array, unit: Array | None
+) -> AllOnes | None:
+    """Return the proof by w with image Z w, or by u >= 0 with residual Z^T u, or None. rows (n,): norms of rows of Z.
+
+    unit: the data themselves with rows of norm 1, where Z is a basis of their columns. The test of each column is about
+    them: a basis mixes columns, and has rounding errors where the data have zeros.
     """
     length = float(np.linalg.norm(w))
     if length > 0:
         lower = float((image / np.maximum(rows, np.finfo(float).tiny)).min()) / length
         if lower > ROUNDING:
             return AllOnes(lower, direction=w / length)
-    return _decide_against(Z, rows, u, residual)
+    if unit is None:
+        return _decide_against(Z, rows, u, residual)
+    return _decide_against(unit, np.ones(len(u)), u, unit.T @ u)
 
 
 def _decide_against(Z: Array, rows: Array, u: Array, residual: Array) -> AllOnes | None:
     """The decision that the pattern does not exist, if u >= 0 with residual Z^T u proves it."""
     total = float(u @ rows)
-    # zero up to the rounding error of each column's sum, which does not depend on the scale of rows or columns
-    if (
-        total > 0
-        and np.abs(residual).max() <= ROUNDING * total
-        and (np.abs(residual) <= ROUNDING * (np.abs(Z).T @ u)).all()
-    ):
-        return AllOnes(float(np.linalg.norm(residual)) / total, weights=u / u.sum())
-    return None
+    if not (total > 0 and np.abs(residual).max() <= ROUNDING * total):
+        return None
+    # zero up to the rounding of each column's sum, a test that the scale of rows and columns does not change
+    if not (np.abs(residual) <= ROUNDING * (np.abs(Z).T @ u)).all():
+        u = _without_negligible(Z, rows, u)
+        residual = Z.T @ u
+        if u.min() < 0 or not (np.abs(residual) <= ROUNDING * (np.abs(Z).T @ u)).all():
+            return None
+    return AllOnes(float(np.linalg.norm(residual)) / float(u @ rows), weights=u / u.sum())
 
 
-def _non_negative_least_squares(Z: Array) -> AllOnes | None:
+def _without_negligible(Z: Array, rows: Array, u: Array) -> Array:
+    """Return u with entries at the level of rounding set to 0 and the others projected on the null space of Z^T.
+
+    Columns that only rows of u = 0 enter have sums of rounding errors alone, which no relative test accepts.
+    """
+    kept = u * rows > NEGLIGIBLE * float((u * rows).max())
+    support: Array = np.zeros_like(u)
+    support[kept] = u[kept] - Z[kept] @ np.linalg.lstsq(Z[kept], u[kept], rcond=None)[0]
+    return support
+
+
+def _non_negative_least_squares(Z: Array, unit: Array | None = None) -> AllOnes | None:
     """Minimise ||Z^T u||^2 + (1 - sum u)^2 over u >= 0; the optimum proves either answer, by u or by w = Z^T u."""
     u = np.asarray(scipy.optimize.nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))[0])
     residual = Z.T @ u
-    return _decide(Z, np.linalg.norm(Z, axis=1), residual, Z @ residual, u, residual)
+    return _decide(Z, np.linalg.norm(Z, axis=1), residual, Z @ residual, u, residual, unit)

@@ -79,9 +79,9 @@ def enumerate_cells(X: Array) -> tuple[Mask, Array]:
     return patterns[:, kept], points[:, kept]
 
 
-def exact_rank(X: Array) -> int:
-    """The exact rank of X (n, d), whose floats are rational numbers."""
-    rank, rest = 0, _distinct(integer_rows(X))
+def exact_rank(rows: Sequence[Whole]) -> int:
+    """Return the rank of rows of integers, such as `integer_rows` of a matrix of floats."""
+    rank, rest = 0, _distinct(rows)
     while rest:
         x, rank = rest[0], rank + 1
         rest = _distinct([_eliminated(x, y, _pivot(x)) for y in rest[1:]])

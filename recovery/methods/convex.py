@@ -9,13 +9,13 @@ import numpy as np
 
 from recovery.conditions.ties import reaches, twins
 from recovery.instances.draw import Instance
-from recovery.instances.patterns import patterns_of
 from recovery.methods.cascade import NOT_PLANTED, UNSOUGHT, Cascade, Decision
 from recovery.methods.interpolant import interpolant_near
 from recovery.methods.method import Measurement
 from recovery.methods.representation import (
     absolute_distance,
     dead_neurons,
+    planted_groups,
     planted_neurons,
     planted_rows,
     planted_weights,
@@ -172,16 +172,15 @@ class PlantedProgram:
     def _planted_groups(self) -> Iterator[tuple[Array, Mask, Array, int, bool, bool]]:
         """Yield features, patterns, and each planted neuron with its group; whether it is alone there, and not in a
         cone."""
-        neurons, groups = planted_neurons(self.instance), self.program.groups
-        X = self.instance.X
-        F, H = self.architecture.features(X), self.architecture.lift(neurons.directions, X)
+        neurons, patterns = planted_neurons(self.instance), self.program.groups.patterns
+        F, H = self.features, self.architecture.lift(neurons.directions, self.instance.X)
         if neurons.linear:
-            yield F, groups.patterns, H @ neurons.signs, 0, True, not self.program.has_cones
+            yield F, patterns, H @ neurons.signs, 0, True, not self.program.has_cones
             return
-        H = np.delete(H, dead_neurons(self.instance, self.architecture), axis=1)
-        owners = [groups.find(pattern) for pattern in patterns_of(F, H).T]
-        for w, own in zip(H.T, owners, strict=True):
-            yield F, groups.patterns, w, own, owners.count(own) == 1, True
+        planted = planted_groups(self.program, self.instance, self.architecture)
+        owners = [g for _, g in planted]
+        for i, g in planted:
+            yield F, patterns, H[:, i], g, owners.count(g) == 1, True
 
     def drawn(self) -> Measurement:
         """Return the columns that are known before a solve."""

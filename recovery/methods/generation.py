@@ -73,15 +73,22 @@ class Generation:
 
     lam: a dual with A_S^T lam = u that stays below 1 off the planted neurons over all patterns, or None.
     bounds: on the dual norms over all patterns, from the last attempt at a proof; None without an attempt.
+    least_nodes: of a proof, where they are more than the limit and no columns were generated.
     """
 
     patterns: Mask
     lam: Array | None = None
     bounds: Bounds | None = None
+    least_nodes: int | None = None
 
     @property
     def reason(self) -> str:
         """Reason why there is no proof."""
+        if self.least_nodes is not None:
+            return (
+                f"a proof over all patterns needs at least 2^{self.least_nodes.bit_length() - 1} cones, more than "
+                "patterns.nodes allows; patterns.kind searched gives a verdict without a proof"
+            )
         if self.bounds is None:
             return "no dual was found that stays below 1 at all neurons found"
         lower, upper = self.bounds.lower, self.bounds.upper
@@ -102,6 +109,8 @@ def generate(problem: PlantedProgram, beam: int | None = None) -> Generation:
     if planted is None or planted.lam is None:
         return Generation(pricing.found())
     lam = planted.lam
+    if (least := pricing.least_nodes(lam)) > pricing.nodes:
+        return Generation(pricing.found(), least_nodes=least)
     last = len(pricing.margins) - int(pricing.keeps_last_margin)
     for step in range(1, MOST_ROUNDS + 1):
         priced = pricing.price(lam, pricing.margins[margin])
@@ -135,18 +144,29 @@ def over_all_patterns(
 
     measure: the measurement of a program over its own patterns.
     """
-    if problem.blank or not problem.ranks_are_sure:
+    if problem.ill_posed is not None:
         return measure(problem)
     grown, found = grown_program(problem, beam)
     proof = None if found.lam is None else grown.cascade.proof_from(found.lam / grown.program.groups.scales)
     known = grown.drawn().having(pattern_count=None)
     if proof is not None:
         return grown.recovered(known.having(certificate="dual"), proof), grown.planted
-    row, weights = measure(grown)
+    if found.least_nodes is not None:
+        decision = grown.cascade.decide()
+        if decision.verdict in ("recovered", "undecided"):
+            return known.undecided(found.reason), grown.planted
+        row, weights = grown.decided(known, decision), grown.planted
+    else:
+        row, weights = measure(grown)
+    if row.verdict in ("not_unique", "undecided") and found.lam is None and grown.small and found.least_nodes is None:
+        # column generation may have had no dual to begin with: the optimum needs none
+        grown, solution, certificate = optimum_over_all(grown, "auto")
+        row = grown.settle(grown.measure(row, solution, certificate), solution, certificate)
     if row.verdict in ("recovered", "undecided"):
         return known.undecided(found.reason if row.verdict == "recovered" else row.reason), weights
-    # all other columns, and the reason, depend on which patterns the search happened to find
-    return known.having(**{name: row.get(name) for name in ("recovered", "verdict", "certificate")}), weights
+    # all other columns depend on which patterns the search happened to find
+    row = known.having(**{name: row.get(name) for name in ("recovered", "verdict", "certificate", "reason")})
+    return row.having(reason=None) if row.verdict == "not_optimal" or found.lam is not None else row, weights
 
 
 def searched_program(problem: PlantedProgram, beam: int | None = None) -> PlantedProgram:

@@ -9,6 +9,7 @@ inside the cone that is added to the weights of both signs, so that the labels s
 the cost.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +18,7 @@ import scipy
 
 from recovery.errors import ParameterError
 from recovery.instances.all_ones import decide_all_ones
-from recovery.instances.arrangements import exact_rank
+from recovery.instances.arrangements import exact_rank, integer_rows
 from recovery.programs.exact import ExactProgram
 from recovery.programs.groups import Groups
 from recovery.programs.program import Program
@@ -41,14 +42,13 @@ MOST_EXACT = 10_000
 class Reach:
     """The operator A (n, k r) of the groups `chosen` on the non-zero rows, with its pseudo-inverse.
 
-    features (n, d'): of the neurons. whole: whether the range of A contains every possible residual; otherwise it must
-    contain all labels.
+    features (n, d'): of the neurons. own: the planted groups, which reach the labels. A must reach all that they do.
     """
 
     groups: Groups
     features: Array
     chosen: Index
-    whole: bool = True
+    own: Index
 
     @cached_property
     def rows(self) -> Index:
@@ -73,17 +73,28 @@ class Reach:
         P, s, Qt = np.linalg.svd(A, full_matrices=False)
         rounding = 2 * max(A.shape) * EPS * float(s[0])
         rank = int(np.count_nonzero(s > 4 * rounding))
-        if rank < len(A) and not (self.whole and rank == self._exact_rank(A.size)):
+        if rank < len(A) and not all(rank == self._exact_rank(groups) for groups in self._must_reach()):
             return None
         return P[:, :rank], s[:rank] - rounding, Qt[:rank]
 
-    def _exact_rank(self, entries: int) -> int | None:
-        """Return the exact rank of A for the rational numbers that it stores; None where that takes too long."""
-        if self.groups.slope != 0.0 or entries > MOST_EXACT:
+    def _must_reach(self) -> Iterator[Index]:
+        """Yield the chosen groups, and these with the planted groups if they are others: equal ranks, equal ranges."""
+        yield self.chosen
+        if not np.isin(self.own, self.chosen).all():
+            yield np.union1d(self.chosen, self.own)
+
+    def _exact_rank(self, chosen: Index) -> int | None:
+        """Return the exact rank of the operator of some groups; None where that takes too long."""
+        if len(self.rows) * len(chosen) * self.groups.rank > MOST_EXACT:
             return None
-        patterns = self.groups.patterns
+        # D_g is num / den on inactive rows; factors of whole rows change no rank
+        num, den = self.groups.slope.as_integer_ratio()
+        on = self.groups.patterns[np.ix_(self.rows, chosen)].tolist()
         return exact_rank(
-            np.hstack([np.where(patterns[self.rows, g, None], self.features[self.rows], 0.0) for g in self.chosen])
+            [
+                tuple(a * (den if active else num) for active in pattern for a in row)
+                for row, pattern in zip(integer_rows(self.features[self.rows]), on, strict=True)
+            ]
         )
 
     @property
@@ -117,10 +128,12 @@ class Reach:
         return np.ones(len(self.chosen)) if T is None else np.linalg.norm(T[self.chosen], axis=(1, 2))
 
 
-def _range(groups: Groups, features: Array, needed: Index) -> Reach:
-    """Return the operator of the needed groups and of some others."""
+def _range(groups: Groups, features: Array, own: Index, active: Index) -> Reach:
+    """Return the operator of the planted and active groups and of some others."""
+    needed = np.union1d(own, active)
     others = np.setdiff1d(np.arange(groups.count), needed)
-    return Reach(groups, features, np.append(needed, others[: SPARE + 2 * -(-groups.n // max(1, groups.rank))]))
+    chosen = np.append(needed, others[: SPARE + 2 * -(-groups.n // max(1, groups.rank))])
+    return Reach(groups, features, chosen, own)
 
 
 def _rounding(groups: Groups, V: Array) -> Array:
@@ -149,14 +162,14 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
     groups, p = balanced.groups, balanced.groups.count
     own = np.unique(np.flatnonzero(planted.any(axis=1)) % p)
     active = np.unique(np.flatnonzero(W.any(axis=1)) % p)
-    reach = _range(groups, features, np.union1d(own, active))
+    reach = _range(groups, features, own, active)
     inside = None
     if isinstance(balanced, ExactProgram):
         inside = _inside(balanced, reach.chosen)
         movable = balanced.is_free(reach.chosen) | inside[reach.chosen].any(axis=1)
         if not movable[np.isin(reach.chosen, active)].all():
             return None
-        reach = replace(reach, chosen=reach.chosen[movable], whole=bool(movable[np.isin(reach.chosen, own)].all()))
+        reach = replace(reach, chosen=reach.chosen[movable])
     if not reach.known:
         return None
     W, chosen = W.copy(), reach.chosen
@@ -232,7 +245,7 @@ def descends(groups: Groups, features: Array, planted: Candidate, excess: Array)
     gain = float(planted.lam @ image)  # <u, v> = lam . A_S v, as A_S^T lam = u
     if not total - gain < -MARGIN * total:
         return False
-    reach = _range(groups, features, np.union1d(planted.support, np.flatnonzero(excess.any(axis=1))))
+    reach = _range(groups, features, planted.support, np.flatnonzero(excess.any(axis=1)))
     if not reach.known:
         return False
     missed = image - planted.frame @ (planted.frame.T @ image)

@@ -4,13 +4,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from recovery.conditions.ties import exact_signs
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.instances.patterns import live_rows, patterns_of
 from recovery.instances.planted import Neurons
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.programs.program import Program
-from recovery.types import Array
+from recovery.types import Array, Mask
+
+ZERO = 1e-12
+"""Products this small, relative, may be zero exactly; their signs are then computed in fractions."""
 
 
 def check_representable(setting: Setting, architecture: Architecture) -> None:
@@ -53,22 +57,41 @@ def planted_rows(program: Program, instance: Instance, architecture: Architectur
     if neurons.linear:
         yield 0, program.groups.coordinates @ (H @ neurons.signs)
         return
-    own, sizes = patterns_of(F, H), neurons.sizes(instance.X)
+    sizes = neurons.sizes(instance.X)
+    for i, g in planted_groups(program, instance, architecture):
+        k, value = program.place(g, float(neurons.signs[i]), H[:, i], F)
+        yield k, value / sizes[i]
+
+
+def planted_groups(program: Program, instance: Instance, architecture: Architecture) -> list[tuple[int, int]]:
+    """Return each planted neuron that is active on some row, with the group of its pattern.
+
+    Rounding may decide the sign of a product that is nearly zero. All neurons are therefore multiplied at once, as in
+    the draw of the patterns: a product of another shape may round to another pattern, which no group has.
+    """
+    neurons, F = planted_neurons(instance), architecture.features(instance.X)
+    own = patterns_of(F, architecture.lift(neurons.directions, instance.X))
     dead = dead_neurons(instance, architecture)
-    for i, (w, sign) in enumerate(zip(H.T, neurons.signs, strict=True)):
-        if i not in dead:
-            k, value = program.place(program.groups.find(own[:, i]), float(sign), w, F)
-            yield k, value / sizes[i]
+    return [(i, program.groups.find(own[:, i])) for i in range(own.shape[1]) if i not in dead]
 
 
 def dead_neurons(instance: Instance, architecture: Architecture) -> list[int]:
-    """The planted neurons that are active on no row but zeros. Planted models that are shipped draw none."""
+    """Return the planted neurons whose image is exactly zero or whose pattern is empty; no shipped model draws any.
+
+    A neuron that is orthogonal to some rows and negative on the others has a pattern, and its ReLU is zero on all rows.
+    """
     neurons = planted_neurons(instance)
     if neurons.linear:
         return []
     F = architecture.features(instance.X)
-    own, live = patterns_of(F, architecture.lift(neurons.directions, instance.X)), live_rows(F)
-    return np.flatnonzero(~(own if live.all() else own[live]).any(axis=0)).tolist()
+    H = architecture.lift(neurons.directions, instance.X)
+    own, live = patterns_of(F, H), live_rows(F)
+    dead: Mask = np.asarray(~(own if live.all() else own[live]).any(axis=0))
+    # only where the pattern may be of rows at zero: an exact sign costs more than a product
+    for i in np.flatnonzero(~dead & ((F @ H).max(axis=0) <= ZERO * np.linalg.norm(F) * np.linalg.norm(H, axis=0))):
+        signs = exact_signs(F, H[:, i])
+        dead[i] = not (signs > 0).any() and (architecture.slope == 0.0 or not signs.any())
+    return np.flatnonzero(dead).tolist()
 
 
 def planted_neurons(instance: Instance) -> Neurons:

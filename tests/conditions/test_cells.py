@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from recovery.conditions.cell_search import bound_over_sides
 from recovery.conditions.oracle import largest_cell
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
@@ -90,3 +91,14 @@ def test_values_up_to_a_limit_are_not_looked_for() -> None:
     assert above.lower <= settled.lower < above.upper
     assert above.upper == pytest.approx(2 * settled.lower)
     assert above.cones < settled.cones
+
+
+def test_a_bound_of_a_vector_that_is_zero_up_to_rounding_is_finite() -> None:
+    """Entries below the rounding of mu leave no gap between mu and the eigenvalues."""
+    for size in (1e-16, 1e-17, 1e-25, 1e-300):
+        for q in ([0.25, 0.25], [0.25, 0.1], [1e-13, 0.25]):
+            v, eigenvalues = np.array([size, 0.3 * size]), np.array(q)
+            bound, mu, tau = bound_over_sides(v, np.eye(2), eigenvalues, np.empty(2), 0.0)
+            assert np.sqrt(max(q)) <= bound <= np.sqrt(max(q)) * (1 + 1e-9) + 2 * size
+            assert mu > 0
+            assert tau > 0

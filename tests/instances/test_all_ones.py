@@ -42,6 +42,27 @@ def test_it_agrees_with_a_linear_program_and_proves_its_answer(seed):
     assert proves(X, decision)
 
 
+@pytest.mark.parametrize("kind", ["blocks", "one-hot", "integers", "sparse"])
+def test_columns_that_the_proof_does_not_need_leave_no_doubt(kind):
+    """Rows that are decided against do not enter some columns, whose sums are then of rounding errors alone."""
+    X = np.array([[0, 1], [-1, 0], [-1, 0], [-1, 0], [0, 1], [1, 0], [1, 0], [0, 1]], dtype=float)
+    assert not decide_all_ones(X).exists
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        if kind == "blocks":
+            X = np.zeros((12, 4))
+            X[:8, :2], X[8:, 2:] = rng.standard_normal((8, 2)), np.abs(rng.standard_normal((4, 2)))
+        elif kind == "one-hot":
+            X = np.zeros((20, 8))
+            X[np.arange(20), rng.integers(0, 8, 20)] = rng.choice([-1.0, 1.0], 20)
+        else:
+            X = rng.integers(-2, 3, (14, 6)) if kind == "integers" else rng.standard_normal((14, 6))
+            X = X * (rng.random((14, 6)) < 0.3) * 1.0
+        live = X[X.any(axis=1)]
+        program = linprog(np.zeros(X.shape[1]), A_ub=-live, b_ub=-np.ones(len(live)), bounds=(None, None))
+        assert decide_all_ones(X).exists == (program.status == 0)
+
+
 def test_degenerate_data():
     assert decide_all_ones(np.ones((3, 1))).exists
     assert not decide_all_ones(np.array([[1.0], [-1.0]])).exists

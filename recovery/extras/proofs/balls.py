@@ -77,9 +77,14 @@ def nearest_solution(A: arb_mat, b: arb_mat, start: arb_mat, what: str) -> arb_m
 
 def independent_columns(A: Array) -> Index:
     """The first columns of A (n, d) that span its range, computed in integers."""
-    if A.shape[0] == 0:
+    return independent_columns_of(integer_rows(A))
+
+
+def independent_columns_of(whole: Sequence[Sequence[int]]) -> Index:
+    """The first columns of a matrix of integers that span its range, its rows given."""
+    if not whole:
         return np.zeros(0, dtype=np.intp)
-    reduced, _, rank = fmpz_mat([list(row) for row in integer_rows(A)]).rref()
+    reduced, _, rank = fmpz_mat([list(row) for row in whole]).rref()
     rows = reduced.tolist()[:rank]
     return np.array([next(j for j, a in enumerate(row) if a != 0) for row in rows], dtype=np.intp)
 

@@ -20,6 +20,7 @@ from flint import arb, arb_mat
 
 from recovery.extras.proofs.balls import Unproved, column, dot, independent_columns, largest, length, matrix, solve
 from recovery.instances.draw import Instance
+from recovery.instances.patterns import patterns_of
 from recovery.instances.planted import Neurons
 from recovery.programs.architecture import Architecture
 from recovery.types import Array, Index, Mask
@@ -76,8 +77,9 @@ def model_of(instance: Instance, architecture: Architecture) -> Model:
     patterns = architecture.groups(instance.X, instance.patterns).patterns
     owner = [0] * len(neurons.signs)
     if not neurons.linear:
-        for i, w in enumerate(W.T):
-            same = (patterns == (F @ w >= 0)[:, None]).all(axis=0)
+        # one product for all neurons, as in the draw of the patterns: others may round to other patterns
+        for i, own in enumerate(patterns_of(F, W).T):
+            same = (patterns == own[:, None]).all(axis=0)
             same[: int(architecture.skip)] = False
             if not same.any():
                 raise Unproved("a planted neuron has no pattern among those of the program")

@@ -18,12 +18,13 @@ from recovery.extras.proofs.balls import (
     beside,
     column,
     dot,
-    independent_columns,
+    independent_columns_of,
     largest,
     length,
     nearest_solution,
 )
 from recovery.extras.proofs.exact_model import Balls, Model
+from recovery.instances.arrangements import integer_rows
 from recovery.types import Array, Mask
 
 
@@ -111,10 +112,14 @@ def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[i
             continue
     if not set(balls.model.support) <= set(groups):
         raise Unproved("the groups of the other interpolant cannot correct its rounding errors")
-    if balls.model.architecture.slope:
-        raise Unproved("the rows of the other interpolant are dependent")
-    stacked = np.hstack([np.where(balls.model.patterns[:, g, None], balls.model.X, 0.0) for g in groups])
-    return _least_weights(balls, groups, [int(i) for i in independent_columns(stacked.T)], missing)
+    # D_g is num / den on inactive rows; a common factor of a column changes no rank
+    num, den = float(balls.model.architecture.slope).as_integer_ratio()
+    columns = [
+        [a * (den if active else num) for a, active in zip(entries, balls.model.patterns[:, g].tolist(), strict=True)]
+        for g in groups
+        for entries in integer_rows(balls.model.X.T)
+    ]
+    return _least_weights(balls, groups, [int(i) for i in independent_columns_of(columns)], missing)
 
 
 def _least_weights(balls: Balls, groups: list[int], rows: list[int], missing: list[arb]) -> dict[int, list[arb]]:
@@ -153,6 +158,9 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
             continue
         neuron = [arb(a) for a in w]
         images = balls.images(neuron)
+        if not balls.square(own, neuron) > 0:
+            reason = "a planted neuron has norm 0: no weight can be moved to another group"
+            continue
         # otherwise the weight of the group is a sum, which may be non-zero where one neuron is zero
         alone = model.owner.count(own) == 1
         zero = np.array([alone and z.is_zero() for z in images])

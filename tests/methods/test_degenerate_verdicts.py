@@ -1,0 +1,173 @@
+"""Verdicts where neurons are opposite, dead, orthogonal to rows, or have a slope, and sizes that no proof reaches."""
+
+import time
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from recovery.extras.rigorous import verify_rigorously
+from recovery.instances.draw import Instance, Setting, draw
+from recovery.instances.ensembles import ENSEMBLES
+from recovery.instances.patterns import Patterns
+from recovery.instances.planted import Linear, Neurons, Relu
+from recovery.methods.convex import BLANK, DEAD, PlantedProgram
+from recovery.methods.isometry import Isometry
+from recovery.methods.method import Measurement
+from recovery.methods.min_norm import MinNorm
+from recovery.programs.architecture import ARCHITECTURES, Architecture
+
+GATED, EXACT = MinNorm(program="gated"), MinNorm(program="exact", confinement="none")
+METHODS = [GATED, EXACT]
+LEAKY = Architecture("leaky", slope=0.2)
+SLOPED = Architecture("sloped", skip=True, slope=-0.3)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """These rows."""
+
+    rows: tuple[tuple[float, ...], ...]
+
+    def draw(self, rng, n, d):
+        return np.array(self.rows, dtype=float)
+
+
+@dataclass(frozen=True)
+class Given:
+    """These planted neurons."""
+
+    directions: tuple[tuple[float, ...], ...]
+    signs: tuple[float, ...]
+    form: str = "relu"
+    slope: float = 0.0
+
+    @property
+    def neurons(self):
+        return len(self.signs)
+
+    def draw(self, rng, X):
+        W = np.array(self.directions).T
+        return Neurons(self.form, W / np.linalg.norm(W, axis=0), np.array(self.signs), 0, self.slope)
+
+
+def instance_of(rows, planted, architecture: Architecture, kind: str) -> Instance:
+    setting = Setting(len(rows), len(rows[0]), Rows(tuple(map(tuple, rows))), planted, patterns=Patterns(kind=kind))
+    return draw(setting, np.random.default_rng(0), architecture)
+
+
+@pytest.mark.parametrize("name", ["relu", "relu_skip", "relu_bias", "relu_norm_skip"])
+def test_opposite_neurons_have_the_verdicts_over_every_pattern(name: str) -> None:
+    """Their dual sums to 0 up to rounding, where the bounds of the search begin."""
+    architecture, planted = ARCHITECTURES[name], Relu(k=2, geometry="opposite")
+    for n in (4, 6, 8, 12):
+        for d in (2, 3):
+            rows: dict[str, list[Measurement]] = {}
+            for kind in ("all", "exhaustive"):
+                setting = Setting(n, d, planted=planted, patterns=Patterns(kind=kind))  # type: ignore[arg-type]
+                instance = draw(setting, np.random.default_rng([n, d]), architecture)
+                rows[kind] = [method(instance, architecture) for method in (GATED, MinNorm(beam=64), Isometry())]
+            for found, every in zip(rows["all"], rows["exhaustive"], strict=True):
+                assert (found.verdict, found.holds) == (every.verdict, every.holds)
+            instance = draw(
+                Setting(n, d, planted=planted, patterns=Patterns(kind="all")), np.random.default_rng([n, d])
+            )
+            if name == "relu" and d == 2:
+                verdict = GATED(instance, architecture).verdict
+                assert verify_rigorously(instance, architecture, GATED, verdict).opposite is None
+
+
+DEAD_NEURONS = [
+    ([[1, 0], [-1, 0], [2, 0]], ((1.0, 0.0), (0.0, 1.0))),
+    ([[1, 0], [0, 1], [1, 1], [2, 1], [1, -2]], ((0.6, 0.8), (-1.0, 0.0))),
+]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.program)
+@pytest.mark.parametrize(("rows", "directions"), DEAD_NEURONS)
+@pytest.mark.parametrize(("name", "form"), [("relu_norm", "normalized_relu"), ("relu", "relu")])
+def test_a_neuron_that_is_zero_on_all_rows_and_orthogonal_to_one_is_dead(name, form, rows, directions, method) -> None:
+    """It has a pattern, of the rows at zero, and its image is that of every group of weight zero."""
+    architecture = ARCHITECTURES[name]
+    for kind in ("all", "exhaustive", "sampled"):
+        instance = instance_of(rows, Given(directions, (1.0, 1.0), form), architecture, kind)
+        row = method(instance, architecture)
+        assert (row.verdict, row.reason) == ("undecided", DEAD)
+        again = verify_rigorously(instance, architecture, method, "not_unique")
+        assert not (name == "relu_norm" and again.proved), "a neuron of norm 0 has no weight to move"
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.program)
+def test_neurons_that_rounding_makes_orthogonal_to_rows_have_a_group(method: MinNorm) -> None:
+    """Products of other shapes round otherwise: one of 24 columns here, of 23, and of one."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        d = 3
+        X = rng.standard_normal((6, d))
+        W = []
+        for i in range(int(rng.integers(1, 4))):
+            w = rng.standard_normal(d)
+            w -= (w @ X[i]) / (X[i] @ X[i]) * X[i]
+            W.append(tuple(w / np.linalg.norm(w)))
+        W.append(tuple(-np.abs(np.linalg.lstsq(X[:d], np.ones(d), rcond=None)[0])))
+        planted = Given(tuple(W), (1.0,) * len(W))
+        for kind in ("all", "sampled"):
+            row = method(instance_of(X, planted, ARCHITECTURES["relu"], kind), ARCHITECTURES["relu"])
+            assert row.verdict is not None
+
+
+def optimum(instance: Instance, architecture: Architecture, method: MinNorm) -> float:
+    """The least norm of an interpolant over the instance's patterns, by Clarabel on formed operators."""
+    groups = architecture.groups(instance.X, instance.patterns)
+    cost, fit, constraints = 0, 0, []
+    for g in range(groups.count):
+        D = np.where(groups.patterns[:, g], 1.0, groups.slope)
+        for sign in (1,) if method.program == "gated" or (groups.linear and g == 0) else (1, -1):
+            w = cp.Variable(groups.rank)
+            cost, fit = cost + cp.norm(w), fit + sign * cp.multiply(D, groups.base @ w)
+            if method.program == "exact" and not (groups.linear and g == 0):
+                constraints.append(cp.multiply(np.where(groups.patterns[:, g], 1.0, -1.0), groups.base @ w) >= 0)
+    problem = cp.Problem(cp.Minimize(cost), [*constraints, fit == instance.y])
+    problem.solve(solver="CLARABEL")
+    return float(problem.value)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.program)
+@pytest.mark.parametrize("architecture", [LEAKY, SLOPED, ARCHITECTURES["relu"]], ids=str)
+def test_a_cheaper_interpolant_on_dependent_rows_is_found(architecture: Architecture, method: MinNorm) -> None:
+    """Repeated, opposite and zero rows, whose ranks are counted in whole numbers, with a slope too."""
+    decided = cheaper = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = np.round(1.2 * rng.standard_normal((6, 2)))
+        X[4:] = [X[0], -X[1]]
+        X[0] = [1, 0]
+        W = rng.standard_normal((2, 2))
+        planted = Given(tuple(map(tuple, W)), (1.0, -1.0), slope=architecture.slope)
+        instance = instance_of(X, planted, architecture, "exhaustive")
+        cost = PlantedProgram.of(instance, architecture, method.program, confinement="none").planted_cost
+        is_cheaper = optimum(instance, architecture, method) < cost * (1 - 1e-5)
+        for kind in ("exhaustive", "all"):
+            row = method(instance_of(X, planted, architecture, kind), architecture)
+            assert not (is_cheaper and row.verdict == "recovered")
+            if row.verdict == "not_unique" and is_cheaper:
+                assert row.reason, "a cheaper interpolant was not excluded"
+            cheaper += is_cheaper
+            decided += is_cheaper and row.verdict == "not_optimal"
+    assert cheaper >= 8
+    assert decided >= 0.95 * cheaper
+
+
+@pytest.mark.parametrize("n", [110, 220])
+def test_a_proof_that_no_search_can_end_is_not_begun(n: int) -> None:
+    architecture = ARCHITECTURES["relu_skip"]
+    setting = Setting(n, 100, ENSEMBLES["haar"](), Linear(), patterns=Patterns(kind="all"))
+    instance = draw(setting, np.random.default_rng([n, 11]), architecture)
+    assert len(instance.patterns) == n
+    start = time.process_time()
+    row = EXACT(instance, architecture)
+    assert row.verdict == "undecided"
+    assert "patterns.nodes" in row.reason
+    assert "searched" in row.reason
+    assert time.process_time() - start < 2.0, "compiled code is loaded in this time too"
