@@ -111,7 +111,7 @@ def test_a_neuron_that_is_orthogonal_to_a_row_up_to_rounding_has_its_group() -> 
         flips += bool(((X @ H >= 0)[:, 0] != (X @ H[:, 0] >= 0)).any())
         for kind in ("gated", "exact"):
             assert PlantedProgram.of(instance, relu, kind).tied in (False, True)
-        assert MinNorm()(instance, relu).reason == DEAD
+        assert MinNorm()(instance, relu).reason in (DEAD, BLANK)
     assert flips > 0
 
 
