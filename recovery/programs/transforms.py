@@ -130,6 +130,8 @@ class Transforms:
 
 def _spans(T: Array) -> Index:
     """The first and one past the last non-zero column of each row of T, (p, r, 2); equal for rows of zeros."""
+    if not T.size:  # a base of rank 0, whose rows have no columns to search
+        return np.zeros((*T.shape[:2], 2), dtype=np.intp)
     filled = T != 0.0
     end = np.where(filled.any(axis=2), T.shape[2] - np.argmax(filled[:, :, ::-1], axis=2), 0)
     return np.stack([np.argmax(filled, axis=2), end], axis=2).astype(np.intp)

@@ -58,7 +58,10 @@ def test_verdicts_are_those_over_every_pattern(name: str, planted: Planted, meth
         every = measured("exhaustive", n, d, name, planted, seed, method=method)
         assert (found.verdict, found.recovered) == (every.verdict, every.recovered), (n, d, seed, found.reason)
         assert found.patterns_proved == every.patterns_proved == (None if found.verdict == "undecided" else "all")
-        assert (found.reason is None) == (found.verdict != "undecided"), "what a path found is no reason of a proof"
+        if found.verdict == "undecided":
+            assert found.reason
+        else:  # weights that share their cost may not be optimal either, which the reason then says
+            assert found.reason is None or (found.verdict == "not_unique" and "cheaper interpolant" in found.reason)
         seen.add(found.verdict)
     assert "recovered" in seen
     assert len(seen) > 1
@@ -116,19 +119,19 @@ def test_too_few_rows_recover_nothing(n: int, d: int, name: str, method: MinNorm
 
 
 @pytest.mark.parametrize(
-    ("name", "planted", "n", "d", "method"),
+    ("name", "planted", "n", "d", "method", "limit"),
     [
-        ("relu_skip", Linear(), 24, 6, EXACT),
-        ("relu_skip", Linear(), 24, 6, GATED),
-        ("relu_norm", NormalizedRelu(k=2), 24, 3, EXACT),
-        ("relu_norm", NormalizedRelu(k=2), 30, 3, GATED),
+        ("relu_skip", Linear(), 24, 6, EXACT, 64),
+        ("relu_skip", Linear(), 24, 6, GATED, 1),
+        ("relu_norm", NormalizedRelu(k=2), 24, 3, EXACT, 1),
+        ("relu_norm", NormalizedRelu(k=2), 30, 3, GATED, 1),
     ],
     ids=lambda value: getattr(value, "program", None),
 )
-def test_a_limit_of_one_node_leaves_a_recovery_open_with_both_bounds(
-    name: str, planted: Planted, n: int, d: int, method: MinNorm
+def test_a_limit_of_nodes_leaves_a_recovery_undecided_with_both_bounds(
+    name: str, planted: Planted, n: int, d: int, method: MinNorm, limit: int
 ) -> None:
-    free, cut = (measured("all", n, d, name, planted, 0, method=method, nodes=nodes) for nodes in (2_000_000, 1))
+    free, cut = (measured("all", n, d, name, planted, 0, method=method, nodes=nodes) for nodes in (2_000_000, limit))
     assert free.recovered
     assert cut.verdict == "undecided"
     assert cut.recovered is None

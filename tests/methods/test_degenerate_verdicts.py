@@ -88,7 +88,7 @@ DEAD_NEURONS = [
 @pytest.mark.parametrize(("rows", "directions"), DEAD_NEURONS)
 @pytest.mark.parametrize(("name", "form"), [("relu_norm", "normalized_relu"), ("relu", "relu")])
 def test_a_neuron_that_is_zero_on_all_rows_and_orthogonal_to_one_is_dead(name, form, rows, directions, method) -> None:
-    """It has a pattern, of the rows at zero, and its image is that of every group of weight zero."""
+    """It has a pattern, of the rows at zero, and its image is zero, as with weight zero in every group."""
     architecture = ARCHITECTURES[name]
     for kind in ("all", "exhaustive", "sampled"):
         instance = instance_of(rows, Given(directions, (1.0, 1.0), form), architecture, kind)
