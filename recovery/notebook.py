@@ -97,8 +97,8 @@ def _collect(target: Any, imports: dict[str, None], values: dict[str, str], defi
             raise ParameterError(
                 f"{where}, of type {kind}, which cannot be stored as text; make it inside {name}, or {INSTEAD}"
             )
-    del definitions[name]  # after everything it refers to: a class needs its bases
-    definitions[name] = text
+    del definitions[name]
+    definitions[name] = text  # now last, after everything it refers to: a class needs its bases
 
 
 def _source(target: Any) -> str:

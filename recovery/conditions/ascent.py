@@ -51,7 +51,7 @@ def ascend(groups: Groups, lam: Array, starts: Array) -> tuple[Array, Array]:
 
 
 def violated_neurons(groups: Groups, lam: Array, limit: float, known: Array, rng: Rng, *, starts: int) -> Mask:
-    """Return the patterns (n, m) of the neurons found with |ratio| above `limit`, the largest first.
+    """Return patterns (n, m) of neurons v found with |lam.(B v)_+| / N(v) above `limit`, the largest value first.
 
     known (r, k): neurons of the present solution, which are starting points too, with and without noise.
     """

@@ -30,9 +30,10 @@ _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 @_compiled
 def bound_over_sides(v: Array, vectors: Array, q: Array, turned: Array, goal: float) -> tuple[float, float, float]:
-    """Return an upper bound on max v.u + sqrt(u.Q u) with its mu and tau; stop below the goal.
+    """Return an upper bound on max {v.u + sqrt(u.Q u): ||u|| <= 1}, and the mu and tau that give it (see the module).
 
-    vectors, q: eigenvectors of Q as rows, and its eigenvalues. turned (d,): work space.
+    Stops as soon as the bound is at most `goal`, or certainly cannot be. vectors, q: eigenvectors of Q as rows, and its
+    eigenvalues. turned (d,): work space.
     """
     d = len(v)
     size, largest = 0.0, 0.0

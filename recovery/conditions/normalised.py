@@ -88,7 +88,10 @@ def _gradient(
 
 @_compiled
 def _stationary(base: Array, lam: Array, side: Array, shift: Array, m: float, v: Array, y: Array) -> float:
-    """Solve B^T y = 0 by Newton's method from v; v and y are written in place. Return ||B^T y||."""
+    """Minimise the sum of the rows' envelopes of sharpness m over v by Newton's method; return ||B^T y||.
+
+    At the minimum B^T y = 0 for their half slopes y. v, the starting point, and y are written in place.
+    """
     n, r = base.shape
     g, step, trial, bend, H = np.empty(r), np.empty(r), np.empty(r), np.empty(n), np.empty((r, r))
     size = _gradient(base, lam, side, shift, m, v, y, bend, g)

@@ -78,12 +78,14 @@ def _sums(parts: Array, plane: Index, count: int) -> Array:
 
 
 def _signs(known: Mask, plane: Index, side: Array, count: int) -> Array:
-    """Return the signs of the planes (k, count) for known patterns (n, k), without patterns that no open cell has."""
+    """Return the signs of known patterns (n, k) on each plane, one row per pattern and `count` columns.
+
+    A pattern that puts rows of one plane on contradictory sides belongs to no cell and is left out.
+    """
     live = side != 0
     meant = np.where(known.T, side, -side)[:, live]
     signs = np.zeros((known.shape[1], count), np.int8)
     signs[:, plane[live]] = meant
-    # a pattern that assigns contradictory sides to the rows of one plane belongs to no open cell
     return signs[(signs[:, plane[live]] == meant).all(axis=1)]
 
 

@@ -68,7 +68,10 @@ def largest_projection(
 
 
 def _bounds(base: Array, lam: Array, on: Mask, open_: Mask) -> Array:
-    """Return the bounds of partial cells (k,) from their active and open rows, each (n, k)."""
+    """Return upper bounds (k,) on ||P_D lam|| over the patterns D within partial cells.
+
+    on, open_ (n, k): the active and the open rows of each partial cell.
+    """
     squares: Array = np.where(on | open_, (lam**2)[:, None], 0.0).sum(axis=0)
     # up to r independent rows reach every lam_D: no projection is needed
     many = np.flatnonzero(on.sum(axis=0) > base.shape[1])

@@ -209,7 +209,7 @@ class Choice:
         return user_value(value[self.tag], rest, self.user, self.accept)
 
     def parameters(self, name: object) -> dict[str, Any]:
-        """The parameters of the class or function with this name; empty if they cannot be determined."""
+        """Parameter -> annotation of the class or function with this name; empty if they cannot be determined."""
         if isinstance(name, str) and name in self.table:
             return keys_of(self.table[name])
         return user_parameters(str(name), self.user) if self.user and is_user_name(name) else {}

@@ -284,7 +284,7 @@ class Trials(Sequence[Trial]):
 
 
 def user_code_of(parts: Mapping[str, CategoricalColumn[Component]]) -> CategoricalColumn[frozenset[str]]:
-    """The user code that each cell with these components runs."""
+    """The names of the user code that each cell with these components runs."""
     named = [column.map(lambda part: part.user_code).merged() for column in parts.values()]
     first, number = distinct(named)
     sets = [frozenset[str]().union(*(column[row] for column in named)) for row in first]

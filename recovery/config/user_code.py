@@ -93,7 +93,7 @@ def _accept(name: str, target: Any, needs: Mapping[str, str]) -> None:
 
 
 def user_parameters(name: str, kind: Literal["function", "class"]) -> dict[str, Any]:
-    """The parameters of a user's class or function with their annotations; empty if they cannot be determined."""
+    """Parameter -> annotation of a user's class or function; empty if they cannot be determined."""
     try:
         target = resolve(name)
         if kind == "class":

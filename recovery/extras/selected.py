@@ -129,17 +129,17 @@ class SelectionReport:
 
     @property
     def order(self) -> Index:
-        """Indices of the columns, most important first."""
+        """Indices of the variables, most important to the network first."""
         return np.argsort(-self.choices[0].importances, kind="stable")
 
     @property
     def chosen(self) -> list[str]:
-        """Names of the columns that the network chooses on all rows, most important first."""
+        """Names of the variables that the network selects when it is fitted to all rows, most important first."""
         return [self.table.names[i] for i in self.order if self.choices[0].chosen[i]]
 
     @property
     def stable(self) -> list[str]:
-        """Names of the columns that the network chooses in a share `STABLE` of the splits, most important first."""
+        """Names of the variables that the network selects in a share `STABLE` or more of the splits, in this order."""
         return [self.table.names[i] for i in self.order if self.choices[0].frequency[i] >= STABLE]
 
     @property

@@ -171,7 +171,10 @@ def _labels(setting: Setting, planted: Target, X: Array) -> Array:
 
 
 def _patterns(setting: Setting, rng: Rng, F: Array, planes: Array, all_ones: AllOnes | None) -> Mask:
-    """Patterns of the features F: those of the planted hyperplanes first, the all-ones pattern last if it exists."""
+    """Patterns of the features F: those of the planted hyperplanes, then all patterns or sampled ones.
+
+    The all-ones pattern is the last column if it exists.
+    """
     blocks = [patterns_of(F, planes)] if planes.shape[1] else []
     if setting.patterns.kind == "exhaustive":
         cells, _ = enumerate_cells(F)

@@ -279,7 +279,10 @@ class PlantedProgram:
         return row.undecided(reason)
 
     def judge(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """Apply P1's rule to a certified solution: recovered if no entry deviates by more than DEVIATION_TOLERANCE."""
+        """Apply P1's rule to a solution: recovered if no entry deviates by more than DEVIATION_TOLERANCE.
+
+        Undecided if the certificate neither proves an optimum nor has an error that small.
+        """
         if not certificate.proves_optimal and certificate.error > DEVIATION_TOLERANCE:
             return row.undecided(f"a solve: {solution.outcome.value}")
         if not self.cascade.feasible:

@@ -173,7 +173,7 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
     if not reach.known:
         return None
     W, chosen = W.copy(), reach.chosen
-    if inside is not None:  # the larger copy of each group takes its change
+    if inside is not None:  # change the larger copy of each group, which is less likely to leave its cone
         sizes = np.linalg.norm(W, axis=1)
         chosen = np.where(sizes[chosen] >= sizes[chosen + p], chosen, chosen + p)
     for _ in range(ROUNDS):
@@ -202,7 +202,8 @@ def _inside(program: ExactProgram, chosen: Index) -> Array:
     for g, side in zip(chosen, program.orientation(chosen), strict=True):
         if not side.any():
             continue
-        lift = None  # a confined group holds only the weights T_g w
+        lift = None
+        # a narrowed group holds only the weights T_g w: look for w
         if groups.transforms is not None and groups.narrowed[g]:
             lift = groups.transforms[g][:, groups.dimensions(np.array([g]))[0]]
         rows = side[:, None] * (groups.base if lift is None else groups.base @ lift)

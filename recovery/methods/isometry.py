@@ -205,7 +205,7 @@ class Limit:
     tilt: Annotated[float, Interval(ge=0, le=90)] = 0.0
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
-        """Refuse settings without a known limit. Raises `ParameterError`."""
+        """Refuse settings for which the limit as n grows is not known. Raises `ParameterError`."""
         one = architecture.plain and not self.tilt
         two = architecture.normalizes_after and not architecture.skip
         k, form = setting.planted.neurons, setting.planted.form

@@ -249,7 +249,7 @@ class NeuronPricing(Pricing):
         return np.minimum(1.0 - (1.0 - margin) * (1.0 - nearest), CELL_MARGINS[-1])
 
     def _own(self, sign: float) -> Mask:
-        """Return the patterns of the planted neurons of this sign, (n, k)."""
+        """Return the patterns (n, k) of the planted neurons whose outer weights have this sign."""
         kept = (self.exact.sign(self.rows) == sign) & ~self.exact.is_free(self.rows)
         own: Mask = self.groups.patterns[:, self.exact.group(self.rows[kept])]
         return own

@@ -189,8 +189,8 @@ class Groups:
             # ||P lam||^2 is ||D lam||^2 minus a least-squares residual: row i adds lam_i^2 - (lam_i - fitted_i)^2
             gains: Array = 2 * lam * fitted - fitted**2
             return gains
-        # half the derivative of ||B^T (d o lam)||^2 with respect to d_i
         d = np.where(pattern, 1.0, self.slope)
+        # half the derivative of ||B^T (d o lam)||^2 with respect to d_i
         return lam * (self.base @ (self.base.T @ (d * lam)))
 
     def block(self, g: int) -> Array:

@@ -158,7 +158,7 @@ class _Group:
     def time_first(self, time_one: Callable[[Trial, float], Timed], limit: float) -> Timed:
         """Time the trial of lowest cost, which also loads modules; it counts only until another trial is timed."""
         result, cost = time_one(self._first, limit), float(self._costs[0])
-        # twice the limit is the median time beyond it, if every order of magnitude is equally likely
+        # a trial stopped at its limit: twice the limit is its median time if P(longer than t) falls like 1 / t
         took = max(cost, 2 * limit) if result.seconds is None else result.seconds
         self._rate = took / cost
         return result

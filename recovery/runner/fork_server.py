@@ -38,7 +38,7 @@ for them again, which takes a twentieth of a small trial's time."""
 
 
 def worker_environment() -> dict[str, str]:
-    """Return environment variables for workers: one BLAS thread, and the module search path of this process."""
+    """Return environment variables for workers: one BLAS thread, malloc's settings, this process's module path."""
     path = os.pathsep.join(path for path in sys.path if path)
     return {**dict.fromkeys(THREAD_VARIABLES, "1"), **MALLOC_SETTINGS, "PYTHONPATH": path}
 

@@ -258,7 +258,8 @@ def project(
             slack[tight[k]] = 0.0
         if not (slack < limit).any():
             break
-        # while points get shorter, no set of tight rows recurs; otherwise return to the shortest, then row by row
+        # while points get shorter, no set of tight rows recurs. If one does not, return to the shortest point and
+        # from there change one row at a time
         if not single and square >= least:
             single, m = True, 0
             _copy(best_x, x)

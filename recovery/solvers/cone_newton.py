@@ -152,8 +152,8 @@ class ConeNewton:
             # groups with weights stay, whatever their norms at this lam
             norms[self.W.any(axis=1) | self.free] = np.inf
             near = _largest(norms, NEXT)
-            # norms rose by up to `largest - 1` in this step: keep the groups that would exceed 1 by the same rise in
-            # the next
+            # norms rose by up to `largest - 1` in this step: keep only the groups that the same rise would bring
+            # above 1
             near = near[norms[near] > 2.0 - largest]
             At = At[near]
             self.cones.forget_others(near)
@@ -229,7 +229,8 @@ class ConeNewton:
     def _length(self, step: _Step, At: Array, direction: Array, image: Array, slope: float) -> float:
         """The length, at most 1, that minimises phi if every group keeps its direction, a lower bound of phi."""
         s, U = step.s, self.cones.directions[step.near]
-        # norms of projections are at least their components along the last directions, which are linear in the length
+        # a projection on a cone is at least as long as the component of its point along any unit vector of the cone.
+        # Along the group's last direction this component is linear in the length of the step
         sizes = np.einsum("gr,gr->g", U, step.W + s * At) - s * self.bound
         rates = s * np.einsum("gr,gr->g", U, image)
         curvature = (step.proximal_weight + self.delta) * float(direction @ direction)

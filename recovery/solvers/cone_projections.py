@@ -90,7 +90,7 @@ class Projections:
         sizes = self.freedom(chosen)
         d, root = np.repeat(units, sizes, axis=0), np.repeat(roots, sizes)[:, None]
         Z = np.concatenate([self._identity[:0], *(self._face(int(g)) for g in chosen)])
-        # scale columns by root, except along d: Z + (root - 1) (Z - Z d d^T)
+        # scale each row of Z by its root, except along d: z + (root - 1) (z - (z.d) d)
         Z = root * Z + ((1.0 - root[:, 0]) * np.einsum("tr,tr->t", Z, d))[:, None] * d
         if self.frames is None:
             return Z @ self.base.T

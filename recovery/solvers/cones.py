@@ -55,7 +55,7 @@ def _projected(program: ExactProgram, gated: Solution, tolerance: float) -> Solu
     if groups.confined or groups.dimensions(np.arange(groups.count)).all():
         return solution
     certificate = certify(program, solution)
-    # no value of UNSEEN suits all programs; the smaller one costs digits, so try it second
+    # no weight UNSEEN of the null space suits all programs; the smaller one is less accurate, so try it second
     for unseen in UNSEEN[1:]:
         if certificate.proves_optimal:
             break

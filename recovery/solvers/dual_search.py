@@ -100,7 +100,7 @@ class ExactPenalty:
 
         self.program, self.threshold = program, threshold
         self.cones = Projections(program)
-        self.cones.bound = threshold  # projections below it need not be exact
+        self.cones.bound = threshold  # projections shorter than the threshold need not be exact
         members = program.members
         self.others = np.flatnonzero(~np.isin(members, rows))
         chosen = members[self.others]

@@ -299,7 +299,7 @@ def _newton_direction(program: GatedProgram, state: _State, point: _Point, rough
 def _infeasible(program: GatedProgram) -> bool:
     """Whether y has a component outside the range of all groups, which is the range of K = sum_g A_g A_g^T."""
     groups = program.groups
-    # eigenvalues of K are squared singular values: below about 1e-13 rounding makes them indistinguishable from 0
+    # eigenvalues of K are squared singular values: those below about 1e-13 n of the largest are rounding
     K = groups.weighted_gram(np.arange(groups.count), np.ones(groups.count))
     values, vectors = np.linalg.eigh(K)
     null = vectors[:, values <= 1e-13 * groups.n * values[-1]]

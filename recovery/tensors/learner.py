@@ -181,7 +181,7 @@ def standard_error(
     """
     total, count = 0.0, len(units.a)
     if data is not None:
-        # the same rows for all draws, so that label noise does not change the outer weights
+        # regress the units and those of every draw on the same rows, so that label noise adds nothing to the change
         rows = slice(PER_COEFFICIENT * (count + units.W.shape[1] + 1))
         labelled = data[0][rows], data[1][rows]
         units = ReluNetwork(units.W, units.b, regress(*labelled, units.W, units.b)[0])

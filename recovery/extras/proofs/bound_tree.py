@@ -32,7 +32,8 @@ def prove_bound(turned: Turned, known: Mask, limit: float, nodes: int) -> float:
     """An upper bound on max {f(w): ||w|| <= 1} off the `known` cells (k, m) of the x_i, with at most `nodes` cones.
 
     limit: the target of the search; the bound may exceed it, or be infinite. Cells and f are those of the floats in
-    `turned`. Raises `Unproved`.
+    `turned`. Raises `Unproved` if f exceeds `limit` off these cells, if `nodes` cones do not suffice, or if the
+    recorded search is inconsistent.
     """
     largest = 0.0
     for first in range(0, 2**turned.r, ROOTS):

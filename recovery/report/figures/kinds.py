@@ -90,7 +90,10 @@ class Drawing:
 
 
 def main_kind(analysis: Analysis) -> str:
-    """Return the name of the kind of the main figure. Raises `ReportError` for `ratios` without a threshold n/d."""
+    """Return the name of the kind of the main figure.
+
+    Raises `ReportError` if the config asks for `ratios` and the value is not a proportion over n and d.
+    """
     requested = analysis.diagram.sweep.report.figure
     if requested == "ratios" and not poolable(analysis.diagram):
         raise ReportError(

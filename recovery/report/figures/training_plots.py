@@ -144,7 +144,10 @@ def draw_paths(runs: Sequence[Run], title: str, style: Style) -> Figure:
 
 
 def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
-    """Draw outer and inner weights in two coordinates, one colour per pair of neurons (P2, Figure 3)."""
+    """Draw the paths of outer and inner weights in two coordinates, one colour per pair of trained neurons.
+
+    Paired are neurons that nearly cancel (`pairing`; P2, Figure 3).
+    """
     chosen = firsts(runs)[: MOST_PANELS // 2]
     with sheet(2 * len(chosen), title, style, aspect=0.85, columns=2, share="none") as page:
         for k, run in enumerate(chosen):

@@ -102,7 +102,7 @@ def _estimate(pool: Pool, alone: list[Size], level: float) -> tuple[Interval, In
     d, weight, slices = pool.d, pool.weight, pool.slices
     ratio, estimate = pool.at / d, pool.ratio
     levels = (level, _outer(level))
-    if len(d) == 1:  # nothing to pool: take the likelihood-ratio interval, exact in the limit
+    if len(d) == 1:  # one d only: take its likelihood-ratio interval, which is exact in the limit of many trials
         half = alone[0].n50
         far = crossing(slices.n[0], slices.rising[0], slices.total[0] - slices.rising[0], levels[1])
         return (

@@ -119,7 +119,7 @@ def least_deviance(
     if offset is None and not np.any(counts.yes * (z < 0) + counts.no * (z > 0)):
         even = counts.at(z == 0)
         return even.deviance(np.zeros(len(even))), np.inf
-    # Start at the c that puts the most distant cell one standard deviation from even odds.
+    # Without a guess, start where the largest |c z| is 1.
     start = near if near is not None and 0 < near < np.inf else 1.0 / float(np.abs(z).max())
     c = _root(score, start)
     return counts.deviance(base + c * z), c
