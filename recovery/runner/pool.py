@@ -1,8 +1,9 @@
 """Trials in worker processes that may hang, crash or exceed their memory: each such trial costs its own row alone.
 
-A worker is sent several trials and returns each row as soon as it is done, so the trial that a lost worker was running
-is known. Measured against this: loky loses every task that is under way when a worker dies, and pebble leaves the
-processes that a late task started, cannot limit memory, and starts Python again for each lost worker.
+A worker is sent several trials and returns their rows as they are done, the first at once. If it is lost, the first trial
+without a row is run again, first in its job, so that the trial which causes the loss is found. Measured against this:
+loky loses every task that is under way when a worker dies, and pebble leaves the processes that a late task started,
+cannot limit memory, and starts Python again for each lost worker.
 """
 
 import atexit
@@ -26,7 +27,7 @@ from recovery.runner.batches import BATCH_LIMIT
 from recovery.runner.fork_server import FORK_SERVER, Late, WorkerProcess
 from recovery.runner.messages import Answer, decode, decode_answer
 from recovery.runner.trial import Row, failure
-from recovery.runner.worker import Job, call, run_trials
+from recovery.runner.worker import SEND_SECONDS, Job, call, run_trials
 
 T = TypeVar("T")
 
@@ -111,12 +112,13 @@ class Worker:
         rows = list[Row]()
 
         def read(document: Any) -> Answer:
-            answer = decode_answer(document, trials[len(rows) : len(rows) + 1])
+            answer = decode_answer(document, trials[len(rows) :])
             if fresh and not (rows or answer.rows):
                 raise ValueError("holds no row of a new process")
             return answer
 
-        job = partial(run_trials, trials, limits.memory, BATCH_LIMIT, fresh)
+        interval = SEND_SECONDS if limits.seconds is None else 0.0  # a time limit is for each row
+        job = partial(run_trials, trials, limits.memory, BATCH_LIMIT, interval, fresh)
         try:
             for answer in self.run(job, limits.seconds, read):
                 rows += answer.rows

@@ -6,6 +6,7 @@ even one that never releases the interpreter, and everything that the worker sta
 
 import ctypes
 import gc
+import math
 import os
 import pickle
 import resource
@@ -28,7 +29,7 @@ from recovery.config import Trial
 from recovery.errors import RecoverError
 from recovery.runner.fork_server import FORK_FOR_TRIALS, LOAD, PID_BYTES
 from recovery.runner.messages import Answer, encode, encode_answer
-from recovery.runner.trial import failure, measure
+from recovery.runner.trial import Row, failure, measure
 
 KEPT_SHARE = 1 / 16
 """A worker under a memory limit that has grown by more than this share of it is replaced: what one trial may allocate
@@ -36,6 +37,8 @@ must not depend on the trials before it."""
 STOPPED_SECONDS = 2.0
 """A worker that stays stopped for this long, while its supervisor runs, is killed."""
 STOPPED_TICK = 0.05
+SEND_SECONDS = 0.02
+"""Rows after a job's first are sent together at this interval: sending each takes as long as a trivial trial."""
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _PARENT_DEATH, _ADOPT_ORPHANS = 1, 36
 """PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER of prctl, Linux."""
@@ -231,30 +234,40 @@ def call(function: Callable[[], object], idle: int) -> Iterator[bytes]:
     yield encode(function())
 
 
-def run_trials(trials: Sequence[Trial], memory: int | None, seconds: float, fresh: bool, idle: int) -> Iterator[bytes]:
-    """Yield an answer for each trial, as soon as it is done; after `seconds`, one without rows.
+def run_trials(
+    trials: Sequence[Trial], memory: int | None, seconds: float, interval: float, fresh: bool, idle: int
+) -> Iterator[bytes]:
+    """Yield answers with the rows of trials, the first row as soon as it is done; after `seconds`, one without rows.
 
-    memory: MiB that each trial may allocate. fresh: no trial has run in this process. idle: bytes of private memory
-    before its first trial.
+    memory: MiB that each trial may allocate. interval: seconds between answers after the first. fresh: no trial has run
+    in this process. idle: bytes of private memory before its first trial.
     """
     began = time.perf_counter()
+    rows, sent, in_time = list[Row](), -math.inf, True
     for trial in trials:
-        if time.perf_counter() - began > seconds:
-            yield encode_answer(Answer([]))
-            return
+        in_time = time.perf_counter() - began <= seconds
+        if not in_time:
+            break
         with _restored() if trial.cell.own else nullcontext(), _limited(memory):
             row = measure(trial)
         out_of_memory = memory is not None and row.get("error_type") == "MemoryError"
         if not fresh and (out_of_memory or (trial.cell.own and row["status"] == "failed")):
-            yield encode_answer(Answer([], exhausted=True))  # an earlier trial may be the cause: try a new process
+            yield encode_answer(Answer(rows, exhausted=True))  # an earlier trial may be the cause: try a new process
             return
         if out_of_memory:
-            row |= failure("killed", MemoryLimit(f"it asked for more than {memory} MiB"))
+            row |= failure("killed", MemoryLimit(f"it allocated more than {memory} MiB"))
         fresh = False
+        rows.append(row)
         exhausted = memory is not None and _private_bytes() - idle > KEPT_SHARE * memory * 2**20
-        yield encode_answer(Answer([row], exhausted))
+        if exhausted or time.perf_counter() - sent >= interval:
+            yield encode_answer(Answer(rows, exhausted))
+            rows, sent = [], time.perf_counter()
         if exhausted:
             return
+    if rows:
+        yield encode_answer(Answer(rows))
+    if not in_time:
+        yield encode_answer(Answer([]))
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def test_a_trial_out_of_memory_is_a_row(tmp_path: Path, jobs: int) -> None:
     assert summary.stored == {"ok": 4, "killed": 4}
     killed = rows(tmp_path / "out").query("status == 'killed'")
     assert set(killed["method.act"]) == {"grab"}
-    assert set(killed["error_message"]) == {"it asked for more than 512 MiB"}
+    assert set(killed["error_message"]) == {"it allocated more than 512 MiB"}
 
 
 def test_a_trial_within_its_memory_is_measured(tmp_path: Path) -> None:
