@@ -22,4 +22,5 @@ def command(folder: Path, out: Path | None, quiet: bool) -> None:
     format_of(out, "html", ("html",))
     place = folder / "index.html" if out is None else out / "index.html" if out.is_dir() else out
     drawn = entries(folder, lambda name: None if quiet else click.echo(name, err=True), place.parent)
-    click.echo(write(place, overview_page(folder.resolve().name, drawn).encode()))
+    page = overview_page(folder.resolve().name, drawn).encode()
+    click.echo(write(place, page, folder if out is None else None))

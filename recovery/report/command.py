@@ -65,7 +65,7 @@ def report(
     elif kind == "html":
         from recovery.report.page import report_page  # imports matplotlib, which is slow
 
-        _written(_place(analyses[0].diagram, "html", out, 1), report_page(analyses).encode())
+        _written(_place(analyses[0].diagram, "html", out, 1), report_page(analyses).encode(), _inside(analyses[0], out))
     elif kind == "terminal" and out is not None:
         write(out, _as_text(analyses).encode())
     else:
@@ -121,7 +121,7 @@ def _draw(analysis: Analysis, kind: str, out: Path | None, count: int) -> None:
     place = _place(analysis.diagram, kind, out, count)
     for name, drawing in drawings(analysis).items():
         beside = place.with_name(f"{analysis.diagram.name}-{name}{place.suffix}")
-        _written(beside if name else place, render(drawing.draw(), kind))
+        _written(beside if name else place, render(drawing.draw(), kind), _inside(analysis, out))
 
 
 def _print_or_write(text: str, out: Path | None) -> Any:
@@ -155,9 +155,14 @@ def _place(diagram: Diagram, suffix: str, out: Path | None, count: int) -> Path:
     return (out if out is not None else diagram.grid.path / "report") / f"{name}.{suffix}"
 
 
-def _written(path: Path, data: bytes) -> None:
+def _inside(analysis: Analysis, out: Path | None) -> Path | None:
+    """Return the results folder if the program chooses the place in it."""
+    return analysis.diagram.grid.path if out is None else None
+
+
+def _written(path: Path, data: bytes, inside: Path | None = None) -> None:
     """Write a file, and print its path."""
-    sys.stdout.write(f"{write(path, data)}\n")
+    sys.stdout.write(f"{write(path, data, inside)}\n")
 
 
 def bundle(analysis: Analysis) -> bytes:

@@ -33,9 +33,16 @@ def format_of(out: Path | None, requested: str | None, allowed: Sequence[str]) -
     return named
 
 
-def write(path: Path, data: bytes) -> Path:
-    """Write a file completely or not at all, and create its folders. Raises `ReportError` with the reason for a
-    failure."""
+def write(path: Path, data: bytes, inside: Path | None = None) -> Path:
+    """Write a file completely or not at all, and create its folders.
+
+    inside: the folder of a path that the program chose; a symbolic link in it is not followed, because the folder may
+    come from somebody else. Raises `ReportError` with the reason for a failure.
+    """
+    if inside is not None and path.resolve() != inside.resolve() / path.relative_to(inside):
+        raise ReportError(
+            f"{path} is a symbolic link or is behind one; remove the link, or give another place with --out"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, data)

@@ -1,9 +1,9 @@
 """Trials in worker processes that may hang, crash or exceed their memory: each such trial costs its own row alone.
 
-A worker is sent several trials and returns their rows as they are done, the first at once. If it is lost, the first trial
-without a row is run again, first in its job, so that the trial which causes the loss is found. Measured against this:
-loky loses every task that is under way when a worker dies, and pebble leaves the processes that a late task started,
-cannot limit memory, and starts Python again for each lost worker.
+A worker is sent several trials and returns their rows as they are done, the first at once. If it is lost, the first
+trial without a row is run again, first in its job, so that the trial which causes the loss is found. Measured against
+this: loky loses every task that is under way when a worker dies, and pebble leaves the processes that a late task
+started, cannot limit memory, and starts Python again for each lost worker.
 """
 
 import atexit

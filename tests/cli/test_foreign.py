@@ -246,6 +246,37 @@ def test_a_title_is_no_markup(out: Path) -> None:
     assert "\n" not in heading
 
 
+@pytest.mark.parametrize("link", ["file", "folder"])
+@pytest.mark.parametrize(
+    ("command", "written"),
+    [
+        (["report", "{}"], "report/fake-holds.png"),
+        (["report", "{}", "--format", "html"], "report/fake-holds.html"),
+        (["index", "{}"], "index.html"),
+    ],
+)
+def test_no_link_in_a_folder_is_followed(
+    out: Path, tmp_path: Path, command: list[str], written: str, link: str
+) -> None:
+    """A folder may be somebody else's: its links must not make a report overwrite other files."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / Path(written).name).write_text("mine")
+    place = out / written
+    if link == "file":
+        place.parent.mkdir(exist_ok=True)
+        place.symlink_to(victim / place.name)
+    elif place.parent != out:
+        place.parent.symlink_to(victim)
+    result = recover(*[word.format(out) for word in command])
+    assert [path.read_text() for path in victim.iterdir()] == ["mine"]
+    if place.is_symlink() or place.parent.is_symlink():
+        assert result.exit_code == 2
+        assert "symbolic link" in result.output
+    else:
+        assert result.exit_code == 0
+
+
 @pytest.mark.parametrize("folder", ["a\n#SBATCH --wrap=id", "a\rb", "a\u2028b", "a\\"])
 def test_a_folder_begins_no_line_of_a_script(folder: str) -> None:
     with pytest.raises(ParameterError, match="give another --out"):
