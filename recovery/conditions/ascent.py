@@ -1,8 +1,9 @@
 """Gradient ascent for neurons that violate the dual of the exact program, over all patterns at once.
 
-Over all patterns the dual requires sigma lam.(B v)_+ <= N(v) for every v, with N(v) = ||v||, or ||(B v)_+|| where
-neurons are normalised. The ratio is piecewise smooth in v. Many points ascend together, each with its own step, and
-cross from one arrangement cell to another. A violation is certified by its point. The absence of one is no proof.
+Over all patterns the dual requires |lam.activation(B v)| <= penalty N(v) for every v, with N(v) = ||v||, or
+||(B v)_+|| where neurons are normalised. The ratio of both sides is piecewise smooth in v. Many points ascend together,
+each with its own step, and cross from one arrangement cell to another. A violation is certified by its point. If none
+is found, nothing is proved.
 """
 
 import numpy as np
@@ -11,13 +12,14 @@ from recovery.programs.groups import Groups
 from recovery.types import Array, Mask, Rng
 
 STEPS = 80
-"""The best of 200 ascents is then within 1e-6 of its value after 400 steps; after 20 steps it is within 1 %."""
+"""Steps of each ascent. The best of 200 ascents is then within 1e-6 of its value after 400 steps; after 20 steps it is
+within 1 %."""
 FIRST_STEP = 0.3
 """Distance on the unit sphere, large enough to reach other cells. A step that fails is halved."""
 
 
 def neuron_ratio(groups: Groups, lam: Array, v: Array) -> tuple[Array, Array]:
-    """Return lam.(B v)_+ / N(v), (m,), and its gradient, (r, m), for the columns of v (r, m)."""
+    """Return lam.activation(B v) / N(v), (m,), and its gradient, (r, m), for the columns of v (r, m)."""
     # the gradient of a quotient f / N is (f' - (f / N) N') / N. At a kink any one-sided gradient is sufficient, because
     # a step that does not increase the ratio is rejected
     base, raw = groups.base, groups.base @ v
@@ -51,7 +53,7 @@ def ascend(groups: Groups, lam: Array, starts: Array) -> tuple[Array, Array]:
 
 
 def violated_neurons(groups: Groups, lam: Array, limit: float, known: Array, rng: Rng, *, starts: int) -> Mask:
-    """Return patterns (n, m) of neurons v found with |lam.(B v)_+| / N(v) above `limit`, the largest value first.
+    """Return patterns (n, m) of neurons v with |lam.activation(B v)| / N(v) above `limit`, the largest value first.
 
     known (r, k): neurons of the present solution, which are starting points too, with and without noise.
     """

@@ -22,7 +22,7 @@ def beam_search(
 ) -> BestPattern | None:
     """Return the best pattern found for rows (n, d), weights t (n,) and linear c (d,), known patterns (n, k) excluded.
 
-    None where all sums are zero, or where no other cell was found.
+    None where all sums are zero, or where only known patterns were found.
     """
     met = beam_patterns(rows, weights, linear, width=width, known=known)
     return met[0] if met else None
@@ -81,7 +81,7 @@ def _beam(
     for cell in range(len(sides)):
         lengths[cell] = -np.sum(sums[cell] * sums[cell])
     met, kept = np.empty((len(sides), d)), 0
-    # merge sort is stable: among equal cells the first one stays the best
+    # merge sort is stable: of cells with equal sums, the first one found comes first
     for cell in np.argsort(lengths, kind="mergesort"):
         seen = False
         for t in range(len(known)):

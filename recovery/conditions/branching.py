@@ -29,11 +29,11 @@ ENOUGH = 1e-3
 """A relative decrease of ||z||^2 below this in one sweep ends the descent over a cone."""
 
 BOUND = 0
-"""End of a recorded node: its multipliers y, a, m bound f there."""
+"""Recorded for a node on whose cone its multipliers y, a, m bound f."""
 CELL, KNOWN = 1, 2
-"""End of a node without open x_i, added to the number m of the x_i: y, a bound f over the cell; or the cell is known.
+"""Recorded, plus the number of the x_i, for a node without open x_i: y and a bound f over its cell; its cell is known.
 
-A node that splits at x_i ends with i + 1 if its active side is searched first, with -(i + 1) otherwise."""
+A node that splits at x_i is recorded as i + 1 if its active side is searched first, as -(i + 1) otherwise."""
 
 _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
@@ -121,7 +121,8 @@ def _cell(up: Array, down: Array, c: Array, on: Mask, known: Mask, squares: Arra
                 for j in range(d):
                     z[j] += step * up[i, j]
         _relax(down, squares, a, z)
-        # the bound is attained in the direction of z; an evaluation of f costs about half a sweep
+        # at the end of the descent f attains the bound in the direction of z. Evaluating f costs about half a sweep, so
+        # do it after every fifth
         if sweep % 5 == 4:
             length = np.sqrt(np.sum(z * z))
             reached = _value(up, down, c, z) / length if length > 0.0 else 0.0

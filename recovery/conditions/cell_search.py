@@ -3,11 +3,11 @@
     max over cells of || c + sum_k s_k z_k ||,        s_k = sign(a_k.h) for some h,  planes' unit normals a_k.
 
 A node stores the signs of the first planes, the heaviest first, and a point h of its cell, which lies in one of its two
-halves. A point of the other half is computed only if its bound leaves that half open. The point of least norm of the
-convex hull of the signed unit normals is such a point, or 0 if the half is empty (Wolfe, Mathematical Programming 11,
-1976). With v the sum of c and of the decided planes,
+halves. A point of the other half is computed only if its bound does not exclude that half. The point of least norm of
+the convex hull of the signed unit normals is such a point, or 0 if the half is empty (Wolfe, Mathematical Programming
+11, 1976). With v the sum of c and of the decided planes,
     max over ||u|| <= 1 of v.u + sum_k |z_k.u| <= max over u of v.u + sqrt(u.Q u),  Q = (sum w_k) sum z_k z_k^T / w_k,
-over the open planes, where w_k = ||z_k||. Q depends only on the depth. In the basis of its eigenvectors, with
+over the undecided planes, where w_k = ||z_k||. Q depends only on the depth. In the basis of its eigenvectors, with
 eigenvalues q, any tau > 0 and mu > max q / tau give the bound
     1/2 (sum_j v_j^2 / (mu - q_j / tau) + mu + tau).
 A leaf is exact.
@@ -170,7 +170,8 @@ def cell_point(normals: Array, sides: Codes, m: int, z: Array) -> int:
         while True:
             if not _nearest_of_hull(normals, sides, chosen[:count], y, z, Q):
                 return -1
-            # outside the hull: move towards it until the first weight is 0, and drop that point (Wolfe's minor step)
+            # if the new z is outside the convex hull, move towards it only until the first weight is 0, and drop that
+            # normal (Wolfe's minor step)
             share = 1.0
             for a in range(count):
                 if y[a] <= 0.0:
@@ -257,7 +258,7 @@ def search_cells(  # type: ignore[no-untyped-def]
         sums[top + 1] = sums[top] + side * halves[depth]
         sums[top] -= side * halves[depth]
         sides[top, depth], sides[top + 1, depth] = -side, side
-        # the parent's point lies in its own half; the other half needs a new point if its bound leaves it open
+        # the parent's point lies in its own half; the other half needs a new point unless its bound excludes it
         asked[top], asked[top + 1] = True, abs(s) <= THIN
         depths[top] = depths[top + 1] = depth + 1
         pending = top + 2

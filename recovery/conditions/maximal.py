@@ -11,12 +11,12 @@ from recovery.types import Array, Mask
 STRICT = 1e-9
 """Coefficients of unit rows below this count as zero: the tolerance of the linear programs."""
 EIGEN_TOLERANCE = 1e-8
-"""The gap grows with the square of the angle to the eigenvector: this allows an angle of about 1e-4."""
+"""Largest `eigen_gap` that counts as 0. It grows with the square of the angle of w to the eigenvector: this allows an
+angle of about 1e-4."""
 
 
 def contained_in(pattern: Mask, patterns: Mask) -> int | None:
-    """Return a column j of patterns (n, p), other than `pattern`, with D D_j = D, or None. Source: P1, Definition 7.
-
+    """Return j of a column D_j of patterns (n, p), not D = `pattern`, with D D_j = D, or None (P1, Definition 7).
     If one exists, D is not maximal and (NIC-1) fails: ||X^T D_j D X (X^T D X)^{-1} w|| = ||w|| (Lemma 9).
     """
     covers = (patterns | ~pattern[:, None]).all(axis=0) & (patterns != pattern[:, None]).any(axis=0)
@@ -25,7 +25,7 @@ def contained_in(pattern: Mask, patterns: Mask) -> int | None:
 
 
 def is_maximal(X: Array, pattern: Mask) -> bool:
-    """Decide whether D is maximal among all patterns of X, by Proposition 24.
+    """Decide whether D = `pattern` is maximal among all patterns of X, by Proposition 24.
 
     With K+ the cone of the active rows and K- the cone of the others, D is maximal if and only if -K- without 0 lies in
     the interior of K+: the active rows span R^d, and each inactive row is -X_+^T c for some c > 0. This costs one

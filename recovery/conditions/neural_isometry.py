@@ -27,9 +27,10 @@ from recovery.programs.uniqueness import planted_candidate
 from recovery.types import Array, Mask, Rng
 
 ROUNDING = 1e-9
-"""Larger than the error of the projections; true margins of 1e-8 occur next to the planted pattern."""
+"""A margin below this counts as zero. Larger than the error of the projections; true margins of 1e-8 occur next to the
+planted pattern."""
 CHUNK_BYTES = 48 * 2**20
-"""Memory of the d x d matrices that are formed at a time, half of them packed."""
+"""Memory of the d x d matrices, and of their products, that are formed at a time."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Condition:
 
     @property
     def margin(self) -> float:
-        """bound - value: positive where it holds."""
+        """bound - value: positive where the condition holds."""
         return self.bound - self.value
 
 
@@ -136,8 +137,8 @@ def search_isometry(
     chosen = np.argsort(score(X @ H >= 0))[-starts:]
     points = [h / np.linalg.norm(h) for h in H[:, chosen].T]
     points += [w / np.linalg.norm(w) for w in directions.T]
-    # randomly scaled rows have the same cells, but `most_active` deletes them in another order: ten tries at (40, 8)
-    # then end in eight different patterns instead of one
+    # randomly scaled rows have the same cells, but `most_active` deletes them in another order: ten tries at n = 40,
+    # d = 8 then end in eight different patterns instead of one
     for _ in range(starts):
         points.append(most_active(X * rng.uniform(0.3, 1.0, (X.shape[0], 1)), rng, restarts=1).point)
     return max((search_pattern(X, h, score, gain, rng) for h in points), key=lambda best: best.value)
@@ -206,9 +207,10 @@ def uniform_isometry(X: Array, patterns: Mask) -> Condition:
 
 
 def orthogonal_uniform_isometry(patterns: Mask, d: int) -> Condition:
-    """Evaluate max_j tr(D_j) <= n - d: (7) for X with orthonormal columns in general position. Source: P1, (26).
+    """Evaluate max_j tr(D_j) <= n - d, which is (7) for X (n, d) with orthonormal columns, rows in general position.
 
-    ||X^T D_j X|| < 1 if and only if X^T (I - D_j) X is positive definite, so at least d rows are inactive in D_j.
+    ||X^T D_j X|| < 1 if and only if X^T (I - D_j) X is positive definite: at least d rows are inactive. Source: P1,
+    (26).
     """
     n = patterns.shape[0]
     traces = patterns.sum(axis=0)

@@ -30,8 +30,7 @@ _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 
 @_compiled
 def _slope(lam: float, side: int, u: float, m: float) -> tuple[float, float]:
-    """Return y, half the slope of the envelope at u, and its derivative, for a row of this side.
-
+    """Return y, half the slope of the envelope at u, and its derivative. side: 1 for a row that is on, -1 off, 0 open.
     The function of a row is (t - lam)^2 - lam^2 for t >= 0 if it is on, and 0 for t <= 0 if it is off. If it is open,
     it is (max(t, lam) - lam)^2 - lam^2 for lam > 0 and (max(t, 0) - lam)^2 - lam^2 otherwise.
     """
@@ -105,7 +104,7 @@ def _stationary(base: Array, lam: Array, side: Array, shift: Array, m: float, v:
                     for k in range(j + 1):
                         H[j, k] += bend[i] * base[i, j] * base[i, k]
         for j in range(r):
-            # in directions that no row with a slope sees, the gradient is zero too
+            # H is singular in directions orthogonal to all rows with bend > 0. The gradient is zero there too
             H[j, j] += 1e-9
         _solved(H, g, step)
         # along the step, the slope y.(B step) of the convex sum increases from below zero: the sum decreases up to its

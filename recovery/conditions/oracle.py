@@ -25,13 +25,14 @@ from recovery.programs.groups import Groups
 from recovery.types import Array, Mask
 
 TOLERANCE = 1e-8
-"""Largest distance between the bounds, relative to sum_i |t_i| ||x_i||, which bounds f."""
+"""Largest distance between the bounds, relative to sum_i |t_i| ||x_i|| + ||c||, which bounds f."""
 ROUNDING = 1e-11
 """Rounding of a bound, relative to the same sum. After 20 sweeps the error of each coordinate of z is about 1e-14."""
 LEAF_ROUNDING = 1e-12
 """Rounding of the bounds and sums of a leaf, relative to the same sum."""
 RANK = 1e-12
-"""Parts of rows below this, relative to the largest, are left out of a basis. Their largest effect is added."""
+"""Parts of rows below this, relative to the largest, are left out of a basis. The bounds include their largest effect
+on f."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def gated_dual(
 
 def _normalised_neuron(base: Array, lam: Array, limit: float, known: Mask | None, nodes: int, stop: bool) -> Bounds:
     scale = float(np.linalg.norm(lam))
-    # entries of lam that are zero up to rounding would be split at; dropping them changes values by less than their sum
+    # the search would split at entries of lam that are zero up to rounding. Without them, values change by less than
+    # their sum
     lam = np.where((np.abs(lam) > RANK * scale) & base.any(axis=1), lam, 0.0)
     if not lam.any():
         return Bounds(0.0, 0.0, np.zeros(base.shape[1]), 0)
@@ -94,7 +96,7 @@ def _normalised_neuron(base: Array, lam: Array, limit: float, known: Mask | None
 
 
 def count_roots(groups: Groups, lam: Array, sign: float) -> int:
-    """Return the number of cones at the root of the search of `exact_dual`; 1 for neurons normalised after the ReLU."""
+    """Return the number of cones that the search of `exact_dual` starts from; 1 for neurons normalised after ReLU."""
     turned = None if groups.orthonormal else turn(groups.base, *dual_terms(groups, sign * lam))
     return 1 if turned is None else 2**turned.r
 
@@ -147,7 +149,7 @@ def largest_neuron(
 
 @dataclass(frozen=True)
 class Turned:
-    """f in the coordinates of `branch`: f(v) = scale (c.w + sum (up.w)_+ - sum (down.w)_+), w = basis v, up to `lost`.
+    """f in the coordinates of `branch`: f(v) = scale (c.w + sum (up.w)_+ - sum (down.w)_+ +- lost), w = basis v.
 
     basis (k, d): rows that are orthonormal up to rounding; `up` is non-zero in the first r coordinates only. rising,
     falling (n,): the rows with weights above and below zero.
@@ -215,7 +217,7 @@ def _basis(rows: Array, smallest: float = 0.0) -> Array:
 
 
 def _crude_bound(up: Array, down: Array, c: Array) -> float:
-    """Bound f for a search that ends early: the sum of m terms (x_i.u)_+ is at most sqrt(m) times the norm of `up`."""
+    """Bound f for a search that ends early: the sum of m terms (x_i.u)_+ is at most sqrt(m) times ||up||_2."""
     largest = float(np.linalg.norm(up, 2)) * np.sqrt(len(up)) if len(up) else 0.0
     return min(largest, float(np.linalg.norm(up, axis=1).sum())) + float(np.linalg.norm(c))
 
@@ -249,8 +251,8 @@ def largest_cell(
     """Bound max ||c + sum_{i in D} t_i x_i|| over cells D of rows (n, d), weights t (n,) and linear c (d,).
 
     limit: smaller values are not resolved; the upper bound may exceed it by rounding. nodes: largest number of cells of
-    all depths; the bounds of open cells enter the upper bound. known (n, k): excluded cells. Cells thinner than
-    `THIN` do not count; the upper bound includes them where rounding decides whether they are.
+    all depths; the bounds of cells not searched then enter the upper bound. known (n, k): excluded cells. Cells thinner
+    than `THIN` do not count; the upper bound includes those that may be so thin by rounding only.
     """
     d = rows.shape[1]
     planes = planes_of(rows, weights, linear, known)

@@ -14,8 +14,7 @@ from recovery.types import Array, Index, Mask
 
 @dataclass(frozen=True)
 class Planes:
-    """Unit normals (m, d), the heaviest plane first. The sum over a cell is scale (start + sum of +-halves).
-
+    """Unit normals (m, d) of distinct planes, largest ||half|| first. A cell's sum is scale (start + sum_k +-halves_k).
     vectors (m + 1, d, d), values (m + 1, d): eigenvectors, as rows, and eigenvalues, rounded up, of the matrix Q of the
     planes from each depth on (`recovery.conditions.cell_search`). excluded (k, m): signs of excluded cells.
     """
@@ -30,7 +29,7 @@ class Planes:
 
 
 def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: Mask | None = None) -> Planes | None:
-    """Return the planes of rows (n, d), weights t (n,) and linear c (d,); None if all sums are zero.
+    """Return the planes of rows (n, d), weights t (n,) and linear c (d,); None if c and all t_i x_i are zero.
 
     known (n, k): patterns of excluded cells.
     """
@@ -45,7 +44,7 @@ def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: M
     if known is None:
         known = np.empty((len(rows), 0), dtype=np.bool_)
     centres, halves = (ahead + behind) / 2, (ahead - behind) / 2
-    # the heaviest first: open planes then contribute least, and bounds fall early
+    # the heaviest first: planes that are not decided yet then contribute least, and bounds fall early
     order = np.argsort(-np.linalg.norm(halves, axis=1), kind="stable")
     centres, halves, normals = centres[order], halves[order], normals[order]
     vectors, values = spreads(halves)
@@ -54,7 +53,7 @@ def planes_of(rows: Array, weights: Array, linear: Array | None = None, known: M
 
 
 def distinct_planes(rows: Array) -> tuple[Array, Index, Array]:
-    """Return unit normals (m, d) of the planes of rows (n, d), and each row's plane and side: 1, -1, or 0 for zeros."""
+    """Return unit normals (m, d) of the planes of rows (n, d), and each row's plane and side: 1, -1, or 0 if x = 0."""
     lengths = np.linalg.norm(rows, axis=1)
     plane, side = np.zeros(len(rows), dtype=np.intp), np.zeros(len(rows))
     left = [int(i) for i in np.flatnonzero(lengths)]
@@ -90,13 +89,16 @@ def _signs(known: Mask, plane: Index, side: Array, count: int) -> Array:
 
 
 def spreads(halves: Array) -> tuple[Array, Array]:
-    """Return eigenvectors (m + 1, d, d), as rows, and rounded-up eigenvalues of Q for the planes from each depth on."""
+    """Return eigenvectors (m + 1, d, d), as rows, and rounded-up eigenvalues (m + 1, d) of Q at each depth.
+
+    Q of depth k contains the planes k, ..., m - 1, which are not decided there.
+    """
     m, d = halves.shape
     vectors, values = np.zeros((m + 1, d, d)), np.zeros((m + 1, d))
     vectors[m] = np.eye(d)
     Q, total = np.zeros((d, d)), 0.0
     for k in reversed(range(m)):
-        # Q by Cauchy-Schwarz: (sum |z_k.u|)^2 <= (sum w_k) sum (z_k.u)^2 / w_k, one more plane per depth from the last
+        # Q by Cauchy-Schwarz: (sum |z_k.u|)^2 <= (sum w_k) sum (z_k.u)^2 / w_k; depth k adds plane k to depth k + 1
         size = float(np.linalg.norm(halves[k]))
         if size > 0.0:
             Q += np.outer(halves[k], halves[k]) / size

@@ -94,7 +94,10 @@ def _values(base: Array, lam: Array, patterns: Mask, known: Mask) -> Array:
 
 @_compiled
 def _split(normals: Array, sides: Codes, points: Array, depth: int):  # type: ignore[no-untyped-def]
-    """Split each cell; return signs (k, m) and points (k, d) of non-empty halves, and whether each is sure to exist."""
+    """Split each cell by the plane `depth`.
+
+    Return signs (k, m) and points (k, d) of the non-empty halves, and whether each is certain to exist.
+    """
     m, d = normals.shape
     count = 0
     next_sides, next_points = np.empty((2 * len(sides), m), np.int8), np.empty((2 * len(sides), d))

@@ -45,7 +45,7 @@ def circle_points(X: Array, p: Array, v: Array) -> Array:
 
 
 def search_pattern(X: Array, start: Array, score: Score, gain: Gain, rng: Rng, *, patience: int = 8) -> BestPattern:
-    """Search from the point `start` (d,) until `patience` rounds of circles bring no improvement. X: (n, d)."""
+    """Search from the point `start` (d,) until `patience` rounds of circles in a row improve nothing. X: (n, d)."""
     best = _best_on(X, start[:, None], score)
     idle = 0
     while idle < patience:
@@ -66,7 +66,10 @@ def _best_on(X: Array, points: Array, score: Score) -> BestPattern:
 
 
 def _directions(X: Array, best: BestPattern, gain: Gain, rng: Rng) -> list[Array]:
-    """Return two ascent directions, two with noise, and the normals of four rows, whose circles flip a chosen row."""
+    """Return two ascent directions, two with noise, and the normals of random rows, as unit vectors orthogonal to p.
+
+    A random row changes its side on its circle. p: the best point.
+    """
     # the fit of the gains points to where rows of large gain become active; the fit of their signs, where most rows do
     wanted = gain(best.pattern)
     noise = rng.standard_normal((2, X.shape[0])) * np.std(wanted)

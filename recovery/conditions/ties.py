@@ -22,7 +22,7 @@ def exact_signs(F: Array, w: Array) -> Array:
     """Return the exact signs of F w, (n,), for the rational numbers that F (n, d) and w (d,) store."""
     z = F @ w
     signs: Array = np.sign(z)
-    # twice the error of a dot product of d terms, first for the largest row possible
+    # twice the largest error of a dot product of d terms, first with the norm of F, which no row exceeds
     error, most = 2 * (F.shape[1] + 1) * EPS * sqrt(float(w @ w)), sqrt(float(np.vdot(F, F)))
     near = np.flatnonzero(np.abs(z) <= error * most)
     if not near.size:

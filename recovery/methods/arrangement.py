@@ -68,7 +68,7 @@ class Arrangement:
         return decide_all_ones(X).exists, float(wendel(n, d)), float("nan")
 
     def _eigenvector(self, instance: Instance, rng: Rng) -> tuple[bool, float, float]:
-        """Return whether the event about the eigenvector of the first class occurred, no law (NaN), and the bound."""
+        """Return whether the event about the first class's eigenvector occurred, NaN for its law, and the bound."""
         means, X, first, sigma = _classes(instance, rng)
         n, d = X.shape
         length = float(np.linalg.norm(means[0]))
@@ -113,6 +113,6 @@ def _classes(instance: Instance, rng: Rng) -> tuple[Array, Array, int, float]:
 
 
 def _separates(X: Array, w: Array, first: int) -> bool:
-    """Whether w is active on exactly the `first` rows."""
+    """Whether X w >= 0 exactly on the first `first` rows, which are those of the first class."""
     pattern = X @ w >= 0
     return bool(pattern[:first].all() and not pattern[first:].any())

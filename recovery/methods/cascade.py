@@ -31,16 +31,17 @@ NOT_PLANTED = "the planted weights are no weights of the program that have the l
 UNSOUGHT = "a cheaper interpolant was not looked for"
 """Reason for planted weights that share their cost, in a program that is too large to be solved for it."""
 OUTSIDE = 1e-6
-"""A unit direction with a component of this length outside the row space of its group costs less inside it. Rounding
-is far smaller."""
+"""A planted direction, of norm 1, with a component of this length outside the row space of its group is not optimal:
+without the component it costs less. Rounding is far smaller."""
 
 
 @dataclass(frozen=True)
 class Decision:
     """The verdict on planted weights, the certificate that decided it, and the dual that proves a recovery.
 
-    reason: why the verdict is undecided, or what it does not settle. value: of the isometry condition. steps: of the
-    search, None without one. proof: the certificate of the planted weights with that dual.
+    reason: why the verdict is undecided, or what it does not settle. value: of the isometry condition, the largest dual
+    norm off the planted groups. steps: of the search for a dual, None without a search. proof: the certificate of the
+    planted weights with the dual that proves them.
     """
 
     verdict: Verdict
@@ -54,7 +55,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Cascade:
-    """A program, the features (n, d') that its neurons act on, and its planted weights W*.
+    """A program, the features (n, d') that its neurons act on, and the planted weights W* in its variables.
 
     tied: whether another group has the image of a planted group at the same norm.
     """
@@ -71,7 +72,7 @@ class Cascade:
 
     @cached_property
     def feasible(self) -> bool:
-        """Whether W* interpolates: ||F(W*) - y|| <= RESIDUAL_TOLERANCE ||y||, uneven rows each relative to its norm.
+        """Whether W* interpolates: ||F(W*) - y|| <= RESIDUAL_TOLERANCE ||y||, with uneven rows divided by their norms.
 
         False where a confined program excludes a planted neuron: its weights then lie outside their cone.
         """
@@ -105,9 +106,9 @@ class Cascade:
         return self._search(planted, examined.value)
 
     def _has_unseen_part(self) -> bool:
-        """Whether a planted direction has a part outside the span of the fewer rows than weights of its group.
+        """Whether a planted direction has a part outside the span of its active rows, where these are fewer than r.
 
-        Without that part the labels are the same and the norm is smaller, in every program that lets it move there.
+        Without that part the labels are the same and the norm is smaller, in every program whose cone allows the move.
         """
         groups, W = self.program.groups, self.program.gated_weights(self.planted)
         for g in np.flatnonzero(W.any(axis=1)):
@@ -224,7 +225,7 @@ class Cascade:
         return planted_candidate(program.groups, W, support)
 
     def _duplicates(self, support: Index) -> Index:
-        """Groups with the operator of a planted group, whose cones exclude the neuron. No dual holds them below 1."""
+        """Groups with the operator of a planted group, whose cones exclude the neuron: their dual norm is always 1."""
         if not self.program.has_cones:
             return np.empty(0, dtype=np.intp)
         return np.unique(np.concatenate([self.program.groups.duplicates_of(int(g)) for g in support]))

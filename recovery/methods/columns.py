@@ -54,7 +54,7 @@ KINDS: dict[Any, tuple[type, ...]] = {
     float: (int, float, np.integer, np.floating),
     str: (str,),
 }
-"""Kind of a column -> types allowed for its values."""
+"""Kind of a column -> types that a method may return for its values."""
 
 COLUMNS: dict[str, Column] = {
     "recovered": Column(bool, "the planted weights are the unique optimum; null with noise and without a proof"),

@@ -36,7 +36,7 @@ PROGRAMS: dict[str, type[Program]] = {program.kind: program for program in (Gate
 """Kind -> program."""
 
 DEVIATION_TOLERANCE = 1e-4
-"""Recovered when every entry is within this distance of the planted weights, as in the published code of P1."""
+"""Recovered when every entry of the weights is within this distance of W*, as in the published code of P1."""
 UNSURE = "rows of very different norms: rounding decides the ranges of normalised neurons"
 BLANK = "the planted weights are zero on the data: there is nothing to recover"
 DEAD = "a planted neuron is active on no row: no program has a group for it"
@@ -45,12 +45,12 @@ CANCELLING = 1e-10
 """If the sum of the planted neurons of a group is smaller than their norms by this factor, rounding decides it."""
 OPEN_TIE = "another interpolant costs the same up to rounding"
 OPEN_RESIDUAL = "a solution costs less, and what it misses of the labels may be worth more"
-"""Reason where rows are nearly dependent. A residual of 1e-9 has reduced the norm by 18 % there."""
+"""Reason where rows are nearly dependent. There a residual of 1e-9 reduced the sum of norms by 18 %."""
 LOWER = 1e-7
 """An interpolant that costs less than the planted weights by this fraction proves them not optimal. Rounding in sums of
 norms is far smaller."""
 SMALL = 10_000
-"""Entries of all operators up to which a program is solved to look for a cheaper interpolant after a tie."""
+"""Largest n p r, the entries of all A_g, at which a program is solved to look for a cheaper interpolant after a tie."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ class PlantedProgram:
         )
 
     def _planted_groups(self) -> Iterator[tuple[Array, Mask, Array, int, bool, bool]]:
-        """Yield features, patterns, and each planted neuron with its group; whether it is alone there, and not in a
-        cone."""
+        """Yield features, patterns, and each planted neuron with its group; whether no other planted neuron shares the
+        group, and whether the neuron may be in any cone. These are the arguments of `twins`."""
         neurons, patterns = planted_neurons(self.instance), self.program.groups.patterns
         F, H = self.features, self.architecture.lift(neurons.directions, self.instance.X)
         if neurons.linear:
@@ -183,7 +183,7 @@ class PlantedProgram:
             yield F, patterns, H[:, i], g, owners.count(g) == 1, True
 
     def drawn(self) -> Measurement:
-        """Return the columns that are known before a solve."""
+        """Return the columns that the draw of the instance determines, before any solve."""
         groups, instance = self.program.groups, self.instance
         return Measurement(
             pattern_count=groups.count - int(groups.linear),
@@ -192,7 +192,7 @@ class PlantedProgram:
         )
 
     def solve(self, solver: str) -> tuple[Solution, Certificate]:
-        """Return a solution of the balanced program, in units of this one, and its certificate."""
+        """Solve the balanced program; return the solution in the units of this program, and its certificate for it."""
         balanced = self.program.balanced()
         solution = find_solver(solver, self.program.kind)(balanced)
         if balanced is not self.program:

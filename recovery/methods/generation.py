@@ -29,26 +29,26 @@ from recovery.solvers.table import find_solver
 from recovery.types import Array, Mask
 
 MOST_ROUNDS = 60
-"""About 30 rounds are enough for activation patterns up to d = 12. At d = 16, n = 3d some draws need more, and
-minutes."""
+"""Limit on the rounds of pricing. About 30 are enough for activation patterns up to d = 12. At d = 16, n = 3d some
+draws need more, and minutes."""
 PATIENCE = 8
-"""Rounds until the next margin is tried. A margin that cannot be kept is often not detected as such."""
+"""Rounds until the next margin is tried. That no dual keeps a margin is often not detected."""
 SEARCH_ROUNDS = 30
 MOST_ADDED = 0.5
 """Largest number of patterns added in one round of a search without proof, as a share of those present."""
 SEARCH_EXCESS = 1e-6
-"""A search without proof ignores dual norms that exceed the penalty by less, relative."""
+"""A search without proof ignores dual norms that exceed the penalty by less than this fraction of it."""
 ALLOWED = 0.1
-"""Excess of a dual norm over the penalty that the oracle accepts, as a share of the gap that proves an optimum. The
-lower bound loses as much."""
+"""Relative excess of a dual norm over the penalty that the oracle accepts, as a share of the gap that proves an
+optimum. The lower bound on the optimum decreases by as much."""
 TIED = "too few rows see a planted neuron: others have its activations, and cost the same"
 
 
 def proof_cost(program: ProgramKind, setting: Setting) -> float:
     """Estimate the seconds of one proof over all patterns, as in `Method.cost`.
 
-    Activation patterns, for n = 1.5d to 5d and d = 4 to 16: four rows double the time, at every d, up to the time that
-    all patterns take. Cones: their 2^d roots. The limit `nodes` ends both.
+    Gated programs, for n = 1.5d to 5d and d = 4 to 16: four more rows double the time, at every d, up to the time that
+    all patterns take. Exact programs: proportional to the 2^d roots of the search. Both end after `nodes` nodes.
     """
     n, d, nodes = setting.n, setting.d, setting.patterns.nodes
     if program == "exact":
@@ -73,7 +73,7 @@ class Generation:
 
     lam: a dual with A_S^T lam = u that stays below 1 off the planted neurons over all patterns, or None.
     bounds: on the dual norms over all patterns, from the last attempt at a proof; None without an attempt.
-    least_nodes: of a proof, where they are more than the limit and no columns were generated.
+    least_nodes: the nodes that a proof needs at least, if these exceed the limit; no columns are generated then.
     """
 
     patterns: Mask
@@ -142,7 +142,7 @@ def over_all_patterns(
 ) -> tuple[Measurement, Array]:
     """Return the measurement and weights over all patterns; `recovered` only where a dual is proved.
 
-    measure: the measurement of a program over its own patterns.
+    measure: returns the measurement of a program over its own patterns, and the weights that it describes.
     """
     if problem.ill_posed is not None:
         return measure(problem)

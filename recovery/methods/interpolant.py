@@ -3,10 +3,10 @@
 The weights W of a solver interpolate up to a residual, and no dual bounds the cost of that residual: where two rows are
 1e-9 apart, a residual of 3e-9 has reduced the norm by 18 %. So the residual is interpolated by the least change
     C = A^+ (y - F(W)),   A = [A_g, g chosen] the operators of a few groups side by side.
-Rounding leaves at most rho in each row. A further change, which is not formed, interpolates that: its norm is at most
-||rho|| over the least singular value of A. In the exact program each neuron is then moved into its cone by h, a vector
-inside the cone that is added to the weights of both signs, so that the labels stay. The sum of all these norms bounds
-the cost.
+Rounding leaves at most rho in each row. A further change, which is not formed, interpolates that rest: its norm is at
+most ||rho|| over the least singular value of A. In the exact program each neuron is then moved into its cone by h, a
+vector inside the cone that is added to the weights of both signs, so that the labels stay. The sum of all these norms
+bounds the cost.
 """
 
 from collections.abc import Iterator
@@ -29,20 +29,21 @@ EPS = float(np.finfo(float).eps)
 ROUNDS = 3
 """Number of times that the residual is interpolated. Only rounding remains after that."""
 SPARE = 8
-"""Groups in addition to the active ones and to two per `rank` rows: together they can change the label of any row."""
+"""Groups in addition to planted and active groups and to 2 n / r others: together they can change any row's label."""
 ESTIMATE = 10.0
 """Largest factor between LAPACK's estimate of a condition number and its value."""
 MOST_ENTRIES = 500_000
-"""Largest ill-conditioned A, in entries: its singular values take seconds."""
+"""Entries of the largest ill-conditioned A that is decomposed: its singular values take seconds."""
 MOST_EXACT = 10_000
-"""Largest A, in entries, whose rank is computed exactly where its least singular values may be zero."""
+"""Entries of the largest A whose rank is computed exactly where its least singular values may be zero."""
 
 
 @dataclass(frozen=True)
 class Reach:
     """The operator A (n, k r) of the groups `chosen` on the non-zero rows, with its pseudo-inverse.
 
-    features (n, d'): of the neurons. own: the planted groups, which reach the labels. A must reach all that they do.
+    features (n, d'): of the neurons. own: the planted groups. The range of A must contain the ranges of their
+    operators, because the labels lie in these.
     """
 
     groups: Groups
@@ -78,7 +79,7 @@ class Reach:
         return P[:, :rank], s[:rank] - rounding, Qt[:rank]
 
     def _must_reach(self) -> Iterator[Index]:
-        """Yield the chosen groups, and these with the planted groups if they are others: equal ranks, equal ranges."""
+        """Yield the chosen groups, and their union with the planted ones if larger: equal ranks mean equal ranges."""
         yield self.chosen
         if not np.isin(self.own, self.chosen).all():
             yield np.union1d(self.chosen, self.own)
@@ -113,7 +114,7 @@ class Reach:
         return np.asarray((Qt.T @ (P.T @ labels[self.rows] / s)).reshape(len(self.chosen), -1))
 
     def worth(self, rho: Array) -> float:
-        """Bound sum_g ||c_g|| for the least weights C of any labels in the range that are at most rho (n,)."""
+        """Bound sum_g ||c_g|| for the least weights C of any labels in the range of A with |label_i| <= rho_i."""
         share = float(np.sqrt(len(self.chosen)))
         if self._cholesky is not None:
             return share * float(np.linalg.norm(rho[self.rows])) / self._cholesky[1]
@@ -129,7 +130,7 @@ class Reach:
 
 
 def _range(groups: Groups, features: Array, own: Index, active: Index) -> Reach:
-    """Return the operator of the planted and active groups and of some others."""
+    """Return the operator of the planted and active groups and of some others, enough to reach every row (`SPARE`)."""
     needed = np.union1d(own, active)
     others = np.setdiff1d(np.arange(groups.count), needed)
     chosen = np.append(needed, others[: SPARE + 2 * -(-groups.n // max(1, groups.rank))])
@@ -137,7 +138,7 @@ def _range(groups: Groups, features: Array, own: Index, active: Index) -> Reach:
 
 
 def _rounding(groups: Groups, V: Array) -> Array:
-    """Bound the effect of rounding on the labels of base weights V, row by row, (n,)."""
+    """Bound the rounding error (n,) of each label that is computed from base weights V (k, r)."""
     sizes = np.linalg.norm(groups.base, axis=1)
     lengths = np.linalg.norm(V, axis=1)
     return np.asarray(2 * EPS * (groups.rank + np.count_nonzero(lengths) + 8) * float(lengths.sum()) * sizes)

@@ -34,7 +34,7 @@ from recovery.solvers.table import find_solver
 from recovery.types import Array
 
 SEARCH_SOLVES: dict[ProgramKind, int] = {"gated": 30, "exact": 5}
-"""Cost of a search for patterns, in solves."""
+"""Solves per trial where patterns are searched."""
 
 
 def solve_cost(program: ProgramKind, setting: Setting) -> float:
@@ -56,7 +56,7 @@ PROOFS: dict[ProgramKind, int] = {"gated": 8, "exact": 1}
 
 
 class _Solved:
-    """Checks and cost of a method that solves gated or exact programs."""
+    """Base of methods that solve gated or exact programs: their checks and cost."""
 
     program: ProgramKind
     solver: str

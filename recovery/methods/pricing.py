@@ -30,13 +30,13 @@ from recovery.solvers.dual_search import search_dual
 from recovery.types import Array, Index, Mask, Rng
 
 NEURON_MARGINS = (0.9, 0.97, 0.99, 0.999, 0.9999, 1.0 - 1e-5)
-"""Limits on the dual norms of the columns found. The loop uses the first one that a dual can keep."""
+"""Limits on the dual norms at the columns found, tried in turn: the first limit that a dual can keep is used."""
 CELL_MARGINS = (*NEURON_MARGINS, 1.0 - 1e-6, 1.0 - 3e-7, 1.0 - 2.1e-7)
 """Limits for activation patterns, whose norms near a planted neuron can be within 1e-6 of 1. The last one is just below
 `PROVED_BELOW`."""
 PROVED_BELOW = 1.0 - 2.0 * MARGIN
-"""Upper bound on all dual norms that counts as a proof. One margin is required by the certificate over the patterns
-found. The other allows for the correction to A_S^T lam = u, which moves every dual norm by less (`planted_dual`)."""
+"""A proof bounds all dual norms by this. One MARGIN is required by the certificate over the patterns found. The other
+allows for the correction to A_S^T lam = u, which moves every dual norm by less (`planted_dual`)."""
 EXCESS = 1e-9
 """Rounding that Newton's method leaves above a margin."""
 ADDED = 3
@@ -96,7 +96,7 @@ class CellPricing(Pricing):
     """Activation patterns that violate the dual of a gated program.
 
     beam: width of a beam search for violating patterns, which precedes each proof because it costs less. best: the
-    smallest of the largest dual norms so far, and its dual point.
+    least lower bound on the largest dual norm that any dual point had so far, and this dual point.
     """
 
     margins = CELL_MARGINS
@@ -125,7 +125,7 @@ class CellPricing(Pricing):
         return search.lam if excess <= EXCESS else None
 
     def _bounds(self, lam: Array) -> Bounds:
-        """Bound the dual norms of all groups except the planted ones and their duplicates."""
+        """Bound the dual norms over all patterns except the planted ones and their duplicates."""
         assert self.planted is not None
         groups, support = self.groups, self.planted.support
         excluded = np.concatenate([support, self._duplicates])
@@ -154,7 +154,7 @@ class CellPricing(Pricing):
 
     @property
     def _duplicates(self) -> Index:
-        """Groups with the operator of a planted group. No dual keeps them below 1, and they only share its cost."""
+        """Groups with the operator of a planted group. Their dual norm is 1 as well, and they only share its cost."""
         assert self.planted is not None
         return np.unique(np.concatenate([self.groups.duplicates_of(int(g)) for g in self.planted.support]))
 
@@ -238,7 +238,7 @@ class NeuronPricing(Pricing):
         return images
 
     def _limits(self, images: Array, margin: float) -> Array:
-        """Return the limit on lam.image of signed images (n, k), each at least as far below 1 as `PROVED_BELOW`.
+        """Return the limits (k,) on lam.image for signed images (n, k), each below `PROVED_BELOW`.
 
         The image of a normalised neuron at an angle t to a planted image has a value near cos t under every dual. The
         margin below 1 therefore shrinks with the angle to the nearest planted image.

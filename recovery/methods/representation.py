@@ -14,7 +14,7 @@ from recovery.programs.program import Program
 from recovery.types import Array, Mask
 
 ZERO = 1e-12
-"""Products this small, relative, may be zero exactly; their signs are then computed in fractions."""
+"""Products x.w below this fraction of ||F|| ||w|| may be zero exactly; their signs are then computed in fractions."""
 
 
 def check_representable(setting: Setting, architecture: Architecture) -> None:
@@ -87,7 +87,7 @@ def dead_neurons(instance: Instance, architecture: Architecture) -> list[int]:
     H = architecture.lift(neurons.directions, instance.X)
     own, live = patterns_of(F, H), live_rows(F)
     dead: Mask = np.asarray(~(own if live.all() else own[live]).any(axis=0))
-    # only where the pattern may be of rows at zero: an exact sign costs more than a product
+    # only for neurons whose active rows may all be at zero: an exact sign costs more than a product
     for i in np.flatnonzero(~dead & ((F @ H).max(axis=0) <= ZERO * np.linalg.norm(F) * np.linalg.norm(H, axis=0))):
         signs = exact_signs(F, H[:, i])
         dead[i] = not (signs > 0).any() and (architecture.slope == 0.0 or not signs.any())
@@ -109,7 +109,7 @@ def absolute_distance(program: Program, W: Array, planted: Array) -> float:
 
 
 def prediction(program: Program, W: Array, architecture: Architecture, X: Array) -> Array | None:
-    """Return f(X) = X w_0 + sum_k sigma_k (X w_k)_+ on other data X (n, d); shape (n,). Source: P1, section VII.
+    """Return f(X) = X w_0 + sum_k sigma_k activation(X w_k) on other data X (n, d), (n,). Source: P1, section VII.
 
     None for normalised architectures, whose weights are coordinates in bases of the training data.
     """

@@ -170,7 +170,7 @@ class Tensor:
         return learn(moments, neurons, rng, joint, data, trust, printed, self.regression == "all_rows")
 
     def _starts(self, X: Array, y: Array, units: ReluNetwork, m: int, rng: Rng) -> Iterator[ReluNetwork]:
-        """Yield the starts of the polish; random units complete a tensor start that has too few."""
+        """Yield the starting networks of the polish; random units complete a tensor start with fewer than m units."""
         lacking = m - len(units.a)
         first = units + next(random_starts(X, y, lacking, rng)) if lacking > 0 else units
         rest = random_starts(X, y, m, rng)

@@ -42,7 +42,7 @@ from recovery.training.population import Population, correlation
 from recovery.types import Array, Rng
 
 ROUNDING = 1e-12
-"""At opposite neurons of equal length the minimum is 0, which rounding may make slightly negative."""
+"""A minimum is counted as >= 0 down to minus this: at opposite neurons of equal length it is 0, up to rounding."""
 FULL_BATCH = ("gd", "scaled_gd")
 
 

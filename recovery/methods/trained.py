@@ -1,4 +1,4 @@
-"""Measurements of a trained network on an instance, and the trajectory of its training."""
+"""Measurements of a trained network on an instance, and the trajectory that is recorded while it is trained."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -26,11 +26,11 @@ MEASURED = select(
     *("gradient_norm", "weight_error", "group_error", "pairing_error", "merged_neurons", "equal_signs", "redraws"),
     *("convex_recovered", "convex_distance"),
 )
-"""Columns of a trained network."""
+"""Columns of a trained network, of which a method measures those that apply."""
 MOST_PAIRED = 64
 """Largest number of neurons for which pairs are measured."""
 MOST_IN_CLOSED_FORM = 1000
-"""Largest number of neurons for which the population loss is measured; its cost is quadratic."""
+"""Largest number of neurons for which the population loss is measured; its cost is quadratic in this number."""
 
 
 def check_finite(instance: Instance) -> None:
@@ -81,8 +81,9 @@ def targets(instance: Instance, outputs: int) -> Array | None:
 def observer(rng: Rng, directions: Array) -> Callable[[Parameters], dict[str, Array]]:
     """Return the function that records a point of a trajectory.
 
-    It records `inner` (k, p + 1), the products of the neurons with the rows of `directions` (p, d) and with a random
-    unit vector, orthogonal to them if d > p; `outer`, the outer layer; and `sum_norm`, ||sum_i ||v_i|| w_i||.
+    It records `inner` (k, p + 1), the products of the inner weights of the k neurons with the rows of `directions`
+    (p, d) and with a random unit vector, orthogonal to them if d > p; `outer` (k, r), the outer layer; and `sum_norm`,
+    ||sum_i ||v_i|| w_i||.
     """
     p, d = directions.shape
     basis = np.linalg.qr(directions.T)[0] if p < d else np.empty((d, 0))
@@ -104,9 +105,10 @@ def observer(rng: Rng, directions: Array) -> Callable[[Parameters], dict[str, Ar
 def measure(
     instance: Instance, descent: Descent, start: Parameters, A: Array | None, outer: Array | None, success: float
 ) -> Measurement:
-    """Return the measured columns. A diverged run has only its finite columns, and `recovered` is null.
+    """Return the columns of a trained network. A diverged run has only its finite columns, and `recovered` is null.
 
-    A (r, d): linear targets or None. outer: the fixed outer layer or None. success: see `Train`.
+    start: the initial parameters. A (r, d): linear targets or None. outer: the fixed outer layer or None. success: the
+    largest relative error at which the planted function counts as recovered.
     """
     known: dict[str, Any] = {
         "iterations": descent.epochs,
