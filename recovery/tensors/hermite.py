@@ -33,7 +33,7 @@ PARTS = 16
 class Moments:
     """T_0 .. T_2l, and T_{2l+1}, T_{2l+2} contracted with directions.
 
-    whole: T_k, shape (d,) * k. directions (K, d). odd (K, d^l, d^l): T_{2l+1}[g_i]. even (P, d^l, d^l):
+    order: l. whole: T_k, shape (d,) * k. directions (K, d). odd (K, d^l, d^l): T_{2l+1}[g_i]. even (P, d^l, d^l):
     T_{2l+2}[g_i, g_j] for the P = K(K+1)/2 pairs i <= j, in the order of `pairs`.
     """
 
@@ -65,9 +65,9 @@ class Moments:
 class Estimate:
     """Moments from samples, with half the difference of two halves as one draw of their sampling error.
 
-    `samples` is None, and `error` zero, for exact moments. terms: a bound on the terms that exact moments add up; units
-    that cancel leave a rounding error of this size. deviations (16, ., .): (sums over each part minus the part's share
-    of the total) / N.
+    `samples` is None, and `error` zero, for exact moments. terms: a bound on the sizes of the terms that exact moments
+    add up; the rounding error of units that cancel is relative to it. deviations (16, weights, monomials): (sums over
+    each part minus the part's share of the total) / N.
     """
 
     moments: Moments

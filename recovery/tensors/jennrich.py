@@ -91,7 +91,7 @@ def refine(matrices: Array, V: Array) -> Array:
             break
         C = inverse @ matrices @ inverse.T
         diagonal = np.einsum("kii->ki", C)
-        # not the difference of two sums, which could not resolve values below the root of rounding
+        # sum the squares off the diagonal: as a difference of two sums, values below the root of rounding are lost
         off = float(np.sum((C * others) ** 2)) / float(np.sum(diagonal**2))
         if off < least:
             best, least = V, off

@@ -27,14 +27,15 @@ CANCELLED = 1e-14
 NEAREST, FARTHEST = 1e-3, 0.5
 """Unit vectors nearer than NEAREST are always merged, and vectors farther apart than FARTHEST (30 degrees) never."""
 CLEAR = 2.0
-"""eta_1 over the largest singular value of the noise, which is known from one draw only."""
+"""The threshold eta_1 is this multiple of the largest singular value of the noise, which one draw estimates."""
 UNEXPLAINED = 2.0
 """Terms do not explain the moments if the residual is above this multiple of the sampling noise."""
 MISFIT = 1e-6
 """Relative residual of exact moments that correct units leave by rounding, for biases up to `scalars.LARGEST_BIAS`."""
 SEEN = 20.0
-"""A linear part counts above 20 eta_1. A unit with |b| <= 1 has a singular value of at least a phi(1) / sqrt(2!), about
-a / 6, so a unit of that size would have more than three times eta_1, unless it is nearly linear."""
+"""A linear part v.x + c counts if ||(v, c)|| > 20 eta_1. A unit with |b| <= 1 has a singular value of at least
+a phi(1) / sqrt(2!), about a / 6, so a unit of that size would have more than three times eta_1, unless it is nearly
+linear."""
 STEADY = 0.1
 """Largest standard error of identified units. It is estimated from 15 draws, so by Student's law an error of 4 times
 this has probability at most 0.0012 (measured in benchmarks/tensors.md)."""
@@ -231,10 +232,9 @@ def _sum(moments: Moments, error: Moments) -> Moments:
 
 
 def unexplained(matrices: Array, noise: Array, V: Array) -> bool:
-    """Return whether r columns V (D, r) leave a residual above the noise within their own span.
-
-    Dependent weights do, because their span has fewer dimensions than terms. A residual outside the span is noise, or
-    comes from missing units.
+    """Return whether terms v v^T, for columns V (D, r), leave a residual above the noise inside the span of V.
+    Terms of dependent weights do, because their span has fewer dimensions than terms. A residual outside the span is
+    noise, or comes from missing units.
     """
     Q = np.linalg.qr(V)[0]
     inside, around = Q.T @ matrices @ Q, Q.T @ noise @ Q
@@ -259,7 +259,9 @@ def judge(
 
 
 def weighted(moments: Moments) -> Array:
-    """Return all d^l x d^l matrices, order k over sqrt(k!), so ||.||_F^2 is its part of E[f^2] (P4, Prop. B.1)."""
+    """Return all d^l x d^l matrices, those of order k over sqrt(k!).
+
+    With d orthonormal directions, their squared norms add up to the part of order k in E[f^2] (P4, Prop. B.1)."""
     order, (i, j) = moments.order, moments.pairs
     # a pair i < j counts for (i, j) and (j, i)
     twice = np.where(i == j, 1.0, np.sqrt(2.0))[:, None, None]

@@ -72,7 +72,10 @@ def _least_squares(phi: Array, y: Array, radius: float) -> Array:
 
 
 def _network(beta: Array, units: ReluNetwork, signs: Array) -> ReluNetwork:
-    """Return beta.phi(x) with 2 |S| + 2 units: alpha z_+ + alpha' (-z)_+ = (alpha + alpha') z_+ - alpha' z (D.14)."""
+    """Return beta.phi(x) with two units per learned unit and two more for the linear part.
+
+    alpha z_+ + alpha' (-z)_+ = (alpha + alpha') z_+ - alpha' z (P4, D.14).
+    """
     size = len(units.a)
     outer = {(s, t): np.zeros(size) for s, t, _ in signs}
     for (s, t, c), part in zip(signs, beta[: 8 * size].reshape(8, size), strict=True):
