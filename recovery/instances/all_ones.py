@@ -18,7 +18,7 @@ from recovery.programs.orthonormal import RANK_TOLERANCE, orthonormal_base
 from recovery.types import Array
 
 NEGLIGIBLE = 1e-9
-"""Weights below this fraction of the largest are rounding errors of at most ROUNDING."""
+"""Entries of u below this fraction of the largest count as zero."""
 MOST_STEPS = 50
 """Limit of Newton steps. Gaussian draws take 4 on average and at most 23 of 48; after 50 an orthonormal basis is
 tried."""
@@ -29,11 +29,11 @@ LEAST = 0.2
 """Fraction of the mean of u at which small entries are reflected: Gaussian draws then take 5 projections at 3 rows per
 variable, 3 at 4, 2 at 6, and none at 20."""
 BALANCING = 8
-"""Most rounds of scaling rows and columns."""
+"""Largest number of rounds of scaling rows and columns."""
 UNEVEN = 1e-4
-"""Rows are scaled if their norms differ by more than this factor, which draws of the ensembles rarely do."""
+"""Rows are scaled if the smallest norm is below this fraction of the largest, which is rare in draws of ensembles."""
 ROUNDING = 1e-12
-"""Lower bounds on t*, and sums of a column relative to the sum of absolute values, count as zero below this."""
+"""Lower bounds on t*, and entries of X^T u relative to their sums of absolute values, count as zero below this."""
 
 
 @dataclass(frozen=True)

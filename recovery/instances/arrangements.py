@@ -98,7 +98,7 @@ def integer_rows(X: Array) -> list[Whole]:
 
 
 def _balanced(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
-    """The rows with columns multiplied by powers of two, so that their sizes are similar, and the exponents."""
+    """The rows with columns multiplied by powers of two, which give them similar sizes, and the exponents."""
     reach = [
         max((abs(row[k]).bit_length() - max(map(abs, row)).bit_length() for row in rows if row[k]), default=0)
         for k in range(len(rows[0]))
@@ -108,7 +108,10 @@ def _balanced(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
 
 
 def _essential(rows: list[Whole]) -> tuple[list[Whole], list[int]]:
-    """The distinct hyperplanes in as many coordinates as the rows have rank, and these coordinates."""
+    """The distinct hyperplanes in as many coordinates as the rows have rank, and the indices of these coordinates.
+
+    Raises `ParameterError` if they could have more than MOST_CELLS cells.
+    """
     planes = _distinct(rows)
     pivots: list[int] = []
     rest = planes

@@ -92,8 +92,8 @@ def _read_array(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> t
 
 
 def _read_table(path: Path, chosen: Sequence[str], excluded: Sequence[str]) -> tuple[Array, list[str], bool, list[int]]:
-    """Read a table: the kept columns, the names of all, whether the file names them, and the positions of the kept
-    ones.
+    """Read a table: the kept columns as a matrix, the names of all columns, whether the file names them, and the
+    positions of the kept columns.
     """
     from pandas.api.types import is_numeric_dtype  # pandas is slow to import, and only file data need it
 
@@ -164,7 +164,7 @@ class File:
 
 @dataclass(frozen=True)
 class Recorded:
-    """The labels y (n,) of the drawn rows X (n, d), and the labels of the file's other rows, in random order."""
+    """The drawn rows X (n, d) with labels y (n,), and the file's `others` with `others_y`, in random order."""
 
     form: ClassVar[Literal["other"]] = "other"
     redraws: ClassVar[int] = 0

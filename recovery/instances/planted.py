@@ -88,8 +88,8 @@ class Neurons:
 class Planted(Protocol):
     """A law of planted functions given X: a frozen value.
 
-    form: form of the drawn function. neurons: how many it plants, or None if that is not defined. slope: slope of their
-    activation.
+    form: form of the drawn function. neurons: the number of planted neurons, None for functions without neurons. slope:
+    of their activation for negative arguments.
     """
 
     @property
