@@ -50,8 +50,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Merged:
-    """The result for one source: its number of trials; repeated: those already present; other: those of the repeated
-    ones that measured something else."""
+    """The result for one source. trials: its number of trials; repeated: trials that the target already had with status
+    `ok`; other: repeated trials whose values differ from the target's by more than rounding."""
 
     path: Path
     trials: int

@@ -32,7 +32,7 @@ WIDTH = 440
 
 @dataclass(frozen=True)
 class Standing:
-    """The progress of a sweep: its folder below the searched one, and its status, or a remark if it cannot be read."""
+    """The progress of a sweep. place: its folder, relative to the searched one; remark: why it cannot be read."""
 
     place: Path
     status: SweepStatus | None
@@ -41,7 +41,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Entry:
-    """A sweep on the page. thresholds: lines of text; picture: a PNG or empty; words: the text alternative of it."""
+    """A sweep on the page. thresholds: lines of text; picture: a PNG, or empty; words: its text alternative."""
 
     standing: Standing
     title: str = ""
@@ -141,7 +141,7 @@ def _entry(folder: Path, one: Standing, start: Path) -> Entry:
 
 
 def thresholds(analysis: Analysis) -> list[str]:
-    """Return a line per panel with its threshold n/d; for other axes than n and d, a line per row that crosses 50 %."""
+    """Return a line per panel with its threshold n/d; over other axes, a line per value of y with the x at 50 %."""
     if analysis.pooled:
         rows = [row for row in analysis.measured_beside_stated if row.interval.known]
         several = len({row.of for row in rows}) > 1

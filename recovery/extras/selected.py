@@ -27,7 +27,7 @@ MOST_LINES = 30
 MOST_NOTES = 12
 """Number of notes on the table that the text lists; warnings are all listed."""
 STABLE = 0.9
-"""Columns chosen in at least this share of the splits are stable."""
+"""Variables that the network selects in at least this share of the splits are stable."""
 CLEAR = 1.1
 """Smallest ratio of the importances on both sides of the cutoff that counts as a clear separation."""
 TRAINING_SHARE = 0.8
@@ -38,9 +38,9 @@ TRAINING_SHARE = 0.8
 class SelectorChoice:
     """The choice of one selector among g variables.
 
-    importances (g,), relative to the largest; chosen (g,), on all rows; frequency (g,): the share of splits in which a
-    variable was chosen. rmse, r2 (splits,): root mean squared error, and 1 - mean squared error / variance, of the
-    predictions on held-out rows.
+    importances (g,): relative to the largest; chosen (g,): selected in the fit to all rows; frequency (g,): the share
+    of splits in which a variable was selected. rmse, r2 (splits,): root mean squared error, and 1 - mean squared error
+    / variance, of the predictions on held-out rows.
     """
 
     selector: str
@@ -52,13 +52,13 @@ class SelectorChoice:
 
     @property
     def _at_cutoff(self) -> tuple[float, float] | None:
-        """The smallest chosen and the largest other importance; None if all columns, or none, are chosen."""
+        """The least importance of a selected variable and the largest of another; None if all or none are selected."""
         chosen, others = self.importances[self.chosen], self.importances[~self.chosen]
         return (float(chosen.min()), float(others.max())) if len(chosen) and len(others) else None
 
     @property
     def cutoff(self) -> float | None:
-        """The importance midway between chosen and other columns; None if the importances of both overlap."""
+        """The importance midway between selected and other variables; None if the importances of both overlap."""
         ends = self._at_cutoff
         return None if ends is None or ends[0] <= ends[1] else (ends[0] + ends[1]) / 2
 
@@ -144,7 +144,7 @@ class SelectionReport:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A table with one row per column and selector: importance, chosen, and frequency over the splits."""
+        """A table with one row per variable (`column`) and selector: importance, chosen, and frequency over splits."""
         parts = [
             pd.DataFrame(
                 {

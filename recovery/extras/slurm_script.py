@@ -27,8 +27,9 @@ class SubmitError(RecoverError):
 class Job:
     """The resources that a script requests from SLURM, and the command that it runs.
 
-    arguments: of `recover sweep`; options: further #SBATCH lines, such as `--partition=long`; rounds: whether shards
-    may have to wait for each other; modules: the folder of the config, which may contain user code.
+    arguments: of `recover sweep`; logs: folder of the log files; folder: where the script runs; options: further
+    #SBATCH lines, such as `--partition=long`; rounds: whether shards may have to wait for each other; modules: the
+    folder of the config, which may contain user code.
     """
 
     name: str
@@ -69,7 +70,8 @@ class Job:
         """Return a script for one job with a dask scheduler, `workers` workers with one core each, and the sweep."""
         python = shlex.quote(sys.executable)
         port = "${DASK_SCHEDULER_ADDRESS##*:}"
-        web = "--no-dashboard --dashboard-address 127.0.0.1:0"  # even so, dask starts a web server without a key
+        # without a dashboard, dask still starts a web server, which asks for no key: bind it to this machine
+        web = "--no-dashboard --dashboard-address 127.0.0.1:0"
         return "\n".join(
             [
                 *self._header([f"--ntasks={workers}", "--cpus-per-task=1"], "%j"),

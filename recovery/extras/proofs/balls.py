@@ -1,6 +1,5 @@
-"""Ball arithmetic: real numbers as midpoint and radius (Arb by python-flint). What holds for balls holds for the
-numbers.
-
+"""Ball arithmetic: real numbers as midpoint and radius (Arb by python-flint). A proved statement about balls is true of
+all numbers in them.
 A float is rational and has radius zero. Singular systems raise `Unproved`; a higher precision may solve them.
 """
 
@@ -60,7 +59,7 @@ def length(square: arb) -> arb:
 
 
 def solve(A: arb_mat, b: arb_mat, what: str) -> arb_mat:
-    """The solution of A x = b, with a proof that A is invertible. Raises `Unproved`: `what` are dependent."""
+    """The solution of A x = b, with a proof that A is invertible; otherwise raises `Unproved`, which names `what`."""
     try:
         return A.solve(b)
     except ZeroDivisionError:
@@ -81,7 +80,7 @@ def independent_columns(A: Array) -> Index:
 
 
 def independent_columns_of(whole: Sequence[Sequence[int]]) -> Index:
-    """The first columns of a matrix of integers that span its range, its rows given."""
+    """The first columns of a matrix of integers, given by its rows `whole`, that span its range."""
     if not whole:
         return np.zeros(0, dtype=np.intp)
     reduced, _, rank = fmpz_mat([list(row) for row in whole]).rref()
@@ -90,7 +89,7 @@ def independent_columns_of(whole: Sequence[Sequence[int]]) -> Index:
 
 
 def beside(blocks: Iterable[list[list[arb]]]) -> list[list[arb]]:
-    """Concatenate the rows of blocks."""
+    """Place blocks with equal numbers of rows side by side."""
     return [[a for row in rows for a in row] for rows in zip(*blocks, strict=True)]
 
 

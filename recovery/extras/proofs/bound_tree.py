@@ -107,7 +107,7 @@ def _checked(
         raise Unproved("the number of leaves does not match the tree")
     y, a, mu = numbers[:, :m], numbers[:, m : m + q], numbers[:, m + q :]
     bounds = leaf_bounds(turned, S, on, opened, y, a, mu)
-    # the quick descent did not reach the limit here
+    # where the descent of the search did not reach the limit, an active-set method finds better multipliers
     for leaf in np.flatnonzero(cell & (bounds > limit + TOLERANCE)):
         better = cell_multipliers(turned.up, turned.down, turned.c, on[leaf])[None]
         one = slice(leaf, leaf + 1)
@@ -116,7 +116,10 @@ def _checked(
 
 
 def leaf_bounds(turned: Turned, S: Array, on: Mask, opened: Mask, y: Array, a: Array, mu: Array) -> Array:
-    """||z|| of each leaf, rounded up; infinite if its numbers are out of range. S (leaves, r): signs s_k."""
+    """||z|| of each leaf, rounded up; infinite if its numbers are out of range.
+
+    S (leaves, r): signs s_k. on, opened (leaves, m): active and undecided rows x_i. y, a, mu: the numbers y, a, m.
+    """
     up, down, r = turned.up, turned.down, turned.r
     allowed = (np.where(on, y >= 1.0, y <= 0.0) | opened).all(axis=1)
     allowed &= ((a >= 0.0) & (a <= 1.0)).all(axis=1) & (mu >= 0.0).all(axis=1) & np.isfinite(y).all(axis=1)

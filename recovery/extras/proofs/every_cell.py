@@ -112,7 +112,7 @@ class _Search:
         signed = self.normals[: len(sides)] * sides[:, None]
         # a convex combination equal to zero, with a minimal number of rows
         y, _ = nnls(np.vstack([signed.T, np.ones(len(sides))]), np.append(np.zeros(signed.shape[1]), 1.0))
-        # for exactly dependent rows, rounding may leave small positive weights
+        # for exactly dependent rows, rounding may leave small positive weights: try again without these rows
         return any(self._vanishes(sides, np.flatnonzero(y > least)) for least in (0.0, 1e-12))
 
     def _vanishes(self, sides: Codes, chosen: Index) -> bool:

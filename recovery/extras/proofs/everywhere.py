@@ -43,7 +43,7 @@ def _bound(model: Model, lam: Array, sign: int, nodes: int) -> float:
 
 
 def _own(model: Model, sign: int) -> Mask:
-    """Patterns (n, k) of the planted neurons of this sign."""
+    """Patterns (n, k) of the planted neurons whose outer weights have this sign."""
     own = [g for g in model.support if not (model.linear and g == 0) and sign_of(model, g) == sign]
     patterns: Mask = model.patterns[:, own]
     return patterns
@@ -58,7 +58,7 @@ class DualSums:
 
     @cached_property
     def rows(self) -> list[list[arb]]:
-        """Rows in coordinates with the architecture's lengths."""
+        """Rows of X in coordinates in which ||v|| is the architecture's length of a neuron v."""
         if not self.balls.model.architecture.normalizes_before:
             return self.balls.rows
         chosen = self.balls.base_columns

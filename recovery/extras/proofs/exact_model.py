@@ -77,7 +77,7 @@ def model_of(instance: Instance, architecture: Architecture) -> Model:
     patterns = architecture.groups(instance.X, instance.patterns).patterns
     owner = [0] * len(neurons.signs)
     if not neurons.linear:
-        # one product for all neurons, as in the draw of the patterns: others may round to other patterns
+        # one product for all neurons, as in the draw of the patterns: a product of another shape may round to others
         for i, own in enumerate(patterns_of(F, W).T):
             same = (patterns == own[:, None]).all(axis=0)
             same[: int(architecture.skip)] = False
@@ -145,7 +145,7 @@ class Balls:
         return B.transpose() * B
 
     def square(self, g: int, w: Sequence[arb]) -> arb:
-        """||w||_g^2."""
+        """||w||_g^2, the squared norm of a weight w of group g."""
         if not self.model.architecture.normalized:
             return dot(w, w)
         z = self.images(w)

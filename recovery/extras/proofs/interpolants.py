@@ -71,7 +71,7 @@ def _interpolant(
     known = {part.group for part in weights}
     parts = [*(Weight(g, 1, np.zeros(d)) for g in also if g not in known), *weights]
     parts.sort(key=lambda part: -float(np.linalg.norm(part.w)))
-    # the correction of a group goes to one of its copies
+    # the correction of a group goes to the larger of its copies
     first = {part.group: part for part in reversed(parts)}
     start = [
         balls.in_row_space(part.group, part.w) if part.group in confined else [arb(a) for a in part.w.tolist()]
@@ -99,7 +99,7 @@ def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[i
     solve for rows that span all rows.
     """
     live = [int(i) for i in np.flatnonzero(balls.model.X.any(axis=1))]
-    # then every weight has image zero
+    # if all rows are zero, every weight has image zero
     if not live:
         return {}
     d = balls.model.X.shape[1]
@@ -161,7 +161,7 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
         if not balls.square(own, neuron) > 0:
             reason = "a planted neuron has norm 0: no weight can be moved to another group"
             continue
-        # otherwise the weight of the group is a sum, which may be non-zero where one neuron is zero
+        # if neurons share the group, its weight is a sum, which may be non-zero on rows where one neuron is zero
         alone = model.owner.count(own) == 1
         zero = np.array([alone and z.is_zero() for z in images])
         same = (model.patterns == model.patterns[:, own, None]) | (zero | ~live)[:, None]
@@ -178,7 +178,9 @@ def _prove_duplicate(balls: Balls, exact: bool) -> float:
 
 
 def _is_reached(balls: Balls, own: int, images: list[arb], exact: bool) -> bool:
-    """Whether a group with more rows than `own`, all independent, has the image of the neuron w, then at the same cost.
+    """Whether a group active on the rows of `own` and on more, all independent, has the image of the neuron w.
+
+    If it has, the cost is the same.
 
     images: X w. The group's weights v solve D_g X v = D X w; the exact program also requires X v <= 0 on other rows.
     """

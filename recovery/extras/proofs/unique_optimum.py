@@ -138,8 +138,8 @@ def _below_on_cones(balls: Balls, dual: list[arb], signed: list[tuple[int, int]]
         side = [arb(m) if on else -arb(m) for m, on in zip(mu, model.patterns[:, g], strict=True)]
         try:
             [square] = balls.dual_squares([g], [[a + b for a, b in zip(gated, side, strict=True)]])
-        # multipliers on the active rows only, which leave the positive part of the gated dual
         except Unproved:
+            # multipliers on the active rows only, which leave the positive part of the gated dual
             [square] = balls.dual_squares([g], [[arb(0) if a < 0 else a for a in gated]])
         if not square < 1:
             raise Unproved(f"the bound for the cone of pattern {g} is {_root(square)}, not below 1")
