@@ -23,7 +23,7 @@ ENTERING = 0.5
 """Fraction of the remaining directions that rows may take at once (measured: 0.2 to 0.5 alike, 1 three times
 slower)."""
 STEPS = 20
-"""Steps per row of the cone. After them the result is z plus a non-negative combination of rows, but no projection."""
+"""Steps per row of the cone. After them the result is z plus a non-negative combination of rows, not a projection."""
 
 BELOW = 1.0 - 1e-12
 """A projection stops once it is known to be shorter than this fraction of the bound of interest."""
@@ -170,8 +170,8 @@ def _point(R: Array, s: Array, z: Array, tight: Index, x: Array, m: int, v: Arra
 def _leave(norms: Array, tight: Index, L: Array, m: int, limit: float, x: Array, held: Array, single: bool) -> int:
     """Remove tight rows with negative multipliers x; returns the number of rows left.
 
-    All of them, or, with `single`, the first to reach zero on the way from the last feasible multipliers `held` to x,
-    which move as far.
+    All of them leave, or, with `single`, the one that is first zero on the way from the last feasible multipliers
+    `held` to x; `held` then moves to that place. Multipliers of at least -limit / norm of the row count as zero.
     """
     turns = np.empty((2, len(x)))
     first, length, count = -1, 1.0, m

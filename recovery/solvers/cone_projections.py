@@ -1,7 +1,8 @@
 """Projections of weights on the cones of signed groups, started from the last tight rows, and faces.
 
-Under `relu_norm`, coordinates are such that ||F_g v|| is the norm. Directions in the null space of F_g get a small
-share `unseen` of the squared norm: a smaller share distorts the norm less, but loses more digits.
+Under `relu_norm` the norm of base weights v is ||F_g v|| (`ExactProgram`), and projections use coordinates in which it
+is Euclidean. Directions in the null space of F_g get a small share `unseen` of the squared norm: a smaller share
+distorts the norm less, but loses more digits.
 """
 
 import numpy as np
@@ -20,8 +21,8 @@ violations of about 1e-8 if it does not (measured on 1 800 degenerate programs).
 class Projections:
     """Projections on the cones of k signed groups, which start from the last projection of each group.
 
-    own (k,): their groups. free (k,): which have no cone. multipliers (k, n), directions (k, r): those of the last
-    projections.
+    own (k,): the groups without their signs. free (k,): which have no cone. multipliers (k, n), directions (k, r): of
+    the last projections; directions are unit vectors.
     """
 
     def __init__(self, program: ExactProgram, unseen: float = UNSEEN[0]) -> None:
@@ -84,8 +85,9 @@ class Projections:
         return points, norms
 
     def columns(self, chosen: Index, units: Array, roots: Array) -> Array:
-        """B Z^T (t, n) for bases Z of the faces, stacked by group: unchanged along `units` (k, r), and times `roots`
-        (k,) across.
+        """Z B^T (t, n) for bases Z of the faces of the chosen groups, one below the other.
+
+        A group's basis stays unchanged along its row of `units` (k, r), and is multiplied by its root (k,) across it.
         """
         sizes = self.freedom(chosen)
         d, root = np.repeat(units, sizes, axis=0), np.repeat(roots, sizes)[:, None]

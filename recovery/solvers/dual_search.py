@@ -84,7 +84,7 @@ class GatedPenalty:
         return _Point(0.5 * float(excess @ excess), gradient, active, images, norms)
 
     def hessian(self, point: _Point) -> Array:
-        # orthogonal to its direction, a norm is curved by t / ||.|| less than along it
+        # phi is curved by 1 along an image, and by 1 - t / ||.|| across it
         bend = self.threshold / point.norms
         H = self.groups.weighted_gram(point.active, 1.0 - bend)
         along = self.groups.images(point.images / point.norms[:, None], point.active)

@@ -13,8 +13,8 @@ from recovery.types import Array, Index
 
 Linear = Callable[[Array], Array]
 SMALL, FEWER = 0.5, 0.4
-"""Largest fractions of n columns for a low-rank root, of all blocks and of their mean. Beyond them a factor of H costs
-less (the first by flops, the second measured at 220 to 800 rows)."""
+"""Most columns of a low-rank root of H, as fractions of n: of the root of all blocks, and of their mean. Beyond them a
+factor of H costs less (the first by flops, the second measured at 220 to 800 rows)."""
 LOOSE = 0.1
 """Relative residual at which conjugate gradients stop. 0.01 saves two of 25 Newton steps, and each step costs more;
 0.001 takes 20 to 50 % more time (measured)."""
