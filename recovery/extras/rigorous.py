@@ -120,7 +120,7 @@ class _Case:
         return frozenset(np.flatnonzero(self.problem.program.groups.narrowed).tolist())
 
     def duals(self) -> Iterator[Array]:
-        """Yield duals that may prove the planted weights unique: those of the cascade, then that of a solver."""
+        """Yield duals that may prove the planted weights unique: the ones of the cascade, then one of a solver."""
         yield from self.problem.cascade.duals()
         yield self.solution.lam
 

@@ -37,8 +37,8 @@ from recovery.report.statistics import poolable
 class Kind:
     """A kind of figure. `words` is its text alternative, with placeholders {value}, {x} and {y} of the diagram.
 
-    panel: for main figures, draws panel i on given axes, and returns the mesh of a colour bar (or None) and the legend
-    entries. Kinds without `panel` are additional figures.
+    fits: whether the kind suits an analysis. panel: for main figures, draws panel i on given axes, and returns the mesh
+    of a colour bar (or None) and the legend entries. Kinds without `panel` are additional figures.
     """
 
     words: str
@@ -116,7 +116,7 @@ def main_figure(analysis: Analysis) -> tuple[str, Drawing]:
 
 
 def figures_beside(analysis: Analysis) -> dict[str, Drawing]:
-    """Return name -> additional figure: the trials placed, paired outcomes, and what training recorded."""
+    """Return name -> additional figure: trials per grid cell, paired outcomes, and figures of training records."""
     diagram = analysis.diagram
     fitting = {name: kind for name, kind in KINDS.items() if kind.panel is None and kind.fits(analysis)}
     found = {name: _drawing(kind, analysis) for name, kind in fitting.items()}

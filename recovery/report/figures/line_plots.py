@@ -34,7 +34,7 @@ from recovery.types import Array
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
 OFFSET = 0.012
-"""Distance between the lines of text values at the same x, as a part of the axis."""
+"""Distance along x between the lines of neighbouring text values, as a part of the length of the axis."""
 
 
 def is_profile(diagram: Diagram) -> bool:
@@ -109,7 +109,7 @@ def _values_across(diagram: Diagram, panel: Panel) -> list[Any]:
 
 
 def _positive_range(diagram: Diagram) -> tuple[float, float]:
-    """Return the smallest positive lower quartile (the median where it is not positive) and the largest upper one."""
+    """Return the least positive lower quartile of a cell (its median if not positive) and the largest upper one."""
     lower = diagram.table["lower"]
     return float(lower.where(lower > 0, diagram.table["value"]).min()), float(diagram.table["upper"].max())
 

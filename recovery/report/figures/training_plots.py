@@ -144,7 +144,7 @@ def draw_paths(runs: Sequence[Run], title: str, style: Style) -> Figure:
 
 
 def draw_pairing(runs: Sequence[Run], title: str, style: Style) -> Figure:
-    """Draw the paths of outer and inner weights in two coordinates, one colour per pair of trained neurons.
+    """Draw the paths of outer and inner weights in their first two coordinates, one colour per pair of trained neurons.
 
     Paired are neurons that nearly cancel (`pairing`; P2, Figure 3).
     """

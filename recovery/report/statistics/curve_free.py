@@ -17,14 +17,14 @@ from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
 RISE_OF_RISING = 2.2692
-"""The 95 % quantile of the likelihood ratio at a point of a monotone curve, in the limit (Banerjee and Wellner
-2001)."""
+"""The 95 % quantile of the likelihood ratio at a point of a monotone curve, in the limit of many trials (Banerjee and
+Wellner 2001)."""
 SURE = 3.8363
 """Its 99 % quantile (the same source)."""
 
 
 def rise(level: float) -> float:
-    """Return the quantile of this likelihood ratio at a level of at least 95 %.
+    """Return the quantile of the likelihood ratio at a point of a monotone curve, at a level of at least 95 %.
 
     It is a share of the quantile of chi-squared with one degree of freedom: 0.591 at 95 % and 0.578 at 99 %. The share
     keeps falling beyond 99 %; it is held constant there, which makes intervals slightly too wide.

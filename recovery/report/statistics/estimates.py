@@ -30,7 +30,7 @@ COLUMNS = ("max_deviation", "absolute_distance", "test_distance")
 REACH = 2.0
 """Values are compared up to this factor of n/d on each side: further away they may change for other reasons."""
 FEWEST = 10
-"""Trials needed on each side."""
+"""Trials needed on each side of a jump."""
 CHANGED = 1e-3
 """Error rate of the test that both sides differ, divided by the number of n/d that were tried."""
 TAILS = 0.05
@@ -53,7 +53,7 @@ def interim_level(number: int) -> float:
 
 
 def levels(diagram: Diagram) -> list[float]:
-    """Return the level of each panel: of its last interim analysis or the next one; 95 % for other sweeps."""
+    """Return the confidence level of each panel: that of an interim analysis in adaptive sweeps, otherwise 95 %."""
     last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
     if last is None and not isinstance(diagram.sweep.sampling, Until):
         return [LEVEL] * len(diagram.panels)
@@ -189,7 +189,7 @@ def _jump(diagram: Diagram, panel: Panel, level: float, ratio: Array, value: Arr
 
 
 def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:
-    """Return the best least-squares step: its n/d, and the medians of the values below and above it.
+    """Return the best least-squares step of values along n/d: its n/d, and the medians of values below and above it.
 
     Only values up to a factor `REACH` away count. None if both sides do not differ.
     """
@@ -197,7 +197,7 @@ def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:
         return None
     order = np.argsort(ratio, kind="stable")
     ratio, value = ratio[order], value[order]
-    # Once the values are sorted, cumulative sums give the residual of every step.
+    # With the values in the order of n/d, cumulative sums give the residual of a step at every n/d.
     sums = np.concatenate([[0.0], np.cumsum(np.clip(value, *np.quantile(value, [TAILS, 1 - TAILS])))])
     levels = np.unique(ratio)
     # The geometric middle of neighbouring n/d, because REACH is a factor.

@@ -72,7 +72,7 @@ class Counts:
 
     @cached_property
     def saturated(self) -> Array:
-        """The largest log likelihood of each cell."""
+        """The log likelihood of each cell at its own fraction yes / (yes + no), which is the largest."""
         total = self.yes + self.no
         best: Array = scipy.special.xlogy(self.yes, self.yes / total) + scipy.special.xlogy(self.no, self.no / total)
         return best
@@ -232,8 +232,8 @@ def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, f
         score = columns.T @ (counts.yes * won - counts.no * lost)
         # -(log Phi)'' = hazard (hazard + eta) > 0, so the Hessian is definite at every step.
         curvature = counts.yes * won * (won + eta) + counts.no * lost * (lost - eta)
-        step = np.linalg.lstsq(columns.T @ (curvature[:, None] * columns), score, rcond=None)[0]
         # Least squares, because the Hessian is singular to rounding if all cells have nearly the same u/v.
+        step = np.linalg.lstsq(columns.T @ (curvature[:, None] * columns), score, rcond=None)[0]
         # `gain` is twice the increase that Newton's quadratic model predicts.
         gain, length = float(score @ step), 1.0
         while (after := counts.deviance(columns @ (coefficients + length * step))) > deviance and length > 1e-9:

@@ -13,7 +13,7 @@ from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
 QUANTILE = normal_reach(LEVEL)
-"""Half the length of the standard normal law's central interval of this level."""
+"""Half the length of the standard normal law's central interval of the level `LEVEL`."""
 
 
 def wilson(yes: ArrayLike, no: ArrayLike) -> tuple[Array, Array]:

@@ -137,7 +137,7 @@ class LogLine(NamedTuple):
 def line(d: Array, values: Array, mean: float) -> LogLine:
     """Fit the line through values with the weighted mean `mean`."""
     weight = d / d.sum()
-    # In log d the slope is the change per doubling of d at every d.
+    # In log d, a line has the same change per doubling of d at every d.
     along = np.log(d) - weight @ np.log(d)
     lever = weight * along / float(weight @ along**2)
     slope = float(lever @ values)

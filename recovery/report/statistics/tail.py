@@ -88,7 +88,7 @@ def exceeding(observed: float, values: Array, law: Array) -> tuple[float, float]
 
 
 def outcomes(total: Array, chance: Array) -> tuple[Array, Array]:
-    """Return the contribution to G and the log probability of each cell's outcomes 0, 1, ...; -inf for no outcome."""
+    """Return the contribution to G and the log probability of each cell's outcomes 0, 1, ...; -inf if impossible."""
     yes = np.arange(int(total.max()) + 1)[None]
     total, chance = total[:, None], chance[:, None]
     no = np.maximum(total - yes, 0)

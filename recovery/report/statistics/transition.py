@@ -15,7 +15,7 @@ from recovery.types import Array
 SIZES = 40
 """Number of values of d that are fitted one by one: all if there are no more, otherwise evenly spaced ones."""
 FINE = 20_000
-"""Number of cells beyond which the exponent and the test of monotonicity use these values of d only."""
+"""Number of cells beyond which the exponent and the test of monotonicity use `SIZES` values of d only."""
 DRAWS = 400
 """Bootstrap samples of the test that success never becomes rarer."""
 
