@@ -170,7 +170,7 @@ class Turned:
         return max(limit / self.scale - TOLERANCE - self.lost - 2 * ROUNDING, 0.0)
 
     def cells(self, known: Mask | None) -> Mask:
-        """Return known patterns (n, k) in the form of `branch`."""
+        """Return known patterns (n, k) as the cells (k, m) of the x_i that `branch` excludes."""
         if known is None:
             return np.empty((0, len(self.up)), dtype=np.bool_)
         return np.ascontiguousarray(known[self.rising].T)

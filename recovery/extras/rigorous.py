@@ -204,7 +204,7 @@ class Checked:
 
 
 def check(trial: Trial, row: Row) -> Checked:
-    """Prove the verdict of a trial's stored row."""
+    """Try to prove the verdict of a trial's stored row."""
     clock = time.perf_counter()
     verdict, cell = row.get("verdict"), trial.cell.imported
     if not isinstance(cell.method, MinNorm):

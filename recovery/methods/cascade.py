@@ -29,7 +29,7 @@ SEARCH_THRESHOLDS = (1.0 - 1e-3, 1.0 - 1e-6)
 NOT_PLANTED = "the planted weights are no weights of the program that have the labels"
 """Reason where labels were edited or rounded too far, or where a confined program cannot hold the planted neuron."""
 UNSOUGHT = "a cheaper interpolant was not looked for"
-"""Reason for planted weights that share their cost, in a program that is too large to be solved for it."""
+"""Reason for planted weights that share their cost, in a program that is too large to be solved to look for one."""
 OUTSIDE = 1e-6
 """A planted direction, of norm 1, with a component of this length outside the row space of its group is not optimal:
 without the component it costs less. Rounding is far smaller."""

@@ -107,11 +107,11 @@ RESERVED = (
     *("trial_id", "sweep", "replicate", *FIXED),
     *("status", "seconds", "started_at", "error_type", "error_message", "recorded", "own_code"),
 )
-"""Names of the other columns of a row."""
+"""Names of the columns that every row has, which no method may declare."""
 
 
 def columns_document(columns: Columns) -> dict[str, dict[str, str]]:
-    """Return the columns as plain data."""
+    """Return name -> kind, meaning and unit of each column, as plain data."""
     return {name: {"kind": c.kind.__name__, "meaning": c.meaning, "unit": c.unit} for name, c in columns.items()}
 
 

@@ -33,7 +33,7 @@ from recovery.types import Array, Mask, Scalar
 ProgramKind = Literal["gated", "exact"]
 Confinement = Literal["row_space", "none"]
 PROGRAMS: dict[str, type[Program]] = {program.kind: program for program in (GatedProgram, ExactProgram)}
-"""Kind -> program."""
+"""Kind of a program -> its class."""
 
 DEVIATION_TOLERANCE = 1e-4
 """Recovered when every entry of the weights is within this distance of W*, as in the published code of P1."""

@@ -53,7 +53,7 @@ class Reach:
 
     @cached_property
     def rows(self) -> Index:
-        """The non-zero rows."""
+        """Indices of the non-zero rows of the features."""
         return np.flatnonzero(self.features.any(axis=1))
 
     @cached_property

@@ -20,8 +20,8 @@ INDEPENDENT = 1e-12
 ROUNDING = 1e-11
 """Slacks and multipliers below zero by at most this, relative to z and the row, count as zero."""
 ENTERING = 0.5
-"""Fraction of the remaining directions that rows may take at once (measured: 0.2 to 0.5 alike, 1 three times
-slower)."""
+"""Largest number of rows that enter at once, as a fraction of the dimensions that the tight rows leave (measured: 0.2
+to 0.5 alike, 1 three times slower)."""
 STEPS = 20
 """Steps per row of the cone. After them the result is z plus a non-negative combination of rows, not a projection."""
 

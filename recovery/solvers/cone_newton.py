@@ -39,7 +39,7 @@ PROXIMAL_WEIGHT, DECAY, LEAST_WEIGHT = 1e-2, 5.0, 1e-8
 """Weight of ||lam - anchor||^2 / 2: its first value, its divisor in each step, and its least fraction of the first
 value."""
 LENGTHS, SHORTER, SHORTER_AT_MOST = 12, 0.1, 0.7
-"""How often a step is shortened, and the least and largest factor."""
+"""How often a step is shortened, and the least and largest factor of one shortening."""
 ROUGH, ROUGH_STEPS, ROUGH_RANK = 0.03, 4, 10
 """Above this error, the first steps of an inner problem use average faces in the Hessian, which cost much less. Not
 below ROUGH_RANK variables per group, where faces differ too much: on 64 normalised networks of 4 to 12 variables it

@@ -58,7 +58,7 @@ class Penalty(Protocol):
         """The images of lam, linear in lam."""
 
     def at(self, images: Array) -> _Point:
-        """phi and its gradient."""
+        """phi, its gradient, and the groups above the threshold."""
 
     def hessian(self, point: _Point) -> Array:
         """The Hessian of phi, (n, n)."""

@@ -17,7 +17,7 @@ from recovery.text import did_you_mean
 from recovery.user import is_user_name, resolve
 
 CONIC_ENTRIES = 2_000_000
-"""Largest number of matrix entries at which `auto` calls a conic solver for a program that Newton left undecided."""
+"""Most entries of all operators at which `auto` also calls a conic solver where Newton's solution is not certified."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Moments:
 
     @property
     def pairs(self) -> tuple[Index, Index]:
-        """The directions i <= j of each matrix of `even`."""
+        """Indices i <= j of the two directions of each matrix of `even`."""
         return np.triu_indices(len(self.directions))
 
     def responses(self, W: Array) -> tuple[Array, Array]:

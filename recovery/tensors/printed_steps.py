@@ -14,7 +14,7 @@ from recovery.types import Array, Mask
 ACCURACY = 1e-2
 """epsilon of Algorithm 5, relative to the root mean square of the labels."""
 DEPENDENT = 1e-13
-"""Eigenvectors with less than this share of the largest eigenvalue are rounding: beta has no component there."""
+"""Eigenvalues below this share of the largest are rounding: beta has no component along their eigenvectors."""
 
 
 def fix_signs(W: Array, a: Array, first: Array) -> Mask:

@@ -67,12 +67,12 @@ class DualSums:
 
     @cached_property
     def weights(self) -> list[arb]:
-        """t (n,)."""
+        """t (n,), the weights of the rows in f."""
         return [self.sign * (1 - arb(self.balls.model.architecture.slope)) * a for a in self.dual]
 
     @cached_property
     def linear(self) -> list[arb]:
-        """c (d,)."""
+        """c (d,), the linear part of f."""
         slope = self.sign * arb(self.balls.model.architecture.slope)
         return [slope * dot(column, self.dual) for column in zip(*self.rows, strict=True)]
 

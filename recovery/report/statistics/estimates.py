@@ -32,9 +32,9 @@ REACH = 2.0
 FEWEST = 10
 """Trials needed on each side of a jump."""
 CHANGED = 1e-3
-"""Error rate of the test that both sides differ, divided by the number of n/d that were tried."""
+"""Error rate of the test that both sides of a jump differ, divided by the number of n/d that were tried."""
 TAILS = 0.05
-"""Values are clipped at these quantiles, so that single outliers do not attract the search."""
+"""Values are clipped at this quantile and at one minus it, so that single outliers do not attract the jump."""
 
 
 FIRST = 0.1
@@ -53,7 +53,7 @@ def interim_level(number: int) -> float:
 
 
 def levels(diagram: Diagram) -> list[float]:
-    """Return the confidence level of each panel: that of an interim analysis in adaptive sweeps, otherwise 95 %."""
+    """Return the confidence level of each panel: the interim analysis's in adaptive sweeps, otherwise 95 %."""
     last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
     if last is None and not isinstance(diagram.sweep.sampling, Until):
         return [LEVEL] * len(diagram.panels)
