@@ -41,8 +41,8 @@ def is_maximal(X: Array, pattern: Mask) -> bool:
 
 def _inside(active: Array, x: Array) -> bool:
     """Whether x (d,) is active^T c for some c > 0: max t s.t. active^T (s + t 1) = x, s >= 0, t <= 1 is above 0."""
-    # the smallest coefficient of c = s + t 1 is at least t; t <= 1 bounds the program
     m = len(active)
+    # the smallest coefficient of c = s + t 1 is at least t; t <= 1 bounds the program
     result: Any = scipy.optimize.linprog(
         np.append(np.zeros(m), -1.0),
         A_eq=np.column_stack([active.T, active.sum(axis=0)]),

@@ -75,7 +75,7 @@ def reaching_weights(F: Array, rows: Mask, beside: Mask, image: Array) -> Array 
     d = F.shape[1]
     sizes = np.linalg.norm(F, axis=1)
     program = scipy.optimize.linprog(
-        # variables v and t: max t with F v + t ||row|| <= 0 beside; rows of unit norm make t a distance
+        # variables v and t: max t with F v + t ||row|| <= 0 on `beside`; rows of unit norm make t a distance
         np.append(np.zeros(d), -1.0),
         A_ub=np.column_stack([F[beside] / sizes[beside, None], np.ones(int(beside.sum()))]),
         b_ub=np.zeros(int(beside.sum())),

@@ -159,7 +159,7 @@ def over_all_patterns(
     else:
         row, weights = measure(grown)
     if row.verdict in ("not_unique", "undecided") and found.lam is None and grown.small and found.least_nodes is None:
-        # column generation may have had no dual to begin with: the optimum needs none
+        # column generation may have had no dual to start from. A solve over all patterns needs none
         grown, solution, certificate = optimum_over_all(grown, "auto")
         row = grown.settle(grown.measure(row, solution, certificate), solution, certificate)
     if row.verdict in ("recovered", "undecided"):

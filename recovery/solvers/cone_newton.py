@@ -158,7 +158,7 @@ class ConeNewton:
             At = At[near]
             self.cones.forget_others(near)
             inner = self.steps - before
-            # the tolerance was too loose for any step, as happens while labels hardly fit and the gap stays at 1
+            # no step was needed: the tolerance is too loose, as happens while labels hardly fit and the gap stays at 1
             if inner == 0:
                 inexactness *= TIGHTER
             if float(np.linalg.norm(point.gradient)) <= wanted:
@@ -206,7 +206,7 @@ class ConeNewton:
             if direction is None:
                 return None
             self.steps += 1
-            # linear in lam: one product for all lengths of the step
+            # A_g^T lam is linear in lam: one product serves all lengths of the step
             image = self._images(step.near, direction)
             slope = float(point.gradient @ direction)
             length = self._length(step, At, direction, image, slope)

@@ -115,7 +115,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
             break
         state.W = W
         certificate = certify(program, Solution(state.W, state.lam))
-        # the certificate computed the same product
+        # costs no product: the groups keep the images that the certificate computed
         state.At = groups.adjoint(state.lam)
         rise = float((np.linalg.norm(state.At, axis=1) - norms).max()) / program.penalty
         reach = max(REACH * rise, LEAST_REACH)

@@ -48,7 +48,7 @@ def descent(H: Array, shift: float, gradient: Array) -> Array | None:
 
     A matrix in Fortran order is factored in place; any other order takes 50 % longer.
     """
-    diagonal = np.einsum("ii->i", H)  # a view
+    diagonal = np.einsum("ii->i", H)  # a view: adding to it shifts H
     mean = float(diagonal.sum()) / len(H)
     # a shift below the rounding errors of H would have no effect
     shift = shift + 1e-15 * mean

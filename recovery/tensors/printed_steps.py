@@ -63,7 +63,7 @@ def _least_squares(phi: Array, y: Array, radius: float) -> Array:
     def beyond(shift: float) -> float:
         return float(np.linalg.norm(t / (values + shift))) - radius
 
-    # ||beta|| decreases in mu, and is below ||t|| / mu
+    # ||beta|| decreases in mu, and is below ||t|| / mu: this brackets the mu with ||beta|| = R
     shift = 0.0
     if len(values) and beyond(0.0) > 0:
         shift = float(scipy.optimize.brentq(beyond, 0.0, float(np.linalg.norm(t)) / radius, rtol=1e-12))

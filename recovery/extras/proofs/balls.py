@@ -20,7 +20,7 @@ data."""
 T = TypeVar("T")
 
 
-class Unproved(Exception):  # noqa: N818  # no error: an answer
+class Unproved(Exception):  # noqa: N818  # not an error but an answer
     """The reason why a proof was not found."""
 
 

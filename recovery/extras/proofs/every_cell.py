@@ -90,7 +90,7 @@ class _Search:
             v = self.start + sides @ self.halves[:depth]
             above, mu, tau = bound_over_sides(v, self.vectors[depth], self.values[depth], turned, GOAL)
             if above <= GOAL:
-                # certainly above max q / tau, even if v is zero
+                # mu + ABOVE is certainly above max q / tau, even if v is zero
                 self.closed[depth].append((sides, mu + ABOVE, tau))
                 continue
             if depth and inside is None:

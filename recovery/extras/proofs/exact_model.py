@@ -54,7 +54,7 @@ class Model:
     def _cancels(self, g: int) -> bool:
         own = [i for i, owner in enumerate(self.owner) if owner == g]
         W, signs = self.neurons[:, own], [Fraction(r) for r in self.signs[own].tolist()]
-        # with equal directions only: other sums contain roots, and are zero by chance only
+        # normalised neurons cancel if their directions are equal: other sums contain roots, and are zero by chance only
         if self.unit:
             return bool((W[:, :1] == W).all()) and sum(signs) == 0
         return not any(sum(r * Fraction(a) for r, a in zip(signs, row, strict=True)) for row in W.tolist())
@@ -236,7 +236,7 @@ class Balls:
         """sup {z.X w : ||w||_g <= 1}^2 for each group and its z (n,)."""
         if not groups:
             return []
-        gradients = self.X.transpose() * arb_mat(list(duals)).transpose()  # b = X^T z, a column a group
+        gradients = self.X.transpose() * arb_mat(list(duals)).transpose()  # b = X^T z, one column per group
         if self.model.architecture.normalizes_after:
             columns = gradients.transpose().tolist()
             return [self._projected(g, b, z) for g, b, z in zip(groups, columns, duals, strict=True)]

@@ -159,7 +159,7 @@ def _far(d: Array, fit: LogLine, variance: Array, level: float) -> float:
     """Return half the length of the interval of a line's slope, for values with these variances."""
     weight = d / d.sum()
     freedom = max(1 / float(weight @ weight) - 2, 1.0)
-    scatter = float(np.sqrt(fit.lever**2 @ fit.left**2 * len(d) / max(len(d) - 2, 1)))  # zero for two d
+    scatter = float(np.sqrt(fit.lever**2 @ fit.left**2 * len(d) / max(len(d) - 2, 1)))  # zero for two values of d
     return max(normal_reach(level) * float(np.sqrt(fit.lever**2 @ variance)), _student_reach(freedom, level) * scatter)
 
 

@@ -97,7 +97,7 @@ def least_deviance(
     """
     base = np.zeros_like(z) if offset is None else offset
 
-    won, lost = counts.yes > 0, counts.no > 0  # most cells have one outcome only
+    won, lost = counts.yes > 0, counts.no > 0  # most cells have one outcome only, and need one hazard
     sides = [(z[won], base[won], counts.yes[won]), (-z[lost], -base[lost], counts.no[lost])]
 
     def score(c: float) -> tuple[float, float]:
