@@ -16,8 +16,10 @@ angle of about 1e-4."""
 
 
 def contained_in(pattern: Mask, patterns: Mask) -> int | None:
-    """Return j of a column D_j of patterns (n, p), not D = `pattern`, with D D_j = D, or None (P1, Definition 7).
-    If one exists, D is not maximal and (NIC-1) fails: ||X^T D_j D X (X^T D X)^{-1} w|| = ||w|| (Lemma 9).
+    """Return the index j of a column D_j of patterns (n, p) with D_j != D = `pattern` and D D_j = D, or None.
+
+    If one exists, D is not maximal (P1, Definition 7) and (NIC-1) fails: by Lemma 9,
+    ||X^T D_j D X (X^T D X)^{-1} w|| = ||w||.
     """
     covers = (patterns | ~pattern[:, None]).all(axis=0) & (patterns != pattern[:, None]).any(axis=0)
     covering = np.flatnonzero(covers)

@@ -31,6 +31,7 @@ _compiled = compiled(fastmath=SUMS_IN_ANY_ORDER)
 @_compiled
 def _slope(lam: float, side: int, u: float, m: float) -> tuple[float, float]:
     """Return y, half the slope of the envelope at u, and its derivative. side: 1 for a row that is on, -1 off, 0 open.
+
     The function of a row is (t - lam)^2 - lam^2 for t >= 0 if it is on, and 0 for t <= 0 if it is off. If it is open,
     it is (max(t, lam) - lam)^2 - lam^2 for lam > 0 and (max(t, 0) - lam)^2 - lam^2 otherwise.
     """

@@ -252,7 +252,7 @@ def largest_cell(
 
     limit: smaller values are not resolved; the upper bound may exceed it by rounding. nodes: largest number of cells of
     all depths; the bounds of cells not searched then enter the upper bound. known (n, k): excluded cells. Cells thinner
-    than `THIN` do not count; the upper bound includes those that may be so thin by rounding only.
+    than `THIN` do not count, but the upper bound includes cells if rounding decides whether they are that thin.
     """
     d = rows.shape[1]
     planes = planes_of(rows, weights, linear, known)

@@ -15,6 +15,7 @@ from recovery.types import Array, Index, Mask
 @dataclass(frozen=True)
 class Planes:
     """Unit normals (m, d) of distinct planes, largest ||half|| first. A cell's sum is scale (start + sum_k +-halves_k).
+
     vectors (m + 1, d, d), values (m + 1, d): eigenvectors, as rows, and eigenvalues, rounded up, of the matrix Q of the
     planes from each depth on (`recovery.conditions.cell_search`). excluded (k, m): signs of excluded cells.
     """

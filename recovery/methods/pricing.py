@@ -238,7 +238,7 @@ class NeuronPricing(Pricing):
         return images
 
     def _limits(self, images: Array, margin: float) -> Array:
-        """Return the limits (k,) on lam.image for signed images (n, k), each below `PROVED_BELOW`.
+        """Return the limits (k,) on lam.image for signed images (n, k), each at most `PROVED_BELOW`.
 
         The image of a normalised neuron at an angle t to a planted image has a value near cos t under every dual. The
         margin below 1 therefore shrinks with the angle to the nearest planted image.

@@ -233,6 +233,7 @@ def _sum(moments: Moments, error: Moments) -> Moments:
 
 def unexplained(matrices: Array, noise: Array, V: Array) -> bool:
     """Return whether terms v v^T, for columns V (D, r), leave a residual above the noise inside the span of V.
+
     Terms of dependent weights do, because their span has fewer dimensions than terms. A residual outside the span is
     noise, or comes from missing units.
     """
@@ -261,7 +262,8 @@ def judge(
 def weighted(moments: Moments) -> Array:
     """Return all d^l x d^l matrices, those of order k over sqrt(k!).
 
-    With d orthonormal directions, their squared norms add up to the part of order k in E[f^2] (P4, Prop. B.1)."""
+    With d orthonormal directions, their squared norms add up to the part of order k in E[f^2] (P4, Prop. B.1).
+    """
     order, (i, j) = moments.order, moments.pairs
     # a pair i < j counts for (i, j) and (j, i)
     twice = np.where(i == j, 1.0, np.sqrt(2.0))[:, None, None]

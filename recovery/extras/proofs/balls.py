@@ -1,5 +1,6 @@
 """Ball arithmetic: real numbers as midpoint and radius (Arb by python-flint). A proved statement about balls is true of
 all numbers in them.
+
 A float is rational and has radius zero. Singular systems raise `Unproved`; a higher precision may solve them.
 """
 

@@ -34,7 +34,7 @@ from recovery.types import Array
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
 OFFSET = 0.012
-"""Distance along x between the lines of neighbouring text values, as a part of the length of the axis."""
+"""Shift along x between the lines of neighbouring text values of y, as a part of the length of the axis."""
 
 
 def is_profile(diagram: Diagram) -> bool:

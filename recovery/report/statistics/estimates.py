@@ -53,7 +53,7 @@ def interim_level(number: int) -> float:
 
 
 def levels(diagram: Diagram) -> list[float]:
-    """Return the confidence level of each panel: the interim analysis's in adaptive sweeps, otherwise 95 %."""
+    """Return each panel's confidence level: of its last (or first) interim analysis in adaptive sweeps, or 95 %."""
     last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
     if last is None and not isinstance(diagram.sweep.sampling, Until):
         return [LEVEL] * len(diagram.panels)

@@ -58,6 +58,7 @@ def counts_along(cells: pd.DataFrame, falling: bool) -> tuple[Array, Array, Arra
 
 def resampled(slices: Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
     """Return `crossed` of `DRAWS` binomial samples from the isotonic fractions; each array has shape (DRAWS, k).
+
     Half a trial of each kind is added to each block of equal fractions, because a few trials that end alike are no
     certainty. The seed is made of the counts, so that a report reproduces its numbers.
     """
