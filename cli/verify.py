@@ -43,7 +43,7 @@ def command(
     machine cannot run that code, the row counts as not comparable.
 
     Exit status: 0 if all rows agree up to rounding (or are proved); 1 if a row differs or is not comparable, sweep.json
-    is damaged, rows belong to no trial of the sweep, or no rows are stored.
+    is damaged, rows belong to no trial of the sweep, no rows are stored, or --rigorous finds no verdict to prove.
     """
     from recovery.runner.rerun import planned_trials
     from recovery.store import read
@@ -67,7 +67,10 @@ def command(
     for fault in faults:
         say(f"{results}: {fault}")
     chosen = random.Random(seed).sample(trials, min(sample, len(trials)))
-    counts = {"failures": _prove(grid, chosen, out, say)} if rigorous else _replay(grid, chosen, jobs, say)
+    counts = _prove(grid, chosen, out, say) if rigorous else _replay(grid, chosen, jobs, say)
+    if rigorous and chosen and not counts["provable"]:
+        faults.append("none of these rows has a verdict that --rigorous can prove")
+        say(f"{results}: {faults[-1]}")
     if as_json:
         sizes = {"stored": len(stored), "looked_at": len(chosen)}
         click.echo(json.dumps({"folder": str(results), **sizes, **counts, "faults": faults}))
@@ -100,8 +103,8 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[st
     return {**counts, "failures": counts["different"] + counts["open"]}
 
 
-def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> int:
-    """Prove the verdicts and print those without a proof; return their number."""
+def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> dict[str, int]:
+    """Prove the verdicts and print those without a proof; return the number of verdicts and of those without one."""
     from recovery.extras.rigorous import check, summary, write
     from recovery.runner.rerun import stored_rows
 
@@ -116,4 +119,5 @@ def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> i
     say("\n".join([f"{grid.path}: {len(chosen)} of {len(grid.table)} rows, {first}", *rest]))
     if out is not None:
         write(out, checked)
-    return sum(result.outcome not in ("proved", "no verdict") for result in checked)
+    provable = [result for result in checked if result.outcome != "no verdict"]
+    return {"provable": len(provable), "failures": sum(result.outcome != "proved" for result in provable)}

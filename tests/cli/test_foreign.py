@@ -246,6 +246,13 @@ def test_a_title_is_no_markup(out: Path) -> None:
     assert "\n" not in heading
 
 
+def test_a_proof_of_rows_without_verdicts_fails(out: Path) -> None:
+    result = recover("verify", out, "--rigorous", "--sample", 2)
+    assert result.exit_code == 1
+    assert "0 of 0 verdicts proved" in result.output
+    assert "none of these rows has a verdict that --rigorous can prove" in result.output
+
+
 @pytest.mark.parametrize("link", ["file", "folder"])
 @pytest.mark.parametrize(
     ("command", "written"),
