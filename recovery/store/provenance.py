@@ -29,7 +29,7 @@ def provenance() -> dict[str, object]:
         "blas": [
             {key: pool[key] for key in ("internal_api", "version", "architecture", "num_threads") if key in pool}
             for pool in threadpool_info()
-            if pool.get("user_api") == "blas"
+            if pool.get("user_api") == "blas" and _computes_rows(Path(pool["filepath"]))
         ],
         "blas_threads_per_worker": 1,
         "simd": np.show_config(mode="dicts")["SIMD Extensions"]["found"],  # instruction sets that NumPy uses
@@ -37,6 +37,12 @@ def provenance() -> dict[str, object]:
         "cpu": _processor(),
         "platform": platform.platform(),
     }
+
+
+def _computes_rows(library: Path) -> bool:
+    """Return whether a BLAS library is not one that the wheel of another package, such as SCS, has for itself."""
+    folder = library.parent.name
+    return not folder.endswith(".libs") or folder in ("numpy.libs", "scipy.libs")
 
 
 def _version(name: str) -> str | None:

@@ -166,4 +166,4 @@ def test_more_columns_than_there_are_cannot_be_chosen(tmp_path):
     table().to_csv(tmp_path / "t.csv", index=False)
     found = CliRunner().invoke(main, ["select", str(tmp_path / "t.csv"), "--target", "y", "--count", "2"])
     assert found.exit_code == 2
-    assert "--count 2 is more than the 1 columns that there are" in found.output
+    assert "--count 2 is more than the 1 columns of the table" in found.output

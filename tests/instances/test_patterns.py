@@ -68,7 +68,7 @@ def test_inspection_says_what_closed_conditions_change():
     X = np.array([[1.0, 0.0, 0.2], [-1.0, 0.0, -0.2], [0.0, 1.0, 0.1], [0.3, 1.0, 0.9]])
     found = inspect_data(X, np.random.default_rng(0)).findings[0]
     assert found.answer == "yes"
-    assert "(5), whose conditions are closed" in found.reason
+    assert "the closed conditions (5) of P1 admit the pattern" in found.reason
 
 
 def test_uniform_recovery_by_a_count_of_rows_needs_general_position():

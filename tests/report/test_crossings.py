@@ -98,7 +98,7 @@ def test_crossings_are_in_tables_and_page() -> None:
         assert "3162" in text
         assert "1000 to 10000" in text
         assert "above 100000" in text
-        assert "no proportion" not in text
+        assert "need a success fraction" not in text
 
 
 def test_from_python_there_are_crossings_where_there_is_no_threshold() -> None:
@@ -115,7 +115,7 @@ def test_from_python_there_are_crossings_where_there_is_no_threshold() -> None:
 def test_a_number_has_no_crossings_and_the_page_says_so() -> None:
     analysis = drawn(SHARES, SIZES)
     other = Analysis(Diagram.of(analysis.diagram.grid, "seconds"))
-    assert "no proportion" in report_page([other])
+    assert "need a success fraction" in report_page([other])
     assert "crossings" not in as_latex([other])
 
 

@@ -274,7 +274,7 @@ def test_a_threshold_is_never_negative() -> None:
     (found,) = analysis.pooled
     assert np.isnan(found.interval.estimate)
     assert np.isnan(found.sizes[0].n50.estimate)
-    assert in_words(found).startswith(("the grid begins beyond the transition", "the grid does not tell"))
+    assert in_words(found).startswith(("the grid begins beyond the transition", "the grid does not show"))
     assert "n/d = -" not in shown(analysis.diagram)
 
 

@@ -159,6 +159,6 @@ def test_the_terminal_shows_a_map_for_each_value() -> None:
 
 def test_ratios_of_a_number_are_refused() -> None:
     analysis = analysed(small(), "seconds", report=REPORT | {"figure": "ratios"})
-    with pytest.raises(ReportError, match="take map or profile"):
+    with pytest.raises(ReportError, match="use 'map' or 'profile'"):
         main_figure(analysis)
     assert main_figure(analysed(small(), report=REPORT | {"figure": "ratios"}))[0] == "ratios"

@@ -93,7 +93,7 @@ def test_config_text_never_becomes_markup(page: tuple[str, Diagram]) -> None:
 
 def test_tables_hold_without_scripts(page: tuple[str, Diagram]) -> None:
     text, _ = page
-    assert '<td data-name="verdict" class="verdict holds">holds</td>' in text
+    assert '<td data-name="verdict" class="verdict supported">supported</td>' in text
     assert '<td data-name="verdict" class="verdict contradicted">contradicted</td>' in text
     assert "6 in total" in text
     assert "recover replay &#x27;results/it&#x27;&quot;&#x27;&quot;&#x27;s drawn&#x27; 0000" in text

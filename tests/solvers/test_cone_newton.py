@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.strange import STRANGE, judged, strange_program
+from recovery.errors import SolverError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns, unique_patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Planted, Relu
@@ -25,6 +26,8 @@ from tests.solvers.instances import small_program
 from tests.suites import first
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+LOOSE = {"tol_gap_abs": 1e-8, "tol_gap_rel": 1e-8, "tol_feas": 1e-8}
+"""Where Clarabel breaks down at the tight tolerances, as on ill-conditioned data on some processors."""
 PLANTED: dict[str, Planted] = {"relu": Relu(k=2, signs="alternating"), "relu_norm": NormalizedRelu(k=2)}
 
 
@@ -49,7 +52,11 @@ def test_agrees_with_cvxpy(architecture: str, n: int, d: int, beta: float | None
 
 
 def _clarabel(program: ExactProgram) -> float:
-    return certify(program, solve_conic(program, "CLARABEL", options=TIGHT)).objective
+    try:
+        solution = solve_conic(program, "CLARABEL", options=TIGHT)
+    except SolverError:
+        solution = solve_conic(program, "CLARABEL", options=LOOSE)
+    return certify(program, solution).objective
 
 
 @pytest.mark.parametrize("seed", first(40, range(120)))
