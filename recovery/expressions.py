@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from recovery.errors import ParameterError
-from recovery.text import did_you_mean
+from recovery.text import did_you_mean, syntax_tree
 from recovery.types import Array, Mask
 
 LONGEST = 500
@@ -100,7 +100,7 @@ def parse(text: str, known: Iterable[str] | None = None, *, condition: bool = Fa
         raise ExpressionError(f"found {text[:40]!r}; allowed: up to {LONGEST} characters of {HELP}")
     source = re.sub(r"(?<![<>=!])=(?!=)", "==", text) if condition else text
     try:
-        node = ast.parse(source.strip(), mode="eval").body
+        node = syntax_tree(source.strip(), "eval").body
         expression = Expression(text.strip(), node)
         _check(node, condition)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from recovery.errors import ParameterError
-from recovery.text import did_you_mean
+from recovery.text import did_you_mean, syntax_tree
 
 PROGRAM = __name__.partition(".")[0]
 INSTALLED = ("site-packages", "dist-packages")
@@ -149,7 +149,7 @@ def _collect(path: Path, root: Path, sources: dict[str, bytes]) -> None:
 def _imports(source: bytes, path: Path, root: Path) -> Iterator[tuple[str, Path]]:
     """The dotted names that may be imported modules, each with the folder where it starts."""
     try:
-        nodes = list(ast.walk(ast.parse(source)))
+        nodes = list(ast.walk(syntax_tree(source)))
     except (SyntaxError, ValueError):  # the file was edited after it was imported
         return
     for node in nodes:

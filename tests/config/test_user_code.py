@@ -1,10 +1,14 @@
 """A user's own ensemble and method, named in YAML."""
 
+import gc
+import importlib
 import json
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ import pytest
 
 from recovery.config import ConfigError, Sweep, from_document, load
 from recovery.runner.trial import measure
+from recovery.user import fingerprint
 
 from .sweeps import BASE, ids
 
@@ -247,3 +252,39 @@ def test_a_module_that_fails_is_named_with_its_error(folder: Path) -> None:
     (folder / "broken_things.py").write_text("raise RuntimeError('not today')")
     with pytest.raises(ConfigError, match="'broken_things' cannot be imported: RuntimeError: not today"):
         own(folder, data={"ensemble": "broken_things:f"})
+
+
+def test_threads_that_hash_user_code_at_once_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In Python 3.11 `ast.parse` fails when another thread parses at another depth of calls."""
+    (tmp_path / "parsed_at_once.py").write_text(MODULE * 3)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("parsed_at_once")
+    errors: list[BaseException] = []
+
+    def hash_often(depth: int) -> None:
+        if depth:
+            return hash_often(depth - 1)
+        try:
+            for _ in range(20):
+                fingerprint(["parsed_at_once:Guess"])
+        except SystemError as error:
+            errors.append(error)
+
+    def give_way(*_: Any) -> None:
+        time.sleep(0)
+
+    threads = [Thread(target=hash_often, args=(10 * depth,)) for depth in range(4)]
+    threshold = gc.get_threshold()
+    gc.callbacks.append(give_way)
+    gc.set_threshold(50)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(give_way)
+    assert not errors
