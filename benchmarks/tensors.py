@@ -417,8 +417,8 @@ def tables() -> list[str]:
     return [
         *lines,
         "",
-        "Medians of 10 splits, three quarters to learn from; whitened columns; 3 units. Squared test error over that "
-        "of least squares on the columns: 1 is a linear model.",
+        "Medians of 10 splits, three quarters to learn from; whitened columns; 3 units. Squared test error divided by "
+        "the error of least squares on the columns: 1 is a linear model.",
     ]
 
 
@@ -436,7 +436,7 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "starts": ("Tensor starts against random ones in equal time", starts),
     "outcomes": ("What the learner says", outcomes),
     "identified": ("Whether what is called identified is right", identified),
-    "tables": ("Tables of one's own", tables),
+    "tables": ("Tables that users bring", tables),
 }
 
 
