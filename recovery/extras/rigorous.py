@@ -22,12 +22,15 @@ from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
 from recovery.extras.proofs.exact_model import Balls, Model, model_of
 from recovery.extras.proofs.interpolants import Weight, prove_cheaper, prove_duplicate
+from recovery.extras.proofs.theorems import prove_linear_shared, prove_linear_unique, prove_normalised
 from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.instances.draw import Instance
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.generation import Generation, grown_program, searched_program
 from recovery.methods.interpolant import interpolant_near
 from recovery.methods.min_norm import MinNorm
+from recovery.methods.representation import planted_neurons
+from recovery.methods.theorems import decide_by_theorem
 from recovery.programs.architecture import Architecture
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Solution
@@ -68,6 +71,13 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
         return Verified(False, "undecided: there is no verdict")
     problem = PlantedProgram.of(instance, architecture, method.program, confinement=method.confinement)
     problem = searched_program(problem, method.beam)
+    decision = decide_by_theorem(problem) if instance.setting.patterns.kind == "all" else None
+    if decision is not None:
+        result = _attempt(_Case(instance, problem), decision.verdict, _proofs_by_theorem)
+        if decision.verdict == verdict:
+            return result
+        if result.proved and decision.verdict in EXCLUSIVE[verdict]:
+            return _opposite(result, decision.verdict)
     if instance.setting.patterns.kind == "all":
         problem, found = grown_program(problem, method.beam)
         case = _Case(problem.instance, problem)
@@ -77,8 +87,12 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
     if not result.proved:
         for other in EXCLUSIVE[verdict]:
             if _attempt(case, other).proved:
-                return replace(result, reason=f"the opposite is proved: {other}", opposite=other)
+                return _opposite(result, other)
     return result
+
+
+def _opposite(result: Verified, verdict: str) -> Verified:
+    return replace(result, proved=False, reason=f"the opposite is proved: {verdict}", bound=None, opposite=verdict)
 
 
 def _attempt(case: "_Case", verdict: str, proofs: "Proofs | None" = None) -> Verified:
@@ -174,6 +188,17 @@ def _proofs_over_all_patterns(found: Generation, case: _Case) -> Iterator[Callab
         lam = found.lam / case.problem.program.groups.scales
         prove = prove_unique_everywhere if case.cones else prove_unique_in_every_cell
         yield partial(prove, case.model, lam, case.instance.setting.patterns.nodes)
+
+
+def _proofs_by_theorem(case: _Case) -> Iterator[Callable[[], float]]:
+    decision = decide_by_theorem(case.problem)
+    assert decision is not None
+    unique = decision.verdict == "recovered"
+    if planted_neurons(case.instance).linear:
+        prove = prove_linear_unique if unique else prove_linear_shared
+        yield partial(prove, case.model, None if case.cones else case.instance.all_ones)
+    else:
+        yield partial(prove_normalised, case.model, unique=unique)
 
 
 Proofs = Callable[[_Case], Iterator[Callable[[], float]]]

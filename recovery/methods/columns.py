@@ -59,7 +59,7 @@ KINDS: dict[Any, tuple[type, ...]] = {
 COLUMNS: dict[str, Column] = {
     "recovered": Column(bool, "the planted weights are the unique optimum; null with noise and without a proof"),
     "verdict": Column(str, "recovered, not_unique, not_optimal or undecided"),
-    "certificate": Column(str, "certificate of the verdict: isometry, dual, duplicate, gap or none"),
+    "certificate": Column(str, "certificate of the verdict: isometry, dual, duplicate, gap, theorem or none"),
     "reason": Column(str, "why a verdict is undecided, or what a proved verdict does not settle"),
     "patterns_proved": Column(str, "pattern set of the verdict: all, searched or sampled"),
     "isometry_value": Column(float, "the largest ||A_g^T lam|| off the planted groups, which recovery needs below 1"),

@@ -22,6 +22,7 @@ from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram, ProgramKind
 from recovery.methods.method import Measurement
 from recovery.methods.pricing import PROVED_BELOW, CellPricing, NeuronPricing, Pricing, violating_patterns
+from recovery.methods.theorems import decide_by_theorem
 from recovery.programs.certificate import Certificate, certify
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
@@ -146,6 +147,8 @@ def over_all_patterns(
     """
     if problem.ill_posed is not None:
         return measure(problem)
+    if (decision := decide_by_theorem(problem)) is not None:
+        return problem.decided(problem.drawn().having(pattern_count=None), decision), problem.planted
     grown, found = grown_program(problem, beam)
     proof = None if found.lam is None else grown.cascade.proof_from(found.lam / grown.program.groups.scales)
     known = grown.drawn().having(pattern_count=None)

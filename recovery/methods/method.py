@@ -14,7 +14,7 @@ from recovery.types import Array, Scalar
 
 Verdict = Literal["recovered", "not_unique", "not_optimal", "undecided"]
 """The planted weights are the unique optimum; at best one of several optima; not optimal; or nothing is proved."""
-CertificateKind = Literal["isometry", "dual", "duplicate", "gap", "none"]
+CertificateKind = Literal["isometry", "dual", "duplicate", "gap", "theorem", "none"]
 
 
 class Measurement(dict[str, Scalar]):

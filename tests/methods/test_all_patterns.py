@@ -101,7 +101,8 @@ def test_spoiled_rows_change_no_verdict(how: str, method: MinNorm) -> None:
         every = measured("exhaustive", 12, 2, name, planted, seed, Spoiled(how), method)
         # weights that share their cost with others may also cost more than the optimum: both verdicts are then true
         both = {found.verdict, every.verdict} == {"not_unique", "not_optimal"}
-        assert both or found.verdict in (every.verdict, "undecided")
+        more = found.certificate == "theorem" and every.verdict == "undecided"
+        assert both or more or found.verdict in (every.verdict, "undecided")
         if found.verdict == "undecided":
             assert found.reason
 
@@ -213,8 +214,8 @@ def test_balls_prove_better_networks_and_recoveries_over_all_patterns() -> None:
 @pytest.mark.parametrize("method", [EXACT, GATED], ids=lambda method: method.program)
 def test_balls_say_what_they_do_not_prove(method: MinNorm) -> None:
     architecture = ARCHITECTURES["relu_norm"]
-    setting = Setting(20, 4, planted=NormalizedRelu(), patterns=Patterns(kind="all"))
-    instance = draw(setting, np.random.default_rng([20, 4, 0]), architecture)
+    setting = Setting(30, 3, planted=NormalizedRelu(k=2), patterns=Patterns(kind="all"))
+    instance = draw(setting, np.random.default_rng([30, 3, 0]), architecture)
     assert method(instance, architecture).verdict == "recovered"
     again = verify_rigorously(instance, architecture, method, "recovered")
     assert not again.proved

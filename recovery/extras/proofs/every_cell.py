@@ -40,7 +40,7 @@ def prove_unique_in_every_cell(model: Model, lam: Array, nodes: int) -> float:
     nodes: limit of the size of the tree. Not for neurons normalised after the ReLU. Raises `Unproved`.
     """
     if model.architecture.normalizes_after:
-        raise Unproved("proofs over all patterns do not cover neurons normalised after the ReLU")
+        raise Unproved("proofs over all patterns cover one neuron normalised after the ReLU, not several")
     live = np.flatnonzero(model.X.any(axis=1))
     terms, start = at_rising_precision(lambda: _floats(DualSums(Balls(model), lam), live))
     # largest rows first, so that undecided rows can add least

@@ -1,0 +1,125 @@
+"""Prove the hypotheses of the theorems of `recovery.methods.theorems` for the rational numbers that floats are.
+
+X^T X = I holds up to rounding only. With G = X^T X and ||G - I|| <= e, the dual lam = X G^{-1} w / ||w|| has
+X^T lam = w / ||w|| exactly. A pattern that is inactive on a non-zero row k has
+    ||X^T D lam||^2 <= ||G|| (||lam||^2 - lam_k^2) <= (1 + e) (1 / (1 - e) - lam_k^2),
+which must be below 1. Neurons normalised before the ReLU need no such bound: in their length the columns are
+orthonormal.
+"""
+
+import numpy as np
+from flint import arb, arb_mat, fmpz_mat
+
+from recovery.extras.proofs.balls import (
+    Unproved,
+    at_rising_precision,
+    column,
+    dot,
+    largest,
+    length,
+    matrix,
+    nearest_solution,
+    solve,
+)
+from recovery.extras.proofs.exact_model import Balls, Model
+from recovery.instances.all_ones import AllOnes
+from recovery.instances.arrangements import integer_rows
+from recovery.types import Array
+
+
+def prove_linear_unique(model: Model, all_ones: AllOnes | None) -> float:
+    """Prove one linear neuron the unique optimum over all patterns; return a bound below 1 on the other dual norms.
+
+    all_ones: the decision that there is no all-ones pattern, for the gated program; None for the exact one. The bound
+    is on patterns with an inactive row. Raises `Unproved`.
+    """
+    return at_rising_precision(lambda: _prove_linear(Balls(model), all_ones))
+
+
+def _prove_linear(balls: Balls, all_ones: AllOnes | None) -> float:
+    model = balls.model
+    if model.architecture.slope or model.architecture.normalizes_after or not model.linear:
+        raise Unproved("the theorem about a linear neuron does not cover this architecture")
+    [w] = balls.weights().values()
+    live = np.flatnonzero(model.X.any(axis=1))
+    if model.architecture.normalizes_before:
+        z, square, error = balls.images(w), balls.square(0, w), arb(0)
+    else:
+        solved = solve(balls.gram, column(w), "the columns of the data")
+        z, square, error = (balls.X * solved).entries(), dot(w, w), _distance_to_identity(balls.gram)
+    if not error < 1:
+        raise Unproved("the columns of the data are not orthonormal")
+    bounds = [(1 + error) * (1 / (1 - error) - z[k] ** 2 / square) for k in live]
+    if not all(bound < 1 for bound in bounds):
+        raise Unproved("a row is orthogonal to the planted neuron up to rounding")
+    if all_ones is None:
+        if not (any(z[k] > 0 for k in live) and any(z[k] < 0 for k in live)):
+            raise Unproved("the planted neuron has one sign on all rows: the all-ones pattern shares its cost")
+    else:
+        _prove_no_all_ones(balls, all_ones)
+    return float(np.sqrt(largest(bounds)))
+
+
+def _distance_to_identity(gram: arb_mat) -> arb:
+    """The Frobenius norm of G - I."""
+    d = gram.nrows()
+    entries = (gram - matrix(np.eye(d))).entries()
+    return length(dot(entries, entries))
+
+
+def _prove_no_all_ones(balls: Balls, all_ones: AllOnes) -> None:
+    """Prove that no h has X h > 0: some u > 0 on chosen rows R has R^T u = 0. Raises `Unproved`."""
+    if all_ones.weights is None:
+        raise Unproved("there is an all-ones pattern")
+    chosen = np.flatnonzero(all_ones.weights > 0)
+    R = arb_mat([balls.rows[i] for i in chosen]).transpose()
+    start = column(arb(a) for a in all_ones.weights[chosen].tolist())
+    u = nearest_solution(R, column([arb(0)] * R.nrows()), start, "the rows that exclude the all-ones pattern").entries()
+    if not all(a > 0 for a in u):
+        raise Unproved("the absence of the all-ones pattern depends on rounding")
+
+
+def prove_linear_shared(model: Model, all_ones: AllOnes | None) -> float:
+    """Prove that the all-ones pattern shares the cost of one linear neuron; return 1, the ratio of the costs.
+
+    all_ones: the decision that the pattern exists, for the gated program; None for the exact one. Raises `Unproved`.
+    """
+
+    if all_ones is not None and all_ones.direction is None:
+        raise Unproved("there is no all-ones pattern")
+    return at_rising_precision(lambda: _prove_shared(Balls(model), None if all_ones is None else all_ones.direction))
+
+
+def _prove_shared(balls: Balls, direction: Array | None) -> float:
+    h = balls.weights()[0] if direction is None else [arb(a) for a in direction.tolist()]
+    images = balls.images(h)
+    z = [images[k] for k in np.flatnonzero(balls.model.X.any(axis=1))]
+    if not (all(a > 0 for a in z) or (direction is None and all(a < 0 for a in z))):
+        raise Unproved("the direction of the all-ones pattern depends on rounding")
+    return 1.0
+
+
+def prove_normalised(model: Model, *, unique: bool) -> float:
+    """Prove that one normalised neuron is the unique optimum over all patterns, or, otherwise, shares its cost.
+
+    Returns 1, the norm of the dual at the planted neuron. Raises `Unproved`.
+    """
+    return at_rising_precision(lambda: _prove_normalised(Balls(model), unique))
+
+
+def _prove_normalised(balls: Balls, unique: bool) -> float:
+    model = balls.model
+    if not model.architecture.normalizes_after or model.linear or model.neurons.shape[1] != 1:
+        raise Unproved("proofs over all patterns cover one neuron normalised after the ReLU, not several")
+    z = balls.images([arb(a) for a in model.neurons[:, 0].tolist()])
+    live = np.flatnonzero(model.X.any(axis=1))
+    active = [k for k in live if z[k] > 0]
+    if not active or any(not z[k] > 0 and not z[k] < 0 for k in live):
+        raise Unproved("a row is orthogonal to the planted neuron up to rounding")
+    if unique != (_rank(model.X[active]) == _rank(model.X[live])):
+        raise Unproved("the ranks of the active rows and of all rows say the opposite")
+    return 1.0
+
+
+def _rank(A: Array) -> int:
+    return int(fmpz_mat([list(row) for row in integer_rows(A)]).rank())
