@@ -95,7 +95,7 @@ def analysed(truth: str, grid: str, replicates: int, seed: int) -> dict[str, flo
     true = TRUTHS[truth][1]
     if found.jump is None or np.isnan(found.jump.before):
         return {"found": 0.0}
-    inside = [size.n50.low <= true * size.d <= size.n50.high for size in found.sizes]
+    inside = [size.interval.low <= true * size.y <= size.interval.high for size in found.slices]
     quarters = [part.interval.estimate for part in found.jump.quarters]
     given = bool(np.isfinite(found.interval.estimate))
     return {

@@ -22,7 +22,7 @@ from scipy.stats import binomtest
 
 from benchmarks import HERE, written
 from recovery.report.diagram import Diagram
-from recovery.report.statistics.probit import Counts, Threshold, fit
+from recovery.report.statistics.probit import Counts, ProbitFit, fit
 from recovery.sampling.placement import Slice, covariance, place
 from recovery.store import read
 from recovery.theory import CURVES
@@ -34,7 +34,7 @@ SIZES = tuple(range(10, 101, 10))
 N = np.arange(10.0, 401.0, 10.0)
 
 
-def relative_error(n: Array, trials: Array, found: Threshold) -> float:
+def relative_error(n: Array, trials: Array, found: ProbitFit) -> float:
     """The standard error of n50 by the expected information at the maximum likelihood estimate, over n50."""
     if found.separated or not np.isfinite(found.estimate):
         return np.nan
@@ -73,7 +73,7 @@ class Sampled:
 
     yes: Array
     no: Array
-    found: Threshold
+    found: ProbitFit
 
 
 def sample(

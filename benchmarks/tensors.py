@@ -261,8 +261,8 @@ def diagrams() -> list[str]:
     notes = []
     for name in ("p4-recovery", "p4-smoothed"):
         diagram = Diagram.of(stored(GRIDS / name))
-        for row in Analysis(diagram).rows[0]:
-            half, up = row.half, str(diagram.layout.y).rpartition(".")[2]
+        for row in Analysis(diagram).slices[0]:
+            half, up = row.interval, str(diagram.layout.y).rpartition(".")[2]
             lines.append(f"| {name} | {up} = {row.y:g} | {half.estimate:.4g} | {half.low:g} to {half.high:g} |")
         notes.append(f"{name}: {diagram.summary()}.")
     return [*lines, "", " ".join(notes)]

@@ -105,7 +105,8 @@ def judged(truth: str, replicates: int, seed: int) -> dict[str, float]:
     panel, ratio, ratios = draw(truth, replicates, seed)
     found = pooled(panel)
     given = found.interval
-    inside = [size.n50.low <= r * size.d <= size.n50.high for size, r in zip(found.sizes, ratios, strict=True)]
+    pairs = zip(found.slices, ratios, strict=True)
+    inside = [one.interval.low <= true * one.y <= one.interval.high for one, true in pairs]
     row = {
         "given": float(np.isfinite(given.estimate)),
         "covers": float(given.low <= ratio <= given.high),

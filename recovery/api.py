@@ -18,7 +18,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import draw_into, main_figure, main_kind, render
 from recovery.report.statistics.proportions import wilson
-from recovery.report.texts.rows import crossing_rows, threshold_rows
+from recovery.report.texts.rows import threshold_rows
 from recovery.report.until import interim_analysis
 from recovery.runner.batches import slurm_shard
 from recovery.runner.loading import load as load
@@ -81,13 +81,13 @@ class Results:
         return data.assign_attrs(name=diagram.name, title=diagram.title, value=diagram.quantity.label)
 
     def thresholds(self, value: str | None = None) -> pd.DataFrame:
-        """One row per panel: the threshold n/d with its interval and its change with d, also as a sentence. Empty
-        unless the axes of the diagram are n and d; use `crossings` for others."""
+        """One row per threshold, with its interval: first those that are pooled over the slices of a panel, such as
+        n/d, then those of the slices. Empty if the value is no event along a numeric axis."""
         return pd.DataFrame(self.analysis(value).thresholds())
 
     def crossings(self, value: str | None = None) -> pd.DataFrame:
-        """One row per panel and y value: the x value where the success probability is 1/2, with its 95 % interval.
-        Over n and d: n at each d. An end beyond the cells is infinite. Empty if the value is not a proportion."""
+        """The rows of `thresholds` that belong to slices, with the coordinate of the slice as a column. Kept for one
+        release: use `thresholds`."""
         analysis = self.analysis(value)
         return pd.DataFrame(analysis.sizes() or analysis.crossings())
 
@@ -123,7 +123,7 @@ class Results:
         picture = b64encode(render(main_figure(analysis)[1].draw(), "png")).decode()
         parts = [f"<p><b>{escape(analysis.diagram.heading)}</b><br>{escape(repr(self))}</p>"]
         parts.append(f'<img style="max-width: 100%" src="data:image/png;base64,{picture}">')
-        if rows := threshold_rows(analysis) if analysis.pooled else crossing_rows(analysis):
+        if rows := threshold_rows(analysis):
             parts.append(pd.DataFrame(rows).to_html(index=False, border=0))
         parts += [f"<p>{claim.verdict}: {escape(claim.stated)}</p>" for claim in analysis.claims]
         return "".join(parts)

@@ -13,7 +13,15 @@ from recovery.config.claims import (
     ThresholdClaim,
     ValueClaim,
 )
-from recovery.config.header import ExpressionCurve, NamedCurve, PointsCurve, RatioCurve, StyleSpec, build_style
+from recovery.config.header import (
+    ExpressionCurve,
+    NamedCurve,
+    PointsCurve,
+    RatioCurve,
+    ReportSpec,
+    StyleSpec,
+    build_style,
+)
 from recovery.config.load import find, load, load_shipped, read_config, shipped
 from recovery.config.sampling import Boundary, Even, Until
 from recovery.config.sweep import Sweep, from_document
@@ -37,6 +45,7 @@ __all__ = [
     "OrderClaim",
     "PointsCurve",
     "RatioCurve",
+    "ReportSpec",
     "Statement",
     "StyleSpec",
     "Sweep",

@@ -10,6 +10,7 @@ from pydantic import Field
 from recovery.config.tree import Fault, Invalid, Path, as_shown
 from recovery.config.validate import build_kind
 from recovery.errors import ParameterError
+from recovery.expressions import ExpressionError, is_expression, parse
 from recovery.methods.columns import FIXED, Columns, parse_event
 from recovery.text import choices, did_you_mean
 from recovery.types import Scalar
@@ -26,28 +27,40 @@ Limit = Annotated[
 
 @dataclass(frozen=True)
 class ThresholdClaim:
-    """The success probability of column `of` crosses 1/2, or a numeric column crosses its level, at a `ratio` n/d that
-    is `value` to within `tolerance`, or between `at_least` and `at_most`, of which one may be left out.
+    """The success probability of column `of` crosses `probability`, or a numeric column jumps, where the `ratio` n/d or
+    the coordinate `along` is `value` to within `tolerance`, or between `at_least` and `at_most`, of which one may be
+    left out. The claim is about every slice unless the report pools the slices. The default probability is
+    `report.probability`.
     """
 
     of: str
-    ratio: Literal["n/d"]
-    value: Annotated[float, Gt(0)] | None = None
+    ratio: Literal["n/d"] | None = None
+    along: str | None = None
+    probability: Level | None = None
+    value: float | None = None
     tolerance: Annotated[float, Gt(0)] | None = None
-    at_least: Annotated[float, Gt(0)] | None = None
-    at_most: Annotated[float, Gt(0)] | None = None
+    at_least: float | None = None
+    at_most: float | None = None
     where: Where = field(default_factory=dict)
     patterns: Object = None
     source: str = ""
 
     def __post_init__(self) -> None:
+        _one_form(ratio=self.ratio, along=self.along)
+        if self.ratio and min(one for one in (self.value, self.at_least, self.at_most, 1) if one is not None) <= 0:
+            raise ParameterError("a ratio n/d is positive; allowed: value, at_least and at_most above 0")
         if (self.value is None) != (self.tolerance is None):
             raise ParameterError("value and tolerance stand together; allowed: both, or at_least and at_most")
         _two_sided_or_one(self.value, self.at_least, self.at_most)
 
     @property
+    def what(self) -> str:
+        """The ratio or coordinate whose value at the threshold is claimed."""
+        return self.ratio or self.along or ""
+
+    @property
     def limits(self) -> tuple[float, float]:
-        """The least and the greatest n/d that agree with the claim; infinite on a side without a limit."""
+        """The least and the greatest threshold that agree with the claim; infinite on a side without a limit."""
         if self.value is not None and self.tolerance is not None:
             return self.value - self.tolerance, self.value + self.tolerance
         return _limits(self.at_least, self.at_most)
@@ -257,8 +270,12 @@ def claim_faults(
                 if isinstance(limit, str) and limit not in measured:
                     yield from unknown((*at, side), limit, (*curves(), *columns), "a theory curve or a measured column")
         for key in ("axis", "across", "along"):
-            if hasattr(claim, key):
-                yield from unknown((*at, key), getattr(claim, key), coordinates, "a coordinate")
+            if (name := getattr(claim, key, None)) is None:
+                continue
+            if isinstance(claim, ThresholdClaim) and is_expression(name):
+                yield from expression_faults((*at, key), name, coordinates)
+            else:
+                yield from unknown((*at, key), name, coordinates, "a coordinate")
         for name in claim.where:
             yield from unknown((*at, "where", name), name, coordinates, "a coordinate", key=True)
 
@@ -275,6 +292,14 @@ def unknown(path: Path, name: str, allowed: Sequence[str], what: str, *, key: bo
     """The fault of a name that is not among the allowed ones."""
     if name not in allowed:
         yield Fault(path, f"found {name!r}; allowed: {what}: {choices(allowed)}{did_you_mean(name, allowed)}", key)
+
+
+def expression_faults(path: Path, text: str, coordinates: Sequence[str]) -> Iterator[Fault]:
+    """The fault of an expression that cannot be read or has an unknown name."""
+    try:
+        parse(text, coordinates)
+    except ExpressionError as error:
+        yield Fault(path, str(error))
 
 
 def _two_sided_or_one(value: float | None, least: float | None, most: float | None) -> None:

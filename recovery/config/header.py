@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from annotated_types import Ge, Gt, MinLen
+from annotated_types import Ge, Gt, Interval, MinLen
 from pydantic import Field
 
 from recovery.backends import Backend
-from recovery.config.claims import column_of, unknown
+from recovery.config.claims import column_of, expression_faults, unknown
 from recovery.config.tree import ConfigError, Fault, Invalid, Place, Problem, refusal
 from recovery.config.validate import build, keys_of
 from recovery.errors import ParameterError
-from recovery.expressions import ExpressionError, is_expression, parse
+from recovery.expressions import is_expression
 from recovery.methods.columns import FIXED, Columns
 from recovery.text import FOLDER_NAME
 from recovery.user import is_user_name
@@ -134,17 +134,21 @@ class ReportSpec:
     value: a measured column, or an event such as max_deviation<=1e-4; by default the first common column that the
     methods measure, such as recovered. Figures show all values of a list side by side; estimates use the first. x, y: a
     coordinate, or an expression of several, such as n/d; by default n on the x axis and d on the y axis, if they vary.
-    Without `panel`, each combination of the remaining axes has a panel. rows, columns: coordinates whose values are the
-    rows and the columns of panels; if one is not given, the remaining axes are used for it. curves: drawn into the
-    diagram: a theory curve's name, {ratio: 2.0}, {expression: 2 * d}, {file: curve.csv}, or a function of one
-    coordinate as module:NAME. scale, limits: of the colours; the default scale depends on the kind of the value.
-    figure: a map of the plane, fractions against the `ratios` n/d, or a profile (a line along x for each y); `auto`
-    chooses the most informative one.
+    probability: of the event at its threshold along x. pool: an expression of x and other coordinates, such as
+    n/(planted.k*d), whose value at the threshold is the same for all y, so that one number is estimated; by default n/d
+    if x and y are n and d, otherwise each y has a threshold of its own. Without `panel`, each combination of the
+    remaining axes has a panel. rows, columns: coordinates whose values are the rows and the columns of panels; if one
+    is not given, the remaining axes are used for it. curves: drawn into the diagram: a theory curve's name,
+    {ratio: 2.0}, {expression: 2 * d}, {file: curve.csv}, or a function of one coordinate as module:NAME. scale, limits:
+    of the colours; the default scale depends on the kind of the value. figure: a map of the plane, fractions against
+    the `ratios` n/d, or a profile (a line along x for each y); `auto` chooses the most informative one.
     """
 
     value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None
     x: str | None = None
     y: str | None = None
+    probability: Annotated[float, Interval(gt=0, lt=1)] = 0.5
+    pool: str | None = None
     panel: str | None = None
     rows: str | None = None
     columns: str | None = None
@@ -180,13 +184,10 @@ def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> 
     for i, value in enumerate(report.values):
         at = ("report", "value") if isinstance(report.value, str) else ("report", "value", i)
         yield from unknown(at, column_of(value), measured, "a measured column")
-    for key in ("x", "y", "panel", "rows", "columns"):
+    for key in ("x", "y", "pool", "panel", "rows", "columns"):
         name = getattr(report, key)
         if name is not None and name not in coordinates and is_expression(name):
-            try:
-                parse(name, coordinates)
-            except ExpressionError as error:
-                yield Fault(("report", key), str(error))
+            yield from expression_faults(("report", key), name, coordinates)
         elif name is not None:
             yield from unknown(("report", key), name, coordinates, "a coordinate")
     for key, others in (("y", "x"), ("panel", "x y"), ("rows", "x y"), ("columns", "x y rows")):

@@ -13,9 +13,9 @@ from tabulate import tabulate
 
 from recovery.errors import RecoverError, ReportError
 from recovery.extras.gallery import with_few_colours
-from recovery.report.claims import Analysis
+from recovery.report.claims import Analysis, at
 from recovery.report.claims.result import VERDICTS, ClaimResult
-from recovery.report.diagram import PLAIN, Diagram
+from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure, render
 from recovery.report.page import document, table
 from recovery.runner.sweep_status import WINDOW, SweepStatus, age, sweep_status
@@ -141,19 +141,11 @@ def _entry(folder: Path, one: Standing, start: Path) -> Entry:
 
 
 def thresholds(analysis: Analysis) -> list[str]:
-    """Return a line per panel with its threshold n/d; over other axes, a line per value of y with the x at 50 %."""
-    if analysis.pooled:
-        rows = [row for row in analysis.measured_beside_stated if row.interval.known]
-        several = len({row.of for row in rows}) > 1
-        lines = [f"{_before(row.of if several else '', row.panel)}n/d = {row.interval:.3f}" for row in rows]
-        return list(dict.fromkeys(lines))
-    layout = analysis.diagram.layout
-    return [
-        f"{_before(panel.title, f'{layout.y} = {PLAIN.value(row.y)}' if layout.y else '')}{layout.x} = {row.half:.4g}"
-        for panel, rows in zip(analysis.diagram.panels, analysis.rows, strict=False)
-        for row in rows
-        if row.half.known
-    ]
+    """Return a line per panel with its pooled threshold, or a line per slice with the threshold of the slice."""
+    rows = [row for row in analysis.measured_beside_stated if row.found.interval.known]
+    several = len({row.of for row in rows}) > 1
+    lines = [f"{_before(row.of if several else '', row.found.panel.title)}{at(row.found)}" for row in rows]
+    return list(dict.fromkeys(lines))
 
 
 def _before(*parts: str) -> str:

@@ -1,4 +1,4 @@
-"""Adaptive sweeps (`--until`): the interim analyses that decide, panel by panel, when enough trials are stored."""
+"""Adaptive sweeps (`--until`): the interim analyses that decide for each threshold when enough trials are stored."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from recovery.config import ThresholdClaim, Until
-from recovery.report.claims.sentences import drift_words, unknown_words
+from recovery.report.claims.sentences import at, drift_words, unknown_words
 from recovery.report.claims.threshold import judge_panel, stated_limits
 from recovery.report.diagram import Diagram
-from recovery.report.statistics import Estimates, Pooled, pooled
+from recovery.report.statistics import Estimates, Threshold, at_level
 from recovery.report.statistics.estimates import interim_level
 from recovery.runner.rounds import Interim, PanelInterim
 from recovery.store import read
@@ -23,8 +23,10 @@ SPARE, LEAST = 1.15, 1.3
 
 
 def interim_analysis(path: Path) -> Interim:
-    """Evaluate the rule in `sampling` on the stored rows, panel by panel; earlier rounds record how often it was
-    tested."""
+    """Evaluate the rule in `sampling` on the stored rows; earlier rounds record how often it was tested.
+
+    It is evaluated for the threshold of each panel, or of each slice if slices are not pooled.
+    """
     grid = read(path)
     diagram = Diagram.of(grid, _event(grid.sweep["config"]))
     until = diagram.sweep.sampling
@@ -34,15 +36,16 @@ def interim_analysis(path: Path) -> Interim:
     same = last.get("rule") == until.rule
     ids = diagram.frame["trial_id"].to_numpy()
     panels, words = [], []
-    for i, found in enumerate(Estimates(diagram).pooled):
+    estimates = Estimates(diagram)
+    for found in estimates.all_thresholds:
         cells = found.panel.cells
-        goal = Goal(until, _claims(diagram, i))
+        goal = Goal(until, _claims(estimates, found))
         left = until.ceiling * diagram.sweep.replicates * len(cells) - int(cells["trials"].sum())
         record, factor = record_of(found, goal, before.get(found.panel.title), same, left)
         mine = frozenset(ids[np.isin(diagram.cells.code, cells.index)].tolist())
         panels.append(PanelInterim(mine, factor, max(left, 0), record))
         if len(cells):
-            words.append(_words(diagram, found, goal, record))
+            words.append(_words(found, goal, record))
     return Interim(panels, words)
 
 
@@ -51,32 +54,34 @@ def _event(config: dict[str, Any]) -> str:
     return str(value if isinstance(value, str) else value[0])
 
 
-def _claims(diagram: Diagram, panel: int) -> list[ThresholdClaim]:
-    """Return the claims of the config about this panel."""
+def _claims(estimates: Estimates, found: Threshold) -> list[ThresholdClaim]:
+    """Return the claims of the config about this threshold."""
+    diagram = estimates.diagram
+    shown = (str(diagram.quantity), found.along.what, diagram.probability)
     return [
         claim
         for claim in diagram.sweep.claims
         if isinstance(claim, ThresholdClaim)
-        and claim.of == str(diagram.quantity)
-        and panel in diagram.panels_where(claim.where)
+        and (claim.of, claim.what, claim.probability or diagram.probability) == shown
+        and diagram.matching([found.panel], claim.where)
     ]
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The target of a panel: a width of the interval, or a verdict on each of these claims."""
+    """The target of a threshold: a width of the interval, or a verdict on each of these claims."""
 
     until: Until
     claims: list[ThresholdClaim]
 
-    def met(self, found: Pooled) -> bool:
+    def met(self, found: Threshold) -> bool:
         """Return whether the interval meets the target."""
         half = self.until.half
         if half is None:
             return all(judge_panel(found, *claim.limits)[1] != "inconclusive" for claim in self.claims)
         return bool((found.interval.high - found.interval.low) / 2 <= half)
 
-    def wanted(self, found: Pooled) -> float:
+    def wanted(self, found: Threshold) -> float:
         """Return the factor by which the variance must fall to meet the target; infinite without an interval."""
         given, half = found.interval, self.until.half
         if not np.isfinite([given.estimate, given.low, given.high]).all():
@@ -86,7 +91,7 @@ class Goal:
         return max((_falls(found, *claim.limits) for claim in self.claims), default=1.0)
 
 
-def _falls(found: Pooled, least: float, most: float) -> float:
+def _falls(found: Threshold, least: float, most: float) -> float:
     """Return the factor of variance that puts the interval inside the limits, or the outer interval outside."""
     at, low, high = found.interval.estimate, found.interval.low, found.interval.high
     lower, higher = found.outer_interval.low, found.outer_interval.high
@@ -97,12 +102,12 @@ def _falls(found: Pooled, least: float, most: float) -> float:
 
 
 def record_of(
-    found: Pooled, goal: Goal, before: dict[str, Any] | None, same: bool, left: int
+    found: Threshold, goal: Goal, before: dict[str, Any] | None, same: bool, left: int
 ) -> tuple[dict[str, Any], float]:
-    """Return the record of a panel for this round, and the factor by which its variance must fall next.
+    """Return the record of a threshold for this round, and the factor by which its variance must fall next.
 
-    The factor is 1 for a panel that gets no more trials. An interim analysis takes place after the first round, after a
-    round that was large enough to meet the target, and at the ceiling.
+    The factor is 1 for a threshold that gets no more trials. An interim analysis takes place after the first round,
+    after a round that was large enough to meet the target, and at the ceiling.
     """
     trials = int(found.panel.cells["trials"].sum())
     if (
@@ -114,7 +119,7 @@ def record_of(
     tested = bool(before is None or before["aimed"] or left <= 0)
     tests = (before["tests"] if before else 0) + tested
     known = not len(found.panel.cells) or (tested and goal.met(found))
-    wanted = 1.0 if known else SPARE * goal.wanted(pooled(found.panel, interim_level(tests + 1)))
+    wanted = 1.0 if known else SPARE * goal.wanted(at_level(found, interim_level(tests + 1)))
     record = {
         "title": found.panel.title,
         "trials": trials,
@@ -132,10 +137,10 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _words(diagram: Diagram, found: Pooled, goal: Goal, record: dict[str, Any]) -> str:
+def _words(found: Threshold, goal: Goal, record: dict[str, Any]) -> str:
     """Return `n/d = 2.010 (99.5 % interval 1.930 to 2.090); 3400 of at most 40000 trials; target: half width 0.05`."""
-    title = f"{found.panel.title}: " if len(diagram.panels) > 1 else ""
-    text = f"n/d = {found.interval:.3f}" if found.interval.known else unknown_words(found, "50 %")
+    title = f"{found.panel.title}: " if found.panel.title else ""
+    text = at(found) if found.interval.known else unknown_words(found, found.along.percent)
     text += (
         f"; {drift_words(found)}" if drift_words(found) else ""
     )  # in this case more trials do not narrow the interval

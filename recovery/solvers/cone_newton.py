@@ -230,7 +230,7 @@ class ConeNewton:
         """The length, at most 1, that minimises phi if every group keeps its direction, a lower bound of phi."""
         s, U = step.s, self.cones.directions[step.near]
         # a projection on a cone is at least as long as the component of its point along any unit vector of the cone.
-        # Along the group's last direction this component is linear in the length of the step
+        # ThresholdAxis the group's last direction this component is linear in the length of the step
         sizes = np.einsum("gr,gr->g", U, step.W + s * At) - s * self.bound
         rates = s * np.einsum("gr,gr->g", U, image)
         curvature = (step.proximal_weight + self.delta) * float(direction @ direction)

@@ -234,7 +234,7 @@ def _inner(program: GatedProgram, state: _State, tolerance: float) -> tuple[Arra
 def _lengths(program: GatedProgram, state: _State, step: Array, image: Array, slope: float) -> tuple[float, ...]:
     """Lengths of the step to try: 1, after the approximate minimum of phi if that is shorter.
 
-    Along the step each ||z_g||^2 is a quadratic, so phi' at another length costs no product.
+    ThresholdAxis the step each ||z_g||^2 is a quadratic, so phi' at another length costs no product.
     """
     s, threshold = state.s, state.s * program.penalty
     Z = state.W + s * state.At

@@ -57,7 +57,7 @@ def test_notebook_reads_plots_and_tabulates(results: Path) -> None:
     assert (cells["low"] <= cells["value"]).all()
     assert (cells["value"] <= cells["high"]).all()
     assert '<img style="max-width: 100%" src="data:image/png' in grid._repr_html_()
-    assert list(grid.thresholds()["estimate"]) == pytest.approx([2.0], abs=0.3)
+    assert list(grid.thresholds().query("pooled")["estimate"]) == pytest.approx([2.0], abs=0.3)
     assert grid.plot("absolute_distance").axes
     assert "failed" in repr(grid)
 

@@ -32,20 +32,20 @@ def drawn(shares: dict[int, list[int]], x: list[float], falling: bool = False) -
 
 @pytest.mark.parametrize("falling", [False, True])
 def test_each_row_crosses_between_its_cells(falling):
-    found = drawn(SHARES, SIZES, falling).rows[0]
+    found = drawn(SHARES, SIZES, falling).slices[0]
     assert [row.y for row in found] == list(SHARES)
-    halves = [row.half.estimate for row in found]
+    halves = [row.interval.estimate for row in found]
     np.testing.assert_allclose(halves[:2], [10**3.5, 10**4.5])  # in the middle of the log axis
     assert np.isnan(halves[2:4]).all()
     assert halves[4] == pytest.approx(10**3.5)
-    ends = [(row.half.low, row.half.high) for row in found]
+    ends = [(row.interval.low, row.interval.high) for row in found]
     np.testing.assert_allclose(ends[:2], [(1e3, 1e4), (1e4, 1e5)])
     assert ends[2] == (-np.inf, pytest.approx(100))
     assert ends[3] == (pytest.approx(1e5), np.inf)
 
 
 def test_fractions_on_a_linear_axis_are_interpolated_linearly():
-    assert drawn({0: [0, 10, 10], 1: [0, 0, 10]}, [10, 20, 30]).rows[0][0].half.estimate == pytest.approx(15)
+    assert drawn({0: [0, 10, 10], 1: [0, 0, 10]}, [10, 20, 30]).slices[0][0].interval.estimate == pytest.approx(15)
 
 
 def arrows(analysis: Analysis) -> dict[str, list[tuple[float, float]]]:
@@ -57,7 +57,7 @@ def arrows(analysis: Analysis) -> dict[str, list[tuple[float, float]]]:
 
 def test_an_interval_beyond_the_axis_ends_in_an_arrow() -> None:
     found = drawn({0: [0, 0, 10, 10], 1: [4, 10, 10, 10], 2: [0, 0, 0, 6]}, [10, 20, 30, 40])
-    assert [np.isfinite([row.half.low, row.half.high]).tolist() for row in found.rows[0]] == [
+    assert [np.isfinite([row.interval.low, row.interval.high]).tolist() for row in found.slices[0]] == [
         [True, True],
         [False, True],
         [True, False],
@@ -72,7 +72,7 @@ def test_an_interval_of_one_d_beyond_the_axis_ends_in_an_arrow(x: str) -> None:
     first = (rows["n"] == 10) & (rows["d"] == 5)
     rows["recovered"] = rows["recovered"].mask(first, rows["replicate"] < 18)
     found = Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": x, "y": "d" if x == "n" else "n"})))
-    open_ends = [size.d for size in found.by_size[0] if size.n50.low == -np.inf]
+    open_ends = [size.y for size in found.slices[0] if size.interval.low == -np.inf]
     assert open_ends == [5]
     assert arrows(found) == ({"left": [(5, 5)], "right": []} if x == "n" else {"down": [(5, 5)], "up": []})
 
@@ -101,10 +101,11 @@ def test_crossings_are_in_tables_and_page() -> None:
         assert "need a success fraction" not in text
 
 
-def test_from_python_there_are_crossings_where_there_is_no_threshold() -> None:
-    """Over other axes than n and d a threshold n/d does not exist; the table is empty, and the crossings are not."""
+def test_from_python_there_is_a_threshold_per_slice() -> None:
+    """Over other axes than n and d no slices are pooled; `crossings` has the same rows for one release."""
     results = Results(drawn(SHARES, SIZES).diagram.grid)
-    assert len(results.thresholds()) == 0
+    assert results.thresholds()["where"].tolist() == [{"m": m} for m in SHARES]
+    assert not results.thresholds()["pooled"].any()
     crossings = results.crossings()
     assert crossings["m"].tolist() == [0, 1, 2, 3, 4][: len(crossings)]
     assert crossings[["estimate", "low", "high"]].iloc[0].to_list() == pytest.approx([10**3.5, 1e3, 1e4])
@@ -146,7 +147,7 @@ def marked(analysis: Analysis):
 def test_a_page_marks_the_rows_that_the_figure_marks():
     """An unbounded end is drawn at the end of the axis; an interval without ends has no mark."""
     analysis = drawn({0: [0, 10, 10], 1: [4, 10, 10], 2: [4, 6, 5]}, [10, 20, 30])
-    ends = [(row.half.low, row.half.high) for row in analysis.rows[0]]
+    ends = [(row.interval.low, row.interval.high) for row in analysis.slices[0]]
     assert ends == [(10, 20), (-np.inf, 20), (-np.inf, np.inf)]
     half = payload(analysis, "map")["panels"][0]["half"]
     assert half == [{"x": 10, "x2": 20, "y": m, "y2": m} for m in (0, 1)]
@@ -155,6 +156,5 @@ def test_a_page_marks_the_rows_that_the_figure_marks():
 
 def test_an_axis_of_words_and_other_quantities_have_no_crossings():
     rows = wendel_rows(n=[10, 20], d=[5], m=[0, 1])
-    assert not Analysis(Diagram.of(grid(rows, report={"value": "seconds", "x": "n", "y": "m"}))).rows
-    assert not Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": "ensemble", "y": "m"}))).rows
-    assert not Analysis(Diagram.of(grid(wendel_rows()))).rows  # over n and d a ratio is fitted
+    assert not Analysis(Diagram.of(grid(rows, report={"value": "seconds", "x": "n", "y": "m"}))).slices
+    assert not Analysis(Diagram.of(grid(rows, report={"value": "recovered", "x": "ensemble", "y": "m"}))).slices

@@ -273,7 +273,7 @@ def test_a_threshold_is_never_negative() -> None:
     analysis = analysed(rows, report={"x": "n", "y": "d"})
     (found,) = analysis.pooled
     assert np.isnan(found.interval.estimate)
-    assert np.isnan(found.sizes[0].n50.estimate)
+    assert np.isnan(found.slices[0].interval.estimate)
     assert in_words(found).startswith(("the grid begins beyond the transition", "the grid does not show"))
     assert "n/d = -" not in shown(analysis.diagram)
 
@@ -284,7 +284,7 @@ def test_an_interval_that_is_open_at_both_ends_is_not_drawn_and_one_with_an_end_
     chance = np.where(rows["d"] == 20, rows["n"].map({20: 0.0, 40: 0.1, 60: 0.3, 80: 0.6}), chance)
     rows["recovered"] = pd.array(rows["replicate"] < 20 * chance, dtype="boolean")
     analysis = analysed(rows, report={"x": "n", "y": "d"})
-    flat, rising = (size.n50 for size in analysis.pooled[0].sizes)
+    flat, rising = (size.interval for size in analysis.pooled[0].slices)
     assert np.isfinite([flat.estimate, rising.estimate]).all()
     assert np.isinf([flat.low, flat.high]).all()
     assert np.isfinite([rising.low, rising.high]).any()

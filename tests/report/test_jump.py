@@ -11,7 +11,7 @@ from recovery.report.claims.analysis import results
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.page import report_page
-from recovery.report.statistics import Estimates, Pooled
+from recovery.report.statistics import Estimates, Threshold
 from recovery.report.statistics.estimates import split
 from recovery.report.texts.tables import as_csv, as_json, as_markdown
 
@@ -31,7 +31,7 @@ def stepped(values: Any = None, seed: int = 0, **axes: Any) -> pd.DataFrame:
     return rows.assign(test_distance=level if values is None else values(rows, level))
 
 
-def measured(rows: pd.DataFrame) -> Pooled:
+def measured(rows: pd.DataFrame) -> Threshold:
     return Estimates(Diagram.of(grid(rows, report=REPORT))).pooled[0]
 
 
@@ -45,7 +45,7 @@ def test_a_step_is_found_between_its_two_levels() -> None:
     assert found.jump.before == pytest.approx(1.0, rel=0.1)
     assert found.jump.after == pytest.approx(0.2, rel=0.1)
     assert found.interval.low <= AT <= found.interval.high
-    assert all(size.n50.low <= AT * size.d <= size.n50.high for size in found.sizes)
+    assert all(size.interval.low <= AT * size.y <= size.interval.high for size in found.slices)
     assert "falls from" in in_words(found)
     assert caption(found).startswith("jump: n/d = 2.")
 
@@ -115,7 +115,7 @@ def test_a_jump_is_in_every_format() -> None:
     analysis = Analysis(Diagram.of(grid(stepped(), report=REPORT, claims=[CLAIM])))
     record = analysis.thresholds()[0]
     assert record["before"] > record["after"]
-    assert len(record) <= 11
+    assert len(record) <= 15
     assert "three quarters of the way" in as_json([analysis])
     assert "n50_low" in as_csv([analysis]).splitlines()[0]
     assert f"{record['estimate']:.3f}" in as_markdown([analysis])

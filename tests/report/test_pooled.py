@@ -39,7 +39,7 @@ def test_crossings_of_many_samples_agree_with_isotonic_fits() -> None:
         total = rng.integers(1, 5, cells).astype(float)
         yes = rng.binomial(total.astype(int), np.linspace(0.1, 0.9, cells), (7, cells)).astype(float)
         padded = [np.append(a, [0.0, 0.0])[None] for a in (n, yes[0], total)]
-        slices = Slices(np.array([1.0]), *padded, np.array([cells]))
+        slices = Slices(*padded, np.array([cells]))
         filled = np.concatenate([yes, np.zeros((7, 2))], axis=1)[:, None]
         half, _, (below, above) = crossed(slices, filled)
         for k in range(7):
@@ -84,10 +84,10 @@ def test_a_higher_level_is_a_wider_interval_about_the_same_estimate() -> None:
 def test_each_d_has_the_same_threshold_with_and_without_pooling(options: dict) -> None:
     """Tables of cells use n50 without the pooled ratio."""
     asked = Analysis(Diagram.of(grid(wendel_rows(**options))))
-    sizes = asked.by_size
+    sizes = asked.slices
     assert "pooled" not in vars(asked)
-    assert str(sizes) == str([one.sizes for one in asked.pooled])  # as text, for NaN
-    assert str(sizes) == str([pooled(panel).sizes for panel in asked.diagram.panels])
+    assert str(sizes) == str([one.slices for one in asked.pooled])  # as text, for NaN
+    assert str(sizes) == str([pooled(panel).slices for panel in asked.diagram.panels])
 
 
 def test_the_threshold_does_not_depend_on_units_order_or_direction() -> None:
@@ -155,11 +155,13 @@ def test_odds_that_do_not_change_with_n_give_no_threshold(chance: float) -> None
     assert binomtest(told, 40, 0.06, alternative="greater").pvalue > 1e-3
 
 
-def test_one_number_and_one_interval_in_ten_fields() -> None:
+def test_one_number_and_one_interval_and_those_of_its_slices() -> None:
     rows = wendel_rows(n=range(10, 201, 10), d=range(10, 51, 10), replicates=10)
     analysis = Analysis(Diagram.of(grid(rows)))
-    (record,) = analysis.thresholds()
-    assert len(record) <= 10
+    record, *slices = analysis.thresholds()
+    assert len(record) <= 14
+    assert [one["where"] for one in slices] == [{"d": d} for d in range(10, 51, 10)]
+    assert {(one["along"], one["pooled"], one["probability"]) for one in slices} == {("n", False, 0.5)}
     span = f"{record['estimate']:.3f} (95 % interval {record['low']:.3f} to {record['high']:.3f})"
     assert in_words(analysis.pooled[0]) == record["words"] == f"50 % at n/d = {span}"
 
@@ -219,6 +221,6 @@ def growth_of(counts: pd.DataFrame) -> Interval:
     """Return the growth of a panel with these cells."""
     panel = Diagram.of(grid(wendel_rows(n=[4], d=[4], replicates=1))).panels[0]
     counts = counts.assign(ok=counts["yes"] + counts["no"], failed=0, missing=0, undecided=0)
-    found = pooled(replace(panel, cells=counts)).growth
+    found = pooled(replace(panel, cells=counts, y=sorted(set(counts["d"])))).growth
     assert found is not None
     return found

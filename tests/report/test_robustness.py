@@ -93,9 +93,9 @@ def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     page = report_page([analysis])
     assert len(page) < 3_000_000
     assert "fitted at 40 of 500 sizes d, evenly spaced" in page
-    sizes = analysis.pooled[0].sizes
+    sizes = analysis.pooled[0].slices
     assert len(sizes) == 40
-    within = [size.n50.low <= 2 * size.d <= size.n50.high for size in sizes if size.d <= 220]
+    within = [size.interval.low <= 2 * size.y <= size.interval.high for size in sizes if size.y <= 220]
     assert binomtest(sum(within), len(within), 0.95, alternative="less").pvalue > 1e-3
     assert sensitivity_fit(analysis, "")
     assert analysis.pooled[0].interval.low <= 2 <= analysis.pooled[0].interval.high

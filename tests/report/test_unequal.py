@@ -39,8 +39,8 @@ def test_thresholds_weigh_cells_by_their_trials(unequal: Grid) -> None:
     analysis = Analysis(Diagram.of(unequal))
     assert analysis.diagram.totals["missing"] == 0
     (found,) = analysis.pooled
-    for size in found.sizes:
-        assert size.n50.low <= 2 * size.d <= size.n50.high
+    for size in found.slices:
+        assert size.interval.low <= 2 * size.y <= size.interval.high
     assert found.interval.low <= 2 <= found.interval.high
     weighed = [cell for cell in found.panel.cells.itertuples() if cell.trials == 2000]
     assert all(abs(cell.value - 0.5) < 0.06 for cell in weighed)  # half of them recover at n = 2d

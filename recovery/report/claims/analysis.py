@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +17,10 @@ from recovery.report.claims.cell_claims import ROWS
 from recovery.report.claims.curve import judge_curve, state_curve
 from recovery.report.claims.order import judge_order, state_order
 from recovery.report.claims.result import ClaimResult, Judgement
-from recovery.report.claims.sentences import in_words, rows_in_words
+from recovery.report.claims.sentences import in_words, slices_in_words
 from recovery.report.claims.threshold import Measured, judge_threshold, measured_beside_stated, state_threshold
-from recovery.report.diagram import PLAIN, Axis, Diagram, has
-from recovery.report.statistics import Estimates
+from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, has
+from recovery.report.statistics import Estimates, Threshold
 from recovery.types import Array, Mask
 
 KINDS: dict[type[Any], tuple[Callable[[Any], str], Callable[[Estimates, list[int], Any], tuple[str, Judgement]]]] = {
@@ -50,7 +50,7 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
         shown = estimates.showing(claim.of)
         rows = rows_where(shown.diagram, claim.where)
         panels = shown.diagram.panels_where(claim.where)
-        if not (rows.any() if type(claim) in ROWS else panels):
+        if not (rows.any() if type(claim) in ROWS else panels or isinstance(claim, ThresholdClaim)):
             return ClaimResult(stated, "no cells of the grid match", "inconclusive", claim.source)
         text, verdict = judge(shown, rows if type(claim) in ROWS else panels, claim)  # type: ignore[arg-type]
         return ClaimResult(stated, *_for_pattern_set(shown.diagram, rows, claim, text, verdict), claim.source)
@@ -83,12 +83,10 @@ def _for_pattern_set(
     more = f"{text}; on {drawn} patterns, and therefore on {about} patterns"
     if verdict == "contradicted" and isinstance(claim, BoundClaim) and diagram.proportion and claim.at_most is None:
         return more, verdict
-    if verdict == "contradicted" and isinstance(claim, ThresholdClaim):
-        one_sided = ThresholdClaim(claim.of, claim.ratio, at_most=claim.limits[1], where=claim.where)
-        if np.isfinite(claim.limits[1]):
-            shown = Estimates(diagram)
-            if judge_threshold(shown, diagram.panels_where(claim.where), one_sided)[1] == "contradicted":
-                return more, verdict
+    if verdict == "contradicted" and isinstance(claim, ThresholdClaim) and np.isfinite(claim.limits[1]):
+        one_sided = replace(claim, value=None, tolerance=None, at_least=None, at_most=claim.limits[1])
+        if judge_threshold(Estimates(diagram), [], one_sided)[1] == "contradicted":
+            return more, verdict
     return f"{text}; {verdict} on {drawn} patterns, but the statement is about {about} patterns", "inconclusive"
 
 
@@ -120,20 +118,30 @@ class Analysis(Estimates):
         return measured_beside_stated(self)
 
     def thresholds(self) -> list[dict[str, Any]]:
-        """Return one record per panel, for tables; numbers that do not exist are NaN."""
-        records = []
-        for pooled in self.pooled:
-            change = pooled.drift.change if pooled.drift else Interval(np.nan, np.nan, np.nan, pooled.interval.level)
-            record = {"panel": pooled.panel.title} | asdict(pooled.interval) | change.columns("change")
-            if pooled.jump is not None:
-                record |= {"before": pooled.jump.before, "after": pooled.jump.after}
-            records.append(record | {"words": in_words(pooled)})
-        return records
+        """Return one record per pooled threshold, then one per slice; numbers that do not exist are NaN."""
+        return [self._pooled_record(one) for one in self.pooled] + [
+            self._record(panel, one.interval, self.diagram.along.x, {self.diagram.along.by: one.y}) | {"pooled": False}
+            for panel, slices in zip(self.diagram.panels, self.slices, strict=False)
+            for one in slices
+        ]
+
+    def _record(self, panel: Panel, interval: Interval, along: str, slice_: dict[str | None, Any]) -> dict[str, Any]:
+        where = panel.where | {name: value for name, value in slice_.items() if name is not None}
+        what = {"panel": panel.title, "along": along, "where": where, "probability": self.diagram.probability}
+        return what | asdict(interval)
+
+    def _pooled_record(self, pooled: Threshold) -> dict[str, Any]:
+        record = self._record(pooled.panel, pooled.interval, pooled.along.what, {}) | {"pooled": True}
+        change = pooled.drift.change if pooled.drift else Interval(np.nan, np.nan, np.nan, pooled.interval.level)
+        record |= change.columns("change")
+        if pooled.jump is not None:
+            record |= {"before": pooled.jump.before, "after": pooled.jump.after}
+        return record | {"words": in_words(pooled)}
 
     def models(self) -> list[dict[str, Any]]:
         """Return one record per panel of the probit model's second opinion."""
         records = []
-        for pooled, model in zip(self.pooled, self.second_opinions, strict=True):
+        for pooled, model in zip(self.pooled, self.second_opinions, strict=False):
             fit, scaling = model.fit, model.scaling or Interval(np.nan, np.nan, np.nan)
             records.append(
                 {"panel": pooled.panel.title}
@@ -144,38 +152,37 @@ class Analysis(Estimates):
         return records
 
     def panel_words(self, i: int) -> str:
-        """Describe the transition of panel i: its ratio n/d, or where each of its rows crosses one half."""
+        """Describe the transition of panel i: its pooled threshold, or the threshold of each slice."""
         if self.pooled:
             return in_words(self.pooled[i])
-        return rows_in_words(self.rows[i], self.diagram.layout.x, self.diagram.layout.y) if self.rows else ""
+        return slices_in_words(self.slices[i], self.diagram.along) if self.slices else ""
 
     def crossings(self) -> list[dict[str, Any]]:
-        """Return one record per panel and value of y: the x at 50 %, for axes other than n and d."""
-        layout = self.diagram.layout
-        return [
-            {"panel": panel.title, layout.y or "y": row.y} | asdict(row.half)
-            for panel, rows in zip(self.diagram.panels, self.rows, strict=False)
-            for row in rows
-        ]
+        """Return one record per slice for axes other than n and d, as `thresholds` does; kept for one release."""
+        return [] if self.diagram.layout.over_n_and_d else self._slices(self.diagram.along.by or "y")
 
     def sizes(self) -> list[dict[str, Any]]:
-        """Return one record per panel and value of d: the n at 50 %; numbers that do not exist are NaN."""
+        """Return one record per slice of d over n and d, as `thresholds` does; kept for one release."""
+        return self._slices("d") if self.diagram.layout.over_n_and_d else []
+
+    def _slices(self, by: str) -> list[dict[str, Any]]:
         return [
-            {"panel": panel.title, "d": size.d} | asdict(size.n50)
-            for panel, sizes in zip(self.diagram.panels, self.by_size, strict=False)
-            for size in sizes
+            {"panel": panel.title, by: one.y} | asdict(one.interval)
+            for panel, slices in zip(self.diagram.panels, self.slices, strict=False)
+            for one in slices
         ]
 
 
 def contour(analysis: Analysis, i: int) -> list[Array]:
-    """Return the 50 % contour of a panel with a numeric y axis, as polylines of shape (k, 2).
+    """Return the contour of the thresholds of a panel with a numeric y axis, as polylines of shape (k, 2).
 
-    It joins the crossings of neighbouring rows and is interrupted at rows without a crossing.
+    It joins the crossings of neighbouring slices that are not pooled, and is interrupted at slices without a crossing.
     """
     layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
-    if not analysis.rows or layout.y is None or Axis(panel.y).kind == "even":
+    if analysis.pooled or not analysis.slices or layout.y is None or Axis(panel.y).kind == "even":
         return []
-    points = np.array([[row.half.estimate, y] for row, y in zip(analysis.rows[i], Axis(panel.y).at, strict=True)])
+    known = {one.y: one.interval.estimate for one in analysis.slices[i]}
+    points = np.array([[known.get(y, np.nan), at] for y, at in zip(panel.y, Axis(panel.y).at, strict=True)])
     crossed = np.flatnonzero(np.isfinite(points[:, 0]))
     runs = np.split(crossed, np.flatnonzero(np.diff(crossed) > 1) + 1)
     return [points[run] for run in runs if len(run) > 1]

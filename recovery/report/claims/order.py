@@ -15,7 +15,7 @@ from recovery.config import OrderClaim
 from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, worst
 from recovery.report.claims.sentences import measured, p_value
-from recovery.report.statistics import Estimates, poolable
+from recovery.report.statistics import Estimates
 
 
 def state_order(claim: OrderClaim) -> str:
@@ -99,11 +99,11 @@ def _tail(more: int, less: int) -> float:
 
 
 def _thresholds(estimates: Estimates, panels: list[int], names: list[str]) -> str:
-    """Return the n/d at which each value reaches 50 %, for a grid over n and d."""
-    if not poolable(estimates.diagram):
+    """Return the pooled threshold of each value."""
+    if not estimates.pooled:
         return ""
     words = [f"{name} {measured(estimates.pooled[i])}" for i, name in zip(panels, names, strict=True)]
-    return f"50 % at n/d: {', '.join(words)}"
+    return f"{estimates.diagram.along.percent} at {estimates.diagram.along.what}: {', '.join(words)}"
 
 
 def _short(labels: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ from recovery.report.diagram.layout import Layout, coordinates, is_number, joint
 from recovery.report.diagram.quantity import Quantity, as_numbers, default_quantity, finished, is_measured
 from recovery.report.diagram.scale import Scale, scale_of, scales_of
 from recovery.report.diagram.theory_lines import lines, named_curves, theory_along
+from recovery.report.diagram.threshold_axis import ThresholdAxis
 from recovery.report.diagram.vocabulary import (
     INTERVAL,
     NOT_MEASURED,
@@ -16,7 +17,6 @@ from recovery.report.diagram.vocabulary import (
     Script,
     column_words,
     fraction_words,
-    half_words,
     lettered,
     letters,
     pooled_words,
@@ -41,13 +41,13 @@ __all__ = [
     "Quantity",
     "Scale",
     "Script",
+    "ThresholdAxis",
     "as_numbers",
     "column_words",
     "coordinates",
     "default_quantity",
     "finished",
     "fraction_words",
-    "half_words",
     "has",
     "is_measured",
     "is_number",

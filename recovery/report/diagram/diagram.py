@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from recovery.config import Sweep, Until, from_document
+from recovery.config import ReportSpec, Sweep, Until, from_document
 from recovery.errors import ReportError
 from recovery.report.diagram.grid_cells import Cells
 from recovery.report.diagram.layout import Layout, joint_values, lay_out, levels, with_expressions
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
+from recovery.report.diagram.threshold_axis import ThresholdAxis
 from recovery.report.diagram.vocabulary import PLAIN, fraction_words
 from recovery.store import Grid
 from recovery.text import many
@@ -49,7 +50,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Diagram:
-    """A grid with its config, its layout, the quantity that colours its cells, and further quantities to show."""
+    """A grid with its config, its layout, the quantity that colours its cells, and further quantities to show.
+
+    probability: of the event at its threshold.
+    """
 
     grid: Grid
     sweep: Sweep
@@ -58,6 +62,7 @@ class Diagram:
     quantity: Quantity
     cells: Cells
     beside: tuple[Quantity, ...] = ()
+    probability: float = 0.5
 
     @classmethod
     def of(cls, grid: Grid, value: str | Sequence[str] | None = None) -> "Diagram":
@@ -71,7 +76,7 @@ class Diagram:
         asked = (value,) if isinstance(value, str) else tuple(value or ()) or sweep.report.values
         first, *beside = dict.fromkeys(default_quantity(frame, name, grid.columns) for name in asked or (None,))
         cells = Cells.of(frame, layout.keys, sweep.replicates)
-        return cls(grid, sweep, frame, layout, first, cells, tuple(beside))
+        return cls(grid, sweep, frame, layout, first, cells, tuple(beside), sweep.report.probability)
 
     @property
     def one_by_one(self) -> list["Diagram"]:
@@ -115,10 +120,33 @@ class Diagram:
         names.sort(key=lambda name: name in RUNNING)
         return [self.quantity, *(q for q in map(Quantity, names) if q != self.quantity)]
 
+    def with_threshold(self, what: str, probability: float) -> "Diagram":
+        """Return the diagram with another threshold: pooled, along x in each slice, or along another axis as x."""
+        diagram = replace(self, probability=probability)
+        if what == self.along.what:
+            return diagram
+        if what == self.along.x:
+            return replace(diagram, layout=replace(self.layout, pool=None))
+        sweep = replace(self.sweep, report=replace(ReportSpec(), x=what))
+        frame = with_expressions(self.frame, sweep)
+        layout = replace(lay_out(frame, sweep, self.grid.columns), pool=None)
+        cells = Cells.of(frame, layout.keys, sweep.replicates)
+        return replace(diagram, sweep=sweep, frame=frame, layout=layout, cells=cells)
+
+    @property
+    def along(self) -> ThresholdAxis:
+        """The threshold that each panel has."""
+        return self.layout.along(self.probability)
+
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row per cell: coordinates, counts and the summary of the quantity."""
-        return pd.concat([self.cells.keys, self.cells.counts(), self.tally(self.quantity)], axis=1)
+        keys = self.cells.keys
+        more = [name for name in self.along.needed() if name not in keys]
+        if missing := [name for name in more if name not in self.frame]:
+            raise ReportError(f"report.pool: {missing[0]} is no coordinate of the rows; choose another expression")
+        pooled = self.frame[more].groupby(self.cells.code).first() if more else keys[[]]
+        return pd.concat([keys, pooled, self.cells.counts(), self.tally(self.quantity)], axis=1)
 
     def tally(self, quantity: Quantity) -> pd.DataFrame:
         """Return what the finished trials of each cell measured, as `Cells.tally` does, and `undefined`, the number
@@ -161,13 +189,17 @@ class Diagram:
 
     def panels_where(self, where: Mapping[str, Any]) -> list[int]:
         """Return the numbers of the panels in which every row has these coordinates."""
+        return self.matching(self.panels, where)
+
+    def matching(self, panels: Sequence[Panel], where: Mapping[str, Any]) -> list[int]:
+        """Return the numbers of those panels or slices in which every row has these coordinates."""
         wanted = np.ones(len(self.frame), dtype=np.bool_)
         for name, value in where.items():
             wanted &= has(self.frame, name, value)
         strange = self.cells.count(~wanted) > 0
         return [
             i
-            for i, panel in enumerate(self.panels)
+            for i, panel in enumerate(panels)
             if (not strange[panel.cells.index].any() if len(panel.cells) else _agrees(panel.where, where))
         ]
 

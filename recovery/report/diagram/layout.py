@@ -11,6 +11,7 @@ from recovery.config import Sweep, user_axes
 from recovery.errors import ReportError
 from recovery.expressions import ExpressionError, is_expression, parse
 from recovery.methods.columns import FIXED, Columns
+from recovery.report.diagram.threshold_axis import ThresholdAxis
 from recovery.store.row_schema import CIRCUMSTANCE, IDENTITY
 
 
@@ -19,13 +20,14 @@ class Layout:
     """Names of coordinate columns: x, y (None for a grid along one line), and the coordinates of the panels.
 
     columns: the number of trailing panel coordinates that make up the columns of panels; None for one panel after
-    another.
+    another. pool: the expression that is equal at the thresholds of all slices, or None.
     """
 
     x: str
     y: str | None
     panels: tuple[str, ...]
     columns: int | None = None
+    pool: str | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -36,6 +38,12 @@ class Layout:
     def over_n_and_d(self) -> bool:
         """Whether n and d are the two axes, so that a threshold n/d is defined."""
         return {self.x, self.y} == {"n", "d"}
+
+    def along(self, probability: float) -> ThresholdAxis:
+        """Return the threshold that each panel has: along n where n and d are the axes, otherwise along x."""
+        transposed = self.over_n_and_d and self.x == "d"
+        x, by = (self.y or self.x, self.x) if transposed else (self.x, self.y)
+        return ThresholdAxis(x, by, self.pool, probability, transposed)
 
 
 def coordinates(frame: pd.DataFrame, columns: Columns) -> list[str]:
@@ -71,12 +79,13 @@ def lay_out(frame: pd.DataFrame, sweep: Sweep, columns: Columns) -> Layout:
         rest = [other for other in others if other != name]
         if name in others and name not in requested and _determine(frame, sweep, [x, y, *rest], name):
             others = rest
+    pool = spec.pool or ("n/d" if {x, y} == {"n", "d"} else None)
     if spec.rows is None and spec.columns is None:
-        return Layout(x, y, _distinguishing(frame, sweep, others))
+        return Layout(x, y, _distinguishing(frame, sweep, others), pool=pool)
     chosen = [name for name in (spec.rows, spec.columns) if name in others]
     kept = _distinguishing(frame, sweep, [*chosen, *(name for name in others if name not in chosen)])
     across = [name for name in kept if (name == spec.columns if spec.columns else name != spec.rows)]
-    return Layout(x, y, (*(name for name in kept if name not in across), *across), len(across))
+    return Layout(x, y, (*(name for name in kept if name not in across), *across), len(across), pool)
 
 
 def expressions(sweep: Sweep) -> list[str]:

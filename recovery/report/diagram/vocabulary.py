@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from recovery.interval import LEVEL, interval_words
+from recovery.report.diagram.threshold_axis import ThresholdAxis
 
 LETTERS = {
     "n": "$n$",
@@ -167,15 +168,9 @@ def lettered(i: int, count: int, title: str) -> str:
     return f"({letters(i)}) {title}".rstrip() if count > 1 else title
 
 
-def half_words(sizes: str | None, jump: bool, levels: Iterable[float]) -> str:
-    """Name the marks of one half in a key: at which sizes d (None over other axes), with intervals of these levels."""
-    where = "50 %" if sizes is None else f"{'midpoint of the jump' if jump else '50 %'} at {sizes}"
-    return f"{where}, with {interval_words(levels)}"
-
-
-def pooled_words(levels: Iterable[float]) -> str:
+def pooled_words(along: ThresholdAxis, levels: Iterable[float]) -> str:
     """Name the band of a panel's pooled threshold in a key, with intervals of these levels."""
-    return f"50 % over all $d$, {interval_words(levels)}"
+    return f"{along.percent} over all $d$, {interval_words(levels)}"
 
 
 def fraction_words(yes: int, decided: int, undecided: int) -> str:

@@ -161,7 +161,7 @@ def draw_ratios(analysis: Analysis) -> Figure:
                 label_log(ax.xaxis, *ratios.reach)
             sheet.name(place, MATH.where(diagram.panels[i].where), caption(analysis.pooled[i]))
         sheet.label(MATH.axis("n/d"), diagram.measured_label)
-        last = {MATH.marked(pooled_words(analysis.levels)): 1, INTERVAL: 2}
+        last = {MATH.marked(pooled_words(analysis.diagram.along, analysis.levels)): 1, INTERVAL: 2}
         order = sorted(entries, key=lambda label: (last.get(label, 0), len(label), label))
         sheet.add(entries[label] for label in order)
     return sheet.figure
@@ -177,8 +177,8 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
         ax.set_xticks([])
         return []
     interval = threshold.interval
-    if interval.known and interval.bounded:
-        label = MATH.marked(pooled_words(analysis.levels))
+    if interval.known and interval.bounded and threshold.along.what == "n/d":
+        label = MATH.marked(pooled_words(analysis.diagram.along, analysis.levels))
         ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=label)
     for k, d in enumerate(sizes):
         cells = panel.cells[(panel.cells["d"] == d) & (panel.cells["yes"] + panel.cells["no"] > 0)].sort_values("n")

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP
 from matplotlib.patheffects import Normal, Stroke
 
-from recovery.interval import Interval
+from recovery.interval import Interval, interval_words
 from recovery.report.claims import Analysis, caption, contour
 from recovery.report.diagram import (
     UNFINISHED,
@@ -24,7 +24,6 @@ from recovery.report.diagram import (
     Diagram,
     Panel,
     Scale,
-    half_words,
     lines,
     scale_of,
     scales_of,
@@ -33,7 +32,7 @@ from recovery.report.diagram import (
 )
 from recovery.report.figures.sheet import panel_sheet, write_not_measured
 from recovery.report.figures.style import CURVES, DASHES, MATH, STROKES, set_axis
-from recovery.report.statistics import Pairs, pair_cells, sizes_in_words
+from recovery.report.statistics import Pairs, pair_cells, slices_in_words
 from recovery.types import Array
 
 DIFFERENCES = "PuOr_r"
@@ -149,25 +148,25 @@ def mark_handles(diagram: Diagram) -> list[Line2D]:
 
 
 def half_crossings(analysis: Analysis, i: int) -> list[tuple[int, Interval]]:
-    """Return where panel i crosses one half: the position of each d, or of each value of y, and its crossing.
+    """Return where each slice of panel i crosses the probability: its position, and the crossing.
 
     Crossings without an estimate, and intervals open at both ends, are left out.
     """
-    layout, panel = analysis.diagram.layout, analysis.diagram.panels[i]
-    found: list[tuple[int, Interval]] = []
-    if analysis.pooled:
-        sizes = list(panel.y if layout.y == "d" else panel.x)
-        found = [(sizes.index(size.d), size.n50) for size in analysis.pooled[i].sizes]
-    elif analysis.rows and layout.y is not None:
-        found = [(k, row.half) for k, row in enumerate(analysis.rows[i])]
+    along, panel = analysis.diagram.along, analysis.diagram.panels[i]
+    if not analysis.slices or along.by is None:
+        return []
+    values = list(panel.x if along.transposed else panel.y)
+    found = [(values.index(one.y), one.interval) for one in analysis.slices[i]]
     return [(k, half) for k, half in found if half.known and np.isfinite([half.low, half.high]).any()]
 
 
 def crossing_label(analysis: Analysis, i: int) -> str:
     """Return the legend text of the crossings of panel i."""
-    sizes = sizes_in_words(analysis.diagram.panels[i]) if analysis.pooled else None
-    jump = bool(analysis.pooled) and analysis.pooled[i].jump is not None
-    return half_words(sizes, jump, analysis.levels)
+    along, jump = analysis.diagram.along, bool(analysis.pooled) and analysis.pooled[i].jump is not None
+    what = "midpoint of the jump" if jump else along.percent
+    if analysis.pooled and along.by:
+        what += f" at {slices_in_words(analysis.diagram.panels[i], along.by)}"
+    return f"{what}, with {interval_words(analysis.levels)}"
 
 
 def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
@@ -175,7 +174,7 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     crossings, panel = half_crossings(analysis, i), analysis.diagram.panels[i]
     if not crossings:
         return []
-    across = not analysis.pooled or analysis.diagram.layout.x == "n"
+    across = not analysis.diagram.along.transposed
     view = (ax.get_xlim(), ax.get_ylim())
     at = Axis(panel.y if across else panel.x).at[[k for k, _ in crossings]]
     middle = np.array([half.estimate for _, half in crossings])

@@ -30,7 +30,7 @@ def fits(analysis: Analysis, name: str) -> list[FitChart]:
 def collapse(analysis: Analysis, name: str) -> FitChart | None:
     """Return fractions against t = (n - ratio d) / sqrt n for three groups of d, or None without a threshold."""
     bins = np.arange(-REACH, REACH + 0.01, 0.5)
-    usable = [threshold for threshold in analysis.pooled if threshold.interval.known]
+    usable = [one for one in analysis.pooled if one.interval.known and one.along.pool == "n/d"]
     if not usable:
         return None
     yes, total = np.zeros((3, len(bins) - 1)), np.zeros((3, len(bins) - 1))

@@ -17,8 +17,8 @@ from recovery.report.page.encodings import Json
 from recovery.report.page.fits import fits
 from recovery.report.page.html import document, pictures, table
 from recovery.report.page.payload import payload
-from recovery.report.statistics import FINE, sizes_in_words
-from recovery.report.texts.rows import crossing_rows, model_rows
+from recovery.report.statistics import FINE, slices_in_words
+from recovery.report.texts.rows import model_rows, threshold_rows
 
 MOST_FAILURES = 200
 
@@ -127,26 +127,27 @@ def _thresholds(analyses: list[Analysis]) -> str:
         for analysis in analyses
         for threshold in analysis.pooled
     ]
-    crossed = "".join(map(_crossings, analyses))
+    single = "".join(_of_slices(analysis) for analysis in analyses if not analysis.pooled)
     if not rows:
-        return crossed or "<p>None: thresholds need a success fraction along a numeric coordinate.</p>"
+        return single or "<p>None: thresholds need a success fraction along a numeric coordinate.</p>"
+    along = next(analysis.diagram.along for analysis in analyses if analysis.pooled)
+    what, x, by = map(escape, (along.what, along.x, along.by or "slice"))
     note = (
-        "<p class='soft'>The ratio n/d at which the isotonic regression of the fraction on n crosses 50 %: estimates "
-        "at each d, pooled with weights d. Intervals by the bootstrap and by the scatter over d.</p>"
+        f"<p class='soft'>The {what} at which the isotonic regression of the fraction on {x} crosses {along.percent}: "
+        f"estimates at each {by}, pooled as one number. Intervals by the bootstrap and by the scatter over {by}.</p>"
     )
     parts = [note, *map(_left_out, analyses), table(["panel", "threshold"], rows), _sizes(analyses)]
-    return "".join([*parts, crossed, *(_second_opinion(analysis) for analysis in analyses if analysis.full)])
+    return "".join([*parts, single, *(_second_opinion(analysis) for analysis in analyses if analysis.full)])
 
 
-def _crossings(analysis: Analysis) -> str:
-    """Return where each row of a diagram crosses one half, for axes other than n and d."""
-    lines = crossing_rows(analysis)
+def _of_slices(analysis: Analysis) -> str:
+    """Return the threshold of each slice, for slices that are not pooled."""
+    lines, along = threshold_rows(analysis), analysis.diagram.along
     if not lines:
         return ""
-    x = escape(PLAIN.axis(analysis.diagram.layout.x))
     note = (
-        f"<p class='soft'>The {x} at which the isotonic regression of the fraction crosses 50 %, row by row. No "
-        "parametric curve is fitted; intervals end at grid cells.</p>"
+        f"<p class='soft'>The {escape(PLAIN.axis(along.x))} at which the isotonic regression of the fraction crosses "
+        f"{along.percent}, slice by slice. No parametric curve is fitted; intervals end at grid cells.</p>"
     )
     return note + table([escape(name) for name in lines[0]], [[escape(text) for text in row.values()] for row in lines])
 
@@ -166,26 +167,27 @@ def _name(analyses: list[Analysis], analysis: Analysis, panel: str) -> str:
 
 
 def _sizes(analyses: list[Analysis]) -> str:
-    """Return the table of n at 50 % for each d."""
+    """Return the table of the crossings of slices that are pooled."""
+    shown = [analysis for analysis in analyses if analysis.pooled]
     rows = [
-        [
-            _name(analyses, analysis, panel.title),
-            f"{size.d:g}",
-            _span(size.n50),
-        ]
-        for analysis in analyses
-        for panel, sizes in zip(analysis.diagram.panels, analysis.by_size, strict=False)
-        for size in sizes
+        [_name(analyses, analysis, panel.title), PLAIN.value(one.y), _span(one.interval)]
+        for analysis in shown
+        for panel, slices in zip(analysis.diagram.panels, analysis.slices, strict=False)
+        for one in slices
     ]
-    head = ["panel", "d", "n at 50 % (interval)"]
-    return f"<details><summary>n at 50 % for each d</summary>{table(head, rows)}</details>"
+    along = shown[0].diagram.along
+    what, by = escape(f"{along.x} at {along.percent}"), escape(along.by or "slice")
+    head = ["panel", by, f"{what} (interval)"]
+    return f"<details><summary>{what} for each {by}</summary>{table(head, rows)}</details>"
 
 
 def _left_out(analysis: Analysis) -> str:
     """State which estimates and choices the page of a fine grid leaves out."""
     panels, parts = analysis.diagram.panels, []
-    if any(sizes_in_words(panel) != "each d" for panel in panels):
-        parts.append(f"thresholds of single sizes are fitted at {sizes_in_words(panels[0])}, evenly spaced")
+    along = analysis.diagram.along
+    words = [slices_in_words(panel, along.by) for panel in panels if along.pool and along.by]
+    if shortened := [text for text in words if text != f"each {along.by}"]:
+        parts.append(f"thresholds of single slices are fitted at {shortened[0]}, evenly spaced")
     if any(len(panel.cells) > FINE for panel in panels):
         parts.append("so is the second opinion")
     if len(analysis.diagram.table) > FINE:

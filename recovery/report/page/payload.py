@@ -146,7 +146,7 @@ def _panel(analysis: Analysis, i: int) -> Json:
     """
     diagram, panel = analysis.diagram, analysis.diagram.panels[i]
     drawn, words = diagram.drawn, crossing_label(analysis, i)
-    across = not diagram.layout.over_n_and_d or diagram.layout.x == "n"
+    across = not diagram.along.transposed
     axes = {"x": Axis(panel.x), "y": Axis(panel.y)}
     along, other = ("x", "y") if across else ("y", "x")
     half, points = list[Json](), list[Json]()
@@ -175,9 +175,9 @@ def _panel(analysis: Analysis, i: int) -> Json:
 
 def _band(analysis: Analysis, i: int) -> list[Json]:
     """Return the interval of the pooled threshold n/d of panel i."""
-    if not analysis.pooled or not analysis.pooled[i].interval.known:
+    if analysis.diagram.along.pool != "n/d" or not analysis.pooled or not analysis.pooled[i].interval.known:
         return []
-    interval, label = analysis.pooled[i].interval, PLAIN.marked(pooled_words(analysis.levels))
+    interval, label = analysis.pooled[i].interval, PLAIN.marked(pooled_words(analysis.diagram.along, analysis.levels))
     return [{"x": low, "x2": high, "label": label} for low, high in _finite([[interval.low, interval.high]])]
 
 

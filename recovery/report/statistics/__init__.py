@@ -1,21 +1,24 @@
 """Estimates from a diagram: thresholds, intervals, scaling and sensitivity."""
 
+from recovery.report.statistics.crossings import Crossing
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
-from recovery.report.statistics.pooled import Pooled, pooled
+from recovery.report.statistics.pooled import Threshold, at_level, pooled
 from recovery.report.statistics.proportions import Pairs, pair_cells, wilson
-from recovery.report.statistics.transition import FINE, poolable, sizes_in_words
+from recovery.report.statistics.transition import FINE, poolable, slices_in_words
 
 __all__ = [
     "COLUMNS",
     "FINE",
     "TOLERANCES",
+    "Crossing",
     "Estimates",
     "Pairs",
-    "Pooled",
+    "Threshold",
+    "at_level",
     "pair_cells",
     "poolable",
     "pooled",
     "sensitivity",
-    "sizes_in_words",
+    "slices_in_words",
     "wilson",
 ]

@@ -1,18 +1,14 @@
-"""The x at which a monotone success probability crosses one half, without a parametric curve.
+"""The x at which a monotone success probability crosses a given probability, without a parametric curve.
 
-The success fractions are fitted by isotonic regression. The crossing lies between two neighbouring grid cells: no
-probability left of it is above one half, and none right of it is below.
+The success fractions are fitted by isotonic regression. The crossing lies between two neighbouring grid cells: the
+probability is at most the given one left of it, and at least the given one right of it.
 """
 
-from dataclasses import dataclass
 from math import log
-from typing import Any
 
 import numpy as np
 
 from recovery.interval import LEVEL, Interval
-from recovery.report.diagram import Axis, Diagram, Panel
-from recovery.report.statistics.transition import numbers
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
@@ -34,22 +30,22 @@ def rise(level: float) -> float:
     return float(np.interp(-log(1 - level), -np.log(1 - known), shares) * normal_reach(level) ** 2)
 
 
-def crossing(x: Array, yes: Array, no: Array, level: float = LEVEL) -> Interval:
+def crossing(x: Array, yes: Array, no: Array, level: float = LEVEL, probability: float = 0.5) -> Interval:
     """Return the isotonic estimate of the crossing and a confidence interval from the likelihood ratio.
 
-    The estimate interpolates between the last fitted fraction below one half and the first above. It is NaN where the
-    cells lie on one side of one half. The interval holds every x for which 2 (log L of the isotonic fit - log L of the
-    isotonic fit that crosses one half at x) <= `rise(level)`. Its ends are cells, or infinite. For counts that fall
-    with x, exchange yes and no.
+    The estimate interpolates between the last fitted fraction below `probability` and the first above. It is NaN where
+    the cells lie on one side of it. The interval holds every x for which 2 (log L of the isotonic fit - log L of the
+    isotonic fit that crosses `probability` at x) <= `rise(level)`. Its ends are cells, or infinite. For counts that
+    fall with x, exchange yes and no, and take one minus the probability.
     """
     x, yes, no = _tied(x, yes, no)
     if not len(x):
         return Interval(np.nan, -np.inf, np.inf, level)
-    ratio, fitted = _ratios(yes, no)
+    ratio, fitted = _ratios(yes, no, probability)
     # The likelihood is constant between neighbouring cells, so the set is a union of gaps between cells.
     kept = np.flatnonzero(ratio <= rise(level))
     ends = np.concatenate([[-np.inf], x, [np.inf]])
-    return Interval(_crossed(x, fitted), float(ends[kept[0]]), float(ends[kept[-1] + 1]), level)
+    return Interval(_crossed(x, fitted, probability), float(ends[kept[0]]), float(ends[kept[-1] + 1]), level)
 
 
 def _tied(x: Array, yes: Array, no: Array) -> tuple[Array, Array, Array]:
@@ -62,7 +58,7 @@ def _tied(x: Array, yes: Array, no: Array) -> tuple[Array, Array, Array]:
     return values, won, lost
 
 
-def _ratios(yes: Array, no: Array) -> tuple[Array, Array]:
+def _ratios(yes: Array, no: Array, probability: float) -> tuple[Array, Array]:
     """Return the likelihood ratios and the isotonic fractions.
 
     Entry j of the ratios is 2 log of the likelihood ratio against a crossing just before cell j; the last entry is for
@@ -70,8 +66,8 @@ def _ratios(yes: Array, no: Array) -> tuple[Array, Array]:
     """
     # The isotonic fit below a cap is the capped isotonic fit. Two passes of pooling, one from each end, therefore give
     # all constrained fits in linear time.
-    left, _ = _rising(yes, no, 0.5)
-    right, _ = _rising(no[::-1], yes[::-1], 0.5)
+    left, _ = _rising(yes, no, probability)
+    right, _ = _rising(no[::-1], yes[::-1], round(1 - probability, 12))
     free, fitted = _rising(yes, no, 1.0)
     return 2 * (free[-1] - np.array(left) - np.array(right)[::-1]), fitted
 
@@ -100,53 +96,12 @@ def _log_likelihood(won: float, total: float, chance: float) -> float:
     return first + ((total - won) * log(1 - chance) if total > won else 0.0)
 
 
-def _crossed(x: Array, fitted: Array) -> float:
-    """Return where isotonic fractions cross one half: interpolated, or the middle of the cells fitted at one half."""
-    below, above = np.flatnonzero(fitted < 0.5), np.flatnonzero(fitted > 0.5)
+def _crossed(x: Array, fitted: Array, probability: float) -> float:
+    """Return where isotonic fractions cross a probability: interpolated, or the middle of the cells fitted at it."""
+    below, above = np.flatnonzero(fitted < probability), np.flatnonzero(fitted > probability)
     if not len(below) or not len(above):
         return float("nan")
     last, first = below[-1], above[0]
     if first > last + 1:
         return float(x[last + 1] + x[first - 1]) / 2
-    return float(np.interp(0.5, fitted[[last, first]], x[[last, first]]))
-
-
-@dataclass(frozen=True)
-class CrossedRow:
-    """One value of y (None without a y axis) and the x at which its fractions cross one half."""
-
-    y: Any
-    half: Interval
-
-
-def has_rows(diagram: Diagram) -> bool:
-    """Return whether the diagram shows a proportion along a numeric x axis."""
-    return diagram.proportion and all(Axis(panel.x).kind != "even" for panel in diagram.panels)
-
-
-def rows(panel: Panel) -> list[CrossedRow]:
-    """Return the crossing at each y. On a log axis the fractions are interpolated along log x."""
-    axis, cells = Axis(panel.x), panel.cells
-    at = np.log(axis.at) if axis.kind == "log" else axis.at
-    yes, no = numbers(cells, "yes"), numbers(cells, "no")
-    falling = _trend(at[cells["ix"]], yes, no) < 0
-    won, lost = (no, yes) if falling else (yes, no)
-    crossed = []
-    for i, y in enumerate(panel.y):
-        here = (cells["iy"] == i).to_numpy()
-        half = crossing(at[cells["ix"][here]], won[here], lost[here])
-        crossed.append(CrossedRow(y, _back(half) if axis.kind == "log" else half))
-    return crossed
-
-
-def _trend(at: Array, yes: Array, no: Array) -> float:
-    """Return the covariance of x and success: positive where success becomes more frequent along x."""
-    total = yes + no
-    share = float(yes.sum() / total.sum()) if total.sum() else 0.0
-    return float(np.sum((at - at.mean()) * (yes - share * total)))
-
-
-def _back(half: Interval) -> Interval:
-    """Convert an interval from log x to x; infinite ends stay infinite."""
-    low = np.exp(half.low) if np.isfinite(half.low) else half.low
-    return Interval(float(np.exp(half.estimate)), float(low), float(np.exp(half.high)), half.level)
+    return float(np.interp(probability, fitted[[last, first]], x[[last, first]]))

@@ -6,7 +6,7 @@ placed where the values up to a factor of two below and above an n/d differ most
 event, and its threshold is estimated in the same way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,12 +16,11 @@ import scipy
 
 from recovery.config import Until
 from recovery.interval import LEVEL, Interval
-from recovery.report.diagram import Diagram, Panel, Quantity, default_quantity, is_measured
-from recovery.report.statistics.curve_free import CrossedRow, has_rows, rows
-from recovery.report.statistics.pooled import Jump, Pooled, of_sizes, pooled
-from recovery.report.statistics.probit import Threshold, fit, of_rows
-from recovery.report.statistics.sizes import Size, Sizes, size_by_size
-from recovery.report.statistics.transition import collapse, monotone, poolable, ratio_counts, thinned
+from recovery.report.diagram import Axis, Diagram, Panel, Quantity, ThresholdAxis, default_quantity, is_measured
+from recovery.report.statistics.crossings import Crossing, Crossings, crossings
+from recovery.report.statistics.pooled import RATIO, Jump, Threshold, of_panel, of_slices, pooled
+from recovery.report.statistics.probit import ProbitFit, fit, of_rows
+from recovery.report.statistics.transition import collapse, monotone, ratio_counts, thinned
 from recovery.types import Array
 
 TOLERANCES = [10.0**k for k in range(-8, 2)]
@@ -52,13 +51,14 @@ def interim_level(number: int) -> float:
     return 1 - (1 - LEVEL) * (FIRST if number == 1 else (1 - FIRST) / 2 ** (number - 1))
 
 
-def levels(diagram: Diagram) -> list[float]:
-    """Return each panel's confidence level: of its last (or first) interim analysis in adaptive sweeps, or 95 %."""
+def levels(diagram: Diagram) -> Callable[[str], float]:
+    """Return the confidence level of the threshold with a title: of its last (or first) interim analysis in adaptive
+    sweeps, or 95 %."""
     last = diagram.grid.rounds[-1].get("until") if diagram.grid.rounds else None
     if last is None and not isinstance(diagram.sweep.sampling, Until):
-        return [LEVEL] * len(diagram.panels)
+        return lambda title: LEVEL
     number_of = {panel["title"]: panel["level_of"] for panel in last["panels"]} if last else {}
-    return [interim_level(number_of.get(panel.title, 1)) for panel in diagram.panels]
+    return lambda title: interim_level(number_of.get(title, 1))
 
 
 @dataclass(frozen=True)
@@ -68,57 +68,69 @@ class Estimates:
     diagram: Diagram
 
     @cached_property
-    def _shown(self) -> "dict[str, Estimates]":
-        return {str(self.diagram.quantity): self}
+    def _shown(self) -> "dict[tuple[str, float, str], Estimates]":
+        return {(str(self.diagram.quantity), self.diagram.probability, self.diagram.along.what): self}
 
-    def showing(self, value: str) -> "Estimates":
-        """Return the estimates of the same grid for another value, computed once. Raises `ReportError` for an unknown
-        value."""
-        quantity = default_quantity(self.diagram.frame, value, self.diagram.grid.columns)
-        if str(quantity) not in self._shown:
-            self._shown[str(quantity)] = Estimates(replace(self.diagram, quantity=quantity))
-        return self._shown[str(quantity)]
+    def showing(self, value: str, probability: float | None = None, along: str | None = None) -> "Estimates":
+        """Return the estimates of the same grid for another value, at another probability or along another axis.
+
+        They are computed once. Raises `ReportError` for an unknown value.
+        """
+        diagram = self.diagram
+        quantity = default_quantity(diagram.frame, value, diagram.grid.columns)
+        key = (str(quantity), probability or diagram.probability, along or diagram.along.what)
+        if key not in self._shown:
+            self._shown[key] = Estimates(replace(diagram.with_threshold(key[2], key[1]), quantity=quantity))
+        return self._shown[key]
 
     @cached_property
     def levels(self) -> list[float]:
-        """The confidence level of each panel: 95 %, or higher in a sweep with interim analyses."""
-        return levels(self.diagram)
+        """The confidence level of each threshold: 95 %, or higher in a sweep with interim analyses."""
+        return [one.interval.level for one in self.all_thresholds] or [LEVEL]
 
     @cached_property
-    def pooled(self) -> list[Pooled]:
-        """One threshold n/d per panel: the 50 % point of a frequency, or the jump of a number."""
-        if not self.diagram.layout.over_n_and_d:
+    def pooled(self) -> list[Threshold]:
+        """One pooled threshold per panel: of an event, or the n/d of the jump of a number. Empty without pooling."""
+        diagram, level_of = self.diagram, levels(self.diagram)
+        if not diagram.proportion:
+            return jumps(diagram) if diagram.layout.over_n_and_d and diagram.along.pool == RATIO.pool else []
+        if diagram.along.pool is None:
             return []
-        if not self.diagram.proportion:
-            return jumps(self.diagram, self.levels)
-        levels = zip(self.diagram.panels, self._slices, self.levels, strict=True)
-        return [of_sizes(panel, slices, level) for panel, slices, level in levels]
+        found = zip(diagram.panels, self._crossings, strict=True)
+        return [of_panel(panel, crossings, level_of(panel.title)) for panel, crossings in found]
 
     @cached_property
-    def _slices(self) -> list[Sizes]:
-        """The threshold at each d of each panel, for a frequency over n and d."""
-        return [size_by_size(panel, level) for panel, level in zip(self.diagram.panels, self.levels, strict=True)]
+    def _crossings(self) -> list[Crossings]:
+        """The crossing of each slice of each panel, for an event along a numeric axis."""
+        diagram, level_of = self.diagram, levels(self.diagram)
+        numeric = all(Axis(panel.y if diagram.along.transposed else panel.x).kind != "even" for panel in diagram.panels)
+        if not diagram.proportion or not (numeric or diagram.along.pool):
+            return []
+        return [crossings(panel, diagram.along, level_of) for panel in diagram.panels]
 
     @property
-    def by_size(self) -> list[tuple[Size, ...]]:
-        """The threshold n at each d of each panel, without the estimates that only a pooled ratio needs."""
-        if self.diagram.layout.over_n_and_d and self.diagram.proportion:
-            return [slices.widened for slices in self._slices]
-        return [one.sizes for one in self.pooled]
+    def slices(self) -> list[tuple[Crossing, ...]]:
+        """The crossing of each slice of each panel, without the estimates that only a pooled value needs. Empty without
+        an event along a numeric axis."""
+        return [one.widened for one in self._crossings] or [one.slices for one in self.pooled]
+
+    @cached_property
+    def all_thresholds(self) -> list[Threshold]:
+        """The thresholds of all panels: the pooled threshold, or the threshold of each slice."""
+        return self.pooled or [one for some in self._crossings for one in of_slices(some)]
+
+    def thresholds_where(self, where: Mapping[str, Any]) -> list[Threshold]:
+        """Return the thresholds of panels or slices in which every row has these coordinates."""
+        matching = self.diagram.matching([one.panel for one in self.all_thresholds], where)
+        return [self.all_thresholds[i] for i in matching]
 
     @cached_property
     def second_opinions(self) -> list["SecondOpinion"]:
-        """The probit model of each panel's cells."""
-        panels = [thinned(one.panel) for one in self.pooled]
+        """The probit model of each panel's cells, for thresholds n/d."""
+        panels = [thinned(one.panel) for one in self.pooled if one.along.pool == RATIO.pool]
         return [
             SecondOpinion(of_rows(fit(ratio_counts(panel.cells))), collapse(panel), monotone(panel)) for panel in panels
         ]
-
-    @cached_property
-    def rows(self) -> list[list[CrossedRow]]:
-        """For a proportion over axes other than n and d: the x at 50 % for each y of each panel."""
-        other = has_rows(self.diagram) and not poolable(self.diagram)
-        return [rows(panel) for panel in self.diagram.panels] if other else []
 
 
 @dataclass(frozen=True)
@@ -126,7 +138,7 @@ class SecondOpinion:
     """The probit fit P(yes) = Phi(a (n - ratio d) / sqrt n) of a panel, the exponent nu of finite-size scaling at which
     the curves of all d coincide, and the p-value of the hypothesis that success never becomes rarer with n."""
 
-    fit: Threshold
+    fit: ProbitFit
     scaling: Interval | None
     monotone: float
 
@@ -143,49 +155,56 @@ def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Interval]
         return "", []
     tallies = diagram.cells.tallies(names[0], TOLERANCES)
     curves: list[list[tuple[float, Interval]]] = []
-    for panel, level in zip(diagram.panels, levels(diagram), strict=True):
-        series = []
+    for panel in diagram.panels:
+        level, series = levels(diagram)(panel.title), []
         last: tuple[bytes, Interval] | None = None
         for tolerance, tally in zip(TOLERANCES, tallies, strict=True):
             cells = panel.cells.drop(columns=tally.columns, errors="ignore").join(tally)
             counts = cells[["yes", "no"]].to_numpy().tobytes()
             if last is None or last[0] != counts:
-                last = (counts, pooled(replace(panel, cells=cells), level).interval)
+                last = (counts, pooled(replace(panel, cells=cells), level, diagram.along).interval)
             series.append((tolerance, last[1]))
         curves.append(series)
     return names[0], curves
 
 
-def jumps(diagram: Diagram, levels: Sequence[float]) -> list[Pooled]:
-    """Return one threshold per panel of a number over n and d, with `Pooled.jump` set.
+def jumps(diagram: Diagram) -> list[Threshold]:
+    """Return one threshold per panel of a number over n and d, with `Threshold.jump` set.
 
     A panel without a jump gets a threshold without trials.
     """
     rows = diagram.frame[["n", "d"]].astype(float)
     values = np.where(diagram.cells.finished, diagram.quantity.values(diagram.frame), np.nan)
     thresholds = []
-    for panel, level in zip(diagram.panels, levels, strict=True):
+    for panel in diagram.panels:
+        level = levels(diagram)(panel.title)
         inside = np.isin(diagram.cells.code, panel.cells.index) & np.isfinite(values)
         thresholds.append(_jump(diagram, panel, level, (rows["n"] / rows["d"]).to_numpy()[inside], values[inside]))
     return thresholds
 
 
-def _jump(diagram: Diagram, panel: Panel, level: float, ratio: Array, value: Array) -> Pooled:
+def _jump(diagram: Diagram, panel: Panel, level: float, ratio: Array, value: Array) -> Threshold:
     sides = split(ratio, value)
     if sides is None:
         none = panel.cells.assign(**dict.fromkeys(("yes", "no", "undecided"), 0))
-        return replace(pooled(replace(panel, cells=none), level), jump=Jump(np.nan, np.nan, ()))
+        return replace(pooled(replace(panel, cells=none), level, _middle(diagram)), jump=Jump(np.nan, np.nan, ()))
     at, before, after = sides
     near = panel.cells["n"] / panel.cells["d"] / at
     near_by = replace(panel, cells=panel.cells[(near >= 1 / REACH) & (near <= REACH)])
+    jump, at_half = Jump(before, after, ()), _middle(diagram)
     quarter, half, three = (
         replace(
-            pooled(_passed(diagram, near_by, before + share * (after - before), after > before), level),
-            jump=Jump(before, after, ()),
+            pooled(_passed(diagram, near_by, before + share * (after - before), after > before), level, at_half),
+            jump=jump,
         )
         for share in (0.25, 0.5, 0.75)
     )
     return replace(half, jump=Jump(before, after, (quarter, three)))
+
+
+def _middle(diagram: Diagram) -> ThresholdAxis:
+    """Return the threshold at which half of the trials are beyond a number."""
+    return replace(diagram.along, probability=RATIO.probability)
 
 
 def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:

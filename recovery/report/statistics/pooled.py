@@ -1,33 +1,45 @@
-"""One threshold n/d per panel without a parametric curve: the crossing of one half at each d, pooled over d.
+"""The threshold of a panel without a parametric curve: the crossings of its slices, pooled to one value.
 
-The threshold is sum n50 / sum d. The weights d are about the inverse variances of n50/d where the transition is sqrt n
-wide.
+The pooled value is the weighted mean over the slices. The weight of a slice is the change of x per change of the value:
+for n/d the threshold is sum n50 / sum d. These weights are about the inverse variances of n50/d where the transition is
+sqrt n wide.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pandas as pd
 import scipy
 
 from recovery.interval import LEVEL, Interval
-from recovery.report.diagram import Panel
+from recovery.report.diagram import Panel, ThresholdAxis
+from recovery.report.statistics.crossings import (
+    FEWEST,
+    Crossing,
+    Crossings,
+    Pool,
+    TrendLine,
+    crossings,
+    freedom_of,
+    line,
+)
 from recovery.report.statistics.curve_free import crossing
-from recovery.report.statistics.sizes import FEWEST, LogLine, Pool, Size, Sizes, freedom_of, line, size_by_size
-from recovery.report.statistics.slices import crossed, stack, unfinished
+from recovery.report.statistics.slices import Slices, crossed, unfinished
 from recovery.report.statistics.transition import numbers
 from recovery.theory.normal import normal_reach
-from recovery.types import Array
+from recovery.types import Array, Mask
 
 OUTER = 5.0
 """The outer interval has one fifth of the error rate: 99 % for 95 %."""
+RATIO = ThresholdAxis()
+"""The n/d at which an event has probability one half."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """A line of n/d in log d: (d, n/d) at the least and the largest d, and the relative change between them."""
+    """A line of the pooled value over the slices: (y, value) at the first and the last slice, and the relative change
+    between them. by: the coordinate of the slices."""
 
+    by: str
     ends: tuple[tuple[float, float], tuple[float, float]]
     change: Interval
 
@@ -38,23 +50,25 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class Pooled:
-    """The threshold n/d of a panel.
+class Threshold:
+    """The threshold of a panel, pooled over its slices, or of a single slice, whose panel then holds its cells only.
 
-    interval: the ratio. Without an estimate, its ends are the bounds that the cells give. outer_interval: the same
-    ratio at one fifth of the error rate. missing_shift: by how much failed and undecided trials could lower and raise
-    the ratio, had all of them ended one way. falling: success becomes rarer with n. drift: how the ratio changes with
-    d; None with one d. growth: the exponent p in n50/d ~ d^p; 0 for a constant ratio, None with one d. jump: for a
-    number instead of a frequency, the values between which it jumps; a success is then a trial beyond the midpoint.
+    interval: the pooled value, or x. Without an estimate, its ends are the bounds that the cells give. outer_interval:
+    the same at one fifth of the error rate. missing_shift: by how much failed and undecided trials could lower and
+    raise the estimate, had all of them ended one way. falling: success becomes rarer with x. slices: the crossing of
+    each slice. drift: how the pooled value changes over the slices; None with one slice. growth: the exponent p in
+    n50/d ~ d^p; 0 for a constant ratio, None with one d. jump: for a number instead of a frequency, the values between
+    which it jumps; a success is then a trial beyond the midpoint.
     """
 
     panel: Panel
+    along: ThresholdAxis
     interval: Interval
     outer_interval: Interval
     missing_shift: tuple[float, float]
     falling: bool
-    sizes: tuple[Size, ...]
-    drift: Drift | None
+    slices: tuple[Crossing, ...] = field(kw_only=True)
+    drift: Drift | None = None
     jump: "Jump | None" = None
     growth: Interval | None = None
 
@@ -66,68 +80,79 @@ class Jump:
 
     before: float
     after: float
-    quarters: tuple[Pooled, ...]
+    quarters: tuple[Threshold, ...]
 
 
-def pooled(panel: Panel, level: float = LEVEL) -> Pooled:
-    """Return the threshold n/d of a panel over n and d, with an interval of this level."""
-    return of_sizes(panel, size_by_size(panel, level), level)
+def pooled(panel: Panel, level: float = LEVEL, along: ThresholdAxis = RATIO) -> Threshold:
+    """Return the pooled threshold of a panel, with an interval of this level."""
+    return of_panel(panel, crossings(panel, along, lambda _: level), level)
 
 
-def of_sizes(panel: Panel, found: Sizes, level: float) -> Pooled:
-    """Return the threshold of a panel from its thresholds at each d, at the same level."""
+def of_panel(panel: Panel, found: Crossings, level: float) -> Threshold:
+    """Return the pooled threshold of a panel from its crossings, at the same level."""
     unbounded = Interval(np.nan, -np.inf, np.inf, _outer(level))
-    unknown = Pooled(panel, _unknown(found.parts, level), unbounded, (0.0, 0.0), found.falling, found.widened, None)
+    unknown = Threshold(
+        panel, found.along, _unknown(found, level), unbounded, (0.0, 0.0), found.falling, slices=found.widened
+    )
     if found.pool is None:
         return unknown
-    interval, outer, drift = _estimate(
-        found.pool, [size for size, kept in zip(found.alone, found.kept, strict=True) if kept], level
-    )
+    interval, outer, drift = _estimate(found, found.pool, level)
     growth = None if drift is None else _growth(found.pool, level)
-    shift = _missing_shift(found, interval.estimate)
+    shift = _missing_shift(found, found.pool.weight, found.kept, interval.estimate)
     return replace(unknown, interval=interval, outer_interval=outer, missing_shift=shift, drift=drift, growth=growth)
+
+
+def of_slices(found: Crossings) -> list[Threshold]:
+    """Return the threshold of each slice, for slices that are not pooled."""
+    thresholds = []
+    for i, (part, one) in enumerate(zip(found.parts, found.alone, strict=True)):
+        outer = found.crossing(i, _outer(one.interval.level))
+        here = np.arange(len(found.parts)) == i
+        shift = _missing_shift(found, np.ones(1), here, one.interval.estimate)
+        thresholds.append(Threshold(part, found.along, one.interval, outer, shift, found.falling, slices=(one,)))
+    return thresholds
+
+
+def at_level(found: Threshold, level: float) -> Threshold:
+    """Return the same threshold with an interval of this level."""
+    slices = crossings(found.panel, found.along, lambda _: level)
+    return of_slices(slices)[0] if found.along.pool is None else of_panel(found.panel, slices, level)
 
 
 def _outer(level: float) -> float:
     return 1 - (1 - level) / OUTER
 
 
-def _estimate(pool: Pool, alone: list[Size], level: float) -> tuple[Interval, Interval, Drift | None]:
-    """Return the pooled ratio with its inner and outer intervals, and its drift.
+def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Interval, Drift | None]:
+    """Return the pooled value with its inner and outer intervals, and its drift.
 
-    The standard error is the larger of the bootstrap's and of the scatter over d. Trials at one d may be correlated
-    (one draw of X for all n, random odds per cell), while different d are independent. Half of the step of n that the
-    grid hides is added, because no number of trials reduces it.
+    The standard error is the larger of the bootstrap's and of the scatter over the slices. Trials of one slice may be
+    correlated (one draw of X for all n, random odds per cell), while different slices are independent. Half of the step
+    that the grid hides is added, because no number of trials reduces it.
     """
-    d, weight, slices = pool.d, pool.weight, pool.slices
-    ratio, estimate = pool.at / d, pool.ratio
+    weight, estimate, slices = pool.weight, pool.estimate, pool.slices
     levels = (level, _outer(level))
-    if len(d) == 1:  # one d only: take its likelihood-ratio interval, which is exact in the limit of many trials
-        half = alone[0].n50
-        far = crossing(slices.n[0], slices.rising[0], slices.total[0] - slices.rising[0], levels[1])
-        return (
-            Interval(estimate, min(half.low / d[0], estimate), max(half.high / d[0], estimate), level),
-            Interval(estimate, far.low / d[0], far.high / d[0], levels[1]),
-            None,
-        )
-    # Correlated trials make the binomial bootstrap too narrow. The scatter over d includes the correlation but is
-    # imprecise for few d, so the larger of both is used.
-    variance = pool.variance / d**2
-    freedom = freedom_of(weight)
-    scatter = float(np.sqrt(weight**2 @ ((ratio - estimate) ** 2 / (1 - weight))))
-    if freedom < FEWEST:  # too few d to estimate the scatter: use the interval at each d
-        lengths = np.array([size.n50.high - size.n50.low for size in alone]) / d
+    if len(weight) == 1:  # one slice only: take its likelihood-ratio interval, which is exact in the limit
+        near, far = (_alone(slices, each)[0] for each in levels)
+        return replace(near, estimate=estimate, low=min(near.low, estimate), high=max(near.high, estimate)), far, None
+    # Correlated trials make the binomial bootstrap too narrow. The scatter over the slices includes the correlation but
+    # is imprecise for few slices, so the larger of both is used.
+    variance, freedom = pool.variance, freedom_of(weight)
+    scatter = float(np.sqrt(weight**2 @ ((pool.at - estimate) ** 2 / (1 - weight))))
+    if freedom < FEWEST:  # too few slices to estimate the scatter: use the interval of each slice
+        lengths = np.array([one.high - one.low for one in _alone(slices, level)])
         variance = np.maximum(variance, (lengths / (2 * normal_reach(level))) ** 2)
     error = float(np.sqrt(weight**2 @ variance))
-    hidden = float(weight @ (pool.step / d)) / 2
+    hidden = float(weight @ pool.step) / 2
+    least = 0.0 if (slices.x >= 0).all() else -np.inf
     ends = []
     for each in levels:
-        if freedom < FEWEST:  # the intervals at each d end at cells, so they include the hidden step
+        if freedom < FEWEST:  # the intervals of single slices end at cells, so they include the hidden step
             reach = max(normal_reach(each) * error, hidden)
         else:
             reach = max(normal_reach(each) * error, _student_reach(freedom, each) * scatter) + hidden
-        ends.append(Interval(estimate, max(estimate - reach, 0.0), estimate + reach, each))
-    return ends[0], ends[1], _drift(d, ratio, estimate, variance, level)
+        ends.append(Interval(estimate, max(estimate - reach, least), estimate + reach, each))
+    return ends[0], ends[1], _drift(found, pool, variance, level)
 
 
 def _student_reach(freedom: float, level: float) -> float:
@@ -135,55 +160,64 @@ def _student_reach(freedom: float, level: float) -> float:
     return float(scipy.special.stdtrit(freedom, (1 + level) / 2))
 
 
-def _drift(d: Array, ratio: Array, estimate: float, variance: Array, level: float) -> Drift:
-    """Fit the line of n50/d in log d."""
-    fit = line(d, ratio, estimate)
-    far = _far(d, fit, variance, level)
-    ends = tuple((float(d[k]), estimate + fit.slope * float(fit.along[k])) for k in (0, -1))
-    span = float(fit.along[-1] - fit.along[0]) / max(ends[0][1], 1e-9)
+def _alone(slices: Slices, level: float) -> list[Interval]:
+    """Return the likelihood-ratio interval of each slice."""
+    rows = zip(slices.x, slices.rising, slices.total - slices.rising, strict=True)
+    return [crossing(x, rising, other, level, slices.probability) for x, rising, other in rows]
+
+
+def _drift(found: Crossings, pool: Pool, variance: Array, level: float) -> Drift:
+    """Fit the line of the pooled value along the slices."""
+    fit = line(pool, pool.at)
+    far = _far(pool, fit, variance, level)
+    y = [one.y for one, inside in zip(found.alone, found.kept, strict=True) if inside]
+    ends = tuple((float(y[k]), pool.estimate + fit.slope * float(fit.along[k])) for k in (0, -1))
+    span = float(fit.along[-1] - fit.along[0]) / max(abs(ends[0][1]), 1e-9)
     change = Interval(fit.slope * span, (fit.slope - far) * span, (fit.slope + far) * span, level)
-    return Drift((ends[0], ends[1]), change)
+    return Drift(found.along.by or "", (ends[0], ends[1]), change)
 
 
-def _growth(pool: Pool, level: float) -> Interval:
-    """Return the slope of log(n50/d) in log d."""
-    # The hidden position is uniform over a step and independent between d, whose n/d differ.
+def _growth(pool: Pool, level: float) -> Interval | None:
+    """Return the slope of the logarithm of the pooled value; None if some value is not positive."""
+    if (pool.at <= 0).any():
+        return None
+    # The hidden position is uniform over a step and independent between slices, whose values differ.
     each = (pool.variance + pool.step**2 / 12) / pool.at**2
-    values = np.log(pool.at / pool.d)
-    fit = line(pool.d, values, float(pool.weight @ values))
-    far = _far(pool.d, fit, each, level)
+    fit = line(pool, np.log(pool.at))
+    far = _far(pool, fit, each, level)
     return Interval(fit.slope, fit.slope - far, fit.slope + far, level)
 
 
-def _far(d: Array, fit: LogLine, variance: Array, level: float) -> float:
+def _far(pool: Pool, fit: TrendLine, variance: Array, level: float) -> float:
     """Return half the length of the interval of a line's slope, for values with these variances."""
-    weight = d / d.sum()
-    freedom = max(1 / float(weight @ weight) - 2, 1.0)
-    scatter = float(np.sqrt(fit.lever**2 @ fit.left**2 * len(d) / max(len(d) - 2, 1)))  # zero for two values of d
+    count, freedom = len(pool.weight), max(freedom_of(pool.weight) - 1, 1.0)
+    scatter = float(np.sqrt(fit.lever**2 @ fit.left**2 * count / max(count - 2, 1)))  # zero for two slices
     return max(normal_reach(level) * float(np.sqrt(fit.lever**2 @ variance)), _student_reach(freedom, level) * scatter)
 
 
-def _missing_shift(found: Sizes, estimate: float) -> tuple[float, float]:
+def _missing_shift(found: Crossings, weight: Array, kept: Mask, estimate: float) -> tuple[float, float]:
     """Return the changes of the estimate if all failed and undecided trials were successes, or all failures.
 
-    Far from one half they change nothing. Trials that were not run yet are left out.
+    Far from the threshold they change nothing. Trials that were not run yet are left out.
     """
-    if not any((unfinished(cells) > 0).any() for _, cells in found.parts):
+    if not any((unfinished(part.cells) > 0).any() for part, inside in zip(found.parts, kept, strict=True) if inside):
         return 0.0, 0.0
     ends = []
     for share in (1.0, 0.0):
-        slices = stack(found.parts, found.falling, share).at(found.kept)
-        ends.append(float(crossed(slices, slices.rising)[0].sum() / slices.d.sum()) - estimate)
+        slices = found.stacked(share).at(kept)
+        ends.append(float(weight @ found.along_x(crossed(slices, slices.rising)[0])) - estimate)
     return min(ends[0], 0.0), max(ends[1], 0.0)
 
 
-def _unknown(parts: Sequence[tuple[float, pd.DataFrame]], level: float) -> Interval:
+def _unknown(found: Crossings, level: float) -> Interval:
     """Return an interval without an estimate; if all trials ended alike, its finite end bounds the crossing."""
-    cells = pd.concat([cells for _, cells in parts]) if parts else pd.DataFrame(columns=["n", "d", "yes", "no"])
-    some = cells[cells["yes"] + cells["no"] > 0]
-    ratio, yes, no = numbers(some, "n") / numbers(some, "d"), numbers(some, "yes"), numbers(some, "no")
-    if len(some) and not yes.any():
-        return Interval(np.nan, float(ratio.max()), np.inf, level)
-    if len(some) and not no.any():
-        return Interval(np.nan, -np.inf, float(ratio.min()), level)
+    nothing = np.zeros(0)
+    yes, no = (
+        np.concatenate([nothing, *(numbers(part.cells, name) for part in found.parts)]) for name in ("yes", "no")
+    )
+    places = np.concatenate([nothing, *found.places])[yes + no > 0]
+    if len(places) and not yes.any():
+        return Interval(np.nan, float(places.max()), np.inf, level)
+    if len(places) and not no.any():
+        return Interval(np.nan, -np.inf, float(places.min()), level)
     return Interval(np.nan, -np.inf, np.inf, level)

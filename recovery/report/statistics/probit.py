@@ -152,7 +152,7 @@ FLAT = 1e-8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold(Interval):
+class ProbitFit(Interval):
     """theta with its profile-likelihood interval, the slope, and the deviance on `df` degrees of freedom.
 
     `separated`: every no lies on one side of every yes. The likelihood then only shows that theta lies in `between`;
@@ -167,7 +167,7 @@ class Threshold(Interval):
     df: int = 0
 
 
-def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None = None) -> Threshold:
+def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None = None) -> ProbitFit:
     """Fit theta with its profile interval, whether or not the data are separated.
 
     No estimate is clamped, and there is no prior. Where the likelihood has no maximum, its supremum has a closed form
@@ -175,7 +175,7 @@ def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None
     (theta, slope).
     """
     if not len(counts):
-        return Threshold(np.nan, -np.inf, np.inf)
+        return ProbitFit(np.nan, -np.inf, np.inf)
     rising, falling = counts.between(), counts.flipped().between()
     if rising[0] <= rising[1]:
         return _separated(counts, rising, 1.0)
@@ -183,16 +183,16 @@ def fit(counts: Counts, intervals: bool = True, near: tuple[float, float] | None
         return _separated(counts.flipped(), falling, -1.0)
     estimate, slope, deviance = _maximum(counts, near)
     if np.isnan(estimate):
-        return Threshold(np.nan, -np.inf, np.inf, deviance=deviance, df=len(counts) - 2)
+        return ProbitFit(np.nan, -np.inf, np.inf, deviance=deviance, df=len(counts) - 2)
     low = high = np.nan
     if intervals:
         oriented = counts if slope >= 0 else counts.flipped()
         low, high = _interval(oriented, (estimate, estimate), deviance)
     nowhere = (np.nan, np.nan)
-    return Threshold(estimate, low, high, slope=slope, between=nowhere, deviance=deviance, df=len(counts) - 2)
+    return ProbitFit(estimate, low, high, slope=slope, between=nowhere, deviance=deviance, df=len(counts) - 2)
 
 
-def of_rows(threshold: Threshold) -> Threshold:
+def of_rows(threshold: ProbitFit) -> ProbitFit:
     """Return the same threshold for a theta that must be positive, such as n/d.
 
     An interval that reaches 0 becomes unbounded below. An estimate of at most 0 was extrapolated beyond the grid: it
@@ -247,7 +247,7 @@ def _maximum(counts: Counts, near: tuple[float, float] | None) -> tuple[float, f
     return offset / slope, slope, deviance
 
 
-def _separated(rising: Counts, between: tuple[float, float], sign: float) -> Threshold:
+def _separated(rising: Counts, between: tuple[float, float], sign: float) -> ProbitFit:
     low, high = between
     least = 0.0
     if low == high:  # both outcomes occur at one ratio only
@@ -266,7 +266,7 @@ def _separated(rising: Counts, between: tuple[float, float], sign: float) -> Thr
     if not two_sided:
         ends = (-np.inf, ends[1]) if np.isfinite(high) else (ends[0], np.inf)
     estimate = (low + high) / 2 if two_sided else np.nan
-    return Threshold(
+    return ProbitFit(
         estimate, *ends, slope=sign * np.inf, separated=True, between=between, deviance=least, df=len(rising) - 2
     )
 

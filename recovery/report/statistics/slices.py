@@ -1,7 +1,8 @@
-"""The counts at several d side by side, and where they cross one half: for the counts, and for bootstrap samples."""
+"""The counts of several slices side by side, and where they cross a probability: for the counts, and for bootstrap
+samples."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -17,43 +18,49 @@ MOST_COUNTS = 2_000_000
 
 @dataclass(frozen=True)
 class Slices:
-    """Counts that become more frequent with n, shape (values of d, cells). Row i has `cells[i]` cells; the rest is
-    padding."""
+    """Counts of an outcome that becomes more frequent with x, shape (slices, cells). Row i has `cells[i]` cells; the
+    rest is padding. The outcome has the `probability` at the threshold."""
 
-    d: Array
-    n: Array
+    x: Array
     rising: Array
     total: Array
     cells: Array
+    probability: float = 0.5
 
     def at(self, which: Mask) -> "Slices":
-        return Slices(*(a[which] for a in (self.d, self.n, self.rising, self.total, self.cells)))
+        return replace(self, **{name: getattr(self, name)[which] for name in ("x", "rising", "total", "cells")})
 
 
-def stack(parts: Sequence[tuple[float, pd.DataFrame]], falling: bool, share: float | None = None) -> Slices:
-    """Return the counts at each d, with the cells that have trials in the order of n.
+def stack(
+    places: Sequence[Array],
+    parts: Sequence[pd.DataFrame],
+    falling: bool,
+    probability: float,
+    share: float | None = None,
+) -> Slices:
+    """Return the counts of slices, with the cells that have trials in the order of their places along x.
 
     share: the share of failed and undecided trials that count as rising; None leaves these trials out.
     """
     rows = []
-    for _, cells in parts:
-        n, rising, other = counts_along(cells, falling)
-        open_ = np.zeros(len(n)) if share is None else unfinished(cells)
+    for x, cells in zip(places, parts, strict=True):
+        rising, other = counts(cells, falling)
+        open_ = np.zeros(len(x)) if share is None else unfinished(cells)
         total = rising + other + open_
-        order = np.argsort(n, kind="stable")
+        order = np.argsort(x, kind="stable")
         order = order[total[order] > 0]
-        rows.append((n[order], (rising + (share or 0.0) * open_)[order], total[order]))
-    count = np.array([len(n) for n, _, _ in rows])
+        rows.append((x[order], (rising + (share or 0.0) * open_)[order], total[order]))
+    count = np.array([len(x) for x, _, _ in rows])
     filled = np.zeros((3, len(rows), max(int(count.max()), 1)))
     for i, row in enumerate(rows):
         filled[:, i, : count[i]] = row
-    return Slices(np.array([d for d, _ in parts]), filled[0], filled[1], filled[2], count)
+    return Slices(filled[0], filled[1], filled[2], count, round(1 - probability, 12) if falling else probability)
 
 
-def counts_along(cells: pd.DataFrame, falling: bool) -> tuple[Array, Array, Array]:
-    """Return n, and the counts of the outcomes that become more frequent and rarer as n grows."""
+def counts(cells: pd.DataFrame, falling: bool) -> tuple[Array, Array]:
+    """Return the counts of the outcomes that become more frequent and rarer as x grows."""
     yes, no = numbers(cells, "yes"), numbers(cells, "no")
-    return (numbers(cells, "n"), no, yes) if falling else (numbers(cells, "n"), yes, no)
+    return (no, yes) if falling else (yes, no)
 
 
 def resampled(slices: Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
@@ -82,23 +89,24 @@ def resampled(slices: Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
 
 
 def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Mask]]:
-    """Return n50, the uncertainty of n hidden by the grid, and whether no fraction lies below, or above, one half.
+    """Return the x of the crossing, its uncertainty hidden by the grid, and whether no fraction lies below, or above,
+    the probability p.
 
-    `rising` has shape (..., cells). Let S_j = sum_{i <= j} (rising_i - total_i / 2). The isotonic fit is below one half
-    up to the first minimum of S and above one half from the last minimum on. So only the fractions next to the crossing
-    are computed: one is a largest mean, the other a least mean. Where the fit jumps by q over a step of n, step q^3 is
+    `rising` has shape (..., cells). Let S_j = sum_{i <= j} (rising_i - p total_i). The isotonic fit is below p up to
+    the first minimum of S and above p from the last minimum on. So only the fractions next to the crossing are
+    computed: one is a largest mean, the other a least mean. Where the fit jumps by q over a step of x, step q^3 is
     hidden: nothing shows where within a step a jump from 0 to 1 lies, while interpolation follows a transition over a
     few cells. (Between these cases, the error for probit curves is smaller.)
     """
     shape, cells = rising.shape[:-1], rising.shape[-1]
-    # The slopes of the greatest convex minorant of S are the fitted fractions minus one half (Barlow et al. 1972). It
+    # The slopes of the greatest convex minorant of S are the fitted fractions minus p (Barlow et al. 1972). It
     # therefore turns from falling to rising where S is least, which one cumulative sum finds for all samples. Pooling
     # adjacent violators in each sample took a hundred times as long.
     at = np.arange(cells + 1)
     zero = np.zeros((*shape, 1))
     won = np.concatenate([zero, np.cumsum(rising, axis=-1)], axis=-1)
     seen = np.concatenate([zero, np.cumsum(np.broadcast_to(slices.total, rising.shape), axis=-1)], axis=-1)
-    walk = np.where(at <= slices.cells[:, None], won - seen / 2, np.inf)
+    walk = np.where(at <= slices.cells[:, None], won - seen * slices.probability, np.inf)
     lowest = walk <= walk.min(axis=-1, keepdims=True) + 1e-9
     first = lowest.argmax(axis=-1)[..., None]
     last = cells - lowest[..., ::-1].argmax(axis=-1)[..., None]
@@ -108,19 +116,19 @@ def crossed(slices: Slices, rising: Array) -> tuple[Array, Array, tuple[Mask, Ma
         right = (won - np.take_along_axis(won, last, -1)) / (seen - np.take_along_axis(seen, last, -1))
     below = np.where((at < first) & np.isfinite(left), left, -np.inf).max(axis=-1)
     above = np.where((at > last) & np.isfinite(right), right, np.inf).min(axis=-1)
-    spread = np.broadcast_to(slices.n, rising.shape)
+    spread = np.broadcast_to(slices.x, rising.shape)
     before, after, start, end = (
         np.take_along_axis(spread, np.clip(place, 0, cells - 1), -1)[..., 0]
         for place in (first - 1, last, first, last - 1)
     )
     none_below, none_above = first[..., 0] == 0, last[..., 0] == slices.cells
     cut = (none_below, none_above)
-    # Between two equal minima the fit is exactly one half, and every n there is a crossing: take the middle.
+    # Between two equal minima the fit is exactly p, and every x there is a crossing: take the middle.
     flat = first[..., 0] < last[..., 0]
     step = after - before
     with np.errstate(all="ignore"):
         jump = np.where(flat | none_below | none_above, 0.0, above - below)
-        half = np.where(flat, (start + end) / 2, before + (0.5 - below) / (above - below) * step)
+        half = np.where(flat, (start + end) / 2, before + (slices.probability - below) / (above - below) * step)
     half = np.where(none_below, spread[..., 0], np.where(none_above, end, half))
     return half, step * jump**3, cut
 

@@ -1,5 +1,6 @@
 """The transition of a panel: its values of d, its scaling, and whether success becomes more frequent with n."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,34 +26,26 @@ def poolable(diagram: Diagram) -> bool:
     return diagram.proportion and diagram.layout.over_n_and_d
 
 
-def sizes(panel: Panel) -> list[Any]:
-    """Return the values of d at which a panel is fitted one by one: all, or `SIZES` of them."""
-    values = sorted(panel.cells["d"].unique())
+def fitted_values(values: Sequence[Any]) -> Sequence[Any]:
+    """Return the values of y whose slices are fitted one by one: all, or `SIZES` of them."""
     if len(values) <= SIZES:
         return values
     return [values[i] for i in np.unique(np.linspace(0, len(values) - 1, SIZES).round().astype(int))]
 
 
-def sizes_in_words(panel: Panel) -> str:
-    """Return `each d`, or `40 of 500 sizes d`."""
-    fitted, present = len(sizes(panel)), panel.cells["d"].nunique()
-    return "each d" if fitted == present else f"{fitted} of {present} sizes d"
-
-
-def at_sizes(panel: Panel) -> Panel:
-    """Return the cells of a panel at its `sizes`."""
-    return replace(panel, cells=panel.cells[panel.cells["d"].isin(sizes(panel))])
+def slices_in_words(panel: Panel, by: str) -> str:
+    """Return `each d`, or `40 of 500 values of d`."""
+    present = list(panel.cells[by].unique())
+    fitted = len(fitted_values(present))
+    return f"each {by}" if fitted == len(present) else f"{fitted} of {len(present)} values of {by}"
 
 
 def thinned(panel: Panel) -> Panel:
-    """Return the panel, restricted to its `sizes` if it has more than `FINE` cells."""
-    return at_sizes(panel) if len(panel.cells) > FINE else panel
-
-
-def by_size(panel: Panel) -> list[tuple[float, Panel]]:
-    """Return (d, the panel's cells at d) for each of its `sizes`."""
-    groups: list[tuple[Any, pd.DataFrame]] = list(at_sizes(panel).cells.groupby("d"))
-    return [(float(d), replace(panel, cells=cells)) for d, cells in groups]
+    """Return the panel, restricted to its fitted values of d if it has more than `FINE` cells."""
+    if len(panel.cells) <= FINE:
+        return panel
+    fitted = fitted_values(sorted(panel.cells["d"].unique()))
+    return replace(panel, cells=panel.cells[panel.cells["d"].isin(fitted)])
 
 
 def ratio_counts(cells: pd.DataFrame) -> Counts:

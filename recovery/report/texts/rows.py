@@ -7,40 +7,33 @@ from functools import partial
 import numpy as np
 
 from recovery.interval import Interval
-from recovery.report.claims import Analysis
-from recovery.report.diagram import PLAIN, Diagram, finished, has
+from recovery.report.claims import Analysis, form_of, measured
+from recovery.report.diagram import Diagram, finished, has
 from recovery.report.statistics.means import FAR, MeanTable
 
-THRESHOLD = ("value", "panel", "n/d at 50 %", "interval", "stated", "verdict", "source")
 CHOSEN = "chosen"
 """Measured column with the chosen names, the most important first."""
 MOST = 10
 
 
 def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
-    """Return each panel's threshold with the threshold that a claim states for it, as in the paper's Table I."""
-    rows = []
-    for row in analysis.measured_beside_stated:
-        interval = row.interval.entry() if row.interval.known else ""
-        words = (row.of, row.panel, row.measured, interval, row.stated, row.verdict, row.source)
-        rows.append(dict(zip(THRESHOLD, words, strict=True)))
-    return rows
+    """Return each threshold with the one that a claim states for it, as in the paper's Table I.
 
-
-def crossing_rows(analysis: Analysis) -> list[dict[str, str]]:
-    """Return one row per panel and value of y, for axes other than n and d: the x at 50 % and its interval.
-
-    A crossing outside the cells is given by its known bound.
+    A threshold outside the cells is given by its known bound, unless slices are pooled.
     """
-    x, y = analysis.diagram.layout.x, analysis.diagram.layout.y
-    lines = []
-    for panel, crossings in zip(analysis.diagram.panels, analysis.rows, strict=False):
-        for row in crossings:
-            line = {"panel": panel.title} if len(analysis.rows) > 1 else {}
-            line |= {y: PLAIN.value(row.y)} if y is not None else {}
-            half = "" if np.isnan(row.half.estimate) else f"{row.half.estimate:.4g}"
-            lines.append(line | {f"{x} at 50 %": half, "interval": row.half.entry(".6g")})
-    return lines
+    shown = analysis.measured_beside_stated
+    heads = {f"{row.found.along.what} at {row.found.along.percent}" for row in shown}
+    rows = []
+    for row in shown:
+        found, along = row.found.interval, row.found.along
+        head = f"{along.what} at {along.percent}"
+        interval = (
+            found.entry(form_of(along)) if found.known or (along.pool is None and found.ends() != "unbounded") else ""
+        )
+        value = measured(row.found) if len(heads) == 1 else f"{head}: {measured(row.found)}"
+        what = {"value": row.of, "panel": row.found.panel.title, head if len(heads) == 1 else "threshold": value}
+        rows.append(what | {"interval": interval, "stated": row.stated, "verdict": row.verdict, "source": row.source})
+    return rows
 
 
 def model_rows(analysis: Analysis) -> list[dict[str, str]]:
@@ -53,7 +46,7 @@ def model_rows(analysis: Analysis) -> list[dict[str, str]]:
             "slope": f"{model.fit.slope:.3g}",
             "p of only rising": f"{model.monotone:.2g}",
         }
-        for pooled, model in zip(analysis.pooled, analysis.second_opinions, strict=True)
+        for pooled, model in zip(analysis.pooled, analysis.second_opinions, strict=False)
     ]
 
 

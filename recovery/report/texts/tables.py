@@ -17,7 +17,7 @@ from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import wilson
 from recovery.report.statistics.means import claimed_tables
-from recovery.report.texts.rows import chosen_rows, crossing_rows, mean_rows, mean_title, threshold_rows
+from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, threshold_rows
 from recovery.text import markdown_text, printable, spreadsheet_text
 
 ROWS = 50_000
@@ -57,12 +57,14 @@ def as_csv(analyses: list[Analysis]) -> str:
 
 
 def _crossings(analysis: Analysis) -> pd.DataFrame:
-    """Return n50 at each cell's d with its interval, for a proportion over n and d."""
-    names = {"estimate": "n50", "low": "n50_low", "high": "n50_high", "level": "n50_level"}
-    table, parts = pd.DataFrame(analysis.sizes()), [pd.DataFrame(index=[])]
-    for panel in analysis.diagram.panels if len(table) else []:
-        known = table[table["panel"] == panel.title].set_index("d")[list(names)].rename(columns=names)
-        parts.append(panel.cells[["d"]].join(known, on="d")[list(names.values())])
+    """Return the threshold of each cell's slice with its interval, as `n50` over n and d."""
+    along, parts = analysis.diagram.along, [pd.DataFrame(index=[])]
+    name = "n50" if along.x == "n" and along.percent == "50 %" and analysis.pooled else "threshold"
+    for panel, slices in zip(analysis.diagram.panels, analysis.slices, strict=False):
+        found = {one.y: one.interval.columns(name) | {f"{name}_level": one.interval.level} for one in slices}
+        y = [None] * len(panel.cells) if along.by is None else panel.cells[along.by].tolist()
+        rows = [found.get(None if one != one else one, {}) for one in y]
+        parts.append(pd.DataFrame(rows, index=panel.cells.index))
     return pd.concat(parts)
 
 
@@ -82,12 +84,12 @@ def csv_text(table: pd.DataFrame) -> str:
 
 
 def as_latex(analyses: list[Analysis]) -> str:
-    """Return thresholds, crossings, claims, tables of means and cells as tables of the LaTeX package booktabs."""
+    """Return thresholds, claims, tables of means and cells as tables of the LaTeX package booktabs."""
     return _tables(analyses, "latex_booktabs", "% ").replace(" +- ", r" $\pm$ ")
 
 
 def as_markdown(analyses: list[Analysis]) -> str:
-    """Return thresholds, crossings, claims, tables of means and cells as Markdown tables."""
+    """Return thresholds, claims, tables of means and cells as Markdown tables."""
     return _tables(analyses, "github", "## ")
 
 
@@ -102,7 +104,6 @@ def _tables(analyses: list[Analysis], style: str, before: str) -> str:
         shown = [name for name in diagram.table if name in (*keys, "yes", "no", "undecided", "value")]
         named = {
             "thresholds": pd.DataFrame(threshold_rows(analysis)),
-            "crossings": pd.DataFrame(crossing_rows(analysis)),
             "claims": claims,
             **{mean_title(table): pd.DataFrame(mean_rows(table)) for table in claimed_tables(diagram)},
             "columns chosen": pd.DataFrame(chosen_rows(diagram)),

@@ -40,10 +40,10 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
         console.print(_table(threshold_rows(analysis)))
     for threshold in [] if _many_thresholds(analysis) else analysis.pooled:
         console.print(Text((f"{threshold.panel.title}: " if threshold.panel.title else "") + in_words(threshold)))
-    if analysis.full and analysis.pooled:
+    if analysis.full and analysis.second_opinions:
         console.print(Text("second opinion, a probit model:", style="dim"))
         console.print(_table(model_rows(analysis)))
-    for i in range(len(analysis.rows)):
+    for i in range(0 if analysis.pooled else len(analysis.slices)):
         if words := analysis.panel_words(i):
             console.print(Text(f"{analysis.diagram.panels[i].title}: {words}".removeprefix(": ")))
     for table in claimed_tables(diagram):
