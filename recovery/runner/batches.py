@@ -147,21 +147,22 @@ class Batches:
             return [(trial, row) for (_, trial), row in zip(batch, done.rows, strict=False)]
 
 
-def share(costs: Array, index: int, count: int) -> Index:
-    """Return the indices of the trials in shard `index` (from 1) of `count`, of balanced costs.
+def shard_numbers(costs: Array, count: int) -> Index:
+    """Return the shard of each trial, from 1 to `count`; the shards have balanced costs.
 
-    Each trial is in exactly one shard. A trial that costs at least a fair share of the remaining work has a shard for
-    itself. The others are distributed in turn, the most expensive first, so that the costs of two shards differ by at
-    most one trial's. The result depends on the costs alone, so shards agree whenever they start.
+    A trial that costs at least a fair share of the remaining work has a shard for itself. The others are distributed in
+    turn, the most expensive first, so that the costs of two shards differ by at most one trial's. The result depends on
+    the costs alone, so shards agree whenever they start.
     """
     order = np.argsort(-costs, kind="stable")
     sorted_, rest = costs[order], np.cumsum(costs[order][::-1])[::-1]
     alone = 0
     while alone < min(count - 1, len(order)) and sorted_[alone] * (count - alone) >= rest[alone]:
         alone += 1
-    if index <= alone:
-        return order[index - 1 : index]
-    return order[index - 1 :: count - alone]
+    place = np.arange(len(order))
+    numbers = np.empty(len(order), np.intp)
+    numbers[order] = 1 + np.where(place < alone, place, alone + (place - alone) % (count - alone))
+    return numbers
 
 
 def slurm_shard(environment: Mapping[str, str]) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,12 @@ from recovery.config import Sweep, Trials, user_code_in
 from recovery.config.categorical import CategoricalColumn
 from recovery.errors import StoreError
 from recovery.methods.columns import columns_document
+from recovery.runner.batches import shard_numbers
 from recovery.runner.loading import sweep_of
-from recovery.runner.rounds import next_round
+from recovery.runner.rounds import next_round, split
 from recovery.store.folder import Folder, check_continuation
-from recovery.store.parts import refuse
+from recovery.store.grid import makers
+from recovery.store.parts import read_parts, refuse
 from recovery.store.provenance import provenance
 from recovery.store.round_files import Round, counts, read_rounds
 from recovery.store.row_schema import FAILURES, keys_of
@@ -27,6 +29,8 @@ from recovery.types import Index, Mask
 
 UNSTORED = -1
 """Code in `Plan.stored` of a trial without a row."""
+Relation = Literal["equal", "whole", "part"]
+"""Relation of a plan to the plan of its folder: the same config, all of its trials, or some of them and no others."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Plan:
 
     trials: with rounds, the trials of the first round and of `rounds`, the rounds planned so far. stored: the status of
     each trial's row; its code is UNSTORED without a row. listing: the files that `rounds` and `stored` were read from.
+    relation: to the plan of the folder when the plan was made.
     """
 
     sweep: Sweep
@@ -43,6 +48,7 @@ class Plan:
     rounds: Sequence[Round]
     stored: CategoricalColumn[str]
     listing: frozenset[str] | None = None
+    relation: Relation = "equal"
 
     @property
     def next_round(self) -> tuple[int, int] | None:
@@ -60,6 +66,16 @@ class Plan:
         """The trials without a row."""
         return self.trials.take(self.unstored)
 
+    def shards(self, count: int) -> Index:
+        """Return the shard of each trial, from 1 to `count`.
+
+        Shards are cut from whole rounds, so that no trial moves to another shard while trials are stored.
+        """
+        numbers = np.zeros(len(self.trials), np.intp)
+        for places in split(self.sweep, self.rounds, self.trials):
+            numbers[places] = shard_numbers(self.trials.costs[places], count)
+        return numbers
+
     @property
     def unmeasured(self) -> Mask:
         """Mask of the trials without a row and of those that failed."""
@@ -76,7 +92,8 @@ class Plan:
     def stale(self) -> set[str]:
         """Ids of the trials stored by another version of the user code, as of the first access."""
         codes = self.sweep.cells.codes
-        return self.folder.stale_trials(codes) if codes else set()
+        stale = self.folder.stale_trials(codes) if codes else set()
+        return stale if self.relation != "part" else stale.intersection(self.trials.ids)
 
     def without(self, ids: Collection[str]) -> Plan:
         """Return the plan in which these trials count as not stored."""
@@ -92,7 +109,7 @@ def plan(sweep: Sweep, out: Path) -> Plan:
     planned = Plan(sweep, Folder(out), trials, [], _statuses(trials, None))
     if planned.folder.exists():
         planned = refresh(planned, tolerant=True)
-        extends_folder(planned)
+        planned = replace(planned, relation=relation(planned))
     return planned
 
 
@@ -133,25 +150,45 @@ def places(trials: Trials, ids: pa.ChunkedArray) -> tuple[Index, Mask]:
     return place, np.equal(trials.keys[place], keys)
 
 
-def extends_folder(plan: Plan) -> bool:
-    """Return whether the plan is larger than the folder's; False if they are equal.
+def relation(plan: Plan) -> Relation:
+    """Return whether the plan has the config of the folder's plan, all of its trials, or only some of them.
 
-    Raises `StoreError` if trials of the folder's plan are not in this one.
+    Raises `StoreError` if each of the two plans has trials that the other does not have.
     """
     content = plan.folder.load()
     if content["digest"] == plan.sweep.digest:
-        return False
-    before = stored_sweep(plan)
-    lost = content["trials"]
+        return "equal"
+    before, lost = stored_sweep(plan), content["trials"]
+    if before is None and _has_stored_rows(plan):
+        return "part"  # each later plan of the folder has kept its trials
     if before is not None:
-        lost = len(np.setdiff1d(before.trials(counts(plan.rounds)).keys, plan.trials.keys))
+        stored, new = before.trials(counts(plan.rounds)).keys, plan.trials.keys
+        lost = len(np.setdiff1d(stored, new))
+        if lost and not len(np.setdiff1d(new, stored)):
+            return "part"
     check_continuation(plan.folder, content, content_of(plan.sweep), lost)
     if len(plan.trials) > plan.sweep.size:
         raise StoreError(
             f"{plan.folder.path}: the stored rounds and {plan.sweep.replicates} replicates of every grid cell are "
             f"{len(plan.trials)} trials, but sampling.budget is {plan.sweep.size}; raise it, or give another --out"
         )
-    return True
+    return "whole"
+
+
+def part_words(plan: Plan) -> str:
+    """Return the message about a plan that is a part of its folder's plan."""
+    content = plan.folder.load()
+    sampling = content["config"].get("sampling", {})
+    text = f"{plan.folder.path} holds a larger sweep of {content['trials']} trials; only the trials of this config run"
+    if sampling.get("kind") == "until" and "sampling" not in plan.sweep.document:
+        return f"{text}. The same command with --until {sampling.get('rule')!r} continues the larger sweep"
+    return text
+
+
+def _has_stored_rows(plan: Plan) -> bool:
+    """Return whether a part of the folder was written under this plan's config."""
+    parts, _ = read_parts(plan.folder.trials, ["trial_id"])
+    return any(maker.get("digest") == plan.sweep.digest for _, table in parts for maker in makers(table))
 
 
 def stored_sweep(plan: Plan) -> Sweep | None:
@@ -163,6 +200,14 @@ def stored_sweep(plan: Plan) -> Sweep | None:
         return None
     folder = {key: plan.sweep.document[key] for key in ("folder",) if key in plan.sweep.document}
     return sweep_of({**content["config"], **folder}, trust=True)
+
+
+def content_for_rows(plan: Plan) -> dict[str, Any]:
+    """Return the content of `sweep.json` that new parts copy: it describes the whole plan of the folder."""
+    if plan.relation != "part":
+        return content_of(plan.sweep)
+    content = {key: value for key, value in plan.folder.load().items() if key != "format"}
+    return {**content, "provenance": provenance()}
 
 
 def content_of(sweep: Sweep) -> dict[str, Any]:

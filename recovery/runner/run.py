@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from recovery.config import Trial, Trials, Until
 from recovery.errors import RecoverError, StoreError
-from recovery.runner.batches import share
-from recovery.runner.plan import Plan, content_of, extends_folder, places, refresh, stored_sweep
+from recovery.runner.plan import Plan, content_for_rows, content_of, places, refresh, relation, stored_sweep
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
-from recovery.runner.rounds import InterimAnalysis, plan_round, split
+from recovery.runner.rounds import InterimAnalysis, plan_round
 from recovery.runner.stop import Stop, StopRequested
 from recovery.runner.trial import TRACEBACK, Row
 from recovery.runner.workers import Engine, EngineLostError
@@ -116,11 +115,8 @@ def trials_to_run(plan: Plan, options: Options) -> Trials:
     """Return the trials of this shard that are missing, or also those that failed if they are to be retried."""
     wanted = plan.unmeasured if options.retry_failed else plan.unstored
     if options.shard != (1, 1):
-        chosen = np.zeros(len(wanted), np.bool_)
-        # shares are cut from whole rounds, so that they do not change while trials are stored
-        for part in split(plan.sweep, plan.rounds, plan.trials):
-            chosen[part[share(plan.trials.costs[part], *options.shard)]] = True
-        wanted = wanted & chosen
+        index, count = options.shard
+        wanted = wanted & (plan.shards(count) == index)
     return plan.trials.take(wanted)
 
 
@@ -134,7 +130,7 @@ def _refresh(plan: Plan, summary: Summary) -> Plan:
 
 
 def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress, stop: Stop, summary: Summary) -> None:
-    recorder = Recorder(plan.folder, plan.sweep, content_of(plan.sweep), stop.request)
+    recorder = Recorder(plan.folder, plan.sweep, content_for_rows(plan), stop.request)
     results = options.engine.run(trials)
     failures = Failures(options.max_equal_failures)
     try:
@@ -163,6 +159,9 @@ def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, a
     """Plan the next round if there is one and all earlier rounds are stored; return whether it was planned."""
     if plan.next_round is None:
         _finish_rounds(plan, summary)
+        return False
+    if plan.folder.load()["digest"] != plan.sweep.digest:  # rounds are planned for all grid cells of the folder
+        summary.planned = len(plan.trials)
         return False
     number, size = plan.next_round
     if waiting := int(plan.unstored.sum()):
@@ -208,9 +207,9 @@ def _open(plan: Plan) -> list[Damaged]:
     content = content_of(plan.sweep)
     if not plan.folder.exists():
         plan.folder.create(content)
-    extended = extends_folder(plan)  # another process may have created the folder
+    now = relation(plan)  # another process may have created the folder
     damaged = plan.folder.prepare()
-    if extended:
+    if now == "whole":
         plan.folder.update(content)
     _complete_columns(plan)
     return damaged

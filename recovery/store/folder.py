@@ -29,6 +29,8 @@ from recovery.store.sweepfile import SWEEP_FILE, Content, decode, encode, rebuil
 from recovery.text import printable
 
 DAMAGED = "damaged"
+SUBMISSIONS = "slurm"
+"""Folder of the scripts that were submitted to a cluster."""
 MOST_DIFFERENCES = 12
 MOST_NAMED = 12
 MOST_BYTES = 64 * 2**20
@@ -254,17 +256,12 @@ def check_continuation(folder: Folder, stored: Mapping[str, Any], new: Mapping[s
     """Raise `StoreError` with the fields that differ if `lost` > 0 of the stored trials are not in the new plan."""
     if not lost:
         return
-    sampling = stored["config"].get("sampling", {})
-    rule = []
-    if sampling.get("kind") == "until" and "sampling" not in new["config"]:
-        rule = [f"It was run with a rule: the same command with --until {sampling.get('rule')!r} continues it."]
     raise StoreError(
         "\n".join(
             [
                 f"{folder.path} holds another sweep: {lost} of its {stored['trials']} trials are not in this one.",
                 *shown_differences(stored["config"], new["config"]),
-                *rule,
-                "A config continues a folder only if it keeps all of the folder's trials. Give another --out,",
+                "A config continues a folder if it has all of the folder's trials, or no others. Give another --out,",
                 "or move the folder away.",
             ]
         )

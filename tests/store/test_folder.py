@@ -84,9 +84,3 @@ def test_differences_name_every_leaf() -> None:
 def test_a_plan_that_loses_trials_is_refused_with_what_differs(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"2 of its 4 trials(.|\n)*n: 10 -> 20(.|\n)*--out"):
         check_continuation(Folder(tmp_path), CONTENT, {**CONTENT, "config": {"n": 20}}, 2)
-
-
-def test_a_sweep_that_had_a_rule_says_how_it_goes_on(tmp_path: Path) -> None:
-    stored = {"trials": 4, "config": {"name": "x", "sampling": {"kind": "until", "rule": "decided"}}}
-    with pytest.raises(StoreError, match="the same command with --until 'decided' continues it"):
-        check_continuation(Folder(tmp_path), stored, {"trials": 4, "config": {"name": "x"}}, 4)
