@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 @options.results
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--watch", "watched", is_flag=True, help="Show status and map until every trial is stored, or Ctrl-C.")
-def command(results: Path, as_json: bool, watched: bool) -> None:
+@options.trust
+def command(results: Path, as_json: bool, watched: bool, trust: bool) -> None:
     """Count the stored trials of RESULTS by status, with the recent rate and the time left. Nothing is written.
 
-    If RESULTS is a folder of several results folders, print a line for each.
+    If the sweep was submitted as a SLURM array, name the tasks that have missing trials; for a sweep with user code
+    this needs --trust. If RESULTS is a folder of several results folders, print a line for each.
     """
     from recovery.store.sweepfile import SWEEP_FILE
 
@@ -39,13 +41,31 @@ def command(results: Path, as_json: bool, watched: bool) -> None:
 
         return watch(results, status_text, Console(), sleep)
     status = sweep_status(results)
+    tasks, command = missing_tasks(results, trust) if status.missing else (None, "")
     if as_json:
-        click.echo(json.dumps({**asdict(status), "missing": status.missing}, default=str))
+        facts = {**asdict(status), "missing": status.missing, "missing_tasks": tasks}
+        click.echo(json.dumps(facts, default=str))
         return None
     click.echo(status_text(status))
     if status.missing:
-        click.echo("the same `recover sweep` command runs the missing trials")
+        click.echo(f"the same `recover sweep` command runs the missing trials{command}")
     return None
+
+
+def missing_tasks(results: Path, trust: bool) -> tuple[list[int] | None, str]:
+    """Return the tasks of the last array with missing trials, None if unknown, and the command that runs them."""
+    from recovery.store.folder import SUBMISSIONS
+
+    if not (results / SUBMISSIONS).is_dir():
+        return None, ""
+    from recovery.extras import submissions
+
+    if (array := submissions.last_array(results)) is None:
+        return None, ""
+    if (tasks := submissions.missing_tasks(array, results, trust=trust)) is None:
+        return None, f"\nwhich tasks of the array those are: recover status {results} --trust"
+    ranges = submissions.as_ranges(tasks)
+    return tasks, f", and so does\n  sbatch --array={ranges} {array.script}\nor: recover submit {results} --missing"
 
 
 def several_text(folder: Path, as_json: bool) -> str:

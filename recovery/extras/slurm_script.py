@@ -29,7 +29,7 @@ class Job:
 
     arguments: of `recover sweep`; logs: folder of the log files; folder: where the script runs; options: further
     #SBATCH lines, such as `--partition=long`; rounds: whether shards may have to wait for each other; modules: the
-    folder of the config, which may contain user code.
+    folder of the config, which may contain user code; setup: shell lines that run first.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Job:
     options: Sequence[str] = ()
     rounds: bool = False
     modules: Path | None = None
+    setup: str = ""
 
     def array(self, tasks: int, at_once: int | None = None) -> str:
         """Return a script for an array of `tasks` tasks, each one shard on one core, at most `at_once` at a time.
@@ -108,6 +109,7 @@ class Job:
             f"#SBATCH --job-name={self.name}",
             *(f"#SBATCH {option}" for option in [*requested, *self.options]),
             f"cd {shlex.quote(str(self.folder))} || exit 1",
+            *([self.setup.rstrip("\n"), "set +eu  # the script handles errors itself"] if self.setup else []),
         ]
 
     def _sweep(self) -> str:
@@ -134,6 +136,17 @@ def slurm_time(text: str) -> str:
     if re.fullmatch(r"\d+(:[0-5]?\d){0,2}|\d+-\d+(:[0-5]?\d){0,2}", text):
         return text
     raise ParameterError(f"{text!r} is not a time limit; write 2h, 90m, 02:00:00 or 1-12:00:00")
+
+
+def seconds_of(limit: str) -> int:
+    """Return the seconds of a time limit in SLURM's format, where 10 and 00:10 are minutes and minutes:seconds."""
+    days, dash, rest = limit.rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    if dash or len(parts) == 3:
+        hours, minutes, seconds = (*parts, 0, 0)[:3]
+    else:
+        hours, minutes, seconds = (0, *parts, 0)[:3]
+    return ((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def slurm_memory(text: str) -> str:
@@ -167,11 +180,24 @@ def write_script(path: Path, text: str) -> None:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}; give another --out") from error
 
 
-def sbatch(script: Path) -> str:
+def sbatch(script: Path, options: Sequence[str] = ()) -> str:
     """Submit a script and return the output of sbatch. Raises `SubmitError`."""
+    command = ["sbatch", *options, str(script)]
     if shutil.which("sbatch") is None:
-        raise SubmitError(f"sbatch is not installed here; copy {script} to the cluster and run `sbatch {script}`")
-    done = subprocess.run(["sbatch", str(script)], capture_output=True, text=True, check=False)
+        raise SubmitError(f"sbatch is not installed here; run this on the cluster: {shlex.join(command)}")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SubmitError(f"sbatch refused {script}: {done.stderr.strip()}")
     return done.stdout.strip()
+
+
+def queued_tasks(script: Path) -> set[int]:
+    """Return the array tasks of a script that wait or run. Raises `SubmitError` if SLURM does not answer."""
+    if shutil.which("squeue") is None:
+        return set()
+    command = ["squeue", "--me", "--array", "--noheader", "--format=%K %o"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SubmitError(f"squeue does not list the tasks that wait or run: {done.stderr.strip()}")
+    pairs = [line.strip().split(maxsplit=1) for line in done.stdout.splitlines()]
+    return {int(pair[0]) for pair in pairs if pair[0].isdecimal() and pair[1:] == [str(script)]}

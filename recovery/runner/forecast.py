@@ -88,7 +88,7 @@ def forecast(plan: Plan, options: Options, most: float = MOST_SECONDS) -> Foreca
     timings = plan.folder.timings()
     place, planned = places(plan.trials, timings["trial_id"])
     if not planned.any():
-        return replace(time_some(trials, most=most), jobs=jobs)
+        return replace(time_some(trials, min(SECONDS, most), most), jobs=jobs)
     rate = timings["seconds"].to_numpy()[planned].sum() / plan.trials.costs[place[planned]].sum()
     return Forecast(len(trials), float(rate * trials.costs.sum()), jobs)
 

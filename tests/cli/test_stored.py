@@ -157,7 +157,7 @@ def test_submit_writes_a_script_that_bash_reads(tmp_path: Path, kind: str) -> No
         "--sbatch=--partition=long", "--set", "noise=0.5",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
-    script = tmp_path / "an out" / "slurm" / f"{kind}.sbatch"
+    script = tmp_path / "an out" / "slurm" / "1" / f"{kind}.sbatch"
     assert str(script) in result.stdout
     subprocess.run(["bash", "-n", script], check=True)
     text = script.read_text()
@@ -196,7 +196,8 @@ def test_a_wrong_shard_is_a_usage_error(tmp_path: Path, text: str) -> None:
 
 def test_array_tasks_of_a_boundary_sweep_wait_in_the_queue_for_each_other(tmp_path: Path) -> None:
     config = write_config(tmp_path, axes={"n": [2, 4, 6, 8], "d": [3]})
-    script = tmp_path / "out" / "slurm" / "array.sbatch"
     for sampling, again in (("{kind: uniform}", "again=0\n"), ("{kind: boundary, rounds: 2, budget: 60}", "again=1\n")):
-        recover("submit", config, "--array", 2, "--out", tmp_path / "out", "--set", f"sampling={sampling}")
-        assert again in script.read_text()
+        said = recover(
+            "submit", config, "--array", 2, "--out", tmp_path / "out", "--set", f"sampling={sampling}"
+        ).stdout
+        assert again in Path(said.splitlines()[0]).read_text()
