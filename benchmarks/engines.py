@@ -128,11 +128,11 @@ def waiting_rows(folder: Path) -> list[str]:
 
 
 def submitted(config: Path, out: Path, array: str, environment: Mapping[str, str]) -> float:
-    """Wall seconds from `recover submit` to the end of the array."""
-    clock = time.perf_counter()
+    """Wall seconds from the end of `recover submit`, which makes a forecast, to the end of the array."""
     words = ["submit", str(config), "--array", array, "--out", str(out), "--now", "--time", "60"]
     line = [sys.executable, "-m", "recovery.cli", *words]
     said = subprocess.run(line, check=True, capture_output=True, text=True, env=environment).stdout
+    clock = time.perf_counter()
     while subprocess.run(
         ["squeue", "-h", "-j", said.split()[-1]], capture_output=True, text=True, env=environment
     ).stdout.strip():

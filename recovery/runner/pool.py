@@ -74,10 +74,13 @@ UNLIMITED = Limits()
 
 
 class Worker:
-    """A worker process that is replaced when it is lost. One thread at a time may use it; any thread may close it."""
+    """A worker process that is replaced when it is lost. One thread at a time may use it; any thread may close it.
 
-    def __init__(self, runs_trials: bool = True) -> None:
-        self._runs_trials = runs_trials
+    compiles: called whenever its process begins to compile code.
+    """
+
+    def __init__(self, runs_trials: bool = True, compiles: Callable[[], None] = lambda: None) -> None:
+        self._runs_trials, self._compiles = runs_trials, compiles
         self._process: WorkerProcess | None = None
         self._closed = False
 
@@ -150,6 +153,8 @@ class Worker:
                 document = decode(line)
                 if isinstance(document, dict) and "busy" in document:
                     left, compiling = left if compiling else unused, bool(document["busy"])
+                    if document.get("compiles"):
+                        self._compiles()
                 else:
                     yield read(document)
                     left, compiling = seconds, False
@@ -178,9 +183,10 @@ class Worker:
 
 
 class Workers:
-    """Workers for several threads, started as they are needed."""
+    """Workers for several threads, started as they are needed. compiles: as for `Worker`."""
 
-    def __init__(self) -> None:
+    def __init__(self, compiles: Callable[[], None] = lambda: None) -> None:
+        self._compiles = compiles
         self._lock = Lock()
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
@@ -191,7 +197,7 @@ class Workers:
         with self._lock:
             if self._closed:
                 raise Closed("the sweep has stopped")
-            worker = self._idle.pop() if self._idle else Worker()
+            worker = self._idle.pop() if self._idle else Worker(compiles=self._compiles)
             self._busy.add(worker)
         done = False
         try:

@@ -17,6 +17,7 @@ from recovery.text import duration
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 300.0
 LINE_SHARE = 0.1
 """Lines are printed after these seconds, the pause doubling each time, or after this share of the work."""
+COMPILES = "compiling code for this machine, once: up to half a minute, which counts for no trial"
 NOTEBOOK_SECONDS = 0.5
 """Seconds between updates of a bar in a notebook."""
 
@@ -76,6 +77,7 @@ class Progress:
     def __init__(self, display: Display | None = None) -> None:
         self._display = display
         self._state = State()
+        self._compiles = False
 
     def __enter__(self) -> "Progress":
         return self
@@ -96,6 +98,12 @@ class Progress:
         """Print a message, unless it is None."""
         if self._display is not None and text is not None:
             self._display.print(text)
+
+    def compiles(self) -> None:
+        """Say once that code is compiled, which delays the first rows."""
+        if not self._compiles:
+            self._compiles = True
+            self.print(COMPILES)
 
     def _show(self) -> None:
         if self._display is not None:

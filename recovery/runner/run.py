@@ -131,7 +131,7 @@ def _refresh(plan: Plan, summary: Summary) -> Plan:
 
 def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress, stop: Stop, summary: Summary) -> None:
     recorder = Recorder(plan.folder, plan.sweep, content_for_rows(plan), stop.request)
-    results = options.engine.run(trials)
+    results = options.engine.run(trials, progress.compiles)
     failures = Failures(options.max_equal_failures)
     try:
         with recorder:

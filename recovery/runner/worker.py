@@ -207,10 +207,10 @@ def serve(connection: socket.socket) -> None:
     """Read jobs (sys.path, working folder, job) until the other end is closed; send what each yields as lines."""
     me, idle, jobs = os.getpid(), _private_bytes(), connection.makefile("rb")
 
-    def report(busy: bool) -> None:
+    def report(busy: bool, compiles: bool) -> None:
         """Tell the sweep that compilation, or the import of user code, begins or ends: it is not the trial's time."""
         if os.getpid() == me:
-            send(connection, encode({"busy": busy}))
+            send(connection, encode({"busy": busy, "compiles": compiles}))
 
     compilation.told = report
     while True:

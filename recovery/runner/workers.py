@@ -148,15 +148,19 @@ class Engine:
         if self.backend not in BACKENDS:
             raise ParameterError(f"backend: found {self.backend!r}; allowed: {choices(BACKENDS)}")
 
-    def run(self, trials: Iterable[Trial]) -> Generator[list[tuple[Trial, Row]], None, None]:
+    def run(
+        self, trials: Iterable[Trial], compiles: Callable[[], None] = lambda: None
+    ) -> Generator[list[tuple[Trial, Row]], None, None]:
         """Yield all trials with their rows, in batches, in the order in which they are done.
+
+        compiles: called from any thread whenever a worker process of this machine begins to compile code.
 
         Raises `EngineLostError` if a cluster is gone.
         """
         chosen = trials_of(trials)
         in_threads = self.backend == IN_THREADS and not self.limits and not any(chosen.cells.own.values)
         service = ExitStack()
-        with threadpool_limits(limits=1), Workers() as workers, service:
+        with threadpool_limits(limits=1), Workers(compiles) as workers, service:
             try:
                 backend = service.enter_context(SERVICES[self.backend](self.jobs))
                 call = run_remotely if backend.remote else partial(run_batch, _first if in_threads else workers.measure)

@@ -149,7 +149,7 @@ def test_the_configs_backend_runs_the_trials_unless_the_command_line_names_one(
     from recovery.runner.workers import Engine
 
     used = []
-    monkeypatch.setattr(Engine, "run", lambda self, trials: used.append(self.backend) or iter(()))
+    monkeypatch.setattr(Engine, "run", lambda self, trials, compiles: used.append(self.backend) or iter(()))
     config = write_config(tmp_path, backend="threading")
     recover("sweep", config, "--out", tmp_path / "out")
     recover("sweep", config, "--out", tmp_path / "out", "--backend", "processes")

@@ -54,7 +54,7 @@ class Fake:
             return Measurement(recovered=True, gap=float("nan"))
         if self.act == "compile":  # twice, and one function within another
             for _ in range(2):
-                compilation.begin()
+                compilation.begin(compiles=True)
                 compilation.begin()
                 time.sleep(0.4)
                 compilation.end()

@@ -21,6 +21,7 @@ from recovery.config import load
 from recovery.errors import RecoverError
 from recovery.runner.fork_server import ForkServer
 from recovery.runner.pool import Limits, Workers, ask
+from recovery.runner.progress import Progress, display
 
 from .kills import start
 from .sweeps import rows, sweep, write_config
@@ -231,3 +232,13 @@ def test_the_suspension_of_all_processes_is_not_the_trials_time(tmp_path: Path, 
     assert process.returncode == 0, stderr
     assert set(rows(tmp_path / "out")["status"]) == {"ok"}
     assert (tmp_path / "flag").read_text().split() == [str(family[-1].pid)]  # it ran once
+
+
+def test_compilation_is_said_once_and_the_import_of_user_code_is_not(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = config_with(tmp_path, "compile")
+    sweep(config, tmp_path / "out", jobs=2, progress=Progress(display("it", quiet=False)))
+    assert capfd.readouterr().err.count("compiling code for this machine, once") == 1
+    sweep(config_with(tmp_path, "measure"), tmp_path / "more", progress=Progress(display("it", quiet=False)))
+    assert "compiling" not in capfd.readouterr().err
