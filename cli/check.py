@@ -57,13 +57,18 @@ def command(config: str, overrides: tuple[str, ...], forecast: bool, as_json: bo
 
 def _trials(sweep: "Sweep") -> str:
     from recovery.config import Boundary, Until
+    from recovery.config.slicing import least_step
 
     each = f"{sweep.replicates} replicate{'s' * (sweep.replicates > 1)} of each cell"
     if isinstance(sweep.sampling, Boundary):
         more, rounds = sweep.size - sweep.replicates * len(sweep.cells), sweep.sampling.rounds - 1
-        each += f", then {more} in {rounds} round{'s' * (rounds > 1)} where the transition along n is uncertain"
+        where = f"where the threshold along {sweep.slicing.x} is uncertain"
+        each += f", then {more} in {rounds} round{'s' * (rounds > 1)} {where}"
     if isinstance(sweep.sampling, Until):
         each += f", then more until {sweep.sampling.rule}, at most {sweep.sampling.ceiling} times as many"
+        if sweep.slicing.pool is None:
+            least = least_step(sweep.cells, sweep.slicing) / 2
+            each += f"; the spacing of {sweep.slicing.x} allows half widths of at least {least:g}"
     return f"{sweep.size} ({each})"
 
 

@@ -2,16 +2,17 @@
 is met."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Annotated, Any
 
 from annotated_types import Ge
 from pydantic import Field
 
-from recovery.config.claims import Claim, ThresholdClaim
+from recovery.config.claims import Claim, ThresholdClaim, column_of
 from recovery.config.header import Header, ReportSpec
-from recovery.config.points import SIZES, Block, axes_of, computed_axes
+from recovery.config.slicing import Slicing, least_step
 from recovery.config.tree import Fault, Path
 from recovery.config.trials import SweepCells
 from recovery.errors import ParameterError
@@ -28,7 +29,7 @@ class Even:
 class Boundary:
     """The first of `rounds` rounds has `replicates` trials of each cell; the other rounds bring the total to `budget`.
 
-    They place trials where the transition of the report's value along n is uncertain, given the earlier rounds.
+    They place trials where the threshold of the report along x is uncertain, given the earlier rounds.
     """
 
     rounds: Annotated[int, Ge(2)]
@@ -42,9 +43,9 @@ RULE = re.compile(r"(?:threshold *(?:\+-|\+/-|\xb1) *(\d*\.?\d+(?:[eE][+-]?\d+)?
 class Until:
     """The first round has `replicates` trials of each cell; more follow near the boundary until the `rule` is met.
 
-    rule: `threshold +-0.05` stops when the interval of the threshold n/d has a half-width of at most 0.05 in every
-    panel; `decided` stops when each threshold claim is supported or contradicted. ceiling: each panel is capped at this
-    many times the trials of its first round.
+    rule: `threshold +-0.05` stops when the interval of each threshold, pooled or of a slice, has a half-width of at
+    most 0.05; `decided` stops when each claim about these thresholds is supported or contradicted. ceiling: each panel
+    or slice is capped at this many times the trials of its first round.
     """
 
     rule: Annotated[str, Field(pattern=f"^{RULE.pattern}$", description="'threshold +-NUMBER' or 'decided'")]
@@ -86,53 +87,61 @@ def sampling_faults(
     head: Header,
     claims: Sequence[Claim],
     report: ReportSpec,
-    blocks: Sequence[Block],
+    slicing: Slicing,
     cells: SweepCells,
     columns: Columns,
 ) -> Iterator[Fault]:
     """Faults of the sampling: too many trials, or adaptive sampling that is impossible.
 
-    Adaptive sampling needs a value that is true or false, several n, and a budget beyond the first round; a stopping
-    rule needs a threshold n/d or a claim about one.
+    Adaptive sampling needs an event, several numbers along x in some slice, and a budget beyond the first round; the
+    rule `decided` needs a claim about the threshold.
     """
     yield from _size_faults(sampling, head.replicates, len(cells))
     if isinstance(sampling, Even):
         return
     kind = next(name for name, made in SAMPLINGS.items() if isinstance(sampling, made))
-    truths = [name for name, column in columns.items() if column.kind is bool]
-    if report.event not in truths:
-        text = f"found {report.event!r}; allowed with sampling: {{kind: {kind}}}: {choices(truths)}"
+    numbers = [name for name, column in columns.items() if column.kind in (bool, int, float)]
+    truths = [name for name in numbers if columns[name].kind is bool]
+    if report.event not in truths and ("<" not in report.event or column_of(report.event) not in numbers):
+        allowed = choices([*truths, "COLUMN<=NUMBER"])
+        text = f"found {report.event!r}; allowed with sampling: {{kind: {kind}}}: {allowed}"
         yield Fault(("report", "value"), text + did_you_mean(report.event, truths))
-    axes, sizes = axes_of(blocks), {name: len(cells.coordinates[name].distinct) for name in SIZES}
-    if computed := computed_axes(blocks):
-        text = f"found {kind}, which moves n alone; {computed[0]} is computed from other axes: use uniform"
-        yield Fault(("sampling", "kind"), text)
+    yield from _slicing_faults(kind, slicing, cells)
     if isinstance(sampling, Until):
-        yield from _until_faults(sampling, claims, report, axes, sizes)
+        yield from _until_faults(sampling, claims, report, slicing, cells)
         return
-    if sizes["n"] < 2:
-        which = "n has one value" if "n" in axes else "n is no axis"
-        yield Fault(("sampling", "kind"), f"found boundary, which is a transition along n; {which} here, add others")
     coarse = len(cells) * head.replicates
     if sampling.budget <= coarse:
         text = f"allowed: more than the {coarse} trials of the first round, {head.replicates} of each of"
         yield Fault(("sampling", "budget"), f"found {sampling.budget}; {text} {len(cells)} cells")
 
 
+def _slicing_faults(kind: str, slicing: Slicing, cells: SweepCells) -> Iterator[Fault]:
+    """The fault of an x without several numbers in any slice."""
+    x, with_sampling = slicing.x, f"allowed with sampling: {{kind: {kind}}}"
+    if slicing.moving is None:
+        text = f"found a threshold along {x}, which has one value here; {with_sampling}: an axis of several numbers"
+        yield Fault(("report", "x"), text)
+    elif x in cells.coordinates:
+        words = [one for one in cells.coordinates[x].distinct if isinstance(one, bool | str | None)]
+        if words:
+            yield Fault(("report", "x"), f"found {x!r}, which has the value {words[0]}; {with_sampling}: numbers")
+
+
 def _until_faults(
-    until: Until, claims: Sequence[Claim], report: ReportSpec, axes: Sequence[str], sizes: Mapping[str, int]
+    until: Until, claims: Sequence[Claim], report: ReportSpec, slicing: Slicing, cells: SweepCells
 ) -> Iterator[Fault]:
     """The faults of a stopping rule that can never be met."""
-    for name, count in sizes.items():
-        if count < 2:
-            which = f"{name} has one value" if name in axes else f"{name} is no axis"
-            yield Fault(("axes", name), f"{which}; allowed with --until: several n and several d, as a threshold needs")
-    for key in ("x", "y", "panel", "rows", "columns"):
-        name = getattr(report, key)
-        if name is not None and (name in ("n", "d")) != (key in ("x", "y")):
-            yield Fault(("report", key), f"found {name!r}; allowed with --until: n and d as x and y, and no other")
+    least = least_step(cells, slicing) / 2 if slicing.pool is None and slicing.moving is not None else 0.0
+    if until.half is not None and until.half < least * (1 - 1e-9) < inf:
+        text = f"the interval of a slice ends at values of {slicing.x}, so its half width is at least {least:g}"
+        yield Fault(("sampling", "rule"), f"found {until.rule!r}; {text}: give more values, or a larger half width")
     stated = [claim for claim in claims if isinstance(claim, ThresholdClaim)]
-    if until.half is None and not any(claim.of == report.event for claim in stated):
-        there = f"thresholds of {choices([claim.of for claim in stated])}" if stated else "no threshold"
-        wanted = f"{{kind: threshold, of: {report.event}, ...}}"
-        yield Fault(("claims",), f"found {there}; allowed with --until decided: {wanted}, of what the report shows")
+    wanted = (report.event, slicing.what, report.probability)
+    about = [(claim.of, claim.what, claim.probability or report.probability) for claim in stated]
+    if until.half is None and wanted not in about:
+        known = choices([f"{claim.of} along {claim.what}" for claim in stated])
+        key = "ratio" if slicing.what == "n/d" else "along"
+        text = f"{{kind: threshold, of: {report.event}, {key}: {slicing.what}, ...}}"
+        found = f"thresholds of {known}" if stated else "no threshold"
+        yield Fault(("claims",), f"found {found}; allowed with --until decided: {text}, of what the report shows")

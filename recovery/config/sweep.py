@@ -19,6 +19,7 @@ from recovery.config.coordinates import combinations
 from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec, curve_names, report_faults
 from recovery.config.points import Block, axes_of, computed_axes
 from recovery.config.sampling import SAMPLINGS, Boundary, Even, Sampling, Until, sampling_faults
+from recovery.config.slicing import Slicing, slicing
 from recovery.config.tree import ConfigError, Invalid, MissingFileError, Problem, Tree, canonical_json, refusal
 from recovery.config.trials import ID_BYTES, SweepCells, Trials
 from recovery.config.user_axes import add_rounding, parameters_of, user_axis_problems, user_code_in
@@ -41,7 +42,8 @@ source of functions that were defined in a notebook."""
 class Sweep(Header):
     """A validated config. `document` is the config as plain data, from which `from_document` builds the sweep again.
 
-    axes: the dotted paths of its axes; each is a column of the rows. computed: the axes given by expressions. backend:
+    axes: the dotted paths of its axes; each is a column of the rows. computed: the axes given by expressions. slicing:
+    the slices in which adaptive sampling looks for the threshold. backend:
     where trials run by default; it is not stored in the document. combinations: the values that the coordinates of
     these names take together, in the order of the config, without composing any cell.
     """
@@ -51,6 +53,7 @@ class Sweep(Header):
     report: ReportSpec = field(kw_only=True)
     axes: tuple[str, ...] = field(kw_only=True)
     computed: tuple[str, ...] = field(kw_only=True)
+    slicing: Slicing = field(kw_only=True)
     document: dict[str, Any] = field(repr=False, kw_only=True)
     combinations: Callable[[Sequence[str]], list[tuple[Scalar, ...]]] = field(repr=False, kw_only=True)
     compose: Callable[[], SweepCells] = field(repr=False, kw_only=True)
@@ -124,7 +127,7 @@ def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep
         ]
         if not problems and not faults:
             curves, faults = kept_curves(sections.report, cells, context)
-            faults += sampling_faults(*sections, blocks, cells, columns)
+            faults += sampling_faults(*sections, slicing(sections.report, blocks), cells, columns)
             sections = sections._replace(report=replace(sections.report, curves=tuple(curves)))
         problems += tree.problems((), faults)
     if problems and all(problem.missing for problem in problems):
@@ -221,6 +224,7 @@ def _assembled(
         report=sections.report,
         axes=axes_of(blocks),
         computed=computed_axes(blocks),
+        slicing=slicing(sections.report, blocks),
         document=document,
         combinations=partial(combinations, tuple(blocks), document),
         compose=compose,

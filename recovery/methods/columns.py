@@ -172,6 +172,10 @@ def union(declared: Iterable[Columns]) -> dict[str, Column]:
     return by_name
 
 
+DECIDED = {"recovered": -math.inf, "not_unique": math.inf, "not_optimal": math.inf}
+"""Verdict of a certificate that made a solve unnecessary -> the bound on `max_deviation` that follows from it."""
+
+
 def parse_event(text: str) -> tuple[str, float | None]:
     """Parse `max_deviation<=1e-4` into column and bound, None for a column alone. Raises `ValueError`."""
     match = re.fullmatch(r"\s*([\w.]+)\s*(?:<=?\s*(\S+))?\s*", text)

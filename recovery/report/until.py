@@ -120,6 +120,7 @@ def record_of(
     tests = (before["tests"] if before else 0) + tested
     known = not len(found.panel.cells) or (tested and goal.met(found))
     wanted = 1.0 if known else SPARE * goal.wanted(at_level(found, interim_level(tests + 1)))
+    most = 1.0 if known or found.at_floor else float(np.clip(wanted, LEAST, STEP))
     record = {
         "title": found.panel.title,
         "trials": trials,
@@ -130,7 +131,7 @@ def record_of(
         "aimed": not known and wanted <= STEP,
         **{name: _number(getattr(found.interval, name)) for name in ("estimate", "low", "high")},
     }
-    return record, 1.0 if known else float(np.clip(wanted, LEAST, STEP))
+    return record, most
 
 
 def _number(value: float) -> float | None:

@@ -15,9 +15,9 @@ import numpy as np
 
 from recovery.config import Boundary, Cell, Sweep, Trial, Trials, Until
 from recovery.config.sampling import Sampling
-from recovery.config.tree import canonical_json
+from recovery.config.slicing import Slicing
 from recovery.errors import StoreError
-from recovery.sampling.placement import Slice, Transition, place, sharpen
+from recovery.sampling.placement import Slice, Transition, TransitionCurve, place, sharpen
 from recovery.store.round_files import Round, counts
 from recovery.types import Index
 
@@ -89,20 +89,22 @@ def plan_round(
     drawn = Counter(trial.cell.id for trial in trials)
     yes = Counter(trial.cell.id for trial in trials if outcomes.get(trial.id) is True)
     no = Counter(trial.cell.id for trial in trials if outcomes.get(trial.id) is False)
-    groups = _slices(sweep.cells)
-    parts = [
-        Slice(
-            np.array([cell.setting.n for cell in cells], dtype=np.float64),
-            *(np.array([count[cell.id] for cell in cells], dtype=np.float64) for count in (yes, no)),
-        )
-        for cells in groups
-    ]
+    slicing = sweep.slicing
+    curve = TransitionCurve(slicing.x == "n", sweep.report.probability)
+    groups, parts = _slices(sweep.cells, slicing), list[Slice]()
+    for cells in groups:
+        x = np.array([slicing.value(cell.coordinates) for cell in cells])
+        # Along n the transition is sqrt n wide; along other axes steps of the grid suit linear and log axes alike.
+        places = x if curve.grows else np.unique(x, return_inverse=True)[1].astype(np.float64)
+        won, lost = (np.array([count[cell.id] for cell in cells], dtype=np.float64) for count in (yes, no))
+        parts.append(Slice(places, won, lost, curve))
     placed = place(parts, size) if interim is None else _place_by_panel(groups, parts, interim.panels)
     records: list[dict[str, Any]] = []
     for cells, (transition, added) in zip(groups, placed, strict=True):
         drawn.update({cell.id: more for cell, more in zip(cells, added, strict=True)})
-        where = {axis: value for axis, value in cells[0].coordinates.items() if axis in sweep.axes and axis != "n"}
-        known = {"n50": transition.half, "standard_error": transition.error} if transition else {}
+        fixed = [axis for axis in sweep.axes if axis not in (slicing.moving, *slicing.computed)]
+        where = {axis: value for axis, value in cells[0].coordinates.items() if axis in fixed}
+        known = {"n50": transition.half, "standard_error": transition.error} if transition and curve.grows else {}
         records.append({"where": where, "placed": sum(added), **known})
     text = "\n".join(f"{trial} {outcomes[trial]}" for trial in sorted(outcomes))
     digest = blake2b(text.encode()).hexdigest()[:16]
@@ -148,10 +150,10 @@ def split(sweep: Sweep, rounds: Sequence[Round], trials: Trials) -> list[Index]:
     return [np.flatnonzero(stage == number) for number in range(len(rounds) + 1)]
 
 
-def _slices(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Group the grid cells that agree in every coordinate but n; the order of axes does not matter."""
+def _slices(cells: Sequence[Cell], slicing: Slicing) -> list[list[Cell]]:
+    """Group the grid cells of each slice, in the order of x; the order of axes does not matter."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
-        key = canonical_json({axis: value for axis, value in cell.coordinates.items() if axis != "n"})
-        groups.setdefault(key, []).append(cell)
-    return [sorted(groups[key], key=lambda cell: (cell.setting.n, cell.id)) for key in sorted(groups)]
+        groups.setdefault(slicing.key(cell.coordinates), []).append(cell)
+    order = {key: sorted(groups[key], key=lambda cell: (slicing.value(cell.coordinates), cell.id)) for key in groups}
+    return [order[key] for key in sorted(groups)]

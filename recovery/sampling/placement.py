@@ -1,8 +1,9 @@
 """Adaptive allocation of trials: c-optimal for n50 within a slice, equal relative standard errors across slices.
 
-n50 is the n where the success probability is 1/2. Each trial goes to the slice whose n50 has the largest relative
-variance, and there to the n that lowers this variance most. The greedy design converges to the c-optimal one (Wynn
-1970; Silvey 1980, chapter 3), has integer counts, and starts from the existing trials.
+n50 is the n where the event has the probability of the threshold. Along another axis than n, the place of a value on
+the grid stands for n, and standard errors are compared in steps of the grid. Each trial goes to the slice whose n50 has
+the largest relative variance, and there to the n that lowers this variance most. The greedy design converges to the
+c-optimal one (Wynn 1970; Silvey 1980, chapter 3), has integer counts, and starts from the existing trials.
 
 Estimates from few trials are rough. Variances are therefore evaluated at four points with the mean and covariance of
 the estimate, which contract as trials accumulate. Within a slice their geometric mean is used, so that cells next to
@@ -25,6 +26,30 @@ LOG_TAU = math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
+class TransitionCurve:
+    """The model of a slice, P(yes) = Phi(a (n - n50) / w + q); q is the normal quantile of the probability at n50.
+
+    grows: whether the transition is sqrt n wide, w = sqrt n; otherwise w = 1.
+    """
+
+    grows: bool = True
+    probability: float = 0.5
+
+    def width(self, n: Array) -> Array:
+        """Return w at each n."""
+        return np.sqrt(n) if self.grows else np.ones(len(n))
+
+    @property
+    def quantile(self) -> float:
+        """The quantile q, which is 0 for one half."""
+        return float(scipy.special.ndtri(self.probability))
+
+
+WENDEL = TransitionCurve()
+"""The curve along n at one half."""
+
+
+@dataclass(frozen=True)
 class Transition:
     """The transition of a slice: n50 and the slope a, which is negative if success becomes less frequent with n.
 
@@ -41,8 +66,8 @@ class Transition:
         return float(np.sqrt(self.covariance[0, 0]))
 
 
-def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike) -> Transition | None:
-    """Fit the transition of a slice to its counts at each n: P(yes) = Phi(a (n - n50) / sqrt n), as reports do.
+def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike, curve: TransitionCurve = WENDEL) -> Transition | None:
+    """Fit the transition of a slice to its counts at each n.
 
     Reports maximise the likelihood, which has no maximum if the slice is separated, as is common early on. Here the
     likelihood is multiplied by Jeffreys' prior, the square root of the determinant of the information, so that a
@@ -54,11 +79,12 @@ def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike) -> Transition | None:
     if not (yes.any() and no.any() and len(np.unique(n[drawn])) > 1):
         return None
     at, won, lost = n[drawn], yes[drawn], no[drawn]
-    basis, triangle = np.linalg.qr(np.column_stack([np.sqrt(at), -1 / np.sqrt(at)]))
+    width = curve.width(at)
+    basis, triangle = np.linalg.qr(np.column_stack([at / width, -1 / width]))
     products = (won + lost) * np.array([basis[:, 0] ** 2, basis[:, 1] ** 2, basis[:, 0] * basis[:, 1]])
 
     def loss(b: Array) -> float:
-        eta = basis @ b
+        eta = basis @ b + curve.quantile
         above, below = scipy.special.log_ndtr(eta), scipy.special.log_ndtr(-eta)
         first, second, mixed = products @ np.exp(-(eta**2) - LOG_TAU - above - below)
         determinant = first * second - mixed**2
@@ -70,23 +96,25 @@ def estimate(n: ArrayLike, yes: ArrayLike, no: ArrayLike) -> Transition | None:
     )
     slope, offset = np.linalg.solve(triangle, minimum.x)
     half = float(offset / slope)
-    result = Transition(half, float(slope), covariance(n, yes + no, half, float(slope)))
+    result = Transition(half, float(slope), covariance(n, yes + no, half, float(slope), curve))
     return result if n.min() - 2 * result.error <= half <= n.max() + 2 * result.error else None
 
 
-def covariance(n: ArrayLike, trials: ArrayLike, half: float, slope: float) -> Array:
+def covariance(n: ArrayLike, trials: ArrayLike, half: float, slope: float, curve: TransitionCurve = WENDEL) -> Array:
     """The inverse of the expected information about (n50, log |a|) of these numbers of trials at each n."""
-    directions, weight = gradients(n, half, slope)
+    directions, weight = gradients(n, half, slope, curve)
     return np.linalg.inv((directions * (weight * np.asarray(trials))[:, None]).T @ directions)
 
 
-def gradients(n: ArrayLike, half: float, slope: float) -> tuple[Array, Array]:
-    """For eta = a (n - n50) / sqrt n: d eta / d (n50, log |a|), shape (cells, 2), and the information of one trial
-    about eta, phi(eta)^2 / (Phi(eta) (1 - Phi(eta))), shape (cells,)."""
+def gradients(n: ArrayLike, half: float, slope: float, curve: TransitionCurve = WENDEL) -> tuple[Array, Array]:
+    """For eta = a (n - n50) / w + q: d eta / d (n50, log |a|), shape (cells, 2), and the information of one trial about
+    eta, phi(eta)^2 / (Phi(eta) (1 - Phi(eta))), shape (cells,)."""
     n = np.asarray(n, dtype=np.float64)
-    eta = slope * (n - half) / np.sqrt(n)
+    width = curve.width(n)
+    rise = slope * (n - half) / width
+    eta = rise + curve.quantile
     information = np.exp(-np.square(eta) - LOG_TAU - scipy.special.log_ndtr(eta) - scipy.special.log_ndtr(-eta))
-    return np.column_stack([-slope / np.sqrt(n), eta]), information
+    return np.column_stack([-slope / width, rise]), information
 
 
 STEPS = 4000
@@ -105,6 +133,7 @@ class Slice:
     n: Array
     yes: Array
     no: Array
+    curve: TransitionCurve = WENDEL
 
     @property
     def transition(self) -> Transition | None:
@@ -113,7 +142,7 @@ class Slice:
         That is the case without a transition in the range of n, and with one that is sharper than the grid: no cell has
         both outcomes, and the two cells around n50 have `ENOUGH` trials.
         """
-        estimated = estimate(self.n, self.yes, self.no)
+        estimated = estimate(self.n, self.yes, self.no, self.curve)
         if estimated is None or np.any((self.yes > 0) & (self.no > 0)):
             return estimated
         right = int(np.clip(np.searchsorted(self.n, estimated.half), 1, len(self.n) - 1))
@@ -177,7 +206,7 @@ class _Design:
         ends = part.n.min(), part.n.max()
         halves = np.clip(transition.half + np.array([spread[:, 0], -spread[:, 0]]).ravel(), *ends)
         slopes = transition.slope * np.exp(np.array([spread[:, 1], -spread[:, 1]]).ravel())
-        pairs = [gradients(part.n, half, slope) for half, slope in zip(halves, slopes, strict=True)]
+        pairs = [gradients(part.n, half, slope, part.curve) for half, slope in zip(halves, slopes, strict=True)]
         # One trial at each n: entries 11, 12, 22 of the information matrix, shape (3, points, cells)
         self._one = np.array(
             [
@@ -187,9 +216,10 @@ class _Design:
         )
         self._sum = self._one @ (part.yes + part.no)
         self._sum[2] += SLOPE[1, 1]
-        self._scale = 2 * np.log(np.clip(transition.half, *ends))
+        self._scale = 2 * np.log(np.clip(transition.half, *ends)) if part.curve.grows else 0.0
         self.variance = float(_log_variance(self._sum).max()) - self._scale
-        """The logarithm of the relative variance of n50, the maximum over the points."""
+        """The logarithm of the variance of n50, relative to n50 where the transition grows; the maximum over the
+        points."""
 
     @property
     def spread(self) -> float:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from recovery.errors import RecoverError, StoreError
-from recovery.methods.columns import Columns
+from recovery.methods.columns import DECIDED, Columns, parse_event
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE, merge, read_parts, refuse
 from recovery.store.round_files import Round, counts, read_rounds
@@ -100,12 +100,24 @@ def _printable(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def outcomes(folder: Folder, column: str) -> dict[str, bool | None]:
-    """Return trial id -> value of a boolean column, for every stored trial with status `ok`."""
-    parts, _ = read_parts(folder.trials, columns=["trial_id", "status", "started_at", column])
+def outcomes(folder: Folder, event: str) -> dict[str, bool | None]:
+    """Return trial id -> whether an event occurred, for every stored trial with status `ok`.
+
+    event: a boolean column, or COLUMN<=NUMBER. Where a certificate decided `max_deviation` without a solve, its verdict
+    stands for the number.
+    """
+    column, bound = parse_event(event)
+    names = ["trial_id", "status", "started_at", column, "verdict"]
+    parts, _ = read_parts(folder.trials, columns=names)
     rows = merge([table for _, table in parts])
     rows = rows.filter(pc.equal(rows["status"], "ok"))
-    return dict(zip(rows["trial_id"].to_pylist(), rows[column].to_pylist(), strict=True))
+    values = rows[column].to_pylist()
+    if column == "max_deviation" and "verdict" in rows.column_names:
+        decided = [DECIDED.get(verdict) for verdict in rows["verdict"].to_pylist()]
+        values = [other if value is None else value for value, other in zip(values, decided, strict=True)]
+    if bound is not None:
+        values = [None if value is None else value <= bound for value in values]
+    return dict(zip(rows["trial_id"].to_pylist(), values, strict=True))
 
 
 class LeftOut(NamedTuple):

@@ -62,10 +62,18 @@ axes:
         (", budget: 40", "", [":7:11: sampling: `budget` is missing"]),
         ("budget", "bugdet", [":7:39: sampling.bugdet: unknown key", "did you mean 'budget'?"]),
         ("budget: 40", "budget: 8", [":7:47: sampling.budget: found 8; allowed: more than the 8 trials", "2 of each"]),
-        ("n: [4, 8]", "n: [4]", [":7:18: sampling.kind", "a transition along n; n has one value here"]),
-        ("axes:\n  n: [4, 8]", "n: 4\naxes:", [":7:18: sampling.kind", "n is no axis here"]),
+        ("n: [4, 8]", "n: [4]", [": report.x: found a threshold along n, which has one value here; allowed with"]),
+        ("axes:\n  n: [4, 8]", "n: 4\naxes:", [": report.x: found a threshold along n, which has one value"]),
+        ("axes", "report: {x: noise}\naxes", [":8:13: report.x: found a threshold along noise, which has one value"]),
+        ("axes:", "report: {x: lasso}\naxes:\n  data.ensemble: [gaussian, haar]", [":8:13: report.x: found 'lasso'"]),
+        (
+            "axes:",
+            "report: {x: data.ensemble}\naxes:\n  data.ensemble: [gaussian, haar]",
+            [":8:13: report.x: found 'data.ensemble', which has the value gaussian", "allowed with"],
+        ),
         ("axes", "report: {value: gap}\naxes", [":8:17: report.value: found 'gap'", "recovered", "all_ones"]),
-        ("axes", "report: {value: gap<=1e-3}\naxes", [":8:17: report.value: found 'gap<=1e-3'"]),
+        ("axes", "report: {value: method<=3}\naxes", [":8:17: report.value: found 'method'"]),
+        ("axes", "report: {value: verdict<=3}\naxes", [":8:17: report.value: found 'verdict<=3'", "COLUMN<=NUMBER"]),
         ("axes", "backend: proceses\naxes", [":8:10: backend: found 'proceses'", "did you mean 'processes'?"]),
     ],
 )
@@ -92,7 +100,7 @@ def test_every_backend_has_one_name() -> None:
 
 def test_a_boundary_of_methods_that_measure_nothing_true_or_false_is_refused() -> None:
     sampling = {"kind": "boundary", "rounds": 2, "budget": 60}
-    with pytest.raises(ConfigError, match=r"allowed with sampling: \{kind: boundary\}: none"):
+    with pytest.raises(ConfigError, match=r"allowed with sampling: \{kind: boundary\}: COLUMN<=NUMBER"):
         load_fields(
             method={"kind": "limit"},
             planted={"kind": "relu"},

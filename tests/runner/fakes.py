@@ -96,7 +96,8 @@ class Fake:
             return Measurement(iterations=max(pool["num_threads"] for pool in threadpool_info()))
         if self.act == "transition":  # half succeed at n = 2d
             n, d = instance.setting.n, instance.setting.d
-            found = Measurement(recovered=bool(instance.streams.training.standard_normal() * n**0.5 < n - 2 * d))
+            success = bool(instance.streams.training.standard_normal() * n**0.5 < n - 2 * d)
+            found = Measurement(recovered=success, objective=float(not success))
             return found.recording({"way": np.arange(float(n))} if self.record else None)
         value = float(instance.X.sum() + instance.streams.training.standard_normal())
         return Measurement(recovered=value > 0, objective=value, pattern_count=instance.patterns.shape[1])

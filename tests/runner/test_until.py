@@ -157,7 +157,8 @@ def test_a_grid_without_a_transition_ends_after_the_first_round(tmp_path: Path) 
     ("rule", "fields", "words"),
     [
         ("decided", {}, "fake.yaml:1:1: claims: found no threshold; allowed with --until decided"),
-        (RULE, {"axes": {"n": [4, 8]}, "d": 3}, "d is no axis; allowed with --until: several n and several d"),
+        (RULE, {"axes": {"d": [4, 8]}, "n": 3}, "report.x: found a threshold along n, which has one value here"),
+        (RULE, {"axes": {"delta": [1, 2], "d": [4, 8], "n": "delta * d"}}, "along n, which has one value here"),
         (RULE, {"report": {"value": "gap"}}, "report.value: found 'gap'; allowed with sampling: {kind: until}"),
         (RULE, {"report": {"value": "recovered", "x": "d", "y": "replicate"}}, "report.y: found 'replicate'"),
         (

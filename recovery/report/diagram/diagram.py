@@ -227,7 +227,7 @@ class Diagram:
             last = self.grid.rounds[-1]
             rounds = last["round"] - bool(self._rule.get("ended"))  # the last record only ends the sweep
             placed = f"placed by outcome in {many(rounds, 'round')}: {least} to {most} a cell"
-            parts.append(f"{placed}, most where {last['value']} is in doubt along n")
+            parts.append(f"{placed}, most where {last['value']} is in doubt along {self.along.x}")
         return ", ".join(parts) + self._tests()
 
     @property

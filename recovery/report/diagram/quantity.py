@@ -7,14 +7,13 @@ import numpy as np
 import pandas as pd
 
 from recovery.errors import ReportError
-from recovery.methods.columns import Columns, parse_event
+from recovery.methods.columns import DECIDED, Columns, parse_event
 from recovery.report.diagram.vocabulary import column_words
 from recovery.text import did_you_mean
 from recovery.types import Array, Mask
 
 LOGARITHMIC = ("max_deviation", "distance", "gap", "residual", "violation", "seconds", "loss", "error")
 """Columns whose name contains one of these words span decades."""
-DECIDED = {"recovered": -np.inf, "not_unique": np.inf, "not_optimal": np.inf}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,79 @@
+"""The slices of an adaptive sweep: the axis along which the threshold lies, and the axis that moves within a slice."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+
+from recovery.config.header import ReportSpec
+from recovery.config.points import Block, computed_axes
+from recovery.config.tree import canonical_json
+from recovery.config.trials import Cell
+from recovery.config.values import same_as
+from recovery.expressions import is_expression, parse
+from recovery.types import Scalar
+
+
+@dataclass(frozen=True)
+class Slicing:
+    """The threshold lies along `x`, a coordinate or an expression. Within a slice, the axis `moving` changes, and with
+    it the `computed` axes; all other coordinates are constant. moving: None if x does not vary.
+
+    pool: the expression that has one value at the thresholds of all slices, None for one threshold per slice.
+    """
+
+    x: str
+    moving: str | None
+    computed: tuple[str, ...]
+    pool: str | None
+
+    @property
+    def what(self) -> str:
+        """The pooled expression, or x."""
+        return self.pool or self.x
+
+    def value(self, coordinates: Mapping[str, Scalar]) -> float:
+        """Return x at these coordinates."""
+        names = parse(self.x).names if is_expression(self.x) else (self.x,)
+        numbers = {name: float(coordinates[name] or 0) for name in names}
+        return numbers[self.x] if self.x in numbers else float(parse(self.x).number(numbers))
+
+    def key(self, coordinates: Mapping[str, Scalar]) -> str:
+        """Return the text that all cells of a slice share."""
+        left_out = {self.moving, *self.computed}
+        return canonical_json({axis: value for axis, value in coordinates.items() if axis not in left_out})
+
+
+def least_step(cells: Iterable[Cell], slicing: Slicing) -> float:
+    """Return the smallest step of x within a slice, infinite without two numbers in a slice.
+
+    Half of it bounds the half width of the interval of a slice from below, since the interval ends at numbers of x.
+    """
+    slices: dict[str, set[float]] = {}
+    for cell in cells:
+        slices.setdefault(slicing.key(cell.coordinates), set()).add(slicing.value(cell.coordinates))
+    return min((b - a for some in slices.values() for a, b in pairwise(sorted(some))), default=inf)
+
+
+def slicing(report: ReportSpec, blocks: Sequence[Block]) -> Slicing:
+    """Return the slices of a config, as the report lays them out: along x, by default n."""
+    operands = {block.paths[one.position]: one.expression.names for block in blocks for one in block.computed}
+    values: dict[str, set[object]] = {}
+    for block in blocks:
+        for path in block.paths:
+            values.setdefault(path, set()).update(same_as(one.value) for one in block.given(path))
+    varying = {path for path, some in values.items() if len(some) > 1}
+    x, y = report.x or ("n" if values.get("n") else None), report.y
+    if x == "d" and y in (None, "n") and "n" in varying:
+        x, y = "n", "d"
+    fixed = {y, report.panel, report.rows, report.columns}
+    names = [] if x is None else _given_axes(x, operands)
+    moving = next((name for name in names if name in varying - fixed), None)
+    ratio = x == "n" and y in (None, "d") and not varying.isdisjoint(_given_axes("d", operands))
+    return Slicing(x or "n", moving, computed_axes(blocks), report.pool or ("n/d" if ratio else None))
+
+
+def _given_axes(name: str, operands: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the axes with values of their own on which a coordinate or an expression depends, in order."""
+    parts = parse(name).names if is_expression(name) else operands.get(name)
+    return [name] if parts is None else [axis for part in parts for axis in _given_axes(part, operands)]
