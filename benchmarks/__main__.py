@@ -43,6 +43,7 @@ PAIRED = (
     "strange",
     "cells",
     "sampling",
+    "axes",
 )
 """What counts, or whose times are processor time beside hours of counts; the longest first."""
 APART = ("contact", "growth", "newcomer", "opening", "peers", "rivals", "screens", "startup")

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from benchmarks import written
 from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Panel, ThresholdAxis
 from recovery.report.statistics import pooled
@@ -102,16 +103,19 @@ def pooled_interval(law: Law, replicates: int, seed: int) -> tuple[Interval, flo
 
 
 def main(grids: int) -> None:
-    """Print the table."""
-    print("| law | probability | replicates | slices without | slices cover | pooled without | pooled covers |")
-    print("|---|---|---|---|---|---|---|")
+    """Write the table."""
+    lines = [
+        "| law | probability | replicates | slices without | slices cover | pooled without | pooled covers |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for name, law in LAWS.items():
         for probability in (0.5, 0.9):
             for replicates in (5, 20):
                 single = [pair for seed in range(grids) for pair in slice_intervals(law, replicates, seed, probability)]
                 row = [name, f"{probability:g}", f"{replicates}", *_shares(single)]
                 whole = [pooled_interval(law, replicates, seed) for seed in range(grids)] if probability == 0.5 else []
-                print("| " + " | ".join([*row, *(_shares(whole) if whole else ("", ""))]) + " |", flush=True)
+                lines.append("| " + " | ".join([*row, *(_shares(whole) if whole else ("", ""))]) + " |")
+    written(__file__, [f"{grids} grids per row.", "", *lines])
 
 
 def _shares(pairs: list[tuple[Interval, float]]) -> tuple[str, str]:

@@ -165,8 +165,8 @@ class MonotoneClaim:
 
 @dataclass(frozen=True)
 class OrderClaim:
-    """Column `of` succeeds at smaller n under each of the `values` of `axis` than under the next, at significance level
-    `level`; values in a nested list are not compared with each other."""
+    """Column `of` succeeds in more trials under each of the `values` of `axis` than under the next, and therefore at
+    smaller n, at significance level `level`; values in a nested list are not compared with each other."""
 
     of: str
     axis: str
@@ -272,7 +272,7 @@ def claim_faults(
         for key in ("axis", "across", "along"):
             if (name := getattr(claim, key, None)) is None:
                 continue
-            if isinstance(claim, ThresholdClaim) and is_expression(name):
+            if isinstance(claim, ThresholdClaim | MonotoneClaim) and is_expression(name):
                 yield from expression_faults((*at, key), name, coordinates)
             else:
                 yield from unknown((*at, key), name, coordinates, "a coordinate")

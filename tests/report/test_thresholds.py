@@ -191,3 +191,27 @@ def test_claims_stand_beside_the_thresholds_that_they_are_about() -> None:
     (line,) = [line for line in text.splitlines() if "the paper" in line and "| width = 20 " in line]
     assert "2.1 ± 0.9" in line
     assert "supported" in line
+
+
+def test_an_order_of_the_values_of_y_is_judged_on_pairs_over_x() -> None:
+    alpha = np.arange(0.5, 4.01, 0.5).tolist()
+    rows = wendel_rows(n=alpha, d=[8], width=[10, 40], replicates=40, seed=2).rename(columns={"n": "alpha"})
+    ease = rows["alpha"] + 0.02 * rows["width"]
+    rows["recovered"] = np.random.default_rng(1).random(len(rows)) < 1 / (1 + np.exp(-4 * (ease - 2.5)))
+    spec = {"value": "recovered", "x": "alpha", "y": "width"}
+    claim = {"kind": "order", "of": "recovered", "axis": "width"}
+    claims = [claim | {"values": values} for values in ([40, 10], [10, 40])]
+    right, wrong = Analysis(Diagram.of(grid(rows, report=spec, claims=claims))).claims
+    assert (right.verdict, wrong.verdict) == ("supported", "contradicted")
+
+
+@pytest.mark.parametrize("along", ["delta", "n/d", "n"])
+def test_a_trend_along_an_axis_that_others_are_computed_from_is_judged(along: str) -> None:
+    """With n = delta d, no line of cells has equal n and d and several delta: lines have equal d."""
+    axes = {"delta": [1, 2, 3, 4], "d": [4, 8], "n": "delta * d"}
+    rows = wendel_rows(n=range(4, 33, 4), d=[4, 8], replicates=40, seed=1)
+    rows = rows.assign(delta=rows["n"] / rows["d"]).query("delta in [1, 2, 3, 4]").reset_index(drop=True)
+    claim = {"kind": "monotone", "of": "recovered", "along": along, "direction": "rises"}
+    spec = {"value": "recovered", "x": "n", "y": "d"}
+    stored = grid(rows, report=spec, axes=axes, claims=[claim, claim | {"direction": "falls"}])
+    assert [one.verdict for one in Analysis(Diagram.of(stored)).claims] == ["supported", "contradicted"]

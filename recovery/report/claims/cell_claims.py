@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from recovery.config import BinomialClaim, BoundClaim, MonotoneClaim, TableClaim, ValueClaim
+from recovery.config import BinomialClaim, BoundClaim, MonotoneClaim, ReportSpec, TableClaim, ValueClaim
 from recovery.errors import ReportError
 from recovery.interval import LEVEL
 from recovery.report.claims.result import Judgement, against
@@ -144,6 +144,8 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     and all lines together (Fisher's combination of p-values) show it at the claim's level.
     """
     diagram, sign = estimates.diagram, 1.0 if claim.direction == "rises" else -1.0
+    if claim.along not in diagram.layout.keys:  # other coordinates may be computed from it
+        diagram = diagram.laid_out(ReportSpec(x=claim.along))
     frame = diagram.frame
     if claim.along not in frame or not is_number(frame[claim.along]):
         raise ReportError(f"{claim.along} is not a numeric coordinate of this grid")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from recovery.config import OrderClaim
+from recovery.config import OrderClaim, ReportSpec
 from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, worst
 from recovery.report.claims.sentences import measured, p_value
@@ -25,9 +25,12 @@ def state_order(claim: OrderClaim) -> str:
 
 def judge_order(estimates: Estimates, panels: list[int], claim: OrderClaim) -> tuple[str, Judgement]:
     """Supported if every value of a group comes before every value of the next group; see `_judge_pair`."""
-    diagram = estimates.diagram
+    diagram, layout = estimates.diagram, estimates.diagram.layout
     if not diagram.proportion:
         raise ReportError(f"{diagram.quantity} is not a proportion")
+    if claim.axis in (layout.x, layout.y):
+        diagram = diagram.laid_out(ReportSpec(x=layout.y if claim.axis == layout.x else layout.x, panel=claim.axis))
+        estimates, panels = Estimates(diagram), diagram.panels_where(claim.where)
     panel_of: dict[Any, int] = {}
     for value in (value for group in _groups(claim) for value in group):
         matching = [i for i in diagram.panels_where({claim.axis: value}) if i in panels]

@@ -127,11 +127,17 @@ class Diagram:
             return diagram
         if what == self.along.x:
             return replace(diagram, layout=replace(self.layout, pool=None))
-        sweep = replace(self.sweep, report=replace(ReportSpec(), x=what))
+        other = diagram.laid_out(ReportSpec(x=what))
+        return replace(other, layout=replace(other.layout, pool=None))
+
+    def laid_out(self, report: ReportSpec) -> "Diagram":
+        """Return the diagram with the coordinates of another report; its rows keep their order."""
+        sweep = replace(self.sweep, report=report)
         frame = with_expressions(self.frame, sweep)
-        layout = replace(lay_out(frame, sweep, self.grid.columns), pool=None)
-        cells = Cells.of(frame, layout.keys, sweep.replicates)
-        return replace(diagram, sweep=sweep, frame=frame, layout=layout, cells=cells)
+        layout = lay_out(frame, sweep, self.grid.columns)
+        return replace(
+            self, sweep=sweep, frame=frame, layout=layout, cells=Cells.of(frame, layout.keys, sweep.replicates)
+        )
 
     @property
     def along(self) -> ThresholdAxis:
