@@ -1,6 +1,7 @@
 """`recover submit`: write and submit a script that runs a sweep on a SLURM cluster."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import click
@@ -66,7 +67,7 @@ def command(
         click.echo(submissions.submit_missing(Path(config).absolute(), asked))
         return
     tasks, at_once = array_of(array) if array else (dask or 1, None)
-    sweep = load(config, overrides)
+    path, sweep = [*sys.path], load(config, overrides)
     folder = (out or Path("results") / sweep.name).absolute()
     expected = forecast_tasks(plan(sweep, folder), tasks)
     if array:
@@ -75,6 +76,7 @@ def command(
         click.echo(f"warning: {warning}", err=True)
     logs, name = submissions.snapshot(config, overrides, folder)
     try:
+        sys.path[:] = path  # without the folder of CONFIG, whose modules are not those of the snapshot
         load(str(logs / name), overrides)  # fails now with an error that would otherwise end every task
         arguments = [str(logs / name), "--out", str(folder), *(part for text in overrides for part in ("--set", text))]
         rounds = not isinstance(sweep.sampling, Even)

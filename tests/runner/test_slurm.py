@@ -1,14 +1,13 @@
 """Sweeps on real SLURM, one node of it, started for each test."""
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from recovery.cli.main import main
 from tests.needs import need_programs, need_root
 
 from .slurm import PROGRAMS, one_node, output, wait_until
@@ -32,8 +31,8 @@ def states(job: str) -> dict[str, str]:
 
 
 def recover(*arguments: object) -> str:
-    """Return the standard output of the command."""
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False).stdout
+    """Return the standard output of the command, which imports user code in a process of its own."""
+    return output(sys.executable, "-m", "recovery.cli", *map(str, arguments))
 
 
 def wait_until_ended(job: str) -> None:

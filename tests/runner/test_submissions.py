@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,18 @@ def test_data_files_beside_the_config_are_linked(tmp_path: Path) -> None:
     script = submitted(config, tmp_path / "out", tasks=1)
     task(script, 1, 1)
     assert set(read(tmp_path / "out").frame["status"]) == {"ok"}
+
+
+def test_a_module_that_the_snapshot_lacks_is_an_error_now_and_leaves_no_submission(tmp_path: Path) -> None:
+    config, out = write_config(tmp_path), tmp_path / "out"
+    (tmp_path / "beside.py").write_text("")
+    with (tmp_path / "fake_methods.py").open("a") as file:
+        file.write("import importlib\nimportlib.import_module('beside')\n")  # no statement names the module
+    line = [sys.executable, "-m", "recovery.cli", "submit", str(config), "--array", "2", "--out", str(out)]
+    done = subprocess.run(line, text=True, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert "imports 'beside', which is not installed" in done.stderr
+    assert not list((out / "slurm").iterdir())
 
 
 def test_the_setup_runs_before_the_sweep_and_its_shell_options_do_not_stay(tmp_path: Path) -> None:
