@@ -20,6 +20,7 @@ import numpy as np
 from recovery.conditions.beam import beam_search
 from recovery.conditions.oracle import Bounds, dual_terms, gated_dual
 from recovery.conditions.search import BestPattern, most_active, search_pattern
+from recovery.conditions.smoothed import smoothed_search
 from recovery.errors import ParameterError
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.programs.groups import Groups
@@ -107,23 +108,26 @@ def search_isometry(
     linear: bool,
     starts: int = 4,
     beam: int | None = None,
+    smoothed: bool = False,
 ) -> BestPattern | None:
     """Search locally for the pattern of largest ||A_j^T lam|| other than the planted ones.
 
     Starting points: the planted directions (their neighbours are the worst for one normalised neuron and n < 2d), the
     best `starts` of 50 random patterns, and `starts` patterns with nearly all rows active (where a condition with a
-    skip connection is tight). beam: the width of a beam search, made instead. The value found is a lower bound: above 1
-    the condition fails. None where the planted weights are not identified or no other pattern is found. Raises
-    `ParameterError` for a beam and neurons that are normalised after the ReLU.
+    skip connection is tight). beam: the width of a beam search, made instead. smoothed: `starts` smooth ascents, made
+    instead. The value found is a lower bound: above 1 the condition fails. None where the planted weights are not
+    identified or no other pattern is found. Raises `ParameterError` for a beam or smooth ascents and neurons that are
+    normalised after the ReLU.
     """
     own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
     if lam is None:
         return None
     X, directions = architecture.features(X), architecture.lift(directions, X)
     known = own.patterns[:, int(own.linear) :]
+    if smoothed:
+        return smoothed_search(own.base, *dual_terms(own, lam), rng, starts=starts, known=known)
     if beam is not None:
-        weights, linear_part = dual_terms(own, lam)
-        return beam_search(own.base, weights, linear_part, width=beam, known=known)
+        return beam_search(own.base, *dual_terms(own, lam), width=beam, known=known)
 
     def score(patterns: Mask) -> Array:
         values = own.over(patterns).dual_norms(lam)

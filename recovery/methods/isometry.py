@@ -50,6 +50,8 @@ class Isometry:
     For a normalised architecture `planted` is not measured where rounding decides ranks (rows of very different norms).
     starts: the number of local searches where `patterns.kind` is `searched` (`planted` and `trace` only).
     beam: the width of a beam search in place of them, for `planted`; it misses far fewer violations, in less time.
+    search: `smoothed` makes `starts` ascents on a smooth objective in place of them, for `planted`; it reaches
+    thousands of rows.
     With `patterns.kind: all` the value of `planted` is the largest over all patterns, proved with at most
     `patterns.nodes` cells; without a proof `reason` states both bounds.
     """
@@ -62,6 +64,7 @@ class Isometry:
     condition: Literal["planted", "uniform", "trace", "maximal", "sufficient"] = "planted"
     starts: Annotated[int, Ge(1)] = 4
     beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
+    search: Literal["circles", "smoothed"] = field(default="circles", metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse settings to which the condition does not apply. Raises `ParameterError`."""
@@ -71,10 +74,13 @@ class Isometry:
             raise ParameterError(
                 f"condition {self.condition!r} is not searched; use patterns.kind sampled or exhaustive"
             )
-        if self.beam is not None and (self.condition != "planted" or architecture.normalizes_after):
+        name = "beam" if self.beam is not None else "search smoothed" if self.search == "smoothed" else None
+        if name is not None and (self.condition != "planted" or architecture.normalizes_after):
             raise ParameterError(
-                "beam works with condition planted of networks without normalised ReLU neurons only; leave it out"
+                f"{name} works with condition planted of networks without normalised ReLU neurons only; leave it out"
             )
+        if self.beam is not None and self.search == "smoothed":
+            raise ParameterError("beam and search smoothed are two searches; give one of them")
         if self.condition == "planted":
             architecture.require("isometry")
             check_representable(setting, architecture)
@@ -163,6 +169,7 @@ class Isometry:
                 linear=planted.linear,
                 starts=self.starts,
                 beam=self.beam,
+                smoothed=self.search == "smoothed",
             )
         if worst is None:
             return instance
