@@ -30,7 +30,7 @@ def test_typed_numbers_are_seen(text: str, numbers: list[str]) -> None:
 
 
 def test_a_number_follows_its_grid() -> None:
-    query = "`method.program` == 'gated' and n == 110"
+    query = "`method.program` == 'gated' and `patterns.kind` == 'all' and n == 110"
     assert filled("{{share p1-theorem7 all_ones | " + query + "}}") == "40 of 40"
     assert filled("{{share p1-theorem7 recovered | " + query + "}}") == "0 of 40"
     assert filled("{{largest p1-theorem7 n | n < 150}}") == "120"

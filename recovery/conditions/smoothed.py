@@ -33,7 +33,7 @@ def smoothed_search(
     X, c = rows / (unit if unit > 0 else 1.0), np.zeros(d) if linear is None else linear
     best: BestPattern | None = None
     for _ in range(starts):
-        h: Array = rng.standard_normal(d)
+        h: Array = rng.standard_normal((d,))
         h, velocity = h / np.linalg.norm(h), np.zeros(d)
         for step in range(STEPS):
             done = step / (STEPS - 1)
