@@ -14,7 +14,7 @@ import numpy as np
 from recovery.programs.relu_network import ReluNetwork, affine, parameter_error
 from recovery.tensors.hermite import PARTS, Estimate, Moments, exact, powers
 from recovery.tensors.jennrich import Terms, decompose, fit, rank_above, singular_values
-from recovery.tensors.polish import polish
+from recovery.tensors.misfit import LIMIT, disagreement
 from recovery.tensors.printed_steps import fix_signs
 from recovery.tensors.scalars import linear_rest, regress, scalars
 from recovery.tensors.signs import signs
@@ -39,11 +39,6 @@ linear."""
 STEADY = 0.1
 """Largest standard error of identified units. It is estimated from 15 draws, so by Student's law an error of 4 times
 this has probability at most 0.0012 (measured in benchmarks/tensors.md)."""
-UNEXPLAINED_BY_ROWS = 2.0
-"""Units are wrong if least squares on the rows changes the function by this multiple of the sampling error. Correct
-units gave 0.8 to 1.6; nearly equal units with opposite outer weights gave 1.8 to 6.7."""
-POLISHED_ROWS, POLISH_EVALUATIONS = 200, 10
-"""Rows per parameter and evaluations of these least squares."""
 PER_COEFFICIENT = 100
 """Rows per coefficient in the regression of outer weights for each draw; more rows would change them little."""
 
@@ -154,7 +149,7 @@ def learn(
         draws, again = tee(relearned(estimate, units, joint, rng.spawn(1)[0]))
         if standard_error(draws, units, rows, STEADY) > STEADY:
             status = Identification.UNSTEADY
-        elif data is not None and disagreement(again, units, *data) > UNEXPLAINED_BY_ROWS:
+        elif data is not None and disagreement(again, units, *data) > LIMIT:
             status = Identification.MISFIT
     return Learned(units, units + affine(v, c) if rest > ROUNDING * labels else units, rank, left, level, status)
 
@@ -193,33 +188,6 @@ def standard_error(
         if total > (PARTS - 1) * most**2:
             return np.inf
     return float(np.sqrt(total / (PARTS - 1)))
-
-
-def disagreement(draws: Iterable[ReluNetwork], units: ReluNetwork, X: Array, y: Array) -> float:
-    """Return the change of the function by least squares on the rows, over its sampling error; 1 is expected.
-
-    The outer weights and the linear part are regressed on the rows for these units and for each of the `draws`, whose
-    functions have the root mean square distance of the sampling error. Then all p parameters are polished. The squared
-    residual decreases by the squared change of the function; the share that label noise of variance s^2 explains, at
-    most p s^2 + 3 sqrt(2 p) s^2, is subtracted. Infinite for fewer than 2 rows per parameter.
-    """
-    count = (len(units.a) + 2) * (X.shape[1] + 2)
-    X, y = X[: POLISHED_ROWS * count], y[: POLISHED_ROWS * count]
-    if len(X) < 2 * count:
-        return np.inf
-
-    def regression(W: Array, b: Array) -> ReluNetwork:
-        a, v, c = regress(X, y, W, b)
-        return ReluNetwork(W, b, a) + affine(v, c)
-
-    start = regression(units.W, units.b)
-    values = start(X)
-    polished = polish(X, y, start, POLISH_EVALUATIONS).network(X)
-    left = float(np.sum((polished - y) ** 2))
-    by_noise = (count + 3.0 * np.sqrt(2.0 * count)) * left / (len(X) - count)
-    change = max(0.0, float(np.sum((values - y) ** 2)) - left - by_noise)
-    sampling = float(np.mean([np.sum((regression(drawn.W, drawn.b)(X) - values) ** 2) for drawn in draws]))
-    return float(np.sqrt(change / sampling)) if sampling > 0 else (np.inf if change > 0 else 0.0)
 
 
 def _sum(moments: Moments, error: Moments) -> Moments:
