@@ -52,6 +52,20 @@ def twins(F: Array, patterns: Mask, w: Array, own: int, *, alone: bool, free: bo
     return equal[equal != own]
 
 
+def neighbours(F: Array, w: Array, own: Mask) -> Mask:
+    """Return patterns (n, k) of cells that the neuron w (d,) of pattern `own` (n,) touches: two, or none.
+
+    They are on both sides of the hyperplanes of the rows that w meets at zero up to rounding, if it meets any.
+    """
+    error = 2 * (F.shape[1] + 1) * EPS * np.linalg.norm(F, axis=1) * np.linalg.norm(w)
+    met: Mask = np.asarray((np.abs(F @ w) <= error) & F.any(axis=1))
+    if not met.any():
+        return np.empty((len(F), 0), dtype=np.bool_)
+    # a random direction is on no hyperplane
+    side = F @ np.random.default_rng(0).standard_normal(F.shape[1]) > 0
+    return np.column_stack([np.where(met, side, own), np.where(met, ~side, own)])
+
+
 def reaches(F: Array, patterns: Mask, w: Array, own: int, *, cones: bool) -> bool:
     """Whether another group reaches (F w)_+ on the rows of `own`: it has these rows and more, all independent.
 

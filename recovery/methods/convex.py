@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from recovery.conditions.ties import reaches, twins
+from recovery.conditions.ties import neighbours, reaches, twins
 from recovery.instances.draw import Instance
 from recovery.methods.cascade import NOT_PLANTED, UNSOUGHT, Cascade, Decision
 from recovery.methods.interpolant import interpolant_near
@@ -168,6 +168,14 @@ class PlantedProgram:
             alone and reaches(F, patterns, w, own, cones=self.program.has_cones)
             for F, patterns, w, own, alone, _ in self._planted_groups()
         )
+
+    def neighbours(self) -> Mask:
+        """Return patterns (n, k) of cells that planted neurons touch, up to rounding: these may cost the same."""
+        found = [np.empty((len(self.features), 0), dtype=np.bool_)]
+        for F, patterns, w, own, _, free in self._planted_groups():
+            if free:
+                found.append(neighbours(F, w, patterns[:, own]))
+        return np.hstack(found)
 
     def _planted_groups(self) -> Iterator[tuple[Array, Mask, Array, int, bool, bool]]:
         """Yield features, patterns, and each planted neuron with its group; whether no other planted neuron shares the

@@ -291,12 +291,12 @@ class NeuronPricing(Pricing):
         return np.hstack(points)[:, order], np.concatenate(signs)[order], values[order]
 
     def _tied_patterns(self) -> Mask:
-        """Patterns (n, k) next to normalised planted neurons that few rows see, with the same image at the same cost.
+        """Patterns (n, k) of groups that may hold a planted neuron at the same cost. The proof excludes them.
 
-        Such a neuron moves along a direction that its rows do not see, keeps its image, and meets another row at zero.
-        It is then in the closed cells of both signs of that row. The proof excludes them with the planted cell.
+        These are the cells that a neuron touches. A normalised neuron that few rows see can also move along a direction
+        that its rows do not see, keep its image, and meet another row at zero.
         """
-        groups, found = self.groups, [np.empty((self.groups.n, 0), dtype=np.bool_)]
+        groups, found = self.groups, [self.problem.neighbours()]
         for k in self.rows if groups.orthonormal else ():
             own = groups.patterns[:, self.exact.group(np.array([k]))[0]]
             _, s, Vt = np.linalg.svd(groups.base[own], full_matrices=True)

@@ -20,6 +20,7 @@ from recovery.programs.architecture import ARCHITECTURES, Architecture
 
 GATED, EXACT = MinNorm(program="gated"), MinNorm(program="exact", confinement="none")
 METHODS = [GATED, EXACT]
+KINDS = ("all", "exhaustive")
 LEAKY = Architecture("leaky", slope=0.2)
 SLOPED = Architecture("sloped", skip=True, slope=-0.3)
 
@@ -96,6 +97,36 @@ def test_a_neuron_that_is_zero_on_all_rows_and_orthogonal_to_one_is_dead(name, f
         assert (row.verdict, row.reason) == ("undecided", DEAD)
         again = verify_rigorously(instance, architecture, method, "not_unique")
         assert not (name == "relu_norm" and again.proved), "a neuron of norm 0 has no weight to move"
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.program)
+@pytest.mark.parametrize("name", ["relu", "relu_skip", "relu_norm_skip", "relu_bias"])
+def test_a_neuron_that_is_orthogonal_to_a_row_can_be_in_two_cells(name, method) -> None:
+    """The patterns that are searched hold one of them; the weight is as cheap in the other (P1, Proposition 7)."""
+    verdicts = []
+    for seed in range(6):
+        X = np.random.default_rng(seed).standard_normal((10, 2))
+        X[0, 0] = 0.0
+        found = [
+            method(instance_of(X, Given(((1.0, 0.0),), (1.0,)), ARCHITECTURES[name], kind), ARCHITECTURES[name])
+            for kind in ("all", "exhaustive")
+        ]
+        verdicts += [row.verdict for row in found]
+        assert found[0].verdict == found[1].verdict != "recovered", seed
+    assert method is GATED or "not_unique" in verdicts
+
+
+def test_a_neuron_that_is_orthogonal_to_a_row_up_to_rounding_is_in_one_cell_by_rounding_alone() -> None:
+    """Rounding does not prove a recovery: the dual norm of the other cell is 1 up to 1e-17."""
+    relu, seen = ARCHITECTURES["relu"], set()
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, w = rng.standard_normal((12, 2)), rng.standard_normal(2)
+        w -= (w @ X[0]) / (X[0] @ X[0]) * X[0]
+        verdicts = [EXACT(instance_of(X, Given((tuple(w),), (1.0,)), relu, kind), relu).verdict for kind in KINDS]
+        assert "recovered" not in verdicts, seed
+        seen.update(verdicts)
+    assert seen >= {"undecided"}
 
 
 def test_a_neuron_that_is_orthogonal_to_a_row_up_to_rounding_has_its_group() -> None:
