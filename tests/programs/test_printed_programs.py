@@ -1,4 +1,7 @@
-"""Optima of P1's programs against the printed formulas in cvxpy, on the same X, y and patterns."""
+"""Optima of P1's programs against the printed formulas in cvxpy, on the same X, y and patterns.
+
+(6) and (14) are written with ||w_0|| in the objective, as (15) and (25) have it; in print they lack it.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -93,6 +96,26 @@ def test_optima_are_those_of_the_printed_programs(name: str, seeds: range) -> No
         worst = max(worst, abs(certificate.objective / theirs - 1.0))
     assert worst <= 1e-7
     assert (narrowed > 0) == name.startswith("exact norm")
+
+
+def test_14_as_printed_recovers_every_linear_neuron_at_no_cost() -> None:
+    """Without ||w_0|| in the objective, w_0 = w* costs 0; so no draw with n >= d could fail to recover."""
+    n, d = 8, 5
+    for seed in range(4):
+        setting = Setting(n, d, planted=Linear(), patterns=Patterns(count=14))
+        instance = draw(setting, np.random.default_rng(seed))
+        skip, fit, sizes, constraints = cp.Variable(d), [], [], []
+        for p in instance.patterns.T:
+            w, negative = cp.Variable(d), cp.Variable(d)
+            fit.append(p[:, None] * instance.X @ (w - negative))
+            sizes += [cp.norm(w), cp.norm(negative)]
+            constraints += [(2.0 * p - 1.0)[:, None] * instance.X @ v >= 0 for v in (w, negative)]
+        constraints.append(instance.X @ skip + cp.sum(cp.vstack(fit), axis=0) == instance.y)
+        problem = cp.Problem(cp.Minimize(cp.sum(cp.hstack(sizes))), constraints)
+        problem.solve(solver="CLARABEL")
+        planted = instance.planted.directions[:, 0]  # type: ignore[union-attr]
+        assert problem.value == pytest.approx(0.0, abs=1e-6)
+        assert np.abs(skip.value - planted).max() < 1e-5
 
 
 def _hostile(rng: np.random.Generator, kind: str) -> Array:
