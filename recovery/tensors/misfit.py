@@ -21,7 +21,7 @@ LIMIT = float(scipy.special.fdtri(1, PARTS - 1, 1.0 - LEVEL))
 """Largest `disagreement` of correct units, 10.8: the quantile of a squared normal number over the mean of 15 others.
 This ratio has the longest tail of all ratios of weighted sums of squares."""
 LEADING = 5
-"""Number of directions that `disagreement` leaves out. Of 0 to 10, 5 separated wrong units from correct ones best."""
+"""Largest number of directions that `disagreement` leaves out: at most half of the m d in which m units can change."""
 ROWS, EVALUATIONS = 200, 10
 """Rows per parameter and evaluations of the least squares."""
 
@@ -32,7 +32,7 @@ def disagreement(draws: Iterable[ReluNetwork], units: ReluNetwork, X: Array, y: 
     The outer weights and the linear part are regressed on the rows for these units and for each of the `draws`, whose
     functions differ from the function of the units by sampling errors. Then all p parameters are polished. Nearly equal
     units are uncertain in few directions, which hold most of the sampling error and would hide a change in all others.
-    The squares are therefore taken outside the LEADING principal directions of the draws; for a draw, outside those of
+    The squares are therefore taken outside the leading principal directions of the draws; for a draw, outside those of
     the others. The share of label noise of variance s^2, at most p s^2 + 3 sqrt(2 p) s^2, is subtracted. Infinite for
     fewer than 2 rows per parameter.
     """
@@ -48,14 +48,15 @@ def disagreement(draws: Iterable[ReluNetwork], units: ReluNetwork, X: Array, y: 
     start = regression(units.W, units.b)
     values = start(X)
     polished = polish(X, y, start, EVALUATIONS).network(X)
+    leading = min(LEADING, units.W.size // 2)
     errors = np.array([regression(drawn.W, drawn.b)(X) - values for drawn in draws])
     noise = float(np.sum((polished - y) ** 2)) / (len(X) - count)
-    change = max(0.0, _outside(polished - values, errors) - (count + 3.0 * np.sqrt(2.0 * count)) * noise)
-    sampling = float(np.mean([_outside(error, np.delete(errors, k, axis=0)) for k, error in enumerate(errors)]))
+    change = max(0.0, _outside(polished - values, errors, leading) - (count + 3.0 * np.sqrt(2.0 * count)) * noise)
+    sampling = float(np.mean([_outside(x, np.delete(errors, k, axis=0), leading) for k, x in enumerate(errors)]))
     return change / sampling if sampling > 0 else (np.inf if change > 0 else 0.0)
 
 
-def _outside(change: Array, errors: Array) -> float:
-    """Return the squared distance of `change` (n,) from the LEADING principal directions of `errors` (k, n)."""
-    leading = np.linalg.svd(errors, full_matrices=False)[2][:LEADING]
-    return float(np.sum((change - (leading @ change) @ leading) ** 2))
+def _outside(change: Array, errors: Array, count: int) -> float:
+    """Return the squared distance of `change` (n,) from the first principal directions of `errors` (k, n)."""
+    first = np.linalg.svd(errors, full_matrices=False)[2][:count]
+    return float(np.sum((change - (first @ change) @ first) ** 2))
