@@ -67,8 +67,10 @@ class Results:
         low, high = wilson(table["yes"], table["no"])
         return table.assign(low=low, high=high)
 
-    def to_xarray(self, value: str | None = None) -> "Dataset":
+    def to_xarray(self, value: str | None = None, *, rows: bool = False) -> "Dataset":
         """The columns of `cells` as arrays over the coordinates that vary, such as n and d; NaN where there is no cell.
+
+        rows: return the columns of `frame` instead, over these coordinates and `replicate`.
 
         Raises `ParameterError` if xarray is not installed.
         """
@@ -77,7 +79,8 @@ class Results:
         except ImportError as error:
             raise ParameterError("to_xarray needs the package xarray: pip install xarray") from error
         diagram = self.analysis(value).diagram
-        data: Dataset = self.cells(value).set_index(diagram.layout.keys).to_xarray()
+        table, keys = (self.frame, ["replicate"]) if rows else (self.cells(value), [])
+        data: Dataset = table.set_index([*diagram.layout.keys, *keys]).to_xarray()
         return data.assign_attrs(name=diagram.name, title=diagram.title, value=diagram.quantity.label)
 
     def thresholds(self, value: str | None = None) -> pd.DataFrame:

@@ -75,7 +75,7 @@ class Streams:
 class Instance:
     """One draw.
 
-    X (n, d); y (n,), with noise; `signal`, y without noise. A method with random choices uses `streams.training`.
+    X (n, d); y (n,), with noise; `signal`, y without noise. A method with random choices uses `rng`.
     draw_patterns, decide: functions that return `patterns` and `all_ones`, and compute them once.
     """
 
@@ -101,6 +101,11 @@ class Instance:
         it.
         """
         return self.decide()
+
+    @cached_property
+    def rng(self) -> Rng:
+        """The generator for a method with random choices. It is one generator, so each draw gives new numbers."""
+        return self.streams.training
 
     def with_patterns(self, patterns: Mask) -> "Instance":
         """A copy with these patterns (n, p)."""

@@ -6,12 +6,15 @@ an axis or the number of replicates grows.
 """
 
 import struct
+import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,7 @@ from recovery.instances.draw import Instance, Streams, draw
 from recovery.methods.columns import checked, checked_record
 from recovery.runner.stop import StopRequested
 from recovery.text import printable
-from recovery.user import fingerprint
+from recovery.user import PROGRAM, fingerprint
 
 LONGEST_MESSAGE = 300
 TRAJECTORY = "trajectory"
@@ -104,7 +107,10 @@ def measure(trial: Trial) -> Row:
         if cell.own:
             row["own_code"] = _fingerprint(cell.own)
         method = cell.method
-        result = method(draw_instance(trial), cell.architecture)
+        instance = draw_instance(trial)
+        if cell.parts["method"].user_code:
+            instance = watched(instance, str(cell.coordinates["method"]))
+        result = method(instance, cell.architecture)
         row |= checked(result, method.columns)
         row["status"] = "ok"
         if record := checked_record(getattr(result, TRAJECTORY, None)):
@@ -117,6 +123,39 @@ def measure(trial: Trial) -> Row:
     end, processor_end = _clocks()
     row["seconds"], row[PROCESSOR] = end - clock, processor_end - processor
     return row
+
+
+def watched(instance: Instance, method: str) -> Instance:
+    """Return a copy of the instance that warns if user code reads one of its streams twice."""
+    read = set[str]()
+
+    def seed(name: str) -> np.random.SeedSequence:
+        if not _is_read_by_the_program():
+            if name in read:
+                _warn_of_equal_draws(method, name)
+            read.add(name)
+        return instance.streams.seed(name)
+
+    return replace(instance, streams=Streams(seed))
+
+
+def _is_read_by_the_program() -> bool:
+    """Return whether a stream is read by code of the program, such as a shipped method that user code calls."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_globals["__name__"] == Streams.__module__:
+        frame = frame.f_back
+    return frame is not None and frame.f_globals["__name__"].startswith(f"{PROGRAM}.")
+
+
+@cache
+def _warn_of_equal_draws(method: str, stream: str) -> None:
+    """Print the warning once per process."""
+    print(
+        f"warning: {method} reads instance.streams.{stream} twice, and each time draws the same numbers; "
+        "instance.rng is one generator for all draws of a trial",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _clocks() -> tuple[float, float]:

@@ -72,6 +72,15 @@ def test_cells_as_labelled_arrays(results: Path) -> None:
         assert (float(found["yes"]), float(found["low"])) == (cell["yes"], cell["low"])
 
 
+def test_rows_as_labelled_arrays(results: Path) -> None:
+    grid = recovery.read(results)
+    arrays = grid.to_xarray(rows=True)
+    assert set(arrays["status"].dims) == {"n", "d", "replicate"}
+    for _, row in grid.frame.iterrows():
+        found = arrays.sel(n=row["n"], d=row["d"], replicate=row["replicate"])
+        assert (str(found["trial_id"].item()), float(found["seconds"])) == (row["trial_id"], row["seconds"])
+
+
 def test_xarray_that_is_not_there_is_named(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(recovery.RecoverError, match="pip install xarray"):
