@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from recovery import __version__
+from recovery.compiled import NUMBA_SETTINGS, import_away_from
 from recovery.errors import RecoverError
 from recovery.text import did_you_mean
 
@@ -57,6 +58,8 @@ class Commands(click.Group):
             return None
         if cmd_name in ONE_THREAD:
             limit_blas()
+        for settings, library in ((NUMBA_SETTINGS, "numba"), ("matplotlibrc", "matplotlib")):
+            import_away_from(settings, library)
         command = importlib.import_module(f".{cmd_name}", __package__).command
         if signal.getsignal(signal.SIGINT) is leave:
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -55,8 +55,8 @@ def connected(jobs: int) -> Iterator[tuple[int, Run]]:
             made = tempfile.TemporaryDirectory(prefix="ray-", dir=SESSIONS, ignore_cleanup_errors=True)
             folder = f"{session.enter_context(made)}/ray"  # Ray gives everybody access to the folder that it is given
         code = f"from recovery.runner.ray_cluster import serve; serve({{}}, {jobs}, {folder!r})"
-        # Ray's processes print there when others of them are gone
-        connection, driver = start_python(code, output=subprocess.DEVNULL, **environment)
+        # Ray's processes print there when others of them are gone; Ray imports modules of the current folder
+        connection, driver = start_python(code, folder="/", output=subprocess.DEVNULL, **environment)
         lines = session.enter_context(session.enter_context(connection).makefile("rb"))
 
         def returned() -> Returned:

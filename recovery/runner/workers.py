@@ -78,7 +78,10 @@ def dask(jobs: int) -> Iterator[Service]:
     with ExitStack() as stack:
         address: Any = os.environ.get("DASK_SCHEDULER_ADDRESS")
         if address is None:
-            stack.enter_context(config.set({"distributed.scheduler.allowed-failures": 100}))
+            path = (
+                "distributed.nanny.pre-spawn-environ.PYTHONSAFEPATH"  # otherwise modules of the current folder are used
+            )
+            stack.enter_context(config.set({"distributed.scheduler.allowed-failures": 100, path: "1"}))
             local = {"n_workers": jobs, "threads_per_worker": 1, "silence_logs": logging.CRITICAL}
             # Dask's web server cannot be switched off and has no key: use any free port, for this machine alone
             web = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
