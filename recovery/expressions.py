@@ -227,10 +227,10 @@ def _arrays(node: ast.expr, values: Mapping[str, Any]) -> Any:
         value = _arrays(node.operand, values)
         if isinstance(node.op, ast.Not):
             return np.logical_not(_truth(value))
-        return -value if isinstance(node.op, ast.USub) else value
+        return -_numbers(value) if isinstance(node.op, ast.USub) else _numbers(value)
     if isinstance(node, ast.Call):
         assert isinstance(node.func, ast.Name)
-        parts = [np.asarray(_arrays(part, values), dtype=float) for part in node.args]
+        parts = [_numbers(_arrays(part, values)) for part in node.args]
         name = node.func.id
         if name in _ONE:
             return _ONE[name][1](parts[0])
@@ -246,8 +246,16 @@ def _arrays(node: ast.expr, values: Mapping[str, Any]) -> Any:
         pairs = zip(sides, node.ops, sides[1:], strict=False)
         return np.logical_and.reduce(np.broadcast_arrays(*(_compared(*pair) for pair in pairs)))
     assert isinstance(node, ast.BinOp)
-    left, right = (np.asarray(_arrays(side, values), dtype=float) for side in (node.left, node.right))
+    left, right = (_numbers(_arrays(side, values)) for side in (node.left, node.right))
     return np.power(left, right) if isinstance(node.op, ast.Pow) else _ARITHMETIC[type(node.op)](left, right)
+
+
+def _numbers(value: Any) -> Array:
+    """Floats. Raises `ExpressionError` for text."""
+    try:
+        return np.asarray(value, dtype=float)
+    except ValueError:
+        raise ExpressionError("text is not a number; compare it by == or !=") from None
 
 
 def _truth(value: Any) -> Any:

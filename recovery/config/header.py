@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from annotated_types import Ge, Gt, Interval, MinLen
+from annotated_types import Ge, Gt, Interval, Le, MaxLen, MinLen
 from pydantic import Field
 
 from recovery.backends import Backend
 from recovery.config.claims import column_of, expression_faults, unknown
 from recovery.config.tree import ConfigError, Fault, Invalid, Place, Problem, refusal
+from recovery.config.trials import MOST_TRIALS
 from recovery.config.validate import build, keys_of
 from recovery.errors import ParameterError
 from recovery.expressions import is_expression
@@ -19,6 +20,8 @@ from recovery.user import is_user_name
 
 if TYPE_CHECKING:
     from recovery.theory import Curve
+
+LONGEST_TITLE = 1000
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,10 @@ class Header:
             description="a name for a folder: up to 100 letters, digits, '.', '_' or '-', the first a letter or digit",
         ),
     ]
-    title: str = ""
-    source: str = ""
+    title: Annotated[str, MaxLen(LONGEST_TITLE)] = ""
+    source: Annotated[str, MaxLen(LONGEST_TITLE)] = ""
     seed: Annotated[int, Ge(0)] = 0
-    replicates: Annotated[int, Ge(1)] = 1
+    replicates: Annotated[int, Ge(1), Le(MOST_TRIALS)] = 1
     backend: Backend = "processes"
     needs: str = ""
 

@@ -14,7 +14,7 @@ from recovery.config.claims import Claim, ThresholdClaim, column_of
 from recovery.config.header import Header, ReportSpec
 from recovery.config.slicing import Slicing, least_step
 from recovery.config.tree import Fault, Path
-from recovery.config.trials import SweepCells
+from recovery.config.trials import MOST_TRIALS, SweepCells
 from recovery.errors import ParameterError
 from recovery.methods.columns import Columns
 from recovery.text import choices, did_you_mean
@@ -63,9 +63,6 @@ class Until:
 
 
 Sampling = Even | Boundary | Until
-
-MOST_TRIALS = 10_000_000
-"""Most trials of one sweep: all are planned in memory."""
 
 SAMPLINGS: dict[str, type[Any]] = {"uniform": Even, "boundary": Boundary, "until": Until}
 

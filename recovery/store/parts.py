@@ -43,6 +43,8 @@ MAGIC = b"PAR1"
 """The first and last bytes of a Parquet file."""
 MOST_ROWS = 10_000_000
 """Maximum rows of a part: the maximum trials of a sweep. Parts of records are 64 MiB large."""
+MOST_BYTES = 2**31
+"""Maximum memory of a part. 500 000 rows of 100 columns with their texts take a quarter of it."""
 PROVENANCE = b"recover"
 """Key in a part's metadata: a JSON list of the provenance of its rows."""
 
@@ -153,7 +155,10 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Da
         if fault := _fault(parquet, rows=path.parent.name == TRIALS):
             return Damaged(path, fault)
         present = parquet.schema_arrow.names
-        return parquet.read(columns=None if columns is None else [name for name in columns if name in present])
+        chosen = [name for name in present if columns is None or name in columns]
+        if (size := _memory(parquet, data, chosen)) > MOST_BYTES:
+            return Damaged(path, f"takes {size} bytes of memory, which no part of this program does")
+        return parquet.read(columns=chosen)
     except MemoryError as error:
         raise StoreError(f"{path}: there is not enough memory to read it; the file is unchanged") from error
     except pa.ArrowException as error:
@@ -181,6 +186,25 @@ def _fault(parquet: pq.ParquetFile, rows: bool) -> str | None:
             if found != kind and not (_is_text(found) and _is_text(kind)):
                 return f"its column {name!r} is {found}, not {kind}"
     return None
+
+
+def _memory(parquet: pq.ParquetFile, data: pa.Buffer, columns: Sequence[str]) -> int:
+    """Bound the bytes of these columns in memory. Equal values take no space in the file, however many they are.
+
+    Texts are read as codes into a list of distinct texts, but only if the metadata do not exclude that they are large.
+    """
+    groups = [parquet.metadata.row_group(i) for i in range(parquet.metadata.num_row_groups)]
+    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    chosen = tuple(f"{name}." for name in columns)
+    chunks = [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(chosen)]
+    size = sum(8 * chunk.num_values + chunk.total_uncompressed_size for chunk in chunks)
+    texts = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"]
+    if size > MOST_BYTES or size + sum(one.num_values * one.total_uncompressed_size for one in texts) <= MOST_BYTES:
+        return size
+    names = list({chunk.path_in_schema for chunk in texts})
+    coded = pq.ParquetFile(pa.BufferReader(data), read_dictionary=names).read(columns=names)
+    parts = [part for column in coded.columns for part in column.chunks if pa.types.is_dictionary(part.type)]
+    return size + sum(pc.sum(pc.binary_length(one.dictionary).take(one.indices)).as_py() or 0 for one in parts)
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -5,18 +5,28 @@ several processes plan a round, the first one writes its file and the others rea
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from recovery.errors import StoreError
-from recovery.store.parts import Damaged, document_checksum, read_regular, write_atomically
+from recovery.store.parts import MOST_ROWS, Damaged, document_checksum, read_regular, write_atomically
+from recovery.text import is_plain
 
 ROUNDS = "rounds"
 MOST_BYTES = 64 * 2**20
 Round = Mapping[str, Any]
 """round: its number, from 2. counts: grid cell id -> its trials so far, where they exceed those of the first round.
-trials: all trials up to its end. budget, value, based_on, slices: what it was planned from."""
+trials: all trials up to its end. budget, value, based_on, slices: what it was planned from. until: with a rule, the
+interim analysis."""
+FIELDS = {"round": int, "budget": int, "trials": int, "value": str, "based_on": dict, "slices": list, "counts": dict}
+UNTIL = {"rule": str, "ended": bool, "panels": list, "words": list}
+PANEL = {"title": str, "known": bool, "aimed": bool, "trials": int, "left": int, "tests": int, "level_of": int}
+"""Fields of a round, of its `until`, and of a panel in it -> their types."""
+NO_RULE = {"rule": "", "ended": True, "panels": [], "words": []}
+MOST_ANALYSES = 1000
+"""Maximum for `level_of`, the number of an interim analysis: its error rate is 2 to this power times smaller."""
 
 
 def write_round(folder: Path, content: Round) -> bool:
@@ -32,6 +42,29 @@ def encode_round(content: Round) -> tuple[str, bytes]:
     return f"{content['round']:02}.json", f"{json.dumps(data, indent=1)}\n".encode()
 
 
+def _is_round(content: Any, name: str) -> bool:
+    """Return whether a document has the fields that this program writes into the file of this name."""
+    if not _has(content, FIELDS) or not _has(until := content.get("until", NO_RULE), UNTIL):
+        return False
+    if not all(_has(panel, PANEL) and panel["level_of"] <= MOST_ANALYSES for panel in until["panels"]):
+        return False
+    counts = content["counts"]
+    return (
+        name == f"{content['round']:02}.json"
+        and all(type(count) is int and 0 < count <= MOST_ROWS for count in counts.values())
+        and all(re.fullmatch("[0-9a-f]{16}", cell) for cell in counts)
+        and all(isinstance(line, str) and is_plain(line) for line in until["words"])
+    )
+
+
+def _has(document: Any, fields: Mapping[str, type]) -> bool:
+    """Return whether a document is a mapping with fields of these types. Integers are counts of at most MOST_ROWS."""
+    return isinstance(document, dict) and all(
+        type(document.get(field)) is kind and (kind is not int or 0 <= document[field] <= MOST_ROWS)
+        for field, kind in fields.items()
+    )
+
+
 def read_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:
     """Return the rounds in order, and the damaged files. Raises `StoreError` if a file cannot be read at present."""
     rounds, damaged = [], []
@@ -44,10 +77,11 @@ def read_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:
                 continue
             except (ValueError, RecursionError):
                 intact = False
-            if intact:
+            if intact and _is_round(content, path.name):
                 rounds.append(content)
             else:
-                damaged.append(Damaged(path, "does not match its checksum"))
+                reason = "is not a round that this program wrote" if intact else "does not match its checksum"
+                damaged.append(Damaged(path, reason))
     except OSError as error:  # not damage: too many open files, a network file system
         raise StoreError(f"{folder}: cannot be read: {error}") from error
     return sorted(rounds, key=lambda content: content["round"]), damaged

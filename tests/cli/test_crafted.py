@@ -1,0 +1,184 @@
+"""Results folders that somebody has crafted, with valid checksums: each is a message, and costs little memory."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from recovery.config import ConfigError, load
+from recovery.store.folder import Folder
+from recovery.store.parts import Damaged, document_checksum, read_part, write_part
+from tests.runner.sweeps import sweep, write_config
+
+from .test_foreign import edit, recover
+
+Round = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two rounds, and its config beside it."""
+    folder = tmp_path_factory.mktemp("made")
+    config = write_config(
+        folder,
+        method={"kind": "isometry"},
+        architecture="relu_skip",
+        sampling={"kind": "boundary", "rounds": 2, "budget": 60},
+        axes={"n": [4, 6, 8, 10], "d": [3]},
+        report={"value": "holds"},
+    )
+    sweep(config, folder / "out", backend="threading")
+    return folder
+
+
+@pytest.fixture
+def out(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made / "out", tmp_path / "out"))
+
+
+def cell(content: Round) -> str:
+    return str(next(iter(content["counts"])))
+
+
+UNTIL = {"rule": "decided", "ended": True, "words": []}
+PANEL = {"title": "", "known": True, "aimed": False, "trials": 1, "left": 0, "tests": 1, "level_of": 1}
+ROUNDS: dict[str, Callable[[Round], Round]] = {
+    "nothing": lambda content: {},
+    "no counts": lambda content: {key: value for key, value in content.items() if key != "counts"},
+    "counts in a list": lambda content: {**content, "counts": [1]},
+    "a count that is text": lambda content: {**content, "counts": {cell(content): "x"}},
+    "a fractional count": lambda content: {**content, "counts": {cell(content): 1.5}},
+    "a true count": lambda content: {**content, "counts": {cell(content): True}},
+    "a negative count": lambda content: {**content, "counts": {cell(content): -5}},
+    "a large count": lambda content: {**content, "counts": {cell(content): 10**12}},
+    "a huge count": lambda content: {**content, "counts": {cell(content): 10**30}},
+    "a cell that is no id": lambda content: {**content, "counts": {"zz": 5}},
+    "no number": lambda content: {**content, "round": None},
+    "a number that is text": lambda content: {**content, "round": "2"},
+    "a number in a list": lambda content: {**content, "round": [2]},
+    "another number": lambda content: {**content, "round": 3},
+    "trials that are text": lambda content: {**content, "trials": "x"},
+    "no budget": lambda content: {**content, "budget": None},
+    "slices that are a number": lambda content: {**content, "slices": 5},
+    "an empty rule": lambda content: {**content, "until": {}},
+    "a rule that is text": lambda content: {**content, "until": "x"},
+    "a panel that is text": lambda content: {**content, "until": {**UNTIL, "panels": ["x"]}},
+    "a panel without a level": lambda content: {**content, "until": {**UNTIL, "panels": [{**PANEL, "level_of": None}]}},
+    "a panel of a huge level": lambda content: {
+        **content,
+        "until": {**UNTIL, "panels": [{**PANEL, "level_of": 10**6}]},
+    },
+    "escape sequences": lambda content: {**content, "until": {**UNTIL, "panels": [PANEL], "words": ["\x1b[2J"]}},
+}
+
+
+@pytest.mark.parametrize("craft", ROUNDS)
+def test_a_round_that_no_sweep_writes_is_damage(made: Path, out: Path, craft: str) -> None:
+    path = out / "rounds" / "02.json"
+    content = json.loads(path.read_text())
+    content.pop("checksum")
+    new = ROUNDS[craft](content)
+    path.write_text(json.dumps({**new, "checksum": document_checksum(new)}))
+    for command in (["status"], ["report", "--format", "json"], ["verify"]):
+        done = recover(command[0], out, *command[1:])
+        assert done.exit_code == 2
+        assert "02.json: is not a round that this program wrote" in done.stderr
+    done = recover("sweep", made / "fake.yaml", "--out", out, "--backend", "threading")
+    assert done.exit_code == 0
+    assert "02.json: moved aside" in done.stderr
+    assert recover("status", out).exit_code == 0
+
+
+@pytest.mark.parametrize("replicates", [10**18, 10**30])
+def test_more_trials_than_a_sweep_can_have_are_refused(out: Path, replicates: int) -> None:
+    edit(out, replicates=replicates)
+    for command in (["status"], ["report", "--format", "json"], ["verify"], ["replay", "0"]):
+        done = recover(command[0], out, *command[1:])
+        assert done.exit_code == 2
+        assert "10000000" in done.stderr
+
+
+def test_more_cells_and_replicates_than_a_sweep_can_have_are_refused(out: Path) -> None:
+    edit(out, replicates=10**7)
+    done = recover("verify", out)
+    assert done.exit_code == 2
+    assert "the sweep has 40000000 trials; at most 10000000 are allowed" in done.stderr
+
+
+@pytest.mark.parametrize("field", ["title", "source"])
+def test_a_title_has_a_bounded_length(out: Path, tmp_path: Path, field: str) -> None:
+    """Drawing a title of a megabyte took 25 s."""
+    edit(out, **{field: "x " * 500_000})
+    for command in (["status"], ["report"], ["report", "--format", "html"]):
+        done = recover(command[0], out, *command[1:])
+        assert done.exit_code == 2
+        assert len(done.stderr) < 500
+    with pytest.raises(ConfigError, match=field):
+        load(write_config(tmp_path, **{field: "x" * 1001}))
+    load(write_config(tmp_path, **{field: "x" * 1000}))
+
+
+def bombs() -> dict[str, pa.Table]:
+    """Tables of 3 GiB whose values repeat, so that their parts have some kilobytes."""
+    many = 8_000_000
+    zeros, ids = pa.array(np.zeros(many)), pa.repeat("a" * 16, many)
+    ends = np.arange(0, 1001) * 400_000
+    return {
+        "columns": pa.table({"trial_id": ids, **{f"x{i}": zeros for i in range(50)}}),
+        "text": pa.table({"trial_id": ["a" * 16] * 300, "text": ["a" * 10_000_000] * 300}),
+        "lists": pa.table(
+            {"trial_id": ["a" * 16] * 1000, "x": pa.ListArray.from_arrays(ends, pa.array(np.zeros(4 * 10**8)))}
+        ),
+    }
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("bomb", ["columns", "text", "lists"])
+def test_the_memory_of_a_part_is_bounded_before_it_is_read(tmp_path: Path, bomb: str) -> None:
+    path = write_part(tmp_path, bombs()[bomb])
+    assert path.stat().st_size < 3_000_000
+    before = pa.total_allocated_bytes()
+    part = read_part(path)
+    assert isinstance(part, Damaged)
+    assert "bytes of memory, which no part of this program does" in part.reason
+    assert pa.total_allocated_bytes() - before < 2**26
+
+
+def test_texts_that_repeat_are_read_if_they_are_small(tmp_path: Path) -> None:
+    """The product of values and distinct texts is above the limit, the texts are not."""
+    rows = 40_000
+    texts = [f"{i:060}" if i % 2 else "the same" for i in range(rows)]
+    table = pa.table({"trial_id": [f"{i:016x}" for i in range(rows)], "text.of": texts})
+    part = read_part(write_part(tmp_path, table))
+    assert isinstance(part, pa.Table)
+    assert part.equals(table)
+    assert read_part(write_part(tmp_path, table), ["text.of"]).equals(table.select(["text.of"]))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "trial_id*2>1",
+        "abs(status)>1",
+        "max(status, n)>1",
+        "-status>1",
+        "status+1",
+        "sqrt('x')>0",
+        "'a'*n=n",
+        "status**2>n",
+    ],
+)
+def test_arithmetic_with_text_is_a_message(out: Path, condition: str) -> None:
+    done = recover("trials", out, "--where", condition)
+    assert done.exit_code == 2
+    assert "--where: text is not a number; compare it by == or !=" in done.stderr
+
+
+def test_the_rounds_of_a_folder_stay_as_they_are(out: Path) -> None:
+    assert Folder(out).prepare() == []
+    assert recover("status", out).exit_code == 0
