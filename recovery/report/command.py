@@ -35,7 +35,7 @@ TEXTS: dict[str, Callable[[list[Analysis]], str]] = {
     "latex": as_latex,
     "markdown": as_markdown,
 }
-UNSHOWN = ("trial_id", "sweep", "started_at", "error_type", "error_message", "own_code")
+UNSHOWN = ("trial_id", "sweep", "started_at", "error_type", "error_message", "own_code", "made_by")
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every archive entry, so that equal results give equal archives."""
 PIPE_WIDTH = 120
@@ -58,6 +58,13 @@ def report(
     `ConfigError` and `ReportError`.
     """
     kind = format_of(out, kind, REPORT)
+    if out is not None and len(results) > 1 and (kind or "png") in PICTURES:
+        if out.is_file() or (out.suffix.lstrip(".") in PICTURES and not out.is_dir()):
+            raise ReportError(
+                f"{out}: {len(results)} results folders give as many pictures; give a folder as --out, or "
+                "--format html for one page"
+            )
+        out.mkdir(parents=True, exist_ok=True)
     read_diagram = _of_cells if kind in TEXTS else lambda path, value: Diagram.of(read(path), value)
     analyses = [Analysis(styled(read_diagram(path, value), style), full) for path in results]
     if kind in TEXTS:
@@ -65,15 +72,24 @@ def report(
     elif kind == "html":
         from recovery.report.page import report_page  # imports matplotlib, which is slow
 
-        _written(_place(analyses[0].diagram, "html", out, 1), report_page(analyses).encode(), _inside(analyses[0], out))
+        place = _place(analyses[0].diagram, analyses[0].diagram.name, "html", out)
+        _written(place, report_page(analyses).encode(), _inside(analyses[0], out))
     elif kind == "terminal" and out is not None:
         write(out, _as_text(analyses).encode())
     else:
         if kind not in PICTURES:
             _print_maps(analyses, None if sys.stdout.isatty() else PIPE_WIDTH)
-        for analysis in [] if kind == "terminal" else analyses:
-            _draw(analysis, kind or "png", out, len(analyses))
+        for analysis, name in [] if kind == "terminal" else zip(analyses, _names(analyses), strict=True):
+            _draw(analysis, name, kind or "png", out)
     return analyses
+
+
+def _names(analyses: Sequence[Analysis]) -> list[str]:
+    """Return a name for the pictures of each grid: of its sweep, or of its folder if sweeps have equal names."""
+    for names in ([one.diagram.name for one in analyses], [one.diagram.grid.path.resolve().name for one in analyses]):
+        if len({*names}) == len(names):
+            return names
+    return [f"{name}-{number}" for number, name in enumerate(names, start=1)]
 
 
 def _of_cells(results: Path, value: str | Sequence[str] | None) -> Diagram:
@@ -114,14 +130,14 @@ def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
     return replace(diagram, sweep=replace(diagram.sweep, report=report_spec))
 
 
-def _draw(analysis: Analysis, kind: str, out: Path | None, count: int) -> None:
+def _draw(analysis: Analysis, name: str, kind: str, out: Path | None) -> None:
     """Write the main figure of a report and its other figures, and print their paths."""
     from recovery.report.figures import drawings, render
 
-    place = _place(analysis.diagram, kind, out, count)
-    for name, drawing in drawings(analysis).items():
-        beside = place.with_name(f"{analysis.diagram.name}-{name}{place.suffix}")
-        _written(beside if name else place, render(drawing.draw(), kind), _inside(analysis, out))
+    place = _place(analysis.diagram, name, kind, out)
+    for shown, drawing in drawings(analysis).items():
+        beside = place.with_name(f"{name}-{shown}{place.suffix}")
+        _written(beside if shown else place, render(drawing.draw(), kind), _inside(analysis, out))
 
 
 def _print_or_write(text: str, out: Path | None) -> Any:
@@ -143,15 +159,15 @@ def _print_maps(analyses: list[Analysis], width: int | None, file: IO[str] | Non
         print_diagram(analysis, Console(file=file, width=width))
 
 
-def _place(diagram: Diagram, suffix: str, out: Path | None, count: int) -> Path:
-    """Return the path of an output file: `out` if it names a file, otherwise a name made of the sweep and the values.
+def _place(diagram: Diagram, name: str, suffix: str, out: Path | None) -> Path:
+    """Return the path of an output file: `out` if it names a file, otherwise a name made of `name` and the values.
 
     The file is placed in the folder `out`, or in RESULTS/report.
     """
-    if out is not None and count == 1 and not out.is_dir():
+    if out is not None and not out.is_dir():
         return out
     values = "-".join(str(one.quantity) for one in diagram.one_by_one)
-    name = re.sub(r"[^\w.-]+", "_", f"{diagram.name}-{values}").strip("_")
+    name = re.sub(r"[^\w.-]+", "_", f"{name}-{values}").strip("_")
     return (out if out is not None else diagram.grid.path / "report") / f"{name}.{suffix}"
 
 

@@ -1,6 +1,7 @@
 """`recover report` as a command, on results folders as a sweep stores them."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,30 @@ def test_several_grids_at_once(results: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == ["drawn-recovered.svg", "other-recovered.svg"]
     table = run(results, other, "--format", "csv").stdout
     assert {line.split(",")[0] for line in table.splitlines()[1:]} == {'"drawn"', '"other"'}
+
+
+def test_two_sweeps_of_one_name_have_two_pictures(results: Path, tmp_path: Path) -> None:
+    other, third = store(wendel_rows(n=[20, 40]), tmp_path / "other"), tmp_path / "a" / "other"
+    shutil.copytree(other, third)
+    for number, (folders, names) in enumerate(
+        (([results, other], ["drawn", "other"]), ([results, other, third], ["drawn-1", "other-2", "other-3"]))
+    ):
+        out = tmp_path / f"both{number}"
+        done = run(*folders, "--format", "svg", "--out", out)
+        assert done.exit_code == 0, done.output
+        assert sorted(path.name for path in out.iterdir()) == [f"{name}-recovered.svg" for name in names]
+        assert all(str(out / f"{name}-recovered.svg") in done.stdout for name in names)
+
+
+@pytest.mark.parametrize("name", ["both.pdf", "both.png", "file"])
+def test_several_pictures_do_not_go_into_one_file(results: Path, tmp_path: Path, name: str) -> None:
+    other, out = store(wendel_rows(n=[20, 40]), tmp_path / "other"), tmp_path / name
+    if name == "file":
+        out.write_text("mine")
+    done = run(results, other, "--out", out)
+    assert done.exit_code == 2
+    assert f"{out}: 2 results folders give as many pictures; give a folder as --out, or --format html" in done.stderr
+    assert out.read_text() == "mine" if name == "file" else not out.exists()
 
 
 def test_value_chooses_what_is_shown(results: Path) -> None:
