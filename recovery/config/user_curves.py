@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from recovery.config.components import Context
 from recovery.config.header import ExpressionCurve, FileCurve, NamedCurve, PointsCurve, ReportSpec, theory_curves
 from recovery.config.tree import Fault, Invalid, as_shown
 from recovery.config.trials import SweepCells
+from recovery.config.values import log_spaced
 from recovery.errors import ParameterError
 from recovery.expressions import parse
 from recovery.text import did_you_mean, printable
@@ -125,18 +128,25 @@ def _of_function(name: str, report: ReportSpec, cells: SweepCells) -> PointsCurv
     values = sorted({value for value in taken if isinstance(value, int | float)})
     if not values:
         raise ParameterError(f"{name}: {x} takes no numbers here")
-    step = (values[-1] - values[0]) / (len(values) - 1) if len(values) > 1 else 0.0
-    low, high = values[0] - step / 2, values[-1] + step / 2
-    low = low if low > 0 or values[0] <= 0 else values[0] / 2
     points = []
-    for k in range(POINTS):
-        at = low + (high - low) * k / (POINTS - 1)
+    for at in _mesh(values):
         try:
             points.append((at, float(target(at))))
         except (Exception, SystemExit) as error:  # raised by user code
             text = printable(str(error))
             raise ParameterError(f"{name}({at:.6g}) raises {type(error).__name__}: {text:.200}") from error
     return _points(points, x, y, name.partition(":")[2].replace("_", " "))
+
+
+def _mesh(values: Sequence[float]) -> list[float]:
+    """Positions from half a step below to half a step above ordered values: by ratio where an axis of them would be."""
+    if values[0] > 0 and log_spaced(np.array(values, dtype=float)):
+        low, high = values[0] * (values[0] / values[1]) ** 0.5, values[-1] * (values[-1] / values[-2]) ** 0.5
+        return [low * (high / low) ** (k / (POINTS - 1)) for k in range(POINTS)]
+    step = (values[-1] - values[0]) / (len(values) - 1) if len(values) > 1 else 0.0
+    low, high = values[0] - step / 2, values[-1] + step / 2
+    low = low if low > 0 or values[0] <= 0 else values[0] / 2
+    return [low + (high - low) * k / (POINTS - 1) for k in range(POINTS)]
 
 
 def _points(points: Sequence[tuple[float, ...]], x: str, y: str, label: str) -> PointsCurve:

@@ -6,11 +6,20 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from annotated_types import Ge, Gt
 from pydantic import Field
 
 from recovery.config.tree import Fault, Invalid, Path, as_shown
 from recovery.config.validate import build
+from recovery.types import Array
+
+DECADES = 20.0
+"""Positive values that span this factor, and whose ratios are more even than their steps, get a log axis."""
+FAR = 1000.0
+"""Values that span this factor get a log axis however they are spaced."""
+STEPS = 4
+"""At least this many values with equal ratios get a log axis whatever they span: they were chosen by ratio."""
 
 Number = Annotated[int | float, Field(description="a number")]
 MOST_VALUES = 100_000
@@ -135,3 +144,18 @@ def same_as(value: object) -> object:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return ("number", value)
     return (type(value).__name__, value)
+
+
+def log_spaced(numbers: Array) -> bool:
+    """Return whether ordered positive numbers span decades and have more even ratios than steps."""
+    if len(numbers) >= STEPS and _spread(np.diff(np.log(numbers))) < 1e-6:
+        return True
+    if len(numbers) < 2 or numbers.max() < DECADES * numbers.min():
+        return False
+    if len(numbers) == 2 or numbers.max() >= FAR * numbers.min():
+        return True
+    return _spread(np.diff(np.log(numbers))) < _spread(np.diff(numbers))
+
+
+def _spread(steps: Array) -> float:
+    return float(np.std(steps) / np.abs(np.mean(steps)))

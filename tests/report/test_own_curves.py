@@ -87,6 +87,32 @@ def test_expressions_of_either_axis_or_both(text: str, slope: float) -> None:
         np.testing.assert_allclose(n, slope * d, rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "curve", [{"expression": "2 * d"}, {"expression": "n / 2"}, {"expression": "n - 2 * d"}, {"ratio": 2.0}]
+)
+def test_a_curve_reaches_the_border_of_a_log_axis(curve: dict[str, Any]) -> None:
+    """The borders of its first and last cell are half a step away, by ratio: a linear half step is less at the top."""
+    sizes = [10, 100, 1000, 10_000]
+    for x, y in (("n", "d"), ("d", "n")):
+        stored = grid(wendel_rows(sizes, sizes), report={"x": x, "y": y, "curves": [curve]})
+        (line,) = lines(Diagram.of(stored))
+        n, d = line.points.T if x == "n" else line.points.T[::-1]
+        np.testing.assert_allclose(n, 2 * d, rtol=1e-6)
+        border = 1000 * 10**1.5
+        assert max(n.max(), d.max()) >= border * (1 - 1e-9)
+        assert min(n.min(), d.min()) <= 10**0.5 * (1 + 1e-9)
+        assert np.diff(np.log(np.sort(d))).max() < 0.2
+
+
+def test_the_points_of_a_function_reach_the_border_of_a_log_axis(folder: Path) -> None:
+    axes = {"n": [10, 100, 1000], "d": [5, 10]}
+    content = {**BASE, "axes": axes, "report": {"x": "n", "y": "d", "curves": ["curves_of_mine:half"]}}
+    (folder / "config.yaml").write_text(json.dumps({k: v for k, v in content.items() if k not in ("n", "d")}))
+    points = np.array(load(folder / "config.yaml").report.lines[0].points)  # type: ignore[union-attr]
+    np.testing.assert_allclose(points[[0, -1], 0], [10**0.5, 10**3.5])
+    np.testing.assert_allclose(points[:, 1], points[:, 0] / 2)
+
+
 def test_labels_of_expressions() -> None:
     labels = [
         line.label

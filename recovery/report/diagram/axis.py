@@ -7,14 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from recovery.config.values import log_spaced
 from recovery.types import Array
 
-DECADES = 20.0
-"""Positive values that span this factor, and whose ratios are more even than their steps, get a log axis."""
-FAR = 1000.0
-"""Values that span this factor get a log axis however they are spaced."""
-STEPS = 4
-"""At least this many values with equal ratios get a log axis whatever they span: they were chosen by ratio."""
 FEWEST_TICKS, MOST_TICKS = 3, 7
 
 AxisKind = Literal["linear", "log", "even"]
@@ -41,8 +36,8 @@ class Axis:
         if not np.isfinite(numbers).all() or any(isinstance(value, bool | np.bool_) for value in self.values):
             return ("even",)
         if (numbers > 0).all():
-            return ("log", "linear") if _log_spaced(numbers) else ("linear", "log")
-        return ("even", "linear") if _log_spaced(numbers[numbers > 0]) else ("linear",)
+            return ("log", "linear") if log_spaced(numbers) else ("linear", "log")
+        return ("even", "linear") if log_spaced(numbers[numbers > 0]) else ("linear",)
 
     @property
     def kind(self) -> AxisKind:
@@ -127,18 +122,3 @@ def log_ticks(low: float, high: float) -> list[float]:
         if len(multiples) >= FEWEST_TICKS:
             return [float(tick) for tick in multiples]
     return [low, high]
-
-
-def _log_spaced(numbers: Array) -> bool:
-    """Return whether ordered positive numbers span decades and have more even ratios than steps."""
-    if len(numbers) >= STEPS and _spread(np.diff(np.log(numbers))) < 1e-6:
-        return True
-    if len(numbers) < 2 or numbers.max() < DECADES * numbers.min():
-        return False
-    if len(numbers) == 2 or numbers.max() >= FAR * numbers.min():
-        return True
-    return _spread(np.diff(np.log(numbers))) < _spread(np.diff(numbers))
-
-
-def _spread(steps: Array) -> float:
-    return float(np.std(steps) / np.abs(np.mean(steps)))

@@ -52,7 +52,7 @@ def lines(diagram: Diagram) -> list[Line]:
             result += _worked_out(spec, diagram)
         elif layout.over_n_and_d and isinstance(spec, NamedCurve | RatioCurve):
             n, d = (panel.x, panel.y) if layout.x == "n" else (panel.y, panel.x)
-            traced = _traced(spec, _reach(n), _reach(d))
+            traced = _traced(spec, n, d)
             turned = [Line(line.label, line.points[:, ::-1], line.secondary) for line in traced]
             result += traced if layout.x == "n" else turned
     return result
@@ -75,7 +75,7 @@ def _worked_out(spec: ExpressionCurve, diagram: Diagram) -> list[Line]:
     if len(plane) < 2 or any(Axis(plane[name]).kind == "even" for name in plane):
         return []
     label = spec.label or (f"{spec.expression} = 0" if len(used) == 2 else f"{_other(plane, used)} = {spec.expression}")
-    x, y = (np.linspace(*_reach(plane[name]), MESH) for name in plane)
+    x, y = (_mesh(plane[name], MESH) for name in plane)
     if len(used) == 2:
         mesh = expression.array({**given, layout.x: x[None, :], str(layout.y): y[:, None]})
         contours: Any = contour_generator(x, y, np.ma.masked_invalid(np.broadcast_to(mesh, (MESH, MESH))))
@@ -96,17 +96,21 @@ def ratio_label(spec: RatioCurve) -> str:
     return "n = d" if spec.ratio == 1 else f"n = {spec.ratio:g}d"
 
 
-def _reach(values: Any) -> tuple[float, float]:
-    """Return the range of an axis, extended by half a step on either side."""
+def _mesh(values: Any, size: int) -> Array:
+    """Return positions along an axis, even on its scale, from half a step below its values to half a step above."""
+    axis = Axis(sorted(values))
+    if axis.kind == "log":
+        return np.geomspace(axis.edges[0], axis.edges[-1], size)
     low, high = float(min(values)), float(max(values))
     step = (high - low) / (len(values) - 1) if len(values) > 1 else 1.0
-    return max(low - step / 2, 1e-9), high + step / 2
+    return np.linspace(max(low - step / 2, 1e-9), high + step / 2, size)
 
 
-def _traced(spec: NamedCurve | RatioCurve, n: tuple[float, float], d: tuple[float, float]) -> list[Line]:
+def _traced(spec: NamedCurve | RatioCurve, n: Any, d: Any) -> list[Line]:
+    """Return the lines of a curve over these values of n and d."""
     if isinstance(spec, RatioCurve):
-        ends = np.array([[spec.ratio * d[0], d[0]], [spec.ratio * d[1], d[1]]])
-        return [Line(ratio_label(spec), ends)]
+        along = _mesh(d, MESH)
+        return [Line(ratio_label(spec), np.stack([spec.ratio * along, along], 1))]
     if spec.name not in CURVES:
         raise ReportError(f"report.curves names {spec.name!r}; there are {', '.join(CURVES)}, or {{ratio: NUMBER}}")
     curve = CURVES[spec.name]
@@ -115,7 +119,7 @@ def _traced(spec: NamedCurve | RatioCurve, n: tuple[float, float], d: tuple[floa
     main = curve.level if spec.level is None else spec.level
     if main is None:
         return []
-    grid_n, grid_d = np.linspace(*n, PROBIT_MESH), np.linspace(*d, PROBIT_MESH)
+    grid_n, grid_d = _mesh(n, PROBIT_MESH), _mesh(d, PROBIT_MESH)
     with np.errstate(all="ignore"):
         values = np.asarray(curve.function(grid_n[None, :], grid_d[:, None]), dtype=float)
     probability = curve.level is not None and np.nanmin(values) >= 0 and np.nanmax(values) <= 1
