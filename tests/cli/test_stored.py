@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+import scipy
 from click.testing import CliRunner, Result
 
 from recovery.cli.main import main
@@ -72,7 +73,11 @@ def test_replay_saves_the_instance_as_it_was_drawn(out: Path, tmp_path: Path) ->
     assert result.exit_code == 0
     assert json.loads(result.stdout)["differences"] == []
     instance = draw_instance(trial)
+    assert recover("replay", "--trust", out, trial.id, "--save", tmp_path / "trial.mat").exit_code == result.exit_code
     with np.load(tmp_path / "trial.npz", allow_pickle=False) as saved:
+        matlab = scipy.io.loadmat(tmp_path / "trial.mat", squeeze_me=True)
+        for name in saved.files:
+            np.testing.assert_array_equal(np.reshape(matlab[name], saved[name].shape), saved[name])
         np.testing.assert_array_equal(saved["X"], instance.X)
         np.testing.assert_array_equal(saved["y"], instance.y)
         np.testing.assert_array_equal(saved["X"] @ saved["planted_directions"] @ saved["planted_signs"], saved["y"])

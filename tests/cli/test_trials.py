@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import scipy
 
-from recovery.extras.row_query import _as_text
+from recovery.errors import ReportError
+from recovery.extras.row_query import _as_text, _for_matlab
 from recovery.store import read
 from tests.cli.test_odd_input import recover
 
@@ -68,6 +71,29 @@ def test_rows_as_a_spreadsheet(results: Path, tmp_path: Path) -> None:
     assert (sheet["n"] == frame["n"].loc[sheet.index]).all()
     assert (sheet["verdict"] == frame["verdict"].loc[sheet.index]).all()
     assert list(map(pd.Timestamp, sheet["started_at"])) == list(frame["started_at"].loc[sheet.index])
+
+
+def test_rows_as_a_matlab_file(results: Path, tmp_path: Path) -> None:
+    frame = read(results).frame
+    assert recover("trials", results, "--out", tmp_path / "rows.mat").exit_code == 0
+    saved = scipy.io.loadmat(tmp_path / "rows.mat", squeeze_me=True, chars_as_strings=True)
+    assert {name.replace(".", "_") for name in frame} == {name for name in saved if not name.startswith("__")}
+    assert saved["trial_id"].tolist() == frame["trial_id"].tolist()
+    assert saved["n"].tolist() == frame["n"].tolist()
+    gaps = pd.to_numeric(frame["gap"]).to_numpy(dtype=float)
+    np.testing.assert_array_equal(saved["gap"], gaps)
+    assert saved["verdict"][0] == frame["verdict"][0]
+    assert pd.Timestamp(saved["started_at"][0]) == frame["started_at"][0]
+
+
+def test_values_of_a_matlab_file() -> None:
+    rows = pd.DataFrame({"a.b": [True, False], "c": pd.array([True, None], "boolean"), "d": ["x", None], "e": [1, 2]})
+    made = _for_matlab(rows)
+    assert made["a_b"].tolist() == [True, False]
+    np.testing.assert_array_equal(made["c"], [1.0, np.nan])
+    assert made["d"].tolist() == ["x", ""]
+    with pytest.raises(ReportError, match="a_b in MATLAB"):
+        _for_matlab(rows.assign(a_b=0))
 
 
 def test_text_of_a_row_begins_no_formula() -> None:
