@@ -19,8 +19,8 @@ def command(results: tuple[Path, ...], out: Path) -> None:
     recover merge first second --out results/my
 
     OUT may already hold rows of the same sweep, which are kept. If several folders have a row of a trial, the first
-    row with status `ok` is kept. After a kill, the same command continues. Folders of another sweep are refused, with
-    the fields that differ.
+    row with status `ok` is kept. Titles, claims and replicates may differ: the config with the most replicates is kept.
+    After a kill, the same command continues. Folders of another sweep are refused, with the fields that differ.
     """
     from recovery.extras.merging import merge_folders
     from recovery.runner.sweep_status import sweep_status

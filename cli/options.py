@@ -32,9 +32,10 @@ def limit_blas() -> None:
 
 
 def warn_rows(grid: "Grid", *, stale: bool = False) -> None:
-    """Warn on stderr of rows that are not the sweep's, and optionally of stale rows."""
-    if grid.left_out:
-        click.echo(grid.left_out, err=True)
+    """Warn on stderr of rows that are not the sweep's or of other versions, and optionally of stale rows."""
+    for text in (grid.left_out, grid.version_words()):
+        if text:
+            click.echo(text, err=True)
     if stale:
         from recovery.runner.sweep_status import stale_rows
 

@@ -102,4 +102,4 @@ def status_text(sweep: SweepStatus) -> str:
             lines.append(f"recently {sweep.rate:.1f} trials/s; at this rate {duration(sweep.seconds_left)} left")
     if sweep.round is not None and sweep.missing:
         lines.append(f"round {sweep.round} is running: {sweep.round_missing} trials are missing to its end")
-    return "\n".join(line for line in (*lines, sweep.edited, sweep.left_out) if line)
+    return "\n".join(line for line in (*lines, sweep.edited, sweep.left_out, sweep.versions) if line)

@@ -83,8 +83,10 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[st
 
     counts = dict.fromkeys(("same", "rounding", "other", "different", "open"), 0)
     named = {"other": set[str](), "open": set[str]()}
+    skipped = dict[str, None]()
     for result in replay(grid, chosen, jobs):
         counts[result.outcome] += 1
+        skipped.update(dict.fromkeys(result.not_compared))
         if result.arithmetics:
             named[result.outcome].update(str(arithmetic) for arithmetic in result.arithmetics)
         for difference in [] if result.agrees else result.differences:
@@ -100,6 +102,10 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[st
     }
     shown = [f"{counts[name]} {words[name]}" for name in words if counts[name] or name in ("same", "different")]
     say(f"{grid.path}: {len(chosen)} of {len(grid.table)} rows replayed, {', '.join(shown)}")
+    if words_of_versions := grid.version_words():
+        say(words_of_versions)
+    if skipped:
+        say(f"not compared, because the version that made the rows did not measure them: {', '.join(skipped)}")
     return {**counts, "failures": counts["different"] + counts["open"]}
 
 

@@ -15,12 +15,17 @@ import pyarrow.compute as pc
 from recovery.errors import StoreError
 from recovery.methods.columns import Columns, columns_document, union
 from recovery.runner.rerun import differences as unequal_columns
+from recovery.runner.rerun import measured_by_version
 from recovery.store.folder import Folder, shown_differences
-from recovery.store.grid import own_rows, refuse_other_types
+from recovery.store.grid import VERSION, own_rows, refuse_other_types, with_version
 from recovery.store.parts import TRIALS, merge, read_parts, refuse
 from recovery.store.records import TRAJECTORIES
 from recovery.store.round_files import Round, read_rounds
 from recovery.store.row_schema import stored_columns
+
+NOT_IN_ROUNDS = ("folder", "title", "source", "needs", "claims")
+NOT_IN_TRIALS = (*NOT_IN_ROUNDS, "report", "replicates")
+"""Fields of a config in which the folders of one sweep may differ, with and without rounds."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,8 @@ class Merged:
 def merge_folders(paths: Sequence[Path], out: Path) -> list[Merged]:
     """Copy the rows, records and rounds of `paths` into the new or existing folder `out`.
 
-    Trials that are already stored there with status `ok` keep their rows and records. Raises `StoreError`, before
+    Trials that are already stored there with status `ok` keep their rows and records. The config with the most
+    replicates, and of equal ones the first, describes the merged sweep. Raises `StoreError`, before
     anything is written, for folders of different sweeps, contradictory rounds, and damage.
     """
     into = Folder(out)
@@ -74,7 +80,8 @@ def merge_folders(paths: Sequence[Path], out: Path) -> list[Merged]:
         _refuse_another(every[0], source)
     rounds = _rounds(every)
     columns = columns_document(union(stored_columns(one.content.get("columns")) for one in every))
-    content = {**every[0].content, "columns": columns}
+    largest = max(every, key=lambda source: int(source.content["config"].get("replicates", 1)))
+    content = {**largest.content, "columns": columns}
     if not before:
         into.create(content)
     elif before[0].content != content:
@@ -86,7 +93,13 @@ def merge_folders(paths: Sequence[Path], out: Path) -> list[Merged]:
 
 
 def _refuse_another(first: Source, other: Source) -> None:
-    configs = [{key: item for key, item in one.content["config"].items() if key != "folder"} for one in (first, other)]
+    """Raise `StoreError` if the trials of two folders are not those of one sweep.
+
+    The allocation of trials in rounds also depends on the replicates and on the value of the report.
+    """
+    configs = [one.content["config"] for one in (first, other)]
+    free = NOT_IN_TRIALS if not any("sampling" in config for config in configs) else NOT_IN_ROUNDS
+    configs = [{key: item for key, item in config.items() if key not in free} for config in configs]
     if shown := shown_differences(configs[0], configs[1]):
         here, there = first.folder.path, other.folder.path
         raise StoreError("\n".join([f"{there} and {here} are different sweeps; nothing was merged:", *shown]))
@@ -115,7 +128,7 @@ def _take(source: Source, into: Folder) -> Merged:
             new = table.filter(pc.invert(pc.is_in(table["trial_id"], stored)))
             if len(new):
                 into.write(new, dataset)
-    rows = merge(list(source.rows))
+    rows = merge([with_version(table) for table in source.rows])
     repeated = rows.filter(pc.is_in(rows["trial_id"], stored))
     other = _count_other(repeated, into, stored_columns(source.content.get("columns")))
     return Merged(source.folder.path, len(rows), len(repeated), other)
@@ -124,8 +137,16 @@ def _take(source: Source, into: Folder) -> Merged:
 def _count_other(rows: pa.Table, into: Folder, columns: Columns) -> int:
     """Count the `ok` rows that differ by more than rounding from the rows of the same trials in `into`."""
     rows = rows.filter(pc.equal(rows["status"], "ok"))
-    stored_rows = merge([table for _, table in read_parts(into.trials)[0]])
+    stored_rows = merge([with_version(table) for _, table in read_parts(into.trials)[0]])
+    measured = measured_by_version(pa.concat_tables([rows, stored_rows], promote_options="permissive"), columns)
     same = pc.is_in(stored_rows["trial_id"], pa.array(rows["trial_id"].to_pylist(), pa.string()))
     pairs = zip(*(table.sort_by("trial_id").to_pylist() for table in (rows, stored_rows.filter(same))), strict=True)
-    found = [unequal_columns(stored, again, columns) for again, stored in pairs]
+    found = [
+        unequal_columns(
+            stored,
+            again,
+            {name: columns[name] for name in measured[again[VERSION]] if name in measured[stored[VERSION]]},
+        )
+        for again, stored in pairs
+    ]
     return sum(any(not one.rounding for one in unequal) for unequal in found)

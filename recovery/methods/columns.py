@@ -105,7 +105,7 @@ FIXED = ("n", "d", "noise", "ensemble", "planted", "architecture", "method")
 
 RESERVED = (
     *("trial_id", "sweep", "replicate", *FIXED),
-    *("status", "seconds", "started_at", "error_type", "error_message", "recorded", "own_code"),
+    *("status", "seconds", "started_at", "error_type", "error_message", "recorded", "own_code", "made_by"),
 )
 """Names of the columns that every row has, which no method may declare."""
 

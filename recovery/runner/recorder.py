@@ -13,6 +13,7 @@ from recovery.errors import StoreError
 from recovery.runner.trial import TRAJECTORY, Row
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE
+from recovery.store.provenance import version_in
 from recovery.store.records import TrialRecord
 from recovery.store.row_schema import coordinate_types, row_schema
 
@@ -36,6 +37,7 @@ class Recorder:
         types = coordinate_types({name: column.distinct for name, column in sweep.cells.coordinates.items()})
         made = {**{key: value for key, value in content.items() if key != "provenance"}, **content["provenance"]}
         self.schema = row_schema(types, sweep.columns).with_metadata({PROVENANCE: json.dumps([made])})
+        self._made_by = version_in(made.get("program", {}))
         self._rows: list[tuple[Trial, Row]] = []
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -82,7 +84,13 @@ class Recorder:
 
     def _table(self, rows: list[tuple[Trial, Row]]) -> pa.Table:
         full = [
-            {"sweep": self._sweep.name, "replicate": trial.replicate, **trial.cell.coordinates, **row}
+            {
+                "sweep": self._sweep.name,
+                "made_by": self._made_by,
+                "replicate": trial.replicate,
+                **trial.cell.coordinates,
+                **row,
+            }
             for trial, row in rows
         ]
         columns = [pa.array([row.get(field.name) for row in full], field.type) for field in self.schema]

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import scipy
 
 from recovery.config import Trial, Trials
 from recovery.config.tree import canonical_json
@@ -24,9 +25,12 @@ from recovery.runner.pool import ask
 from recovery.runner.trial import Row, draw_instance, failure
 from recovery.runner.workers import Engine
 from recovery.store import Grid
+from recovery.store.grid import VERSION
 from recovery.store.parts import write_file
+from recovery.store.provenance import running_version
 from recovery.store.round_files import counts
 
+INSTANCE_FILES = (".npz", ".mat")
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """Two numbers this close differ by rounding, which depends on the processor and the BLAS."""
 RESIDUALS = {
@@ -76,20 +80,25 @@ class Difference:
         return f"{self.column}: stored {self.stored}, now {self.again}" + (" (rounding)" if self.rounding else "")
 
 
+Outcome = Literal["same", "rounding", "other", "different", "open"]
+
+
 @dataclass(frozen=True)
 class Replayed:
     """Comparison of a stored row with its replay.
 
     outcome: `same`; equal up to `rounding`; equal in the `other` arithmetic that computed the row; `different`; or
     `open`: different, but an arithmetic that may have computed the row does not run on this machine. arithmetics: the
-    other arithmetic, or those that do not run here, versions of NumPy included.
+    other arithmetic, or those that do not run here, versions of NumPy included. not_compared: columns that the version
+    which made the row did not measure.
     """
 
     trial: Trial
     again: Row
     differences: Sequence[Difference]
-    outcome: Literal["same", "rounding", "other", "different", "open"]
+    outcome: Outcome
     arithmetics: Sequence[Arithmetic | str] = ()
+    not_compared: Sequence[str] = ()
 
     @property
     def agrees(self) -> bool:
@@ -104,7 +113,13 @@ def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Repla
     different in any arithmetic, because each claims a proof.
     """
     stored = stored_rows(grid, trials)
-    first = (compare(trial, row, stored[trial.id], grid.columns) for trial, row in run(trials, jobs))
+    measured = measured_by_version(grid.table, grid.columns)
+
+    def compared(trial: Trial, row: Row) -> Replayed:
+        was = stored[trial.id]
+        return compare(trial, row, was, grid.columns, measured[was[VERSION]])
+
+    first = (compared(trial, row) for trial, row in run(trials, jobs))
     left = list[Replayed]()
     for result in first:
         if result.agrees or any(difference.contradiction for difference in result.differences):
@@ -119,7 +134,7 @@ def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Repla
         nearest, left = {result.trial.id: result for result in left}, []
         with computing_in(other):
             for trial, row in run([result.trial for result in nearest.values()], jobs):
-                result = compare(trial, row, stored[trial.id], grid.columns)
+                result = compared(trial, row)
                 if result.agrees:
                     yield replace(result, outcome="other", arithmetics=[other])
                 else:
@@ -134,12 +149,23 @@ def run(trials: Iterable[Trial], jobs: int = 1) -> Iterator[tuple[Trial, Row]]:
         yield from done
 
 
-def compare(trial: Trial, again: Row, stored: Row, columns: Columns) -> Replayed:
-    """Compare a replayed row with the stored one."""
-    unequal = differences(stored, again, columns)
-    if not all(difference.rounding for difference in unequal):
-        return Replayed(trial, again, unequal, "different")
-    return Replayed(trial, again, unequal, "rounding" if unequal else "same")
+def measured_by_version(rows: pa.Table, columns: Columns) -> dict[str, Columns]:
+    """Return version of the program -> the columns that it measured: all for this one, and those with a value."""
+    found = {running_version(): columns}
+    for version in pc.unique(rows[VERSION]).to_pylist():
+        mine = rows.filter(pc.equal(rows[VERSION], version))
+        known = {name for name in columns if name in mine.column_names and mine[name].null_count < len(mine)}
+        found.setdefault(version, {name: column for name, column in columns.items() if name in known})
+    return found
+
+
+def compare(trial: Trial, again: Row, stored: Row, columns: Columns, measured: Columns) -> Replayed:
+    """Compare a replayed row with the stored one in the columns that the version of the stored row measured."""
+    unequal = differences(stored, again, measured)
+    skipped = [name for name in columns if name not in measured and again.get(name) is not None]
+    same = all(difference.rounding for difference in unequal)
+    outcome: Outcome = "different" if not same else "rounding" if unequal else "same"
+    return Replayed(trial, again, unequal, outcome, not_compared=skipped)
 
 
 def planned_trials(grid: Grid, *, trust: bool) -> Trials:
@@ -211,9 +237,10 @@ def draw_arrays(trial: Trial) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def save_instance(trial: Trial, path: Path) -> None:
-    """Write the trial's instance as .npz: X, y, noise, patterns, planted neurons, X_test if there is one, and config.
+    """Write the trial's instance: X, y, noise, patterns, planted neurons, X_test if there is one, and config.
 
-    config: JSON of the trial's resolved fields. The file loads without pickle. Raises `StoreError`.
+    path: ends in .mat for a MATLAB file, otherwise .npz, which loads without pickle. config: JSON of the trial's
+    resolved fields. Raises `StoreError`.
     """
     fault, drawn = ask(draw_arrays, trial) if trial.cell.own else draw_arrays(trial)
     if fault:
@@ -221,7 +248,11 @@ def save_instance(trial: Trial, path: Path) -> None:
     config = canonical_json([dict(trial.cell.canonical), trial.replicate])
     try:
         file = BytesIO()
-        np.savez_compressed(file, trial_id=np.array(trial.id), config=np.array(config), **drawn)
+        arrays = {"trial_id": np.array(trial.id), "config": np.array(config), **drawn}
+        if path.suffix == ".mat":
+            scipy.io.savemat(file, arrays, do_compression=True, oned_as="column")
+        else:
+            np.savez_compressed(file, **arrays)
         write_file(path, file.getvalue())
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -22,7 +22,7 @@ WINDOW = timedelta(minutes=5)
 MICROSECOND = timedelta(microseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_ERRORS = 5
-COLUMNS_READ = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message", "recorded")
+COLUMNS_READ = ("trial_id", "status", "seconds", "started_at", "error_type", "error_message", "recorded", "made_by")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class SweepStatus:
     planned: all trials, those of later rounds included unless a rule ends the sweep. errors: (trials, error type,
     message, id of one trial), the most frequent first. rate: trials per second in the last minutes of work. round: the
     current round; round_missing: the trials missing up to its end. own: whether trials run user code. left_out: rows
-    that are not the sweep's, as text, '' if none. edited: number of stale rows, as text, '' if none.
+    that are not the sweep's, as text, '' if none. edited: number of stale rows, as text, '' if none. versions: the
+    versions of the program that made the rows, as text, '' if only this one did.
     """
 
     path: str
@@ -49,6 +50,7 @@ class SweepStatus:
     own: bool
     left_out: str
     edited: str
+    versions: str
 
     @property
     def missing(self) -> int:
@@ -85,6 +87,7 @@ def sweep_status(path: Path) -> SweepStatus:
         own=bool(user_code_sets(grid.sweep["config"])),
         left_out=str(grid.left_out or ""),
         edited=stale_rows(grid),
+        versions=grid.version_words(),
     )
 
 

@@ -21,6 +21,7 @@ from recovery.errors import RecoverError, StoreError
 from recovery.methods.columns import DECIDED, Columns, parse_event
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE, merge, read_parts, refuse
+from recovery.store.provenance import running_version, version_in
 from recovery.store.round_files import Round, counts, read_rounds
 from recovery.store.row_schema import keys_of, row_schema, stored_columns
 from recovery.types import Array
@@ -28,6 +29,7 @@ from recovery.types import Array
 if TYPE_CHECKING:
     import pandas as pd
 
+VERSION, UNKNOWN = "made_by", "an unknown version"
 UNSAFE = r"[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
 """Control characters and text direction marks, as an Arrow regular expression."""
 
@@ -37,7 +39,7 @@ class Grid:
     """The rows of a results folder, its sweep.json and its rounds.
 
     left_out: rows of the folder that are not the sweep's and not in the table. makers: provenance of the rows, as the
-    parts state it.
+    parts state it. versions: each version of the program, and how many rows it made.
     """
 
     path: Path
@@ -46,11 +48,20 @@ class Grid:
     rounds: Sequence[Round] = ()
     left_out: LeftOut | None = None
     makers: Sequence[Mapping[str, Any]] = ()
+    versions: Sequence[tuple[str, int]] = ()
 
     @cached_property
     def columns(self) -> Columns:
         """The columns that the sweep's methods measure."""
         return stored_columns(self.sweep.get("columns"))
+
+    def version_words(self) -> str:
+        """Return which versions of the program made the rows; '' if the running version, at any commit, made all."""
+        release = running_version().partition("+")[0]
+        if len(self.versions) <= 1 and all(version.partition("+")[0] == release for version, _ in self.versions):
+            return ""
+        counted = ", ".join(f"{count} by {version}" for version, count in self.versions)
+        return f"rows by version of the program: {counted}; this is {running_version()}"
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -75,7 +86,21 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
     refuse_other_types(content, parts)
     own, left_out = own_rows(content, rounds, parts)
     made_by = [maker for table in own for maker in makers(table)]
-    return Grid(folder.path, content, _printable(merge(own)), rounds, left_out, made_by)
+    if columns is not None and VERSION not in columns:
+        return Grid(folder.path, content, _printable(merge(own)), rounds, left_out, made_by)
+    table = _printable(merge([with_version(table) for table in own]))
+    counts = sorted((pair["values"], pair["counts"]) for pair in pc.value_counts(table[VERSION]).to_pylist())
+    return Grid(folder.path, content, table, rounds, left_out, made_by, counts)
+
+
+def with_version(table: pa.Table) -> pa.Table:
+    """State the version of the program in rows that lack it, which are older: the versions that their part names."""
+    programs = [maker["program"] for maker in makers(table) if isinstance(maker.get("program"), dict)]
+    earlier = " or ".join(dict.fromkeys(map(version_in, programs))) or UNKNOWN
+    if VERSION not in table.column_names:
+        return table.append_column(VERSION, pa.repeat(earlier, len(table)))
+    place = table.column_names.index(VERSION)
+    return table.set_column(place, VERSION, pc.fill_null(table[VERSION], earlier))
 
 
 def refuse_other_types(content: Mapping[str, Any], parts: Sequence[tuple[Path, pa.Table]]) -> None:

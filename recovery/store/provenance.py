@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,6 +14,7 @@ from threadpoolctl import threadpool_info
 from recovery import __version__
 
 LIBRARIES = ("numpy", "scipy", "numba", "cvxpy", "joblib", "pyarrow")
+COMMIT_DIGITS = 7
 SOLVER_PACKAGES = ("ecos", "clarabel", "scs", "mosek")
 
 
@@ -22,7 +24,7 @@ def provenance() -> dict[str, object]:
     from llvmlite import binding  # slow to import, and a report does not need it
 
     return {
-        "program": {"version": __version__, **_checkout()},
+        "program": _program(),
         "python": platform.python_version(),
         "libraries": {name: _version(name) for name in LIBRARIES},
         "solvers": {name: version for name in SOLVER_PACKAGES if (version := _version(name))},
@@ -37,6 +39,23 @@ def provenance() -> dict[str, object]:
         "cpu": _processor(),
         "platform": platform.platform(),
     }
+
+
+@cache
+def _program() -> dict[str, object]:
+    return {"version": __version__, **_checkout()}
+
+
+def running_version() -> str:
+    """Return the version of the running program, as rows state it."""
+    return version_in(_program())
+
+
+def version_in(program: Mapping[str, object]) -> str:
+    """Return the version and the start of the commit, as in 0.2.0+c9631fe, from the `program` of a provenance."""
+    commit = str(program.get("commit", ""))[:COMMIT_DIGITS]
+    changes = ".changed" if program.get("dirty") else ""
+    return f"{program.get('version')}{'+' if commit else ''}{commit}{changes}"
 
 
 def _computes_rows(library: Path) -> bool:

@@ -22,9 +22,10 @@ CIRCUMSTANCE: dict[str, pa.DataType] = {
     "error_message": pa.string(),
     "recorded": pa.int64(),
     "own_code": pa.string(),
+    "made_by": pa.string(),
 }
 """recorded: number of moments in the trial's record, null without one. own_code: hash of the user code that the trial
-ran, null without any."""
+ran, null without any. made_by: version of the program; rows of version 0.2.0 and earlier have none."""
 EVERY_ROW = (*IDENTITY, "n", "d", "status", "seconds", "started_at")
 """Columns that every part of rows has, whichever version wrote it."""
 _ARROW: dict[Any, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}

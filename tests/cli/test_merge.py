@@ -91,6 +91,36 @@ def test_another_sweep_is_refused_by_name_before_anything_is_written(tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
+def test_a_shard_of_another_title_other_claims_or_more_replicates_is_merged(tmp_path: Path, shards: list[Path]) -> None:
+    """As `recover sweep` continues such a folder."""
+    whole, first, _ = shards
+    method = {"act": "transition", "record": True}
+    claims = [{"kind": "statement", "text": "A claim"}]
+    for name, fields in (("claimed", {"title": "Another", "claims": claims}), ("larger", {"replicates": 6})):
+        (tmp_path / name).mkdir()
+        sweep(write_config(tmp_path / name, method=method, **fields), tmp_path / name / "out", shard=(2, 2))
+    done = recover("merge", first, tmp_path / "claimed" / "out", "--out", tmp_path / "titled")
+    assert "24 of 24 trials stored, 0 missing" in done.stdout
+    assert read(tmp_path / "titled").sweep["config"]["title"] == ""
+    assert measured(tmp_path / "titled") == measured(whole)
+    for i, order in enumerate(([first, tmp_path / "larger" / "out"], [tmp_path / "larger" / "out", first])):
+        out = tmp_path / f"larger{i}"
+        assert "of 36 trials stored" in recover("merge", *order, "--out", out).stdout
+        assert read(out).sweep["config"]["replicates"] == 6
+        assert sweep(write_config(tmp_path, method=method, replicates=6), out).stored == {"ok": 36}
+        assert set(measured(whole)) < set(measured(out))
+
+
+def test_shards_of_rounds_that_began_with_other_replicates_are_refused(tmp_path: Path) -> None:
+    fields = {"sampling": {"kind": "boundary", "rounds": 2, "budget": 60}, "method": {"act": "transition"}}
+    for replicates in (2, 3):
+        config = write_config(tmp_path, replicates=replicates, **fields)  # type: ignore[arg-type]
+        sweep(config, tmp_path / str(replicates), shard=(1, 2))
+    done = recover("merge", tmp_path / "2", tmp_path / "3", "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "replicates: 2 -> 3" in done.stderr
+
+
 def test_damage_and_what_is_no_sweep_are_refused_by_name(tmp_path: Path, shards: list[Path]) -> None:
     with pytest.raises(StoreError, match="nowhere: no such results folder"):
         merge_folders([shards[1], tmp_path / "nowhere"], tmp_path / "out")

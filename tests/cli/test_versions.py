@@ -1,0 +1,104 @@
+"""A results folder that an earlier version of the program wrote is read, grown, verified, merged and compacted."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from recovery.store import read
+from recovery.store.compaction import compact
+from recovery.store.folder import Folder
+from recovery.store.parts import list_parts, write_part
+from recovery.store.provenance import running_version, version_in
+
+from .test_foreign import recover
+
+EARLIER = Path(__file__).with_name("made_by_c9631fe")
+"""Two grid cells of two trials, swept by `recover` at this commit, which states no version in its rows."""
+ITS_VERSION = "0.2.0+c9631fe"
+THREADS = ("--backend", "threading", "--quiet")
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EARLIER, tmp_path / "out"))
+
+
+def grow(out: Path) -> None:
+    """Add two trials to each grid cell."""
+    done = recover("sweep", EARLIER / "config.yaml", "--set", "replicates=4", "--out", out, *THREADS)
+    assert done.exit_code == 0, done.output
+    assert "8 of 8 trials stored (4 run now)" in done.stdout
+
+
+def both() -> str:
+    counts = sorted({ITS_VERSION: 4, running_version(): 4}.items())
+    return ", ".join(f"{count} by {version}" for version, count in counts)
+
+
+def test_it_is_read_and_verified(out: Path) -> None:
+    assert dict(read(out).versions) == {ITS_VERSION: 4}
+    assert "4 of 4 trials stored, 0 missing" in recover("status", out).stdout
+    done = recover("verify", out)
+    assert "4 of 4 rows replayed" in done.stdout
+    assert "0 different" in done.stdout
+
+
+def test_the_versions_of_a_grown_folder_are_shown(out: Path) -> None:
+    before = read(out).frame.set_index("trial_id")
+    grow(out)
+    for _ in range(2):
+        grid = read(out)
+        assert dict(grid.versions) == {ITS_VERSION: 4, running_version(): 4}
+        after = grid.frame.set_index("trial_id")
+        assert set(after.index[after["made_by"] == ITS_VERSION]) == set(before.index)
+        assert after.loc[before.index, before.columns].equals(before)
+        assert json.loads(recover("status", out, "--json").stdout)["versions"].startswith("rows by version")
+        for command in (["status"], ["report", "--format", "csv"], ["verify", "--sample", "8"]):
+            done = recover(command[0], out, *command[1:])
+            assert done.exit_code == 0, done.output
+            assert f"rows by version of the program: {both()}; this is {running_version()}" in done.output
+        compact(Folder(out))
+
+
+def test_columns_that_the_version_of_a_row_did_not_measure_are_not_compared(out: Path) -> None:
+    part = list_parts(out / "trials")[0]
+    table = pq.read_table(part)
+    place = table.column_names.index("patterns_proved")
+    part.unlink()
+    write_part(part.parent, table.set_column(place, "patterns_proved", pa.nulls(len(table), pa.string())))
+    grow(out)
+    done = recover("verify", out, "--sample", "8")
+    assert done.exit_code == 0, done.output
+    assert "0 different" in done.stdout
+    assert "not compared, because the version that made the rows did not measure them: patterns_proved" in done.stdout
+
+
+def test_a_value_that_only_one_row_of_a_version_lacks_is_compared(out: Path) -> None:
+    part = list_parts(out / "trials")[0]
+    table = pq.read_table(part)
+    place = table.column_names.index("patterns_proved")
+    values = [None, *table["patterns_proved"].to_pylist()[1:]]
+    part.unlink()
+    write_part(part.parent, table.set_column(place, "patterns_proved", pa.array(values, pa.string())))
+    assert "differs in patterns_proved: stored None" in recover("verify", out).stdout
+
+
+def test_it_is_merged_with_rows_of_this_version(out: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    done = recover("sweep", EARLIER / "config.yaml", "--set", "replicates=4", "--out", new, *THREADS)
+    assert done.exit_code == 0
+    done = recover("merge", out, new, "--out", tmp_path / "merged")
+    assert done.exit_code == 0, done.output
+    assert "8 of 8 trials stored, 0 missing" in done.stdout
+    assert "differ from the stored rows" not in done.stderr
+    assert dict(read(tmp_path / "merged").versions) == {ITS_VERSION: 4, running_version(): 4}
+
+
+def test_a_version_is_named_by_its_commit() -> None:
+    assert version_in({"version": "1.2.3"}) == "1.2.3"
+    assert version_in({"version": "1.2.3", "commit": "0123456789", "dirty": False}) == "1.2.3+0123456"
+    assert version_in({"version": "1.2.3", "commit": "0123456789", "dirty": True}) == "1.2.3+0123456.changed"
