@@ -6,12 +6,14 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
 from recovery.errors import ParameterError
+from recovery.reachable import reachable_source
 from recovery.text import did_you_mean, syntax_tree
 
 PROGRAM = __name__.partition(".")[0]
@@ -70,21 +72,27 @@ def resolve(name: str) -> Any:
     return getattr(module, attribute)
 
 
-def fingerprint(names: Iterable[str]) -> str:
-    """A hash of the sources of the modules that these `module:NAME` name, which must be imported already.
+def fingerprint(names: Iterable[str]) -> tuple[str, str]:
+    """Two hashes of the sources of the modules that these `module:NAME` name, which must be imported already.
 
-    It includes the modules that they import from the same folder or below it.
+    They include the modules that they import from the same folder or below it. The first hash, which rows store, leaves
+    definitions out that no NAME depends on; the second, which rows of version 0.2.0 store, is of whole modules.
     """
-    return _hash({module: getattr(sys.modules.get(module), "__file__", None) for module in _modules(names)})
+    names = list(names)
+    return _hashes(names, {module: getattr(sys.modules.get(module), "__file__", None) for module in _modules(names)})
 
 
 def fingerprints(choices: Iterable[Collection[str]], folders: Iterable[Path]) -> set[str]:
-    """The `fingerprint` of each set of names, from the files that an import would read now, without importing any.
+    """The hashes of each set of names, from the files that an import would read now, without importing any.
 
     Modules are found on the path and in these folders. Raises `ParameterError` if one is not found.
     """
     places = [*sys.path, *map(str, folders)]
-    return {_hash({module: _file(module, places) for module in _modules(names)}) for names in choices}
+    return {
+        code
+        for names in choices
+        for code in _hashes(names, {module: _file(module, places) for module in _modules(names)})
+    }
 
 
 def _modules(names: Iterable[str]) -> set[str]:
@@ -103,17 +111,37 @@ def _file(module: str, places: Sequence[str] | None) -> str:
     return found.origin
 
 
-def _hash(files: Mapping[str, str | None]) -> str:
-    """A hash of the sources in these files, module -> file, and of the modules that they import."""
-    sources: dict[str, bytes] = {}
+def _hashes(names: Collection[str], files: Mapping[str, str | None]) -> tuple[str, str]:
+    """The hashes as in `fingerprint`. files: module -> its file."""
+    sources, reached = dict[str, bytes](), dict[str, bytes]()
     for module_name, file in files.items():
         if file is not None:
             path = Path(file)
-            _collect(path, path.parents[module_name.count(".") + (path.name == "__init__.py")], sources)
+            root = path.parents[module_name.count(".") + (path.name == "__init__.py")]
+            _collect(path, root, sources)
+            place = path.relative_to(root).as_posix()
+            if path.suffix == ".py" and not any(_is_imported(path, root, root / other) for other in sources):
+                attributes = [name.partition(":")[2] for name in names if name.startswith(f"{module_name}:")]
+                with suppress(SyntaxError, ValueError):  # the file was edited after it was imported
+                    reached[place] = reachable_source(sources[place], attributes)
+    return _hash({**sources, **reached}), _hash(sources)
+
+
+def _hash(sources: Mapping[str, bytes]) -> str:
     digest = blake2b(digest_size=8)
     for place in sorted(sources):
         digest.update(f"{place} {len(sources[place])}\n".encode() + sources[place])
     return digest.hexdigest()
+
+
+def _is_imported(path: Path, root: Path, other: Path) -> bool:
+    """Whether a file below `root` imports the module at `path`, of which it may use anything."""
+    if other.suffix != ".py" or not other.is_file():
+        return False
+    modules = {start.joinpath(*name.split(".")) for name, start in _imports(other.read_bytes(), other, root)}
+    return not modules.isdisjoint(
+        [path.with_suffix(""), path.parent] if path.name == "__init__.py" else [path.with_suffix("")]
+    )
 
 
 def user_sources(names: Iterable[str], folder: Path) -> dict[str, bytes]:

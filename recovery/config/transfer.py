@@ -27,7 +27,7 @@ def pack(sweep: Sweep) -> tuple[dict[str, Any], dict[str, Array]]:
     columns: dict[str, CategoricalColumn[Any]] = {**cells.parts}
     columns |= {f"at {name}": column for name, column in cells.coordinates.items()}
     arrays |= {name: column.codes for name, column in columns.items() if len(column.values) > 1}  # type: ignore[misc]
-    hashes = [[sorted(names), code] for names, code in cells.hashes.items()]
+    hashes = [[sorted(names), *codes] for names, codes in cells.hashes.items()]
     packed = {"parts": parts, "coordinates": coordinates, "hashes": hashes}
     return {"document": sweep.document, "backend": sweep.backend, **packed}, arrays
 
@@ -67,7 +67,7 @@ def _cells(packed: Mapping[str, Any], arrays: Mapping[str, Array], sweep: Sweep)
     coordinates = {name: column(f"at {name}", values) for name, values in packed["coordinates"].items()}
     if not all(isinstance(value, Scalar) for one in coordinates.values() for value in one.values):
         raise TypeError("coordinates")
-    hashes = {frozenset(names): str(code) for names, code in packed["hashes"]}
+    hashes = {frozenset(names): tuple(map(str, codes)) for names, *codes in packed["hashes"]}
     return SweepCells(sweep.seed, parts, coordinates, costs, hashes)
 
 

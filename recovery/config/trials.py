@@ -13,6 +13,7 @@ import numpy as np
 
 from recovery.config.categorical import CategoricalColumn, constant, distinct
 from recovery.config.components import COMPONENTS, Component, imported, is_left_out
+from recovery.errors import ParameterError
 from recovery.instances.draw import Setting
 from recovery.methods.method import Method
 from recovery.programs.architecture import Architecture
@@ -20,6 +21,8 @@ from recovery.types import Array, Codes, Index, Scalar
 from recovery.user import resolve
 
 ID_BYTES = 8
+MOST_TRIALS = 10_000_000
+"""Most trials of one sweep: all are planned in memory."""
 LEAST_COST = 1e-9
 CHUNK = 2**16
 """Trials whose ids are hashed at once, which bounds the memory of their texts."""
@@ -41,14 +44,14 @@ class Cell:
     """One grid cell of a sweep, which is drawn several times.
 
     parts: the validated science fields. coordinates: column -> flat value, as rows store it. cost: the method's
-    estimate of seconds per trial; only ratios matter. code: a hash of the sources of the cell's user code.
+    estimate of seconds per trial; only ratios matter. code: hashes of the sources of the user code.
     """
 
     seed: int
     parts: Mapping[str, Component] = field(repr=False)
     coordinates: Mapping[str, Scalar]
     cost: float
-    code: str = ""
+    code: tuple[str, ...] = ()
 
     @cached_property
     def setting(self) -> Setting:
@@ -126,14 +129,14 @@ class SweepCells(Sequence[Cell]):
     """Every grid cell of a sweep once, as columns; the first axis changes slowest.
 
     parts: science field, or `AXES` -> its components. coordinates: column -> its values. costs: estimated seconds per
-    trial, at least `LEAST_COST`, shape (cells,). hashes: set of user code that a cell runs -> hash of its sources.
+    trial, at least `LEAST_COST`, shape (cells,). hashes: set of user code that a cell runs -> hashes of its sources.
     """
 
     seed: int
     parts: Mapping[str, CategoricalColumn[Component]]
     coordinates: Mapping[str, CategoricalColumn[Scalar]]
     costs: Array
-    hashes: Mapping[frozenset[str], str] = field(default_factory=dict)
+    hashes: Mapping[frozenset[str], tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.costs)
@@ -151,7 +154,7 @@ class SweepCells(Sequence[Cell]):
     def _cell(self, row: int) -> Cell:
         parts = {name: column[row] for name, column in self.parts.items()}
         coordinates = {name: column[row] for name, column in self.coordinates.items()}
-        return Cell(self.seed, parts, coordinates, float(self.costs[row]), self.hashes.get(self.own[row], ""))
+        return Cell(self.seed, parts, coordinates, float(self.costs[row]), self.hashes.get(self.own[row], ()))
 
     @cached_property
     def own(self) -> CategoricalColumn[frozenset[str]]:
@@ -165,8 +168,8 @@ class SweepCells(Sequence[Cell]):
 
     @property
     def codes(self) -> frozenset[str]:
-        """Hashes of the user code that the cells run."""
-        return frozenset(filter(None, self.hashes.values()))
+        """Hashes that rows of the cells may store of their user code."""
+        return frozenset(code for codes in self.hashes.values() for code in codes)
 
     @property
     def largest(self) -> tuple[int, int]:
@@ -182,8 +185,13 @@ class SweepCells(Sequence[Cell]):
         return self.trials(1).keys
 
     def trials(self, replicates: int | Index) -> Trials:
-        """The first trials of each cell, cell by cell: one number for all cells, or one for each."""
+        """The first trials of each cell, cell by cell: one number for all cells, or one for each.
+
+        Raises `ParameterError` if there are too many to hold in memory.
+        """
         count = np.broadcast_to(np.asarray(replicates, np.intp), len(self))
+        if count.sum() > MOST_TRIALS:
+            raise ParameterError(f"the sweep has {count.sum()} trials; at most {MOST_TRIALS} are allowed")
         cell = np.repeat(np.arange(len(self)), count)
         return Trials(self, cell, np.arange(len(cell)) - np.repeat(np.cumsum(count) - count, count))
 

@@ -105,7 +105,7 @@ def measure(trial: Trial) -> Row:
     try:
         cell = imported(trial.cell)
         if cell.own:
-            row["own_code"] = _fingerprint(cell.own)
+            row["own_code"] = _fingerprint(cell.own)[0]
         method = cell.method
         instance = draw_instance(trial)
         if cell.parts["method"].user_code:
