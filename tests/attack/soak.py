@@ -35,15 +35,17 @@ from recovery.store.parts import list_parts, write_part
 from tests.runner.kills import kill_and_resume, stored_ids
 from tests.runner.sweeps import rows, sweep, write_config
 
+from .one_fault import SCENARIOS, attack, built, commands
 from .test_configs import LONGEST_SECONDS, no_longer_than
 from .test_own_code import ACTS, FAILED, KILLED, LIMITS, OK, own
 from .variants import config_text
 
 STATE = Path(".soak")
 REPORT = Path(__file__).parents[2] / "benchmarks" / "soak.md"
-FAULTS = ("lost", "run", "traceback", "hang", "wrong")
+FAULTS = ("lost", "doubled", "run", "traceback", "hang", "wrong")
 KILLS_A_STEP = 10
 ACTS_A_STEP = 4
+FAULTS_A_STEP = 54
 TRIAL = Limits(seconds=3, memory=2000)
 """A shipped training of 10^6 steps is ended, which is no hang: that row is `timeout`."""
 HOSTILE = (
@@ -231,11 +233,24 @@ def acts(step: int, folder: Path) -> Found:
     return found
 
 
+def single_faults(step: int, folder: Path) -> Found:
+    """Commands in which one system call fails, for each scenario in turn, and the same commands again."""
+    base = STATE.absolute() / "faults"
+    base.mkdir(parents=True, exist_ok=True)
+    found: Found = Counter()
+    with commands(built(base / "one_fault.so")) as run:
+        for i in range(FAULTS_A_STEP):
+            index, name = divmod(step * FAULTS_A_STEP + i, len(SCENARIOS))
+            found += attack(list(SCENARIOS)[name], index, base, folder, run)
+    return found
+
+
 PARTS: dict[str, tuple[Callable[[int, Path], Found], int]] = {
     "folders": (folders, 100),
     "configs": (configs, 5000),
     "acts": (acts, 80 // ACTS_A_STEP),
     "kills": (kills, 200 // KILLS_A_STEP),
+    "faults": (single_faults, 1080 // FAULTS_A_STEP),
 }
 """Name -> one step of it, and how many steps there are."""
 

@@ -1,0 +1,321 @@
+"""Commands in which one system call on the results folder fails, and the same command again without the fault.
+
+A scenario is a folder as it is before a command, and the command. Each system call of the command below that folder
+can fail with each of the error numbers that a disk or a network file system gives it.
+"""
+
+import errno
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from recovery.store.compaction import compact
+from recovery.store.folder import Folder
+from recovery.store.records import read_records
+from tests.runner.kills import stored_ids
+from tests.runner.sweeps import rows, sweep, write_config
+
+FUNCTIONS = ("open", "read", "write", "fsync", "close", "rename", "link", "mkdir", "unlink", "list", "stat")
+"""The functions that `one_fault.c` counts, in its order."""
+ERRORS = (errno.EIO, errno.ENOSPC, errno.EMFILE, errno.ESTALE, errno.EPERM)
+SECONDS = 1200
+"""A command that takes longer hangs."""
+SERVER = """
+import faulthandler, gc, json, os, signal, sys, time
+import recovery.cli.sweep, recovery.cli.report, recovery.cli.merge, recovery.cli.compact, recovery.report.figures
+import recovery.runner.run, recovery.runner.plan, recovery.runner.loading, recovery.report.until
+import scipy.optimize, scipy.special
+from recovery.cli.start import main
+from recovery.config import load
+from recovery.runner.trial import measure
+
+for config in sys.argv[1:]:  # so that Numba and the kernels are loaded
+    assert measure(next(iter(load(config).trials())))["status"] == "ok"
+gc.freeze()
+for line in sys.stdin:
+    request = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        os.environ.update(request["environment"])
+        os.chdir(request["folder"])
+        for number, name in ((0, os.devnull), (1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC), number)
+        faulthandler.dump_traceback_later(0.9 * request["seconds"])
+        break
+    end = time.monotonic() + request["seconds"]
+    while not (ended := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < end:
+        time.sleep(0.005)
+    if not ended[0]:
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    print(json.dumps(os.waitstatus_to_exitcode(ended[1]) if ended[0] else None), flush=True)
+else:
+    os._exit(0)
+sys.argv = ["recover", *request["arguments"]]
+main()
+"""
+WAY = """
+from dataclasses import dataclass
+import numpy as np
+from recovery.methods.columns import select
+from recovery.methods.method import Measurement
+
+@dataclass(frozen=True)
+class Way:
+    columns = select("gap")
+
+    def cost(self, n, d):
+        return 1e-3
+
+    def __call__(self, instance, architecture):
+        value = float(instance.X.sum()) + {version}
+        return Measurement(gap=value).recording({{"way": np.arange(3.0) + value}})
+"""
+TRAIN = {
+    "kind": "train",
+    "neurons": 2,
+    "outer": "signs",
+    "optimizer": "gd",
+    "learning_rate": 0.01,
+    "epochs": 8,
+    "record": 2,
+}
+
+Run = Callable[[Path, Sequence[object], dict[str, str]], int | None]
+"""Runs `recover ARGUMENTS` in a folder with these environment variables; returns its exit status, None if it hung."""
+
+
+@contextmanager
+def commands(library: Path) -> Iterator[Run]:
+    """Yield a function that runs a command with this library loaded, forked from a process that has the modules."""
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    configs = []
+    for scenario in ("fresh", "rounds"):
+        (library.parent / "warm" / scenario).mkdir(parents=True, exist_ok=True)
+        SCENARIOS[scenario].prepare(library.parent / "warm" / scenario)
+        configs.append(str(library.parent / "warm" / scenario / "fake.yaml"))
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, *configs],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    requests, answers = server.stdin, server.stdout
+    assert requests is not None
+    assert answers is not None
+
+    def run(folder: Path, arguments: Sequence[object], environment: dict[str, str]) -> int | None:
+        request = {"folder": str(folder), "arguments": list(map(str, arguments)), "environment": environment}
+        requests.write(json.dumps({**request, "seconds": SECONDS}) + "\n")
+        requests.flush()
+        status: int | None = json.loads(answers.readline())
+        return status
+
+    with server:
+        yield run
+        requests.close()
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A command, and the results folder that it leaves when nothing fails.
+
+    prepare: fills a folder. arguments: of the command; `out` is its results folder. recorded: whether trials have
+    records. written: files that it leaves in the folder.
+    """
+
+    prepare: Callable[[Path], None]
+    arguments: Sequence[str]
+    written: Sequence[str] = ()
+
+
+THREADS = ("--jobs", "1", "--backend", "threading", "--quiet")
+
+
+def _training(folder: Path, shards: Sequence[int] = (), of: int = 4, **fields: object) -> Path:
+    """Write a config of a small training with records, and store these shards of its trials."""
+    content = {"architecture": "relu", "method": TRAIN, "replicates": 2, "n": 8, "axes": {"n": [6, 8], "d": [2, 3]}}
+    del content["n"]
+    config = write_config(folder, **{**content, **fields})  # type: ignore[arg-type]
+    for shard in shards:
+        sweep(config, folder / "out", backend="threading", shard=(shard, of))
+    return config
+
+
+def _fresh(folder: Path) -> None:
+    _training(folder)
+
+
+def _resumed(folder: Path) -> None:
+    _training(folder, (1, 2, 3))
+
+
+def _whole(folder: Path) -> None:
+    _training(folder, (1, 2, 3, 4))
+
+
+def _damaged(folder: Path) -> None:
+    _whole(folder)
+    for part in sorted((folder / "out").glob("t*/*.parquet"))[::3]:
+        part.write_bytes(part.read_bytes()[:-9])
+    content = (folder / "out" / "sweep.json").read_bytes()
+    (folder / "out" / "sweep.json").write_bytes(content[:100])
+
+
+def _grown(folder: Path) -> None:
+    _whole(folder)
+    _training(folder, axes={"n": [6, 8], "d": [2, 3], "noise": [0.0, 0.5]})
+
+
+def _shares(folder: Path) -> None:
+    _whole(folder)
+    (folder / "out").rename(folder / "first")
+    _training(folder, (1, 2))
+    (folder / "out").rename(folder / "second")
+
+
+def _rounds(folder: Path) -> None:
+    write_config(
+        folder,
+        method={"kind": "isometry"},
+        architecture="relu_skip",
+        sampling={"kind": "boundary", "rounds": 3, "budget": 60},
+        axes={"n": [4, 6, 8, 10, 12, 14], "d": [3]},
+        report={"value": "holds"},
+    )
+
+
+def _edited(folder: Path) -> None:
+    """Rows and records of the first version of a method, and its second version."""
+    config = write_config(folder, method=None, replicates=2, axes={"n": [6, 8], "d": [2, 3], "method": OWN})
+    (folder / "way_method.py").write_text(WAY.format(version=1))
+    for shard in (1, 2):
+        sweep(config, folder / "out", shard=(shard, 2))
+    (folder / "way_method.py").write_text(WAY.format(version=1000))
+
+
+OWN = [{"kind": "way_method:Way"}, TRAIN]
+SWEEP = ("sweep", "fake.yaml", "--out", "out")
+SCENARIOS: dict[str, Scenario] = {
+    "fresh": Scenario(_fresh, [*SWEEP, *THREADS]),
+    "resumed": Scenario(_resumed, [*SWEEP, *THREADS]),
+    "damaged": Scenario(_damaged, [*SWEEP, *THREADS]),
+    "grown": Scenario(_grown, [*SWEEP, *THREADS]),
+    "rounds": Scenario(_rounds, [*SWEEP, *THREADS]),
+    "compact": Scenario(_whole, ["compact", "out"]),
+    "merge": Scenario(_shares, ["merge", "first", "second", "--out", "out"]),
+    "report": Scenario(_whole, ["report", "out"], ["report/fake-recovered.png"]),
+    "rerun": Scenario(_edited, [*SWEEP, "--rerun-changed", "--jobs", "1", "--quiet"]),
+}
+
+
+def built(library: Path) -> Path:
+    """Compile `one_fault.c`."""
+    source = Path(__file__).with_name("one_fault.c")
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
+def prepared(name: str, folder: Path, run: Run) -> tuple[dict[str, int], Path]:
+    """Prepare a scenario once; return the calls of each function in its undisturbed run, and the folder.
+
+    The folder holds `before`, which is copied for each fault, and `after`, where the command has run undisturbed.
+    """
+    place, counts = folder / name, folder / name / "counts.json"
+    if not counts.exists():
+        shutil.rmtree(place, ignore_errors=True)
+        (place / "before").mkdir(parents=True)
+        SCENARIOS[name].prepare(place / "before")
+        shutil.copytree(place / "before", place / "after")
+        status, calls, _ = faulted(name, place / "after", run, "")
+        assert status == 0, (place / "after" / "stderr").read_text()
+        counts.write_text(json.dumps(calls))
+    return json.loads(counts.read_text()), place
+
+
+def faulted(name: str, folder: Path, run: Run, fault: str) -> tuple[int | None, dict[str, int], bool]:
+    """Run a scenario's command with a fault; return its exit status, its calls, and whether the fault was injected."""
+    shared = folder / ".counts"
+    shared.write_bytes(bytes(4096))
+    environment = {"FAULT_FOLDER": str(folder / "out"), "FAULT_COUNTS": str(shared)} | (
+        {"FAULT": fault} if fault else {}
+    )
+    arguments = [folder / word if word in PLACES else word for word in SCENARIOS[name].arguments]
+    status = run(folder, arguments, environment)
+    numbers = np.frombuffer(shared.read_bytes(), np.int32)[: len(FUNCTIONS) + 1].tolist()
+    return status, dict(zip(FUNCTIONS, numbers, strict=False)), bool(numbers[-1])
+
+
+PLACES = ("fake.yaml", "out", "first", "second")
+
+
+def faults(name: str, calls: dict[str, int]) -> list[str]:
+    """All faults of a scenario, in a fixed random order."""
+    chosen = [
+        f"{function} {n} {number} {after}"
+        for function in FUNCTIONS
+        for n in range(1, calls[function] + 1)
+        for number in ERRORS
+        for after in ((0, 1) if function in ("write", "rename", "link", "mkdir", "unlink", "fsync") else (0,))
+    ]
+    random.Random(name).shuffle(chosen)
+    return chosen
+
+
+def attack(name: str, index: int, base: Path, folder: Path, run: Run) -> Counter[str]:
+    """Inject one fault of a scenario, run the command again, and count what is wrong then."""
+    calls, place = prepared(name, base, run)
+    chosen = faults(name, calls)
+    fault = chosen[index % len(chosen)]
+    here = Path(shutil.copytree(place / "before", folder / "here"))
+    keeps = name in ("resumed", "grown", "compact", "report")
+    stored = set(stored_ids(here / "out")) if keeps else set()
+    status, _, injected = faulted(name, here, run, fault)
+    said = [(here / stream).read_text() for stream in ("stdout", "stderr")]
+    found = Counter({f"exit {status}": 1, "faults": int(injected), "hang": int(status is None)})
+    found["traceback"] += "Traceback" in said[1] or status not in (0, 1, 2, 75, None)
+    found["lost"] += keeps and not stored <= set(stored_ids(here / "out"))
+    again, _, _ = faulted(name, here, run, "")
+    said += [(here / stream).read_text() for stream in ("stdout", "stderr")]
+    found["hang"] += again is None
+    found["wrong"] += again not in (0, None) or sum(
+        not (here / "out" / file).stat().st_size for file in SCENARIOS[name].written
+    )
+    if again == 0:
+        found += compared(here / "out", place / "after" / "out")
+    if set(found) & {"lost", "doubled", "traceback", "hang", "wrong"}:
+        print(f"{name} {index}: {fault}: {dict(found)}\n", "\n".join(said), file=sys.stderr, flush=True)
+    shutil.rmtree(here)
+    return found
+
+
+def compared(out: Path, expected: Path) -> Counter[str]:
+    """Count rows and records that differ from those of an undisturbed run, or that are there twice."""
+    found: Counter[str] = Counter()
+    try:
+        pd.testing.assert_frame_equal(rows(out), rows(expected))
+    except AssertionError as error:
+        print(error, file=sys.stderr)
+        found["lost"] += 1
+    ours, theirs = read_records(out), read_records(expected)
+    same = ours.keys() == theirs.keys() and all(
+        np.array_equal(ours[trial][name], array) for trial, arrays in theirs.items() for name, array in arrays.items()
+    )
+    found["lost"] += not same
+    compact(Folder(out))
+    found["doubled"] += set(stored_ids(out).values()) > {1}
+    found["wrong"] += len([*out.rglob("*.tmp"), *out.rglob(".*.lock")])
+    return found
