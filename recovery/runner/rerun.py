@@ -250,7 +250,7 @@ def save_instance(trial: Trial, path: Path) -> None:
         file = BytesIO()
         arrays = {"trial_id": np.array(trial.id), "config": np.array(config), **drawn}
         if path.suffix == ".mat":
-            scipy.io.savemat(file, arrays, do_compression=True, oned_as="column")
+            scipy.io.savemat(file, arrays, do_compression=True, oned_as="column")  # type: ignore[arg-type]  # a file
         else:
             np.savez_compressed(file, **arrays)
         write_file(path, file.getvalue())

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from recovery.methods.columns import Columns
 from recovery.store.folder import Folder
+from recovery.store.grid import with_version
 from recovery.store.parts import PROVENANCE, TRIALS, list_parts, merge, read_parts, refuse
 from recovery.store.records import TRAJECTORIES, merge_records, split_records
 from recovery.store.row_schema import row_schema
@@ -41,7 +42,7 @@ def compact(folder: Folder) -> tuple[int, int]:
 
 
 def _merge_rows(tables: list[pa.Table]) -> Iterable[pa.Table]:
-    rows = merge(tables).replace_schema_metadata(_provenance(tables))
+    rows = merge([with_version(table) for table in tables]).replace_schema_metadata(_provenance(tables))
     return (rows.slice(start, ROWS_PER_PART) for start in range(0, len(rows), ROWS_PER_PART))
 
 
