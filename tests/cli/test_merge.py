@@ -108,7 +108,7 @@ def test_a_shard_of_another_title_other_claims_or_more_replicates_is_merged(tmp_
         assert "of 36 trials stored" in recover("merge", *order, "--out", out).stdout
         assert read(out).sweep["config"]["replicates"] == 6
         assert sweep(write_config(tmp_path, method=method, replicates=6), out).stored == {"ok": 36}
-        assert set(measured(whole)) < set(measured(out))
+        assert all(row in measured(out) for row in measured(whole))
 
 
 def test_shards_of_rounds_that_began_with_other_replicates_are_refused(tmp_path: Path) -> None:
