@@ -47,7 +47,6 @@ FOUND = re.compile(
     r"(?:(?P<label>[a-z]+(?: = [\d.]+)?): )?[^:]*?"
     r"n/d = (?P<at>[\d.]+), [\d.]+ % interval (?P<low>[\d.]+) to (?P<high>[\d.]+)"
 )
-TABLED = re.compile(r"(\d+) of (\d+) numbers within")
 STATISTICS = {"mean": np.mean, "median": np.median, "largest": np.max, "smallest": np.min}
 QUOTED = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", flags=re.DOTALL)
 """Code, which runs or names something, and the targets of links."""
@@ -102,7 +101,7 @@ def _value(asked: str) -> str:
         return _number(rest)
     if verb == "within":
         draws, *others = rest.split()
-        return _within_of(int(draws), others) if draws.isdigit() else _within(rest.split())
+        return _within(float(draws), others) if draws.isdigit() else _within(np.inf, rest.split())
     if verb in ("powers", "widest"):
         return (_powers if verb == "powers" else _widest)(*_curves(asked, rest))
     if verb == "rows":
@@ -166,13 +165,7 @@ def _growth(grid: str, k: int) -> str:
     return f"{found:+.2f}: {means}"
 
 
-def _within(grids: list[str]) -> str:
-    texts = [claim.measured for grid in grids for claim in _claims(grid)]
-    found = [tuple(map(int, match)) for text in texts for match in TABLED.findall(text)]
-    return f"{sum(inside for inside, _ in found)} of {sum(count for _, count in found)}"
-
-
-def _within_of(draws: int, grids: list[str]) -> str:
+def _within(draws: float, grids: list[str]) -> str:
     inside = count = 0
     for grid in grids:
         for table in claimed_tables(_analysis(grid).diagram):

@@ -81,7 +81,8 @@ class CurveClaim:
 @dataclass(frozen=True)
 class BoundClaim:
     """In every grid cell, column `of` is on the stated side of a bound: its frequency or mean, its median, or every
-    trial. Contradicted if a cell, or all cells together, are beyond the bound at significance level `level`."""
+    trial. Contradicted if a cell, or all cells together, are beyond the bound at significance level `level`. The mean
+    of numbers other than counts needs 30 trials, and its interval is approximate."""
 
     of: str
     at_least: Limit = None
@@ -100,7 +101,8 @@ class BoundClaim:
 class ValueClaim:
     """Over all trials with the coordinates `where`, the frequency or mean of column `of`, its median, or every trial is
     `value` to within `tolerance` or a `factor`, or at least or at most a number. Supported if the 95 % confidence
-    interval is inside these limits, contradicted if the interval at significance level `level` is outside."""
+    interval is inside these limits, contradicted if the interval at significance level `level` is outside. The mean of
+    numbers other than counts needs 30 trials, and its interval is approximate."""
 
     of: str
     value: float | None = None
@@ -181,8 +183,9 @@ class OrderClaim:
 class TableClaim:
     """The mean of column `of` in each grid cell equals a number of the source's table: a row for each value of `axis`,
     a column for each of the values `at` of `across`. error: the standard error of the source's numbers, for each
-    column or for all; errors: the standard errors of single rows. Numbers that differ by more than three standard
-    errors contradict the claim.
+    column or for all; errors: the standard errors of single rows.
+    Contradicted if a number differs at its share of the significance level 0.001, which all numbers of the table share;
+    supported if all agree.
     """
 
     of: str

@@ -301,7 +301,7 @@ def _entry(one: Shown, place: Path) -> str:
     lines = [f"## {one.name}\n", f"{one.title}. {one.source}. Size: {one.size.words}.\n"]
     lines += [f"![{words}]({file})\n" for file, words in one.pictures]
     lines += [
-        f"- **{claim.verdict}**: {claim.stated.removesuffix('.')}{f' ({claim.source})' if claim.source else ''}."
+        f"- **{claim.verdict_words}**: {claim.stated.removesuffix('.')}{f' ({claim.source})' if claim.source else ''}."
         + (f" Measured: {claim.measured}." if claim.verdict != "not tested" else "")
         for claim in one.claims
     ]

@@ -220,7 +220,7 @@ def _claims(one: Entry) -> str:
         if (count := one.verdicts[verdict])
     ]
     items = [
-        f'<p><span class="{claim.verdict.split()[0]}">{claim.verdict}</span>: {escape(claim.stated)}'
+        f'<p><span class="{claim.verdict.split()[0]}">{claim.verdict_words}</span>: {escape(claim.stated)}'
         + (f" Measured: {escape(claim.measured)}" if claim.verdict != "not tested" else "")
         + (f' <span class="soft">{escape(claim.source)}</span>' if claim.source else "")
         + "</p>"

@@ -22,7 +22,8 @@ LARGEST_INTEGER = 2**63 - 1
 
 @dataclass(frozen=True)
 class Column:
-    """A measured column. kind: bool, int, float or str. unit: empty for a pure number."""
+    """A measured column. kind: bool, int, float or str. unit: empty for a pure number; an int with a unit is a count,
+    and at least 0."""
 
     kind: type
     meaning: str
@@ -35,6 +36,10 @@ class Column:
     @property
     def is_number(self) -> bool:
         return self.kind in (int, float)
+
+    @property
+    def is_count(self) -> bool:
+        return self.kind is int and bool(self.unit)
 
 
 Columns = Mapping[str, Column]

@@ -14,7 +14,7 @@ from recovery.report.claims.cell_claims import no_lower_p_values
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates
-from recovery.report.statistics.proportions import Sample
+from recovery.report.statistics.samples import Sample
 from tests.suites import first
 
 from .grids import fail, grid, wendel_rows

@@ -9,18 +9,20 @@ import scipy
 
 from recovery.config import BinomialClaim, BoundClaim, MonotoneClaim, ReportSpec, TableClaim, ValueClaim
 from recovery.errors import ReportError
-from recovery.interval import LEVEL
-from recovery.report.claims.result import Judgement, against
+from recovery.interval import LEVEL, Interval
+from recovery.report.claims.result import AGREE, Judgement, against
 from recovery.report.claims.sentences import p_value
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
 from recovery.report.statistics import Estimates
-from recovery.report.statistics.means import FAR, claimed_table
-from recovery.report.statistics.proportions import Sample
+from recovery.report.statistics.means import claimed_table
+from recovery.report.statistics.samples import SAMPLES, Sample
 from recovery.theory import CURVES
 from recovery.types import Array, Mask
 
 OFTEN = 1 - LEVEL
 """Error rate of the test that shows a trend in one line of cells."""
+FAMILY = 1e-3
+"""Error rate of a table, shared by its numbers."""
 WORDS = {"mean": "", "median": "the median of ", "every": "every "}
 
 
@@ -67,7 +69,8 @@ def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim) -> tuple[st
     if claim.statistic == "every":
         return _every(sample, found.low, found.high, *claim.limits)
     verdict = against(found, sample.interval(claim.statistic, 1 - claim.level), *claim.limits)
-    return f"{found.estimate:.4g}, {found.words('.4g')}, {_trials(sample)}", verdict
+    caveat = sample.caveat() if claim.statistic == "mean" else ""
+    return "; ".join(filter(None, [_words(found, sample), caveat])), verdict
 
 
 def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[str, Judgement]:
@@ -80,7 +83,7 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
     limits = _limits(diagram, limit)
     codes = np.unique(diagram.cells.code[rows])
     level = claim.level / (2 * len(codes))
-    tallies, beyond, unmeasured, able = [], list[str](), 0, 0
+    tallies, beyond, caveats, unmeasured, able = [], list[str](), dict[str, None](), 0, 0
     for code in codes:
         here = rows & (diagram.cells.code == code)
         sample, bound = _sample(diagram, here), float(np.nanmean(limits[here]))
@@ -96,10 +99,11 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
             outside = high > bound + _rounding(bound) if upper else low < bound - _rounding(bound)
             unmeasured += sample.undecided > 0
         able += _able(sample, bound, upper, level, claim.statistic)
+        caveats |= {sample.caveat(high=not upper): None} if claim.statistic == "mean" else {}
         if outside:
             beyond.append(f"{_place(diagram, code)}: {middle:.4g} against {bound:.4g}")
         tallies.append((sample, bound, middle))
-    text = f"{len(tallies)} cells, {able} with enough trials to contradict it"
+    text = "; ".join([f"{len(tallies)} cells, {able} with enough trials to contradict it", *filter(None, caveats)])
     if beyond:
         shown = "; ".join(beyond[:3]) + (f" and {len(beyond) - 3} more" if len(beyond) > 3 else "")
         return f"{text}; beyond it at {shown}", "contradicted"
@@ -126,7 +130,7 @@ def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tu
     parts = [whole, *(_sample(diagram, rows & (diagram.cells.code == code)) for code in codes if len(codes) > 1)]
     shares = [claim.level] if len(parts) == 1 else [claim.level / 2, *[claim.level / 2 / len(codes)] * len(codes)]
     found = whole.interval("mean")
-    text = f"{found.estimate:.4g}, {found.words('.4g')}, {_trials(whole)}"
+    text = _words(found, whole)
     for i, (sample, share) in enumerate(zip(parts, shares, strict=True)):
         tested = sample.interval("mean", 1 - share)
         if not tested.low <= claim.probability <= tested.high:
@@ -190,26 +194,24 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
 
 
 def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[str, Judgement]:
-    """Supported if no number differs by more than `FAR` standard errors; inconclusive if a number has fewer than two
-    trials."""
+    """Contradicted if a number differs at its share of `FAMILY`; supported if all agree. See `MeanTable.judged`."""
     table = claimed_table(estimates.diagram, claim)
-    z, known = table.z, np.isfinite(table.z)
-    far = [(i, j) for i, j in zip(*np.nonzero(np.abs(np.where(known, z, 0.0)) > FAR), strict=True)]
-    text = f"{int(known.sum()) - len(far)} of {z.size} numbers within {FAR:g} standard errors"
-    if far:
-        words = (
-            f"{table.rows[i]} at {table.across} {table.columns[j]}: {table.mean[i, j]:.3g} for "
-            f"{table.stated[i, j]:g} (z = {z[i, j]:+.1f})"
-            for i, j in far
-        )
-        return f"{text}; {'; '.join(words)}", "contradicted"
-    return text, "supported" if known.all() else "inconclusive"
+    agrees, differs = table.judged(FAMILY / table.stated.size)
+    text = f"{int(agrees.sum())} of {agrees.size} {AGREE}"
+    if left := int((~agrees & ~differs).sum()):
+        few = f" (a mean needs {SAMPLES} trials)" if (table.count < SAMPLES).any() else ""
+        text += f"; {left} undecided{few}"
+    words = (
+        f"{table.rows[i]} at {table.across} {table.columns[j]}: {table.mean[i, j]:.3g} for "
+        f"{table.stated[i, j]:g} (z = {table.z[i, j]:+.1f})"
+        for i, j in zip(*np.nonzero(differs), strict=True)
+    )
+    text = "; ".join([text, *words])
+    return text, "contradicted" if differs.any() else "supported" if agrees.all() else "inconclusive"
 
 
 def _sample(diagram: Diagram, rows: Mask) -> Sample:
-    values = np.where(diagram.cells.finished, diagram.quantity.values(diagram.frame), np.nan)[rows]
-    known = values[~np.isnan(values)]
-    return Sample(known, diagram.proportion, len(values) - len(known))
+    return Sample.of(diagram, diagram.quantity, rows)
 
 
 def _every(sample: Sample, low: float, high: float, least: float, most: float) -> tuple[str, Judgement]:
@@ -219,6 +221,10 @@ def _every(sample: Sample, low: float, high: float, least: float, most: float) -
     if low < least - _rounding(least) or high > most + _rounding(most):
         return text, "contradicted"
     return text, "inconclusive" if sample.undecided else "supported"
+
+
+def _words(found: Interval, sample: Sample) -> str:
+    return f"{found.estimate:.4g}, {found.words('.4g')}, {_trials(sample)}"
 
 
 def _trials(sample: Sample) -> str:
@@ -249,7 +255,7 @@ def _limits(diagram: Diagram, limit: float | str | None) -> Array:
 def _able(sample: Sample, bound: float, upper: bool, level: float, statistic: str) -> bool:
     """Return whether some outcome of these trials would lie beyond the bound."""
     if statistic != "mean" or not sample.proportion:
-        return len(sample.values) > (1 if statistic == "mean" else 0)
+        return sample.decides(high=not upper) if statistic == "mean" else len(sample.values) > 0
     worst_of_all = Sample(np.full(len(sample.values), float(upper)), True).interval("mean", 1 - 2 * level)
     return bool(worst_of_all.low > bound if upper else worst_of_all.high < bound)
 

@@ -8,6 +8,8 @@ from recovery.interval import Interval
 
 Judgement = Literal["supported", "contradicted", "inconclusive", "not tested"]
 VERDICTS: tuple[Judgement, ...] = get_args(Judgement)
+AGREE = "numbers agree"
+"""Words after the count of numbers with which the measured text of a table begins."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,12 @@ class ClaimResult:
     measured: str
     verdict: Judgement
     source: str
+
+    @property
+    def verdict_words(self) -> str:
+        """The verdict, with the count of a table's numbers that agree."""
+        count = self.measured.partition(";")[0]
+        return f"{self.verdict} ({count})" if count.endswith(AGREE) else self.verdict
 
 
 def of_all(titles: Sequence[str], judged: Sequence[tuple[str, Judgement]]) -> tuple[str, Judgement]:

@@ -110,7 +110,7 @@ def _heading(analysis: Analysis) -> str:
 def _claims(analyses: list[Analysis]) -> str:
     rows = [
         [
-            f'<td class="verdict {claim.verdict.split()[0]}">{claim.verdict}</td>',
+            f'<td class="verdict {claim.verdict.split()[0]}">{claim.verdict_words}</td>',
             escape(claim.stated),
             escape(claim.measured),
             escape(claim.source),

@@ -1,74 +1,92 @@
 """Means of a column over the replicates of each grid cell, compared with a table that a source prints."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from recovery.config import TableClaim
-from recovery.report.diagram import Diagram, finished, has
-from recovery.types import Array, Index
+from recovery.report.diagram import Diagram, has
+from recovery.report.diagram.quantity import Quantity
+from recovery.report.statistics.samples import SAMPLES, Sample
+from recovery.theory.normal import normal_reach
+from recovery.types import Array, Index, Mask
 
 FAR = 3.0
-"""Standard errors by which a number may differ. Of 40 correct numbers, one differs by more in 10 % of tables."""
+"""z-score from which a number of a table is marked. Of 40 correct numbers, one is beyond it in 10 % of tables."""
 
 
 @dataclass(frozen=True)
 class MeanTable:
-    """Means and their standard errors, shape (rows, columns). A mean needs one trial and a standard error two; both are
-    NaN without them.
-
-    stated, stated_error: the numbers that the source prints, and their standard errors.
-    """
+    """The samples of the cells of a table, and the numbers that the source prints, `stated`, with their standard
+    errors."""
 
     value: str
     axis: str
     across: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    mean: Array
-    error: Array
-    count: Index
+    samples: tuple[tuple[Sample, ...], ...]
     stated: Array
     stated_error: Array
     source: str
+
+    @property
+    def mean(self) -> Array:
+        """Means, shape (rows, columns); NaN without a trial."""
+        return self._each(lambda one: one.values.mean() if len(one.values) else np.nan)
+
+    @property
+    def error(self) -> Array:
+        """Standard errors of the means; NaN with fewer than two trials."""
+        return self._each(lambda one: one.error)
+
+    @property
+    def count(self) -> Index:
+        """Numbers of trials with a value."""
+        return self._each(lambda one: len(one.values)).astype(np.intp)
 
     @property
     def z(self) -> Array:
         """z-scores (mean - stated) / (error^2 + stated error^2)^(1/2); NaN where either error is missing."""
         return (self.mean - self.stated) / np.hypot(self.error, self.stated_error)
 
+    def judged(self, alpha: float) -> tuple[Mask, Mask]:
+        """Return which numbers agree, and which differ, each at the error rate `alpha`; the others are undecided.
+
+        A number agrees if its z-score is inside the normal law's limits. Any other differs if the interval of its
+        difference excludes 0: each end is at the root of the sum of squares of the distances to the ends of both
+        intervals (Zou and Donner 2008).
+        """
+        reach = normal_reach(1 - alpha)
+        agrees, differs = (self.count >= SAMPLES) & (np.abs(self.z) <= reach), np.zeros(self.stated.shape, np.bool_)
+        for i, j in zip(*np.nonzero(~agrees), strict=True):
+            found = self.samples[i][j].interval("mean", 1 - alpha)
+            gap, other = found.estimate - self.stated[i, j], reach * self.stated_error[i, j]
+            differs[i, j] = gap > np.hypot(found.estimate - found.low, other)
+            differs[i, j] |= gap < -np.hypot(found.high - found.estimate, other)
+        return agrees, differs
+
+    def _each(self, number: Callable[[Sample], float]) -> Array:
+        return np.array([[number(one) for one in row] for row in self.samples], dtype=float)
+
 
 def claimed_table(diagram: Diagram, claim: TableClaim) -> MeanTable:
     """Return the table of a claim, from finished trials that match its `where`."""
-    frame, rows = diagram.frame, list(claim.values)
-    inside = finished(frame)
+    inside = np.ones(len(diagram.frame), np.bool_)
     for name, wanted in claim.where.items():
-        inside = inside & has(frame, name, wanted)
-    numbers = frame[claim.of].to_numpy(np.float64, na_value=np.nan)
-    shape = (len(rows), len(claim.at))
-    mean, error, count = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, np.intp)
-    columns = [has(frame, claim.across, column) for column in claim.at]
-    for i, row in enumerate(rows):
-        line = inside & has(frame, claim.axis, row)
-        for j, column in enumerate(columns):
-            measured = numbers[line & column]
-            measured = measured[np.isfinite(measured)]
-            count[i, j] = len(measured)
-            if len(measured):
-                mean[i, j] = measured.mean()
-            if len(measured) > 1:
-                error[i, j] = measured.std(ddof=1) / np.sqrt(len(measured))
+        inside &= has(diagram.frame, name, wanted)
+    columns = [inside & has(diagram.frame, claim.across, column) for column in claim.at]
+    lines = [has(diagram.frame, claim.axis, row) for row in claim.values]
     return MeanTable(
         value=claim.of,
         axis=claim.axis,
         across=claim.across,
-        rows=tuple(rows),
+        rows=tuple(claim.values),
         columns=tuple(f"{c:g}" if isinstance(c, float) else str(c) for c in claim.at),
-        mean=mean,
-        error=error,
-        count=count,
-        stated=np.array([list(claim.values[row]) for row in rows]),
-        stated_error=np.array([claim.errors_of(row) for row in rows]),
+        samples=tuple(tuple(Sample.of(diagram, Quantity(claim.of), line & one) for one in columns) for line in lines),
+        stated=np.array(list(claim.values.values())),
+        stated_error=np.array([claim.errors_of(row) for row in claim.values]),
         source=claim.source,
     )
 

@@ -7,7 +7,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike
 
-from recovery.interval import LEVEL, Interval
+from recovery.interval import LEVEL
 from recovery.report.diagram import as_numbers, finished
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
@@ -69,48 +69,3 @@ def pair_cells(frame: pd.DataFrame, code: Array, cells: int, first: str, second:
     counted = [Pairs.of(a[code == cell], b[code == cell]) for cell in range(cells)]
     names = ("both", "only_first", "only_second", "neither", "total", "difference", "p_value")
     return pd.DataFrame({name: [getattr(pairs, name) for pairs in counted] for name in names})
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The values of some trials: numbers, or 1 and 0 for a proportion; `undecided` counts the trials without a
-    value."""
-
-    values: Array
-    proportion: bool
-    undecided: int = 0
-
-    def interval(self, statistic: str, level: float = LEVEL) -> Interval:
-        """Return the interval of the mean or the median; for `every`, the least and the greatest value.
-
-        A proportion's interval is exact (Clopper and Pearson 1934), and a median's comes from order statistics. Both
-        hold for every outcome of the undecided trials. The interval of another mean is Student's, from the finished
-        trials.
-        """
-        values, count = np.sort(self.values), len(self.values)
-        if statistic == "every":
-            return Interval(np.nan, *((float(values[0]), float(values[-1])) if count else (-np.inf, np.inf)), level)
-        if statistic == "median":
-            return self._median(values, level)
-        if self.proportion:
-            yes, total = float(values.sum()), count + self.undecided
-            # The p at which as many successes or more have probability (1 - level) / 2 is a quantile of a beta law.
-            # Undecided trials count as failures for the lower end and as successes for the upper one.
-            low = float(scipy.special.betaincinv(yes, total - yes + 1, (1 - level) / 2)) if yes else 0.0
-            most = yes + self.undecided
-            high = float(scipy.special.betaincinv(most + 1, total - most, (1 + level) / 2)) if most < total else 1.0
-            return Interval(yes / count if count else np.nan, low, high, level)
-        if count < 2:
-            return Interval(float(values.mean()) if count else np.nan, -np.inf, np.inf, level)
-        far = float(scipy.special.stdtrit(count - 1, (1 + level) / 2)) * float(values.std(ddof=1)) / np.sqrt(count)
-        return Interval(float(values.mean()), float(values.mean()) - far, float(values.mean()) + far, level)
-
-    def _median(self, values: Array, level: float) -> Interval:
-        """Return the interval of the median; the undecided trials may lie at either end."""
-        unknown = np.full(self.undecided, np.inf)
-        low, high = np.concatenate([-unknown, values]), np.concatenate([values, unknown])
-        # The k-th smallest value exceeds the median with probability P(Binomial(N, 1/2) < k).
-        k = int(scipy.stats.binom.ppf((1 - level) / 2, len(low), 0.5))
-        middle = float(np.median(values)) if len(values) else np.nan
-        ends = (float(low[k - 1]), float(high[-k])) if k else (-np.inf, np.inf)
-        return Interval(middle, *ends, level)

@@ -52,7 +52,9 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
     if often := chosen_rows(diagram):
         console.print(_table(often))
     for claim in analysis.claims:
-        console.print(Text.assemble((claim.verdict, STYLES[claim.verdict]), f": {claim.stated}: {claim.measured}"))
+        console.print(
+            Text.assemble((claim.verdict_words, STYLES[claim.verdict]), f": {claim.stated}: {claim.measured}")
+        )
 
 
 def maps(diagram: Diagram, console: Console) -> list[Text]:

@@ -1,0 +1,146 @@
+"""The values of some trials with the confidence intervals of their mean and their median.
+
+The interval of a proportion is exact, and so is the lower end for the mean of counts, whose least value is known. No
+interval for the mean of other values is exact for every law: theirs is approximate, and needs `SAMPLES` trials.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from recovery.interval import LEVEL, Interval
+from recovery.report.diagram import Diagram
+from recovery.report.diagram.quantity import Quantity
+from recovery.types import Array, Mask
+
+SAMPLES = 30
+"""Fewest values for an approximate bound of their mean: among fewer, rare values are missing too often."""
+RESAMPLES = 1000
+STAKES = 2.0 ** -np.arange(10)
+"""Fractions of the capital that are bet, each with one tenth of it."""
+
+
+def exact_lower(values: Array, level: float) -> float:
+    """Return a lower bound of the mean of values >= 0, which exceeds it with probability at most 1 - level.
+
+    If the mean is at most b, a capital that is multiplied by 1 + s (x / b - 1) at each value x does not grow on
+    average, so it reaches 1 / (1 - level) with probability at most 1 - level (Ville). The bound is the largest b at
+    which the mean capital over the stakes s reaches this number (Waudby-Smith and Ramdas 2024).
+    """
+    mean = float(values.mean()) if len(values) else 0.0
+    if mean <= 0:
+        return 0.0
+
+    def short(log_b: float) -> float:
+        with np.errstate(divide="ignore"):
+            capital = np.log1p(STAKES[:, None] * (values / np.exp(log_b) - 1)).sum(axis=1)
+        return float(-np.log(1 - level) - scipy.special.logsumexp(capital) + np.log(len(STAKES)))
+
+    top, bottom = np.log(mean), np.log(mean) - 600.0
+    return float(np.exp(scipy.optimize.brentq(short, bottom, top))) if short(bottom) < 0 else 0.0
+
+
+def approximate_upper(values: Array, level: float) -> float:
+    """Return an upper bound of the mean by the studentised bootstrap; infinite where the resamples give none.
+
+    The quantile of the resampled t = (m - mean) n^(1/2) / s lies far in a tail. So the resamples are drawn with weights
+    exp(-theta z / n^(1/2)) of the standardised values z, and count with the inverse weights (importance resampling,
+    Johns 1988). A resample of equal values has an infinite t.
+    """
+    n = len(values)
+    spread = float(values.std()) if n >= SAMPLES else 0.0
+    if spread <= 1e-12 * np.abs(values).max(initial=0.0):
+        return np.inf
+    z = (values - values.mean()) / spread
+    theta, rng = -float(scipy.special.ndtri(1 - level)), np.random.default_rng(0)
+    tilt = np.exp(-theta * z / np.sqrt(n))
+    m, s, block = np.empty(RESAMPLES), np.empty(RESAMPLES), max(10**6 // n, 1)
+    for start in range(0, RESAMPLES, block):
+        part = slice(start, min(start + block, RESAMPLES))
+        drawn = rng.choice(z, (part.stop - start, n), p=tilt / tilt.sum())
+        m[part], s[part] = drawn.mean(axis=1), drawn.std(axis=1)
+    t = np.where(s > 1e-9, m * np.sqrt(n) / np.maximum(s, 1e-9), np.copysign(np.inf, m))
+    order = np.argsort(t)
+    share = np.cumsum(np.exp(n * np.log(tilt.mean()) + theta * np.sqrt(n) * m[order])) / RESAMPLES
+    quantile = t[order][min(int(np.searchsorted(share, 1 - level)), RESAMPLES - 1)]
+    return float(values.mean() - quantile * spread / np.sqrt(n))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Numbers, or 1 and 0 for a proportion; `undecided` counts the trials without a value. least: the least value that
+    a trial can have."""
+
+    values: Array
+    proportion: bool
+    undecided: int = 0
+    least: float = -np.inf
+
+    @classmethod
+    def of(cls, diagram: Diagram, quantity: Quantity, rows: Mask) -> "Sample":
+        """Return what the finished trials among these rows measured. A count is at least 0."""
+        frame, column = diagram.frame, diagram.grid.columns.get(quantity.column)
+        values = np.where(diagram.cells.finished, quantity.values(frame), np.nan)[rows]
+        known = values[~np.isnan(values)]
+        count = column is not None and column.is_count and known.min(initial=0.0) >= 0
+        least = 0.0 if count else -np.inf
+        return cls(known, quantity.proportion(frame), len(values) - len(known), least)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean; NaN with fewer than two values."""
+        return float(self.values.std(ddof=1)) / np.sqrt(len(self.values)) if len(self.values) > 1 else np.nan
+
+    def decides(self, *, high: bool = True) -> bool:
+        """Return whether there are enough trials for the interval of the mean, or for its low end alone."""
+        exact = self.proportion or (np.isfinite(self.least) and not high)
+        return len(self.values) >= (1 if exact else SAMPLES)
+
+    def caveat(self, *, high: bool = True) -> str:
+        """Return why the interval of the mean, or its low end, is infinite or approximate; empty if it is exact."""
+        if self.proportion or (np.isfinite(self.least) and not high):
+            return ""
+        if not self.decides(high=high):
+            return f"too few trials for a mean of values without a known range: it needs {SAMPLES}"
+        if np.ptp(self.values) == 0:
+            return "equal values show no spread, so their mean has no interval"
+        return "the interval is approximate: a studentised bootstrap"
+
+    def interval(self, statistic: str, level: float = LEVEL) -> Interval:
+        """Return the interval of the mean or the median; for `every`, the least and the greatest value.
+
+        A proportion's interval is exact (Clopper and Pearson 1934), and a median's comes from order statistics. Both
+        hold for every outcome of the undecided trials, as does an exact lower end. An approximate end is that of the
+        finished trials.
+        """
+        values, count = np.sort(self.values), len(self.values)
+        if statistic == "every":
+            return Interval(np.nan, *((float(values[0]), float(values[-1])) if count else (-np.inf, np.inf)), level)
+        if statistic == "median":
+            return self._median(values, level)
+        if self.proportion:
+            yes, total = float(values.sum()), count + self.undecided
+            # The p at which as many successes or more have probability (1 - level) / 2 is a quantile of a beta law.
+            # Undecided trials count as failures for the lower end and as successes for the upper one.
+            low = float(scipy.special.betaincinv(yes, total - yes + 1, (1 - level) / 2)) if yes else 0.0
+            most = yes + self.undecided
+            high = float(scipy.special.betaincinv(most + 1, total - most, (1 + level) / 2)) if most < total else 1.0
+            return Interval(yes / count if count else np.nan, low, high, level)
+        side = (1 + level) / 2
+        if np.isfinite(self.least):
+            worst = np.concatenate([values, np.full(self.undecided, self.least)])
+            low = self.least + exact_lower(worst - self.least, side)
+        else:
+            low = -approximate_upper(-values, side)
+        return Interval(float(values.mean()) if count else np.nan, low, approximate_upper(values, side), level)
+
+    def _median(self, values: Array, level: float) -> Interval:
+        """Return the interval of the median; the undecided trials may lie at either end."""
+        unknown = np.full(self.undecided, np.inf)
+        low, high = np.concatenate([-unknown, values]), np.concatenate([values, unknown])
+        # The k-th smallest value exceeds the median with probability P(Binomial(N, 1/2) < k).
+        k = int(scipy.stats.binom.ppf((1 - level) / 2, len(low), 0.5))
+        middle = float(np.median(values)) if len(values) else np.nan
+        ends = (float(low[k - 1]), float(high[-k])) if k else (-np.inf, np.inf)
+        return Interval(middle, *ends, level)

@@ -1,0 +1,134 @@
+"""Claims about means: no verdict without evidence, exact bounds of counts, and tables with one error rate."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from recovery.report.claims.analysis import results
+from recovery.report.claims.result import ClaimResult
+from recovery.report.diagram.diagram import Diagram
+from recovery.report.statistics.estimates import Estimates
+from recovery.report.statistics.samples import Sample
+
+from .grids import grid, wendel_rows
+
+BOUND = {"kind": "bound", "of": "test_distance", "at_least": 0.5}
+VALUE = {"kind": "value", "of": "test_distance", "value": 0.5, "tolerance": 0.1}
+TABLE = {"kind": "table", "axis": "method", "across": "n", "at": [10, 20, 30, 40], "error": 0.1}
+
+
+def judge(values: Any, claim: dict[str, Any], **rows: Any) -> ClaimResult:
+    """Judge a claim about these values, one per trial of a grid; by default the grid has one cell."""
+    made = wendel_rows(**{"n": [20], "d": [10], "replicates": len(values), **rows})
+    made[claim["of"]] = pd.array(values)
+    return results(Estimates(Diagram.of(grid(made, claims=[claim]))))[0]
+
+
+def rare(rng: np.random.Generator, trials: int) -> Any:
+    """5 with probability 0.1, otherwise 0: the mean is 0.5."""
+    return np.where(rng.random(trials) < 0.1, 5.0, 0.0)
+
+
+@pytest.mark.parametrize("claim", [BOUND, VALUE])
+def test_few_trials_contradict_no_mean_and_the_reason_says_so(claim: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    found = [judge(rare(rng, 10), claim) for _ in range(20)]
+    assert {one.verdict for one in found} == {"inconclusive"}
+    assert all(
+        "too few trials for a mean of values without a known range: it needs 30" in one.measured for one in found
+    )
+
+
+def test_rare_values_contradict_their_own_mean_at_most_as_often_as_the_level() -> None:
+    """Of 30 values, all are 0 in 4 % of draws."""
+    rng, grids, level = np.random.default_rng(1), 60, 1e-3
+    wrong = sum(judge(rare(rng, 30), VALUE).verdict == "contradicted" for _ in range(grids))
+    assert wrong <= binom.isf(1e-3, grids, level)
+
+
+def test_many_trials_decide_a_mean_and_say_that_the_interval_is_approximate() -> None:
+    values = np.random.default_rng(2).normal(1.0, 0.5, 60)
+    for claim, verdict in (
+        (BOUND, "supported"),
+        (VALUE, "contradicted"),
+        (VALUE | {"value": 1.0, "tolerance": 0.3}, "supported"),
+    ):
+        found = judge(values, claim)
+        assert found.verdict == verdict
+        assert "the interval is approximate: a studentised bootstrap" in found.measured
+    assert judge(values, BOUND | {"at_least": 1.5}).verdict == "contradicted"
+
+
+def test_equal_values_contradict_no_mean() -> None:
+    """100 zeros may come from a law whose value is 5 with probability 0.01."""
+    found = judge(np.zeros(100), VALUE | {"value": 0.05, "tolerance": 0.01})
+    assert found.verdict == "inconclusive"
+    assert "equal values show no spread" in found.measured
+
+
+def test_counts_have_an_exact_lower_bound_with_few_trials() -> None:
+    counts = [7, 9, 8, 12, 7, 10, 9, 11, 8, 9]
+    claim = {"kind": "bound", "of": "active_groups", "at_most": 3}
+    assert judge(counts, claim).verdict == "contradicted"
+    assert judge(counts, claim | {"at_most": 9}).verdict == "supported"
+    assert judge(counts, {"kind": "value", "of": "active_groups", "at_most": 3}).verdict == "contradicted"
+    few = judge(counts, claim | {"at_most": None, "at_least": 20})  # one trial in 20 may have 300
+    assert (few.verdict, "too few trials" in few.measured) == ("inconclusive", True)
+
+
+@pytest.mark.parametrize(("law", "mean"), [("poisson", 0.5), ("geometric", 4.0), ("rare", 1.0)])
+def test_the_exact_bound_of_counts_is_below_the_mean_as_often_as_its_level_says(law: str, mean: float) -> None:
+    rng, level, draws = np.random.default_rng(3), 0.8, 200
+    drawn = {
+        "poisson": lambda: rng.poisson(mean, 12),
+        "geometric": lambda: rng.geometric(1 / mean, 12),
+        "rare": lambda: np.where(rng.random(12) < 0.02, 50, 0),
+    }[law]
+    bounds = [Sample(drawn().astype(float), False, least=0.0).interval("mean", level).low for _ in range(draws)]
+    assert sum(bound > mean for bound in bounds) <= binom.isf(1e-3, draws, (1 - level) / 2)
+    assert max(bounds) > mean / 4
+
+
+def table(rng: np.random.Generator, replicates: int = 100) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Trials of 20 cells with the means 1 to 20, and the claim that a second sample of each cell makes."""
+    methods = [f"m{i}" for i in range(5)]
+    rows = wendel_rows(n=TABLE["at"], d=[10], replicates=replicates, method=methods)
+    means = np.arange(1.0, 21.0).reshape(5, 4)
+    rows["test_distance"] = means.repeat(replicates) + rng.standard_normal(len(rows))
+    stated = means + rng.standard_normal((5, 4)) * 0.1
+    values = {name: list(map(float, row)) for name, row in zip(methods, stated, strict=True)}
+    return rows, TABLE | {"of": "test_distance", "values": values}
+
+
+def verdict(rows: pd.DataFrame, claim: dict[str, Any]) -> ClaimResult:
+    shown = {"value": "test_distance", "x": "n"}
+    return results(Estimates(Diagram.of(grid(rows, claims=[claim], report=shown))))[0]
+
+
+def test_exact_tables_are_contradicted_at_most_as_often_as_the_level_of_a_table() -> None:
+    """With |z| > 3 for one number, 5.3 % of exact tables of 20 numbers were contradicted."""
+    rng, tables = np.random.default_rng(4), 80
+    wrong = sum(verdict(*table(rng)).verdict == "contradicted" for _ in range(tables))
+    assert wrong <= binom.isf(1e-3, tables, 1e-3)
+
+
+def test_a_table_reports_how_many_of_its_numbers_agree() -> None:
+    rows, claim = table(np.random.default_rng(5))
+    assert verdict(rows, claim).verdict_words == "supported (20 of 20 numbers agree)"
+    claim["values"]["m2"][1] += 2.0
+    one = verdict(rows, claim)
+    assert one.verdict_words == "contradicted (19 of 20 numbers agree)"
+    assert one.measured.startswith("19 of 20 numbers agree; m2 at n 20: ")
+    for row in claim["values"].values():
+        row[:] = [number - 3.0 for number in row]
+    assert verdict(rows, claim).verdict_words == "contradicted (0 of 20 numbers agree)"
+
+
+def test_a_table_of_few_trials_is_inconclusive() -> None:
+    rows, claim = table(np.random.default_rng(6), replicates=10)
+    found = verdict(rows, claim)
+    assert found.verdict == "inconclusive"
+    assert "20 undecided (a mean needs 30 trials)" in found.measured
