@@ -17,6 +17,7 @@ from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is
 from recovery.config.compose import Composer
 from recovery.config.coordinates import combinations
 from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec, curve_names, report_faults
+from recovery.config.judgeable import judgeable_faults
 from recovery.config.points import Block, axes_of, computed_axes
 from recovery.config.sampling import SAMPLINGS, Boundary, Even, Sampling, Until, sampling_faults
 from recovery.config.slicing import Slicing, slicing
@@ -127,6 +128,7 @@ def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep
         ]
         if not problems and not faults:
             curves, faults = kept_curves(sections.report, cells, context)
+            faults += judgeable_faults(sections.claims, sections.report, axes, cells, columns)
             faults += sampling_faults(*sections, slicing(sections.report, blocks), cells, columns)
             sections = sections._replace(report=replace(sections.report, curves=tuple(curves)))
         problems += tree.problems((), faults)

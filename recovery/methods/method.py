@@ -53,7 +53,8 @@ class Method(Protocol):
 
     columns: the columns that it measures. A method may also have `check(setting, architecture)`, called for every grid
     cell before anything runs, which raises `ParameterError` for settings that it cannot measure. It may have
-    `setting_cost(setting)`, used in place of `cost` if its seconds depend on more of the setting than n and d.
+    `setting_cost(setting)`, used in place of `cost` if its seconds depend on more of the setting than n and d. It may
+    have `noiseless`, the names of the columns that are null in every trial with noise.
     """
 
     columns: ClassVar[Columns]

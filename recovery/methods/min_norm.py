@@ -93,6 +93,7 @@ class MinNorm(_Solved):
     """
 
     columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "patterns_proved", "isometry_value")
+    noiseless: ClassVar[tuple[str, ...]] = ("recovered",)
 
     program: ProgramKind = "gated"
     solver: str = "auto"
@@ -226,6 +227,7 @@ class LeastSquares:
         *("recovered", "verdict", "certificate", "max_deviation", "absolute_distance", "test_distance"),
         *("primal_residual", "pattern_count", "solver"),
     )
+    noiseless: ClassVar[tuple[str, ...]] = ("recovered",)
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse planted models that are not linear. Raises `ParameterError`."""

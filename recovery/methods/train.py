@@ -67,6 +67,7 @@ class Train:
     """
 
     columns: ClassVar[Columns] = MEASURED
+    noiseless: ClassVar[tuple[str, ...]] = ("recovered",)
 
     loss: Literal["sum", "half_mean", "population"] = "sum"
     neurons: Annotated[int, Ge(1)] | Literal["n+1"] = "n+1"

@@ -1,5 +1,6 @@
 """Bad configs: every error with its position and remedy on one screen, exit 2, and nothing written."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -303,3 +304,62 @@ def test_a_folder_is_not_a_config(folder: Path) -> None:
     result = CliRunner().invoke(main, ["check", str(folder)])
     assert result.exit_code == 2
     assert "is a folder; give a YAML file" in result.stderr
+
+
+JUDGED = {
+    "name": "one",
+    "n": 20,
+    "d": 5,
+    "data": {"ensemble": "gaussian"},
+    "planted": {"kind": "linear"},
+    "architecture": "relu_skip",
+    "method": {"kind": "min_norm"},
+}
+
+
+@pytest.mark.parametrize(
+    ("fields", "place", "words"),
+    [
+        ("noise: 0.5\nreport: {value: recovered}", "9:17", "recovered, which is null with noise, and every cell has"),
+        ("noise: 0.5\nreport:\n  value: [gap, recovered]", "10:16", "or another column: max_deviation"),
+        ("noise: 0.5\nclaims:\n  - {kind: value, of: recovered, at_least: 0.5}", "10:23", "null with noise"),
+        (
+            "axes: {noise: [0, 1]}\nclaims:\n  - {kind: threshold, of: recovered, ratio: n/d, at_least: 1}",
+            "10:45",
+            "found n/d, which no axis changes; allowed: an axis, or an expression of axes: noise",
+        ),
+        (
+            "axes: {n: [10, 20]}\nclaims:\n  - {kind: threshold, of: recovered, along: noise, at_least: 1}",
+            "10:45",
+            "found noise, which no axis changes",
+        ),
+        (
+            "axes: {n: [10, 20]}\nclaims:\n  - {kind: value, of: recovered, at_least: 0.5, where: {d: 7}}",
+            "10:60",
+            "found 7, but d is no axis, and is 5 in every cell; remove it, or give d an axis with this value",
+        ),
+    ],
+)
+def test_what_no_trial_can_decide_is_refused(fields: str, place: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text("".join(f"{key}: {json.dumps(value)}\n" for key, value in JUDGED.items()) + fields + "\n")
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert f"one.yaml:{place}:" in str(caught.value)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "axes: {noise: [0, 0.5]}\nreport: {value: recovered}",
+        "noise: 0.5\nreport: {value: max_deviation}",
+        "axes: {n: [10, 20]}\nclaims:\n  - {kind: threshold, of: recovered, ratio: n/d, at_least: 1, where: {d: 5.0}}",
+        "axes: {data.ensemble: [gaussian, haar]}\nclaims:\n"
+        "  - {kind: value, of: recovered, at_least: 0, where: {ensemble: haar}}",
+    ],
+)
+def test_what_some_trial_can_decide_is_allowed(fields: str, tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text("".join(f"{key}: {json.dumps(value)}\n" for key, value in JUDGED.items()) + fields + "\n")
+    assert load(path).name == "one"

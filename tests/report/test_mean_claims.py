@@ -43,7 +43,7 @@ def test_few_trials_contradict_no_mean_and_the_reason_says_so(claim: dict[str, A
 
 
 def test_rare_values_contradict_their_own_mean_at_most_as_often_as_the_level() -> None:
-    """Of 30 values, all are 0 in 4 % of draws."""
+    """All of 30 values are 0 in 4 % of draws."""
     rng, grids, level = np.random.default_rng(1), 60, 1e-3
     wrong = sum(judge(rare(rng, 30), VALUE).verdict == "contradicted" for _ in range(grids))
     assert wrong <= binom.isf(1e-3, grids, level)
