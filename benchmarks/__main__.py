@@ -42,6 +42,7 @@ PAIRED = (
     "until",
     "strange",
     "cells",
+    "claims",
     "sampling",
     "axes",
 )

@@ -46,7 +46,13 @@ def frame(n: Any, d: Any, trials: int, methods: tuple[str, ...] = ("a",)) -> pd.
     """Return the rows of a grid without measured columns."""
     levels = {"method": methods, "n": n, "d": d, "replicate": range(trials)}
     rows = pd.MultiIndex.from_product([list(one) for one in levels.values()], names=list(levels)).to_frame(index=False)
-    fixed = {"noise": 0.0, "ensemble": "gaussian", "planted": "linear", "architecture": "relu", "sweep": "claims"}
+    fixed: dict[str, Any] = {
+        "noise": 0.0,
+        "ensemble": "gaussian",
+        "planted": "linear",
+        "architecture": "relu",
+        "sweep": "claims",
+    }
     ids = [f"{i:032x}" for i in range(len(rows))]
     return rows.assign(**fixed, trial_id=ids, status="ok", seconds=1.0, error_type=None, error_message=None)
 
@@ -95,8 +101,8 @@ def of_events(law: str, trials: int, rng: np.random.Generator) -> dict[str, tupl
     n, d, first = rows["n"].to_numpy(float), rows["d"].to_numpy(float), (rows["method"] == "a").to_numpy()
     of = {"of": "recovered"}
     chance = np.clip(CURVES[law](n, d, 2.0), 0.0, 1.0)
-    threshold, order = of | {"kind": "threshold", "ratio": "n/d", "tolerance": 0.05}, of | {"kind": "order"}
-    order |= {"axis": "method", "values": ["a", "b"]}
+    order: dict[str, Any] = of | {"kind": "order", "axis": "method", "values": ["a", "b"]}
+    threshold: dict[str, Any] = of | {"kind": "threshold", "ratio": "n/d", "tolerance": 0.05}
     rows["recovered"] = rng.random(len(rows)) < chance
     kinds = {}
     kinds["threshold"] = tuple(contradicted(rows[first], *(threshold | {"value": x} for x in (2.0, 2.6))))
@@ -149,7 +155,7 @@ def table(now: pd.DataFrame, before: pd.DataFrame) -> list[str]:
     both = now.merge(before, on=["kind", "law", "trials"], suffixes=("", "_before"))
     for kind, part in both.groupby("kind", sort=False):
         laws = part.groupby("law")[["false", "grids"]].sum()
-        worst = (laws["false"] / laws["grids"]).idxmax()
+        worst: Any = (laws["false"] / laws["grids"]).idxmax()
         valid = part[(part["trials"] == TRIALS[1]) & (part["false_before"] <= VALID * part["grids_before"])]
         rates = [part[f"false{end}"].sum() / part[f"grids{end}"].sum() for end in ("", "_before")]
         power = [valid[f"right{end}"].sum() / max(valid[f"grids{end}"].sum(), 1) for end in ("", "_before")]

@@ -30,13 +30,15 @@ def judgeable_faults(
             if not any(_varies(name, axes) for name in names):
                 text = f"found {claim.what}, which no axis changes; allowed: an axis, or an expression of axes"
                 yield Fault(("claims", i, "ratio" if claim.ratio else "along"), f"{text}: {choices(axes)}")
-        for name, wanted in claim.where.items():
-            if _varies(name, axes):
+        for field, wanted in claim.where.items():
+            if _varies(field, axes):
                 continue
-            value = cells.coordinates[name][0] if len(cells) else wanted
-            if str(value) != str(wanted) and same_as(value) != same_as(wanted):
-                text = f"found {as_shown(wanted)}, but {name} is no axis, and is {as_shown(value)} in every cell"
-                yield Fault(("claims", i, "where", name), f"{text}; remove it, or give {name} an axis with this value")
+            constant = cells.coordinates[field][0] if len(cells) else wanted
+            if str(constant) != str(wanted) and same_as(constant) != same_as(wanted):
+                text = f"found {as_shown(wanted)}, but {field} is no axis, and is {as_shown(constant)} in every cell"
+                yield Fault(
+                    ("claims", i, "where", field), f"{text}; remove it, or give {field} an axis with this value"
+                )
 
 
 def _varies(name: str, axes: Sequence[str]) -> bool:

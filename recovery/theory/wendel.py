@@ -1,4 +1,4 @@
-"""The all-ones event: Wendel's exact law for symmetric rows, and the bounds of the papers."""
+"""The all-ones event: Wendel's exact law for symmetric rows in general position, and the bounds of the papers."""
 
 import numpy as np
 import scipy

@@ -111,8 +111,8 @@ class Sample:
         """Return the interval of the mean or the median; for `every`, the least and the greatest value.
 
         A proportion's interval is exact (Clopper and Pearson 1934), and a median's comes from order statistics. Both
-        hold for every outcome of the undecided trials, as does an exact lower end. An approximate end is that of the
-        finished trials.
+        hold for every outcome of the undecided trials, as does an exact lower end. An approximate end holds for the
+        finished trials alone.
         """
         values, count = np.sort(self.values), len(self.values)
         if statistic == "every":
