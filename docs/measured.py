@@ -45,7 +45,8 @@ GRIDS = ROOT / "results" / "papers"
 PLACE = re.compile(r"\{\{(.+?)\}\}", flags=re.DOTALL)
 FOUND = re.compile(
     r"(?:(?P<label>[a-z]+(?: = [\d.]+)?): )?[^:]*?"
-    r"n/d = (?P<at>[\d.]+), [\d.]+ % interval (?P<low>[\d.]+) to (?P<high>[\d.]+)"
+    r"n/d = (?:(?P<at>[\d.]+), [\d.]+ % interval (?P<low>[\d.]+) to (?P<high>[\d.]+)"
+    r"|(?P<range>[\d.]+ at d = \d+ to [\d.]+ at d = \d+))"
 )
 STATISTICS = {"mean": np.mean, "median": np.median, "largest": np.max, "smallest": np.min}
 QUOTED = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", flags=re.DOTALL)
@@ -279,7 +280,8 @@ def _in_short(claim: ClaimResult) -> str:
 
 def _half_way(asked: str, claim: ClaimResult) -> str:
     found = [
-        f"{match['at']} ({match['low']} to {match['high']}){f' at {label}' if (label := match['label']) else ''}"
+        (match["range"] or f"{match['at']} ({match['low']} to {match['high']})")
+        + (f" at {label}" if (label := match["label"]) else "")
         for match in FOUND.finditer(claim.measured)
     ]
     if not found:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from recovery.config import ThresholdClaim, Until
-from recovery.report.claims.sentences import at, drift_words, unknown_words
+from recovery.report.claims.sentences import at, unknown_words
 from recovery.report.claims.threshold import judge_panel, stated_limits
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Threshold, at_level
@@ -142,9 +142,6 @@ def _words(found: Threshold, goal: Goal, record: dict[str, Any]) -> str:
     """Return `n/d = 2.010 (99.5 % interval 1.930 to 2.090); 3400 of at most 40000 trials; target: half width 0.05`."""
     title = f"{found.panel.title}: " if found.panel.title else ""
     text = at(found) if found.interval.known else unknown_words(found, found.along.percent)
-    text += (
-        f"; {drift_words(found)}" if drift_words(found) else ""
-    )  # in this case more trials do not narrow the interval
     if goal.until.half is not None:
         wanted = f"half width {goal.until.half:g}"
     else:

@@ -1,5 +1,6 @@
 """The pooled threshold of a panel: coverage of its interval, invariances, and its words."""
 
+import re
 from dataclasses import astuple, replace
 from typing import Any
 
@@ -128,12 +129,33 @@ def test_a_ratio_that_changes_with_d_is_reported_in_one_sentence() -> None:
     (found,) = constant.pooled
     assert found.drift is not None
     assert found.drift.change.high < 0
-    assert "; n/d falls by " in in_words(found)
-    assert "from d = 10 to d = 50" in in_words(found)
-    assert caption(found).endswith(", changes with d")
-    assert "falls by" not in in_words(straight.pooled[0])
+    assert re.fullmatch(
+        r"50 % at n/d = 5\.\d+ at d = 10 to 1\.\d+ at d = 50; no mean, because the change is -\d+% to -\d+% .*",
+        in_words(found),
+    )
+    assert caption(found) == ""
+    assert " at d = " not in in_words(straight.pooled[0])
+    assert "interval" in caption(straight.pooled[0]) or "(95 %)" in caption(straight.pooled[0])
     near = {**CLAIM, "value": found.interval.estimate, "tolerance": 0.3}
     assert Analysis(Diagram.of(grid(flat, claims=[near]))).claims[0].verdict == "inconclusive"  # not at every d
+
+
+def test_a_small_change_is_reported_with_the_mean_and_claims_are_judged_at_each_d() -> None:
+    """n50 = 2 d (d / 20)^0.12: the ratio rises by about a fifth from d = 10 to d = 50."""
+    rows = wendel_rows(n=range(5, 151, 5), d=range(10, 51, 10), replicates=200)
+    half = 2 * rows["d"] * (rows["d"] / 20) ** 0.12
+    chance = norm.cdf((rows["n"] - half) / (0.3 * np.sqrt(rows["n"])))
+    rows["recovered"] = np.random.default_rng(4).random(len(rows)) < chance
+    claims = [CLAIM | {"value": 2.05, "tolerance": tolerance} for tolerance in (0.25, 0.9)]
+    analysis = Analysis(Diagram.of(grid(rows, claims=claims)))
+    (found,) = analysis.pooled
+    assert found.drift is not None
+    assert (found.drift.shown, found.drift.large, found.constant) == (True, False, False)
+    assert re.search(r"at d = 10 to .* at d = 50; n/d rises by .*; mean 2\.\d+ .*, changes with d", in_words(found))
+    assert caption(found).endswith(", changes with d")
+    narrow, wide = analysis.claims
+    assert narrow.verdict != "supported"  # at d = 50 the ratio is 2.23
+    assert wide.verdict == "supported"
 
 
 @pytest.mark.parametrize(("value", "words"), [(True, "begins beyond the transition"), (False, "ends before")])

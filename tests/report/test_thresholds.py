@@ -1,6 +1,7 @@
 """Thresholds along any numeric axis: per slice and pooled, at any probability, in every format, and their claims."""
 
 import json
+from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
@@ -25,10 +26,15 @@ from .grids import grid, wendel_rows
 KEYS = ["along", "where", "pooled", "probability", "estimate", "low", "high", "level"]
 
 
-def shown(decreasing: bool = False, report: dict[str, Any] | None = None, **document: Any) -> Analysis:
+def shown(
+    decreasing: bool = False,
+    report: dict[str, Any] | None = None,
+    widths: Sequence[int] = (10, 20, 40),
+    **document: Any,
+) -> Analysis:
     """Trials over alpha, 0.5 to 4, and width: success is certain beyond alpha = 2 in half of the trials' odds."""
     alpha = np.arange(0.5, 4.01, 0.5).tolist()
-    rows = wendel_rows(n=alpha, d=[8], width=[10, 20, 40], replicates=20, seed=2).rename(columns={"n": "alpha"})
+    rows = wendel_rows(n=alpha, d=[8], width=list(widths), replicates=20, seed=2).rename(columns={"n": "alpha"})
     rng = np.random.default_rng(5)
     rows["recovered"] = (rng.random(len(rows)) < 1 / (1 + np.exp(-4 * (rows["alpha"] - 2.1)))) != decreasing
     spec = {"value": "recovered", "x": "alpha", "y": "width"} | (report or {})
@@ -101,7 +107,7 @@ def test_a_higher_probability_is_reached_where_more_trials_succeed(decreasing: b
 
 @pytest.mark.parametrize("pool", [{}, {"pool": "alpha"}])
 def test_every_format_shows_the_same_numbers(pool: dict[str, str]) -> None:
-    analysis = shown(report=pool)
+    analysis = shown(report=pool, widths=range(10, 90, 10))  # with fewer a change by half is not excluded
     found = analysis.all_thresholds[0].interval
     buffer = StringIO()
     print_diagram(analysis, Console(file=buffer, width=200))

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from recovery.interval import Interval
+from recovery.interval import Interval, percent
 from recovery.report.diagram import PLAIN, ThresholdAxis
-from recovery.report.statistics import Crossing, Threshold
+from recovery.report.statistics import Crossing, SliceValue, Threshold
 
 
 def in_words(pooled: Threshold) -> str:
@@ -35,13 +35,28 @@ def jump_words(pooled: Threshold) -> str:
 def _threshold(pooled: Threshold, what: str) -> str:
     if not pooled.interval.known:
         return unknown_words(pooled, what)
-    words = f"{what} at {at(pooled)}" + (f", falling with {pooled.along.x}" if pooled.falling else "")
-    return f"{words}; {drift_words(pooled)}" if drift_words(pooled) else words
+    return f"{what} at {at(pooled)}" + (f", falling with {pooled.along.x}" if pooled.falling else "")
 
 
 def at(pooled: Threshold) -> str:
-    """Return `n/d = 1.993 (95 % interval 1.955 to 2.030)`."""
-    return f"{pooled.along.what} = {pooled.interval:{form_of(pooled.along)}}"
+    """Return `n/d = 1.993 (95 % interval 1.955 to 2.030)`, or `n/d = 1.3 at d = 10 to 1.1 at d = 100` if it changes.
+
+    A mean follows if it stands for the slices to within `MOST_CHANGE`.
+    """
+    what, form, drift = pooled.along.what, form_of(pooled.along), pooled.drift
+    if drift is None or pooled.constant:
+        return f"{what} = {pooled.interval:{form}}"
+    span = " to ".join(f"{one.interval.estimate:{form}} at {drift.by} = {one.y:g}" for one in _ends(pooled))
+    span = f"{what} = {span}"
+    if drift.large:
+        ends = f"{drift.change.low:+.0%} to {drift.change.high:+.0%}"
+        return f"{span}; no mean, because the change is {ends} ({percent(drift.change.level)} interval)"
+    return f"{span}; {drift_words(pooled)}; mean {pooled.interval:{form}}, changes with {drift.by}"
+
+
+def _ends(pooled: Threshold) -> tuple[SliceValue, SliceValue]:
+    """Return the values of the first and of the last slice."""
+    return pooled.each[0], pooled.each[-1]
 
 
 def form_of(along: ThresholdAxis) -> str:
@@ -77,7 +92,9 @@ def drift_words(pooled: Threshold) -> str:
 
 def measured(pooled: Threshold) -> str:
     """Return the estimate, `1.993`, or why there is none."""
-    interval = pooled.interval
+    interval, drift = pooled.interval, pooled.drift
+    if drift is not None and not pooled.constant:
+        return " to ".join(f"{one.interval.estimate:{form_of(pooled.along)}}" for one in _ends(pooled))
     if interval.known:
         return f"{interval.estimate:{form_of(pooled.along)}}"
     return "outside the grid" if np.isfinite([interval.low, interval.high]).any() else "undetermined"
@@ -103,7 +120,7 @@ def _crossed(one: Crossing, x: str) -> str:
 def caption(pooled: Threshold) -> str:
     """Return `50 %: n/d = 1.99, 1.96 to 2.03 (95 %)` for a panel's corner; empty without an estimate."""
     interval, what = pooled.interval, pooled.along.percent if pooled.jump is None else "jump"
-    if not interval.known:
+    if not interval.known or (pooled.drift is not None and pooled.drift.large):
         return ""
     changes = f", changes with {pooled.along.by}" if drift_words(pooled) else ""
     return f"{what}: {pooled.along.what} = {interval.estimate:.2f}, {interval.entry('.2f')}{changes}"

@@ -8,8 +8,8 @@ import numpy as np
 from recovery.config import ThresholdClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
-from recovery.report.claims.result import Judgement, against, of_all
-from recovery.report.claims.sentences import drift_words, form_of, jump_words, unknown_words
+from recovery.report.claims.result import Judgement, against, of_all, worst
+from recovery.report.claims.sentences import at, form_of, jump_words, unknown_words
 from recovery.report.statistics import Estimates, Threshold
 
 MOST = 1000
@@ -99,23 +99,24 @@ def judge_panel(pooled: Threshold, least: float, most: float) -> tuple[str, Judg
 def _judge(pooled: Threshold, least: float, most: float) -> tuple[str, Judgement]:
     """Supported if the interval lies within the limits, contradicted if the outer interval lies outside.
 
-    Both are widened by `missing_shift`. Where n/d changes with d, both ends of the trend must agree as well.
+    Both are widened by `missing_shift`. Where a constant is rejected, the claim is about each slice: supported if the
+    intervals of all slices lie within, and contradicted if the outer interval of their mean, or of some slice, lies
+    outside.
     """
-    found, (down, up) = pooled.interval, pooled.missing_shift
+    found, shift = pooled.interval, pooled.missing_shift
     if not found.known:
         return unknown_words(pooled, pooled.along.percent), "inconclusive"
     form = form_of(pooled.along)
-    text = f"{pooled.along.what} = {found.estimate:{form}}, {found.words(form)}"
-    if down or up:
-        ends = f"{found.estimate + down:{form}} to {found.estimate + up:{form}}"
+    text = f"{pooled.along.what} = {found.estimate:{form}}, {found.words(form)}" if pooled.constant else at(pooled)
+    if any(shift):
+        ends = " to ".join(f"{found.estimate + by:{form}}" for by in shift)
         text += f"; {ends} if unfinished trials are counted either way"
-    inner, outer = found.moved(down, up), pooled.outer_interval.moved(down, up)
+    inner, outer = found.moved(*shift), pooled.outer_interval.moved(*shift)
     verdict = against(inner, outer, least, most)
-    text += f"; {drift_words(pooled)}" if drift_words(pooled) else ""
-    if pooled.drift is not None and pooled.drift.shown and verdict != "inconclusive":
-        inside = [least <= ratio <= most for _, ratio in pooled.drift.ends]
-        if (verdict == "supported" and not all(inside)) or (verdict == "contradicted" and any(inside)):
-            return text, "inconclusive"
+    if pooled.drift is not None and pooled.drift.shown:
+        slices = [against(one.interval.moved(*shift), one.outer.moved(*shift), least, most) for one in pooled.each]
+        verdict = "contradicted" if verdict == "contradicted" else worst(slices)
+        return f"{text}; judged at each {pooled.along.by}", verdict
     return text + (_advice(inner, least, most, pooled.along.x) if verdict == "inconclusive" else ""), verdict
 
 

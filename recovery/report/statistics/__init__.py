@@ -2,7 +2,7 @@
 
 from recovery.report.statistics.crossings import Crossing
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
-from recovery.report.statistics.pooled import Threshold, at_level, pooled
+from recovery.report.statistics.pooled import SliceValue, Threshold, at_level, pooled
 from recovery.report.statistics.proportions import Pairs, pair_cells, wilson
 from recovery.report.statistics.transition import FINE, poolable, slices_in_words
 
@@ -13,6 +13,7 @@ __all__ = [
     "Crossing",
     "Estimates",
     "Pairs",
+    "SliceValue",
     "Threshold",
     "at_level",
     "pair_cells",

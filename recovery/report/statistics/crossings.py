@@ -105,7 +105,7 @@ class Crossings:
     def widened(self) -> tuple[Crossing, ...]:
         """The crossing of each slice, with its interval widened to the scatter over the slices."""
         excess = 1.0 if self.pool is None else self.pool.excess
-        return tuple(_widened(one, excess) for one in self.alone)
+        return tuple(Crossing(one.y, widened(one.interval, excess)) for one in self.alone)
 
     def crossing(self, i: int, level: float) -> Interval:
         """Return the crossing of slice i, with an interval of this level."""
@@ -193,12 +193,12 @@ def _covariate(y: Sequence[Any]) -> Array:
     return np.log(values) if (values > 0).all() else values
 
 
-def _widened(one: Crossing, excess: float) -> Crossing:
-    half = one.interval
-    if excess <= 1 or not np.isfinite(half.estimate):
-        return one
+def widened(half: Interval, excess: float) -> Interval:
+    """Return an interval whose ends are `excess` times as far from the estimate, if that is further."""
+    if excess <= 1 or not half.known:
+        return half
     low, high = (half.estimate + excess * (end - half.estimate) for end in (half.low, half.high))
-    return replace(one, interval=Interval(half.estimate, low, high, half.level))
+    return Interval(half.estimate, low, high, half.level)
 
 
 class TrendLine(NamedTuple):

@@ -6,6 +6,7 @@ sqrt n wide.
 """
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -21,6 +22,7 @@ from recovery.report.statistics.crossings import (
     crossings,
     freedom_of,
     line,
+    widened,
 )
 from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.slices import Slices, crossed, unfinished
@@ -30,6 +32,8 @@ from recovery.types import Array, Mask
 
 OUTER = 5.0
 """The outer interval has one fifth of the error rate: 99 % for 95 %."""
+MOST_CHANGE = 0.5
+"""Relative change over the slices; where its interval reaches further, no pooled number is printed."""
 RATIO = ThresholdAxis()
 """The n/d at which an event has probability one half."""
 
@@ -48,6 +52,20 @@ class Drift:
         """Whether the interval excludes 0."""
         return self.change.low > 0 or self.change.high < 0
 
+    @property
+    def large(self) -> bool:
+        """Whether the interval reaches beyond `MOST_CHANGE`, so that a mean stands for none of the slices."""
+        return self.change.low < -MOST_CHANGE or self.change.high > MOST_CHANGE
+
+
+class SliceValue(NamedTuple):
+    """The pooled value at one slice, from the trials of the slice: intervals at the level of the threshold, and at the
+    outer level shared among all slices."""
+
+    y: float
+    interval: Interval
+    outer: Interval
+
 
 @dataclass(frozen=True)
 class Threshold:
@@ -56,9 +74,9 @@ class Threshold:
     interval: the pooled value, or x. Without an estimate, its ends are the bounds that the cells give. outer_interval:
     the same at one fifth of the error rate. missing_shift: by how much failed and undecided trials could lower and
     raise the estimate, had all of them ended one way. falling: success becomes rarer with x. slices: the crossing of
-    each slice. drift: how the pooled value changes over the slices; None with one slice. growth: the exponent p in
-    n50/d ~ d^p; 0 for a constant ratio, None with one d. jump: for a number instead of a frequency, the values between
-    which it jumps; a success is then a trial beyond the midpoint.
+    each slice, along x. each: the pooled value at each pooled slice. drift: how it changes over the slices; None with
+    one slice. growth: the exponent p in n50/d ~ d^p; 0 for a constant ratio, None with one d. jump: for a number
+    instead of a frequency, the values between which it jumps; a success is then a trial beyond the midpoint.
     """
 
     panel: Panel
@@ -71,6 +89,12 @@ class Threshold:
     drift: Drift | None = None
     jump: "Jump | None" = None
     growth: Interval | None = None
+    each: tuple["SliceValue", ...] = ()
+
+    @property
+    def constant(self) -> bool:
+        """Whether one number stands for all slices: a constant is not rejected, but a large change is."""
+        return self.drift is None or not (self.drift.shown or self.drift.large)
 
     @property
     def at_floor(self) -> bool:
@@ -105,7 +129,15 @@ def of_panel(panel: Panel, found: Crossings, level: float) -> Threshold:
     interval, outer, drift = _estimate(found, found.pool, level)
     growth = None if drift is None else _growth(found.pool, level)
     shift = _missing_shift(found, found.pool.weight, found.kept, interval.estimate)
-    return replace(unknown, interval=interval, outer_interval=outer, missing_shift=shift, drift=drift, growth=growth)
+    return replace(
+        unknown,
+        interval=interval,
+        outer_interval=outer,
+        missing_shift=shift,
+        drift=drift,
+        growth=growth,
+        each=_each(found, found.pool, level),
+    )
 
 
 def of_slices(found: Crossings) -> list[Threshold]:
@@ -170,6 +202,14 @@ def _alone(slices: Slices, level: float) -> list[Interval]:
     """Return the likelihood-ratio interval of each slice."""
     rows = zip(slices.x, slices.rising, slices.total - slices.rising, strict=True)
     return [crossing(x, rising, other, level, slices.probability) for x, rising, other in rows]
+
+
+def _each(found: Crossings, pool: Pool, level: float) -> tuple[SliceValue, ...]:
+    """Return the value of each pooled slice; intervals are widened to the scatter over the slices."""
+    y = [one.y for one, inside in zip(found.alone, found.kept, strict=True) if inside]
+    shared = 1 - (1 - _outer(level)) / len(y)
+    near, far = ([widened(one, pool.excess) for one in _alone(pool.slices, each)] for each in (level, shared))
+    return tuple(map(SliceValue, y, near, far))
 
 
 def _drift(found: Crossings, pool: Pool, variance: Array, level: float) -> Drift:
