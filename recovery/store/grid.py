@@ -95,6 +95,8 @@ def read(path: str | Path, columns: Sequence[str] | None = None) -> Grid:
 
 def with_version(table: pa.Table) -> pa.Table:
     """State the version of the program in rows that lack it, which are older: the versions that their part names."""
+    if VERSION in table.column_names and not table[VERSION].null_count:
+        return table  # Arrow imports pandas to fill in values, which is slow
     programs = [maker["program"] for maker in makers(table) if isinstance(maker.get("program"), dict)]
     earlier = " or ".join(dict.fromkeys(map(version_in, programs))) or UNKNOWN
     if VERSION not in table.column_names:
