@@ -167,7 +167,7 @@ def test_a_report_over_nothing_is_refused(x: str, words: str) -> None:
 
 
 def test_a_boundary_has_no_computed_axes() -> None:
-    with pytest.raises(ConfigError, match="moves n alone"):
+    with pytest.raises(ConfigError, match="along n, which has one value"):
         load_fields(
             n=None, axes={"delta": [1, 2], "n": "4 * delta"}, sampling={"kind": "boundary", "rounds": 2, "budget": 99}
         )
