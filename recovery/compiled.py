@@ -123,7 +123,7 @@ class Compiled(Generic[P, R]):
             yield f"{name} = {sorted(option) if isinstance(option, set) else option!r}"  # a set has no order
         for name in function.__code__.co_names:
             value: Any = function.__globals__.get(name)
-            key = getattr(value, "key", None)  # of a compiled function, before or after it is made
+            key = getattr(value, "key", None)  # of a `Compiled`, or of the function of Numba that replaces it
             if value is not self and isinstance(key, str):
                 yield key
             elif isinstance(value, bool | int | float | str | tuple):

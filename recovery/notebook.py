@@ -29,7 +29,7 @@ _folder: TemporaryDirectory[str] | None = None
 
 
 def name_of(text: str) -> str:
-    """The name of the module with this source."""
+    """Return the name of the module with this source: `notebook_` and a hash of the source."""
     return f"notebook_{blake2b(text.encode(), digest_size=8).hexdigest()}"
 
 

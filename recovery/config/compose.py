@@ -78,7 +78,8 @@ class Composer:
             fault.source: self.tree.problem(fault.source, fault.text) for fault in reversed(block.faults)
         }.values()
         parts = {name: self._component(name, block, offered(name, free, self.parameters)) for name in COMPONENTS}
-        # A component of a broken value is None; the broken value of a user axis may belong to no component.
+        # A broken value makes its component None; a user axis may belong to no component, so look for its broken values
+        # too.
         missing = [([part is None for part in column.values], column.codes) for column in parts.values()]
         missing += [([one.value is BROKEN for one in columns[axis].values], columns[axis].codes) for axis in free]
         row = np.flatnonzero(~np.logical_or.reduce([np.array(values, np.bool_)[codes] for values, codes in missing]))

@@ -194,7 +194,8 @@ def _paired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proportion
 
 
 def _unpaired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proportion: bool) -> pd.DataFrame:
-    """Return the common grid cells with their unpaired tests."""
+    """Return the common grid cells: for a proportion with Fisher's exact test, for other numbers without a test (p is
+    NaN)."""
     how = "mean" if proportion else "median"
     summed = [side.groupby(keys, dropna=False)["value"].agg([how, "size", "sum"]) for side in (left, right)]
     cells = summed[0].add_suffix("_first").join(summed[1].add_suffix("_second"), how="inner").reset_index()

@@ -194,7 +194,10 @@ def searched_program(problem: PlantedProgram, beam: int | None = None) -> Plante
 
 
 def optimum_row(problem: PlantedProgram, solution: Solution, certificate: Certificate) -> Measurement:
-    """Return the columns of an optimum over all patterns: proved by its gap, otherwise with both bounds as reason."""
+    """Return the columns of an optimum over all patterns: proved if the duality gap proves it, otherwise undecided.
+
+    If the weights are feasible, the reason has the bounds between which the optimum lies.
+    """
     # the number of patterns added depends on the order in which they were found
     row = problem.measure(problem.drawn().having(pattern_count=None), solution, certificate)
     row = problem.optimal(row, solution, certificate)

@@ -24,8 +24,9 @@ class Certificate:
 
     primal_residual: ||F(W) - y|| / ||y||, with rows divided by `groups.scales`; 0 if regularised, since every W is
     feasible. `recovery.methods.interpolant` judges how much a residual matters. dual_violation: max(0, largest dual
-    norm / bound - 1), before lam was scaled back. gap: (objective - dual_objective) / the larger of both, with the
-    scaled lam. cone_violation: distance of the weights from their cones. tolerance: largest gap of a proof.
+    norm / bound - 1) of the solver's lam. gap: (objective - dual_objective) / the larger magnitude of the two, after
+    lam is scaled to be dual feasible. cone_violation: distance of the weights from their cones. tolerance: the largest
+    gap that counts as a proof.
     """
 
     objective: float

@@ -182,7 +182,10 @@ class Groups:
         return projection_norms(self.base, self.patterns, lam) if self.orthonormal else self.adjoint_norms(lam).copy()
 
     def row_gains(self, pattern: Mask, lam: Array) -> Array:
-        """First-order growth of ||A^T lam||^2 for one pattern (n,) when a row is activated; one value per row, (n,)."""
+        """Estimate how much activating each row would raise ||A^T lam||^2 of one pattern (n,), up to a common factor.
+
+        Return one value per row, (n,).
+        """
         if self.orthonormal:
             rows = self.base[pattern]
             fitted = self.base @ np.linalg.lstsq(rows, lam[pattern], rcond=None)[0]

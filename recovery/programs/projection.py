@@ -32,7 +32,7 @@ def cone_multipliers(groups: Groups, g: int, gradient: Array, orientation: Array
     if null.shape[1] == 0:
         return _nnls(A, -a)
     N = null.T @ Ct
-    # b must be in the span of group weights, N mu = 0; heavily weighted equations only find the support
+    # N mu = 0 keeps b in the span of the group's weights; as heavily weighted equations it only finds the support
     mu = _nnls(np.vstack([A, STRESS * N]), np.concatenate([-a, np.zeros(len(N))]))
     support = np.flatnonzero(mu)
     if not len(support):
@@ -42,7 +42,7 @@ def cone_multipliers(groups: Groups, g: int, gradient: Array, orientation: Array
     free = Vt[int(np.count_nonzero(s > RANK_TOLERANCE * s.max(initial=1.0))) :].T
     exact = free @ np.linalg.lstsq(A[:, support] @ free, -a, rcond=None)[0] if free.shape[1] else np.zeros(len(support))
     result = np.zeros_like(mu)
-    # zero multipliers are valid too: their bound is the gated norm
+    # with a negative multiplier all stay zero, which is valid too: the bound is then the gated norm
     if exact.min(initial=0.0) >= -ROUNDING * np.abs(exact).max(initial=0.0):
         result[support] = np.maximum(exact, 0.0)
     return result

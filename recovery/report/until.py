@@ -139,7 +139,13 @@ def _number(value: float) -> float | None:
 
 
 def _words(found: Threshold, goal: Goal, record: dict[str, Any]) -> str:
-    """Return `n/d = 2.010 (99.5 % interval 1.930 to 2.090); 3400 of at most 40000 trials; target: half width 0.05`."""
+    """Describe a threshold after a round.
+
+    For example, `n/d = 2.010 (99.5 % interval 1.930 to 2.090); 3400 of at most 40000 trials; target: half width 0.05`.
+    Without an estimate, the reason is given; without a half width, the target is a verdict on the claims.
+
+    record: see `record_of`.
+    """
     title = f"{found.panel.title}: " if found.panel.title else ""
     text = at(found) if found.interval.known else unknown_words(found, found.along.percent)
     if goal.until.half is not None:

@@ -37,7 +37,7 @@ def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:
 
 
 def _composed_elsewhere(compose: Callable[[], Sweep]) -> Sweep:
-    """The sweep that `compose` returns in another process, which ends with it."""
+    """Return the sweep that `compose` returns in another process, which then ends."""
     FORK_SERVER.begin()  # loads its modules while this process loads its own
     from recovery.runner.pool import ask  # imports Arrow and the solvers, which few configs need
 

@@ -203,7 +203,8 @@ def stored_sweep(plan: Plan) -> Sweep | None:
 
 
 def content_for_rows(plan: Plan) -> dict[str, Any]:
-    """Return the content of `sweep.json` that new parts copy: it describes the whole plan of the folder."""
+    """Return the content of `sweep.json` to copy into new files of rows: the folder's plan, even if this plan is only a
+    part of it."""
     if plan.relation != "part":
         return content_of(plan.sweep)
     content = {key: value for key, value in plan.folder.load().items() if key != "format"}

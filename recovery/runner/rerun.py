@@ -218,7 +218,7 @@ def _fit_uncertainty(row: Row) -> float:
 
 
 def draw_arrays(trial: Trial) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Draw the trial's instance; return why this failed, {} if it did not, and the arrays."""
+    """Draw the trial's instance; return the columns that say why drawing failed ({} if it did not), and the arrays."""
     try:
         instance = draw_instance(trial)
     except Exception as error:  # a user's ensemble may raise anything

@@ -106,7 +106,7 @@ def run(
     summary.stored = plan.counts
     try:
         _complete_columns(plan)
-    except RecoverError as error:  # the folder was deleted, or a data file of its larger plan
+    except RecoverError as error:  # the folder was deleted, or a data file that the folder's larger plan needs
         summary.stopped = summary.stopped or str(error)
     return summary
 

@@ -179,7 +179,8 @@ def sharpen(slices: Sequence[Slice], factor: float, trials: int) -> list[tuple[T
     transitions = [part.transition for part in slices]
     known = {i: _Design(slices[i], transition) for i, transition in enumerate(transitions) if transition is not None}
     added = [[0] * len(part.n) for part in slices]
-    # A step is a hundredth of the trials of a slice: smaller steps would not give a better estimate of the variance.
+    # Trials are added to a slice in steps of a hundredth of those that it has: smaller steps would not give a better
+    # estimate of the variance.
     steps = {i: max(1, int((slices[i].yes + slices[i].no).sum()) // 100) for i in known}
     # Evenly placed trials would reach the factor with this number, also if the true curve is not a probit.
     trials = min(trials, math.ceil((factor - 1) * sum(float((part.yes + part.no).sum()) for part in slices)))

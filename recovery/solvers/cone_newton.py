@@ -152,8 +152,8 @@ class ConeNewton:
             # groups with weights stay, whatever their norms at this lam
             norms[self.W.any(axis=1) | self.free] = np.inf
             near = _largest(norms, NEXT)
-            # norms rose by up to `largest - 1` in this step: keep only the groups that the same rise would bring
-            # above 1
+            # the largest norm is `largest - 1` above 1: keep only the groups that would exceed 1 if as much were added
+            # to their norms
             near = near[norms[near] > 2.0 - largest]
             At = At[near]
             self.cones.forget_others(near)

@@ -206,7 +206,8 @@ def _planned_keys(config: str, counts: str) -> Array | None:
 
 
 def _may_share_trials(config: Mapping[str, Any], other: object) -> bool:
-    """Return whether two configs have the same seed, and the same components where neither has an axis."""
+    """Return whether two configs have the same seed and, apart from those that an axis of either changes, the same
+    components."""
     from recovery.config.components import COMPONENTS  # slow to import, and few folders need it
 
     if not isinstance(other, Mapping) or config.get("seed") != other.get("seed"):

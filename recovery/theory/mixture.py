@@ -15,10 +15,11 @@ from recovery.types import Array
 def split_probability(
     length1: ArrayLike, length2: ArrayLike, cosine: ArrayLike, sigma: ArrayLike, n1: ArrayLike, n2: ArrayLike
 ) -> Array:
-    """Return P(the pattern of w equals the class labels) for ||mu1||, ||mu2||, their cosine, sigma >= 0, class sizes.
+    """Return P(the pattern of w = mu1/||mu1|| - mu2/||mu2|| equals the class labels).
 
-    For parallel means (cosine 1; for d = 1, means of one sign) w is zero and its pattern all ones: the labels only if
-    the second class is empty.
+    length1, length2: ||mu1||, ||mu2||. cosine: of the means. sigma: at least 0. n1, n2: class sizes. For parallel means
+    (cosine 1; for d = 1, means of one sign) w is zero and its pattern all ones, which equals the labels only if the
+    second class is empty.
 
     Source: the exact law behind P1, Proposition 23 (appendix J-D).
     """

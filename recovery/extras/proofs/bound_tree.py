@@ -116,9 +116,9 @@ def _checked(
 
 
 def leaf_bounds(turned: Turned, S: Array, on: Mask, opened: Mask, y: Array, a: Array, mu: Array) -> Array:
-    """||z|| of each leaf, rounded up; infinite if its numbers are out of range.
+    """Upper bounds on ||z|| of the leaves, (leaves,); infinite where y, a or m break a condition of the module.
 
-    S (leaves, r): signs s_k. on, opened (leaves, m): active and undecided rows x_i. y, a, mu: the numbers y, a, m.
+    S (leaves, r): signs s_k. on, opened (leaves, rows): active and undecided rows x_i. y, a, mu: y, a, m of the module.
     """
     up, down, r = turned.up, turned.down, turned.r
     allowed = (np.where(on, y >= 1.0, y <= 0.0) | opened).all(axis=1)

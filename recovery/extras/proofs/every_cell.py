@@ -139,7 +139,10 @@ def _bound(sums: DualSums, search: _Search, order: Index) -> float:
 def _closed(
     halves: list[list[arb]], start: list[arb], search: _Search, depth: int, leaves: list[tuple[Codes, float, float]]
 ) -> list[arb]:
-    """The bounds of the leaves of one depth."""
+    """Upper bounds on the dual norms of the closed leaves (signs, mu, tau) of one depth (see the module).
+
+    Raises `Unproved`.
+    """
     d, opened = len(start), halves[depth:]
     sums = [start] * len(leaves)
     if depth:

@@ -62,8 +62,11 @@ def _named(limit: float | str) -> str:
 
 
 def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim) -> tuple[str, Judgement]:
-    """Judge by the interval over all trials: supported if it lies inside the limits, contradicted at the claim's
-    level."""
+    """Return the measured text and the verdict.
+
+    The claim is supported if the 95 % interval over all trials is inside the limits, and contradicted if the interval
+    of confidence level 1 - `claim.level` is outside. For `every`, no trial may be outside.
+    """
     sample = _sample(estimates.diagram, rows)
     found = sample.interval(claim.statistic)
     if claim.statistic == "every":

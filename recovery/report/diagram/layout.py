@@ -163,7 +163,8 @@ def joint_values(frame: pd.DataFrame, sweep: Sweep, names: Sequence[str]) -> lis
 
 
 def _planned(sweep: Sweep, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return the combinations of values in the config, expressions included."""
+    """Return the combinations of values that the config plans for these names, which may be expressions such as
+    n/d."""
     computed = {name: parse(name).names for name in names if name in expressions(sweep)}
     if not computed:
         return sweep.combinations(names)

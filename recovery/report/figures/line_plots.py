@@ -102,7 +102,7 @@ def _left_empty(ax: Axes, panel: Panel) -> bool:
 
 
 def _values_across(diagram: Diagram, panel: Panel) -> list[Any]:
-    """Return the values of x in this panel by its config or its rows; other panels may have different ones."""
+    """Return the values of x that the config plans for this panel or that its rows have; other panels may differ."""
     cells = joint_values(diagram.frame, diagram.sweep, (*panel.where, diagram.layout.x))
     here = {x for *where, x in cells if where == list(panel.where.values())}
     return [x for x in panel.x if x in here]

@@ -125,9 +125,12 @@ def _shown(value: Any) -> str:
 
 
 def as_json(analyses: list[Analysis]) -> str:
-    """Return a list with one object per grid: the value shown, totals, thresholds (pooled and at each d), claims,
-    config, provenance, and the cells as one list per column. Every interval has the keys estimate, low, high and
-    level."""
+    """Return a list with one object per results folder: the value shown, totals, thresholds (pooled and per slice),
+    claims, the content of `sweep.json`, and the grid cells as one list per column.
+
+    A threshold has the keys estimate, low, high and level; other intervals have their name before `_low` and `_high`,
+    as in `change_low`.
+    """
     return f"[{', '.join(map(_document, analyses))}]\n"
 
 
