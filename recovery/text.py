@@ -4,25 +4,27 @@ import ast
 import difflib
 import re
 from collections.abc import Iterable
-from threading import Lock
+from contextlib import suppress
 from typing import Any
 
 FOLDER_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 """Names of sweeps, which are names of folders: none can lead out of the results folder."""
+PARSING_ATTEMPTS = 100
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_PARSER = Lock()
 _MARKUP = re.compile(r"[\\`\[\]|]|<(?=[A-Za-z/!?])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def syntax_tree(source: str | bytes, mode: str = "exec") -> Any:
-    """The `ast` tree of Python source, made by one thread at a time. Raises `SyntaxError`, `ValueError`.
+    """The `ast` tree of Python source. Raises `SyntaxError`, `ValueError`.
 
-    In Python 3.11 two threads that parse at once may both fail with a SystemError about the depth of recursion.
+    In Python 3.11 a thread that parses, or formats a traceback, at the same time can make this fail: it is tried again.
     """
-    with _PARSER:
-        return ast.parse(source, mode=mode)
+    for _ in range(PARSING_ATTEMPTS):
+        with suppress(SystemError):
+            return ast.parse(source, mode=mode)
+    return ast.parse(source, mode=mode)
 
 
 def is_plain(text: str) -> bool:

@@ -55,8 +55,8 @@ def test_rows_that_cannot_be_stored_stop_the_sweep_at_once(tmp_path: Path, monke
 def test_exit_0_counts_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Engine.run
 
-    def losing(self: Engine, trials: Any) -> Iterator[Any]:
-        yield from run(self, list(trials)[1:])
+    def losing(self: Engine, trials: Any, *more: Any) -> Iterator[Any]:
+        yield from run(self, list(trials)[1:], *more)
 
     monkeypatch.setattr(Engine, "run", losing)
     result = recover("sweep", write_config(tmp_path), "--out", tmp_path / "out", "--jobs", 1)

@@ -129,7 +129,7 @@ def test_submit_forecasts_and_warns(tmp_path: Path) -> None:
     result = recover("submit", config, "--array", 4, "--out", tmp_path / "out", "--time", "00:10", "--mem", "1M")
     assert result.exit_code == 0, result.output
     assert "4 tasks for 24 trials: each about" in result.stderr
-    assert "MiB of memory" in result.stderr
+    assert "iB of memory" in result.stderr
     assert (
         "--time 00:10 is 10 s, because SLURM reads minutes:seconds; write 00:10:00 for hours:minutes" in result.stderr
     )
