@@ -41,7 +41,10 @@ def shell(command: str, folder: Path, **environment: str) -> subprocess.Complete
         (f'{SIZES}{METHOD}title: "\\ud800"\n', "half a character"),
         (f'{SIZES}{METHOD}title: "\\e]0;owned\\a"\n', "control characters"),
         (f"n: 1000000000000\nd: 2\n{METHOD}", "X alone takes 14.6 TiB; at most 1 TiB are allowed"),
-        (f"{SIZES}{METHOD}replicates: 1000000000\n", "replicates: found 1000000000; allowed: an integer >= 1 and <= 10000000"),
+        (
+            f"{SIZES}{METHOD}replicates: 1000000000\n",
+            "replicates: found 1000000000; allowed: an integer >= 1 and <= 10000000",
+        ),
         (f"d: 2\naxes: {{n: {list(range(4, 110_000))}}}\n{METHOD}", "more than 50000 values; write fewer"),
         (f"d: 2\naxes: {{n: {list(range(4, 200_000))}}}\n{METHOD}", "is larger than 1 MB"),
         (f'{SIZES}{METHOD}report: {{value: "holds{" " * 16_000}x"}}\n', "allowed: a measured column"),
