@@ -92,7 +92,7 @@ def test_a_fine_grid_fits_one_page_of_three_megabytes() -> None:
     assert len(analysis.diagram.table) == size * size
     page = report_page([analysis])
     assert len(page) < 3_000_000
-    assert "fitted at 40 of 500 sizes d, evenly spaced" in page
+    assert "fitted at 40 of 500 d, evenly spaced" in page
     sizes = analysis.pooled[0].slices
     assert len(sizes) == 40
     within = [size.interval.low <= 2 * size.y <= size.interval.high for size in sizes if size.y <= 220]

@@ -21,7 +21,16 @@ from recovery.store.round_files import counts
 
 from .grids import grid, wendel_rows
 
-ROUND = {"round": 2, "budget": 5000, "value": "recovered", "trials": 2000, "slices": [], "counts": {"a": 2000}}
+COUNTS = {"0123456789abcdef": 2000}
+ROUND = {
+    "round": 2,
+    "budget": 5000,
+    "value": "recovered",
+    "trials": 2000,
+    "based_on": {},
+    "slices": [],
+    "counts": COUNTS,
+}
 
 
 @pytest.fixture(scope="module")
@@ -68,4 +77,4 @@ def test_an_archive_keeps_the_rounds(unequal: Grid, tmp_path: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(bundle(Analysis(Diagram.of(unequal))))) as archive:
         archive.extractall(tmp_path)
     (folder,) = tmp_path.iterdir()
-    assert counts(read(folder).rounds) == {"a": 2000}
+    assert counts(read(folder).rounds) == COUNTS

@@ -34,10 +34,10 @@ def fitted_values(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def slices_in_words(panel: Panel, by: str) -> str:
-    """Return `each d`, or `40 of 500 values of d`."""
+    """Return `each d`, or `40 of 500 d`."""
     present = list(panel.cells[by].unique())
     fitted = len(fitted_values(present))
-    return f"each {by}" if fitted == len(present) else f"{fitted} of {len(present)} values of {by}"
+    return f"each {by}" if fitted == len(present) else f"{fitted} of {len(present)} {by}"
 
 
 def thinned(panel: Panel) -> Panel:
