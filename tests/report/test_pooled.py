@@ -158,6 +158,21 @@ def test_a_small_change_is_reported_with_the_mean_and_claims_are_judged_at_each_
     assert wide.verdict == "supported"
 
 
+def test_a_large_change_that_is_not_excluded_is_named_beside_the_number() -> None:
+    """Few trials at two sizes: the number is printed, and a claim about it is judged on the same number."""
+    rows = wendel_rows(n=range(10, 61, 10), d=[10, 20], replicates=6)
+    analysis = Analysis(Diagram.of(grid(rows, claims=[CLAIM | {"tolerance": 1.5}])))
+    (found,), (claim,) = analysis.pooled, analysis.claims
+    assert found.drift is not None
+    assert (found.drift.shown, found.drift.large, found.constant) == (False, True, True)
+    number = f"n/d = {found.interval.estimate:.3f}"
+    change = r"a change of -\d+% to \+\d+% over d is not excluded"
+    assert re.fullmatch(rf"50 % at {number} \(95 % interval .* to .*\); {change}", in_words(found))
+    assert caption(found).startswith(f"50 %: n/d = {found.interval.estimate:.2f}")
+    assert claim.verdict == "supported"
+    assert re.match(rf"{number}, .*; {change}", claim.measured)
+
+
 @pytest.mark.parametrize(("value", "words"), [(True, "begins beyond the transition"), (False, "ends before")])
 def test_a_grid_beside_the_transition_reports_the_side(value: bool, words: str) -> None:
     rows = wendel_rows(n=range(10, 41, 10), d=[20, 40])

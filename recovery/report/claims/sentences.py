@@ -4,7 +4,7 @@ import numpy as np
 
 from recovery.interval import Interval, percent
 from recovery.report.diagram import PLAIN, ThresholdAxis
-from recovery.report.statistics import Crossing, SliceValue, Threshold
+from recovery.report.statistics import Crossing, Drift, SliceValue, Threshold
 
 
 def in_words(pooled: Threshold) -> str:
@@ -41,17 +41,28 @@ def _threshold(pooled: Threshold, what: str) -> str:
 def at(pooled: Threshold) -> str:
     """Return `n/d = 1.993 (95 % interval 1.955 to 2.030)`, or `n/d = 1.3 at d = 10 to 1.1 at d = 100` if it changes.
 
-    A mean follows if it stands for the slices to within `MOST_CHANGE`.
+    A large change that is not excluded is named. No mean follows where the value does change, and much.
     """
     what, form, drift = pooled.along.what, form_of(pooled.along), pooled.drift
     if drift is None or pooled.constant:
-        return f"{what} = {pooled.interval:{form}}"
+        return f"{what} = {pooled.interval:{form}}{possible_change(pooled)}"
     span = " to ".join(f"{one.interval.estimate:{form}} at {drift.by} = {one.y:g}" for one in _ends(pooled))
     span = f"{what} = {span}"
     if drift.large:
-        ends = f"{drift.change.low:+.0%} to {drift.change.high:+.0%}"
-        return f"{span}; no mean, because the change is {ends} ({percent(drift.change.level)} interval)"
+        return f"{span}; no mean, because the change is {_change(drift)} ({percent(drift.change.level)} interval)"
     return f"{span}; {drift_words(pooled)}; mean {pooled.interval:{form}}, changes with {drift.by}"
+
+
+def possible_change(pooled: Threshold) -> str:
+    """Return `; a change of -39% to +66% over d is not excluded` where the interval of the change is so wide."""
+    drift = pooled.drift
+    if drift is None or drift.shown or not drift.large:
+        return ""
+    return f"; a change of {_change(drift)} over {drift.by} is not excluded"
+
+
+def _change(drift: Drift) -> str:
+    return f"{drift.change.low:+.0%} to {drift.change.high:+.0%}"
 
 
 def _ends(pooled: Threshold) -> tuple[SliceValue, SliceValue]:
@@ -120,7 +131,7 @@ def _crossed(one: Crossing, x: str) -> str:
 def caption(pooled: Threshold) -> str:
     """Return `50 %: n/d = 1.99, 1.96 to 2.03 (95 %)` for a panel's corner; empty without an estimate."""
     interval, what = pooled.interval, pooled.along.percent if pooled.jump is None else "jump"
-    if not interval.known or (pooled.drift is not None and pooled.drift.large):
+    if not interval.known or (pooled.drift is not None and not pooled.constant and pooled.drift.large):
         return ""
     changes = f", changes with {pooled.along.by}" if drift_words(pooled) else ""
     return f"{what}: {pooled.along.what} = {interval.estimate:.2f}, {interval.entry('.2f')}{changes}"

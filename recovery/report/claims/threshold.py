@@ -9,7 +9,7 @@ from recovery.config import ThresholdClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.report.claims.result import Judgement, against, of_all, worst
-from recovery.report.claims.sentences import at, form_of, jump_words, unknown_words
+from recovery.report.claims.sentences import at, form_of, jump_words, possible_change, unknown_words
 from recovery.report.statistics import Estimates, Threshold
 
 MOST = 1000
@@ -107,7 +107,9 @@ def _judge(pooled: Threshold, least: float, most: float) -> tuple[str, Judgement
     if not found.known:
         return unknown_words(pooled, pooled.along.percent), "inconclusive"
     form = form_of(pooled.along)
-    text = f"{pooled.along.what} = {found.estimate:{form}}, {found.words(form)}" if pooled.constant else at(pooled)
+    text = at(pooled)
+    if pooled.constant:
+        text = f"{pooled.along.what} = {found.estimate:{form}}, {found.words(form)}{possible_change(pooled)}"
     if any(shift):
         ends = " to ".join(f"{found.estimate + by:{form}}" for by in shift)
         text += f"; {ends} if unfinished trials are counted either way"

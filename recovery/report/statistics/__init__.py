@@ -2,7 +2,7 @@
 
 from recovery.report.statistics.crossings import Crossing
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
-from recovery.report.statistics.pooled import SliceValue, Threshold, at_level, pooled
+from recovery.report.statistics.pooled import Drift, SliceValue, Threshold, at_level, pooled
 from recovery.report.statistics.proportions import Pairs, pair_cells, wilson
 from recovery.report.statistics.transition import FINE, poolable, slices_in_words
 
@@ -11,6 +11,7 @@ __all__ = [
     "FINE",
     "TOLERANCES",
     "Crossing",
+    "Drift",
     "Estimates",
     "Pairs",
     "SliceValue",

@@ -33,7 +33,7 @@ from recovery.types import Array, Mask
 OUTER = 5.0
 """The outer interval has one fifth of the error rate: 99 % for 95 %."""
 MOST_CHANGE = 0.5
-"""Relative change over the slices; where its interval reaches further, no pooled number is printed."""
+"""A relative change over the slices that is large: a mean stands for none of the slices that change so much."""
 RATIO = ThresholdAxis()
 """The n/d at which an event has probability one half."""
 
@@ -54,7 +54,7 @@ class Drift:
 
     @property
     def large(self) -> bool:
-        """Whether the interval reaches beyond `MOST_CHANGE`, so that a mean stands for none of the slices."""
+        """Whether the interval reaches beyond `MOST_CHANGE`."""
         return self.change.low < -MOST_CHANGE or self.change.high > MOST_CHANGE
 
 
@@ -93,8 +93,8 @@ class Threshold:
 
     @property
     def constant(self) -> bool:
-        """Whether one number stands for all slices: a constant is not rejected, but a large change is."""
-        return self.drift is None or not (self.drift.shown or self.drift.large)
+        """Whether the same value at every slice is not rejected."""
+        return self.drift is None or not self.drift.shown
 
     @property
     def at_floor(self) -> bool:
