@@ -15,19 +15,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recovery.conditions.oracle import Bounds, exact_dual, gated_dual
+from recovery.conditions.ascent import violated_neurons
+from recovery.conditions.beam import beam_patterns
+from recovery.conditions.oracle import Bounds, dual_terms, exact_dual, gated_dual
+from recovery.conditions.search import search_pattern
 from recovery.instances.arrangements import cell_count
 from recovery.instances.draw import Setting
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram, ProgramKind
 from recovery.methods.method import Measurement
-from recovery.methods.pricing import PROVED_BELOW, CellPricing, NeuronPricing, Pricing, violating_patterns
+from recovery.methods.pricing import PROVED_BELOW, STARTS, CellPricing, NeuronPricing, Pricing
 from recovery.methods.theorems import decide_by_theorem
 from recovery.programs.certificate import Certificate, certify
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.solvers.table import find_solver
-from recovery.types import Array, Mask
+from recovery.types import Array, Mask, Rng
 
 MOST_ROUNDS = 60
 """Limit on the rounds of pricing. About 30 are enough for activation patterns up to d = 12. At d = 16, n = 3d some
@@ -191,6 +194,37 @@ def searched_program(problem: PlantedProgram, beam: int | None = None) -> Plante
             break
         patterns = grown
     return problem.over(patterns)
+
+
+def violating_patterns(
+    program: Program, solution: Solution, features: Array, limit: float, rng: Rng, beam: int | None = None
+) -> Mask:
+    """Search for patterns (n, k) of the features (n, d') whose dual norm at a solution's dual exceeds `limit`.
+
+    beam: width of a beam search for violating patterns of a gated program, in addition to the local searches.
+    """
+    groups, lam = program.groups, solution.lam
+    if program.has_cones:
+        V = solution.W[int(groups.linear) :]
+        active = V[V.any(axis=1)]
+        active = active[np.argsort(-np.linalg.norm(active, axis=1))[: 2 * groups.n]].T
+        return violated_neurons(groups, lam, limit, active, rng, starts=STARTS * groups.n)
+
+    def score(patterns: Mask) -> Array:
+        return groups.over(patterns).dual_norms(lam)
+
+    def gain(pattern: Mask) -> Array:
+        return groups.row_gains(pattern, lam)
+
+    H = rng.standard_normal((features.shape[1], 20 * STARTS))
+    best = np.argsort(score(features @ H >= 0))[-2 * STARTS :]
+    found = [search_pattern(features, H[:, j] / np.linalg.norm(H[:, j]), score, gain, rng) for j in best]
+    found.sort(key=lambda pattern: -pattern.value)
+    if beam is not None:
+        beamed = beam_patterns(groups.base, *dual_terms(groups, lam), width=beam)
+        found = [each for each in beamed if each.value > limit][: 2 * STARTS] + found
+    patterns = [each.pattern for each in found if each.value > limit]
+    return np.array(patterns, dtype=np.bool_).reshape(len(patterns), groups.n).T
 
 
 def optimum_row(problem: PlantedProgram, solution: Solution, certificate: Certificate) -> Measurement:

@@ -15,19 +15,18 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from recovery.conditions.ascent import ascend, violated_neurons
-from recovery.conditions.beam import beam_patterns, beam_search
+from recovery.conditions.ascent import ascend
+from recovery.conditions.beam import beam_search
 from recovery.conditions.oracle import Bounds, count_roots, dual_terms, exact_dual, gated_dual
-from recovery.conditions.search import circle_points, search_pattern
+from recovery.conditions.search import circle_points
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram
 from recovery.programs.exact import ExactProgram
 from recovery.programs.orthonormal import RANK_TOLERANCE
 from recovery.programs.program import Program
-from recovery.programs.solution import Solution
 from recovery.programs.uniqueness import MARGIN, Candidate
 from recovery.solvers.dual_search import search_dual
-from recovery.types import Array, Index, Mask, Rng
+from recovery.types import Array, Index, Mask
 
 NEURON_MARGINS = (0.9, 0.97, 0.99, 0.999, 0.9999, 1.0 - 1e-5)
 """Limits on the dual norms at the columns found, tried in turn: the first limit that a dual can keep is used."""
@@ -307,34 +306,3 @@ class NeuronPricing(Pricing):
                 if np.isfinite(steps.min()):
                     found.append((own | (np.arange(groups.n) == steps.argmin()))[:, None])
         return np.hstack(found)
-
-
-def violating_patterns(
-    program: Program, solution: Solution, features: Array, limit: float, rng: Rng, beam: int | None = None
-) -> Mask:
-    """Search for patterns (n, k) of the features (n, d') whose dual norm at a solution's dual exceeds `limit`.
-
-    beam: width of a beam search for violating patterns of a gated program, in addition to the local searches.
-    """
-    groups, lam = program.groups, solution.lam
-    if program.has_cones:
-        V = solution.W[int(groups.linear) :]
-        active = V[V.any(axis=1)]
-        active = active[np.argsort(-np.linalg.norm(active, axis=1))[: 2 * groups.n]].T
-        return violated_neurons(groups, lam, limit, active, rng, starts=STARTS * groups.n)
-
-    def score(patterns: Mask) -> Array:
-        return groups.over(patterns).dual_norms(lam)
-
-    def gain(pattern: Mask) -> Array:
-        return groups.row_gains(pattern, lam)
-
-    H = rng.standard_normal((features.shape[1], 20 * STARTS))
-    best = np.argsort(score(features @ H >= 0))[-2 * STARTS :]
-    found = [search_pattern(features, H[:, j] / np.linalg.norm(H[:, j]), score, gain, rng) for j in best]
-    found.sort(key=lambda pattern: -pattern.value)
-    if beam is not None:
-        beamed = beam_patterns(groups.base, *dual_terms(groups, lam), width=beam)
-        found = [each for each in beamed if each.value > limit][: 2 * STARTS] + found
-    patterns = [each.pattern for each in found if each.value > limit]
-    return np.array(patterns, dtype=np.bool_).reshape(len(patterns), groups.n).T

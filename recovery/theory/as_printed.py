@@ -1,7 +1,6 @@
 """Formulas of P1 and P4 as printed, where a derivation or simulation contradicts them, for comparison in plots."""
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from recovery.theory.moments import half_space_moment
@@ -70,27 +69,3 @@ def _unit(cosine1: ArrayLike, cosine2: ArrayLike) -> Array:
     c1, c2 = np.broadcast_arrays(np.asarray(cosine1, dtype=np.float64), np.asarray(cosine2, dtype=np.float64))
     h = np.stack([c1, c2, np.sqrt(np.maximum(_rest(c1, c2), 0.0))], axis=-1)
     return h / np.linalg.norm(h, axis=-1, keepdims=True)
-
-
-def root_separation(k: int) -> float:
-    """Return min over x of max(|He_k(x)|, |He_{k+1}(x)|), k >= 1, attained where the two are equal.
-
-    Both have real roots only, so neither |He| has a positive local minimum; the maximum has one only where they cross.
-    """
-    low, high = (np.polynomial.hermite_e.HermiteE.basis(j) for j in (k, k + 1))
-    crossings = np.concatenate([(high - low).roots(), (high + low).roots()])
-    real = np.real(crossings[np.abs(np.imag(crossings)) < 1e-9])
-    return float(np.abs(low(real)).min())
-
-
-def root_separation_printed(k: int) -> float:
-    """Return sqrt(k!/2), the lower bound on the separation that P4, Lemma 4.3 states."""
-    return float(np.sqrt(scipy.special.factorial(k) / 2))
-
-
-def root_separation_mended(k: int) -> float:
-    """Return sqrt((k-1)!/2), the bound that the lemma's proof gives by Turan's inequality, k >= 2.
-
-    At k = 1 the proof counts He_0^2 twice.
-    """
-    return float(np.sqrt(scipy.special.factorial(k - 1) / 2))

@@ -11,7 +11,6 @@ proof has their values. Theorem 6 applies it to r pairs of neurons, one pair per
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recovery.theory.moments import half_space_moment
 from recovery.types import Array
 
 CORRELATION = 0.3
@@ -20,10 +19,6 @@ SMOOTHNESS = np.sqrt(5 / 2)
 """beta of Lemma 5, for the population loss."""
 LARGEST_RATE = CORRELATION / SMOOTHNESS**2
 """c_1 of Theorem 1: 0.12."""
-EMPIRICAL_SMOOTHNESS = 4 * np.sqrt(2)
-"""beta of Lemma 10, for the empirical loss on n >= d rows."""
-CURVATURE = 1 / (100 * np.pi)
-"""Lower bound on the curvature in Lemma 11."""
 
 
 def theorem1(epochs: ArrayLike, rate: ArrayLike, v1: ArrayLike = 1.0, v2: ArrayLike = 1.0) -> Array:
@@ -46,23 +41,3 @@ def theorem1_error(center: ArrayLike, outputs: ArrayLike, epochs: ArrayLike, rat
     center, outputs = np.asarray(center, dtype=np.float64), np.asarray(outputs, dtype=np.float64)
     covered = np.where(outputs == 1, np.abs(center) <= 0.25, center == 0)
     return np.where(covered, np.sqrt(2 * outputs + 2 * center**2), np.nan) * theorem1(epochs, rate)
-
-
-def empirical_smoothness(norm: ArrayLike, rows: ArrayLike) -> Array:
-    """Return 2 ||X||^2 / n, the bound of Lemma 10's proof on ||grad L^(W)||_F / ||W - W*||_F for every W and this X.
-
-    Each neuron's gradient is at most (||X||^2/n)^{1/2} (sum r^2 / n)^{1/2}, and sum r^2 / n is at most
-    2 ||X||^2/n ||W - W*||^2. The paper's 4 sqrt(2) counts one of the two neurons, and assumes ||X||^2 <= 2 (n + d) with
-    probability 1 - e^{-gamma d}. At n = d that is the edge of the spectrum, and the probability falls with d. For n
-    above about 2.2 d the bound here is below 4 sqrt(2). Source: P2, appendix E.2.3.
-    """
-    return 2 * np.square(norm) / np.asarray(rows, dtype=np.float64)
-
-
-def curvature(w: ArrayLike, a: ArrayLike) -> Array:
-    """Return E[1(a.x >= 0) 1(w.x >= 0) (x.(w - a))^2] / ||w - a||^2, vectors (..., d): the limit of P2's Lemma 11."""
-    w, a = np.broadcast_arrays(np.asarray(w, dtype=np.float64), np.asarray(a, dtype=np.float64))
-    h = w - a
-    units = [x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (a, w)]
-    moment = half_space_moment(*units)
-    return np.einsum("...i,...ij,...j->...", h, moment, h) / np.square(h).sum(axis=-1)

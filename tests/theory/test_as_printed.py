@@ -1,5 +1,7 @@
 """Formulas as P1 and P4 print them, compared with simulation and quadrature."""
 
+from math import factorial
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -10,9 +12,6 @@ from recovery.theory.as_printed import (
     lemma8_printed,
     opposite_limit_printed,
     orthogonal_limit_printed,
-    root_separation,
-    root_separation_mended,
-    root_separation_printed,
 )
 from recovery.theory.mixture import split_bound, split_probability
 from recovery.theory.moments import opposite_limit, orthogonal_limit
@@ -94,20 +93,21 @@ def test_g2_by_draws(cosine1: float, cosine2: float) -> None:
     assert abs(np.linalg.norm(mean) - orthogonal_limit_printed(cosine1, cosine2)) > 0.2
 
 
-def test_lemma_4_3_of_p4() -> None:
-    """sqrt(k!/2) is no lower bound for k = 1 to 8; sqrt((k-1)!/2) is one for k = 2 to 8."""
-    separation = {k: root_separation(k) for k in range(1, 9)}
-    assert separation[1] == pytest.approx((np.sqrt(5) - 1) / 2)
-    assert all(separation[k] < root_separation_printed(k) for k in range(1, 9))
-    assert all(separation[k] >= root_separation_mended(k) for k in range(2, 9))
-    assert separation[1] < root_separation_mended(1)
-
-
 @pytest.mark.parametrize("k", range(1, 9))
-def test_root_separation_on_a_grid(k: int) -> None:
+def test_lemma_4_3_of_p4(k: int) -> None:
+    """min over x of max(|He_k(x)|, |He_{k+1}(x)|) is below sqrt(k!/2), and for k >= 2 not below sqrt((k-1)!/2).
+
+    Both have real roots only, so neither |He| has a positive local minimum: the maximum has one only where they cross.
+    The lemma's proof gives the second bound by Turan's inequality; at k = 1 it counts He_0^2 twice.
+    """
+    low, high = (np.polynomial.hermite_e.HermiteE.basis(j) for j in (k, k + 1))
+    crossings = np.concatenate([(high - low).roots(), (high + low).roots()])
+    separation = np.abs(low(np.real(crossings[np.abs(np.imag(crossings)) < 1e-9]))).min()
     x = np.linspace(-12, 12, 400_001)
-    low, high = (np.polynomial.hermite_e.HermiteE.basis(j)(x) for j in (k, k + 1))
-    assert np.maximum(np.abs(low), np.abs(high)).min() == pytest.approx(root_separation(k), rel=1e-3)
+    assert np.maximum(np.abs(low(x)), np.abs(high(x))).min() == pytest.approx(separation, rel=1e-3)
+    assert separation < np.sqrt(factorial(k) / 2)
+    assert (separation >= np.sqrt(factorial(k - 1) / 2)) == (k > 1)
+    assert k > 1 or separation == pytest.approx((np.sqrt(5) - 1) / 2)
 
 
 @pytest.mark.parametrize("sigma", [0.5, 2.0])

@@ -7,18 +7,18 @@ from scipy.stats import binom, norm
 
 from recovery.theory.gradient_descent import (
     CORRELATION,
-    CURVATURE,
-    EMPIRICAL_SMOOTHNESS,
     LARGEST_RATE,
     SMOOTHNESS,
-    curvature,
-    empirical_smoothness,
     theorem1,
     theorem1_error,
 )
 from recovery.theory.moments import half_space_moment
 
 SIGNS = np.array([1.0, -1.0])
+EMPIRICAL_SMOOTHNESS = 4 * np.sqrt(2)
+"""beta of Lemma 10, for the empirical loss on n >= d rows."""
+CURVATURE = 1 / (100 * np.pi)
+"""Lower bound on the curvature in Lemma 11."""
 
 
 def population_gradient(W: np.ndarray, a: np.ndarray, v: np.ndarray = SIGNS) -> np.ndarray:
@@ -90,6 +90,14 @@ def test_theorem_1_says_nothing_of_longer_steps_and_farther_starts() -> None:
     assert theorem1(1, LARGEST_RATE) ** 2 == pytest.approx(1 - CORRELATION**2 / SMOOTHNESS**2)
 
 
+def curvature(w: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Return E[1(a.x >= 0) 1(w.x >= 0) (x.(w - a))^2] / ||w - a||^2, vectors (..., d): the limit of Lemma 11."""
+    w, a = np.broadcast_arrays(w, a)
+    h = w - a
+    moment = half_space_moment(*(x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (a, w)))
+    return np.einsum("...i,...ij,...j->...", h, moment, h) / np.square(h).sum(axis=-1)
+
+
 def largest_ratio(X: np.ndarray, a: np.ndarray, rng: np.random.Generator) -> float:
     """||grad L^(W)|| / ||W - W*|| at the worst W that power steps of the local linear map find."""
     worst, best = 0.0, np.outer(SIGNS, a)
@@ -105,12 +113,17 @@ def largest_ratio(X: np.ndarray, a: np.ndarray, rng: np.random.Generator) -> flo
 
 @pytest.mark.parametrize("d", [6, 20])
 def test_lemma_10_of_p2(d: int) -> None:
-    """For every W by what one X proves, from n = 3d on; at n = d only by search, where nothing comes near 4 sqrt(2)."""
+    """For every W by what one X proves, from n = 3d on; at n = d only by search, where nothing comes near 4 sqrt(2).
+
+    2 ||X||^2 / n is a bound: each neuron's gradient is at most (||X||^2/n)^{1/2} (sum r^2 / n)^{1/2}, and sum r^2 / n
+    is at most 2 ||X||^2/n ||W - W*||^2. The paper's 4 sqrt(2) counts one neuron, and takes it for certain that ||X||^2
+    is at most 2 (n + d).
+    """
     rng = np.random.default_rng(d)
     a = rng.standard_normal(d)
     for n in (d, 3 * d):
         X = rng.standard_normal((n, d))
-        proved, seen = float(empirical_smoothness(np.linalg.norm(X, 2), n)), largest_ratio(X, a, rng)
+        proved, seen = 2 * np.linalg.norm(X, 2) ** 2 / n, largest_ratio(X, a, rng)
         assert 0.5 < seen <= proved
         assert seen < EMPIRICAL_SMOOTHNESS
         assert proved < EMPIRICAL_SMOOTHNESS or n == d
@@ -130,7 +143,7 @@ def test_lemma_11_of_p2(epsilon: float) -> None:
     turn = np.linspace(0, np.pi, 181)
     for r in np.linspace(0.1, 1, 7) * epsilon:
         w = np.stack([1 + r * np.cos(turn), r * np.sin(turn)], axis=-1)
-        assert curvature(w, [1.0, 0.0]).min() > 50 * CURVATURE
+        assert curvature(w, np.array([1.0, 0.0])).min() > 50 * CURVATURE
     d = 5
     a, X = np.eye(d)[0], rng.standard_normal((40 * d, d))
 
