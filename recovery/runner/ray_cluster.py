@@ -9,6 +9,7 @@ import pickle
 import secrets
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
@@ -18,6 +19,7 @@ from itertools import islice
 from threading import Lock
 from typing import Any
 
+from recovery.errors import ParameterError
 from recovery.runner.fork_server import start_python, worker_environment
 from recovery.text import printable
 
@@ -36,6 +38,8 @@ Run = Callable[[Callable[..., Returned], Iterator[tuple[Any, ...]]], Generator[R
 
 _LOST = -1
 """Number of a result that gives the reason why the driver ends."""
+_OPEN = -2
+"""Number of a result that says that the cluster answers anybody."""
 
 
 @contextmanager
@@ -45,7 +49,7 @@ def connected(jobs: int) -> Iterator[tuple[int, Run]]:
     Ray itself runs the calls of a lost worker again. Ray listens on all addresses and has no option for the loopback
     interface alone, so the cluster of this machine answers only those who know its token. Where Ray chooses the folder
     of its files, anybody may read and replace them: they are in a folder of this user. Raises ConnectionError if the
-    cluster is lost.
+    cluster is lost, and `ParameterError` if it answers a client without the token.
     """
     environment, folder = dict[str, str](), None
     with ExitStack() as session:
@@ -68,6 +72,8 @@ def connected(jobs: int) -> Iterator[tuple[int, Run]]:
                 raise ConnectionError(f"its driver ended with status {driver.wait()}") from error
             if int(number) == _LOST:
                 raise ConnectionError(data.decode())
+            if int(number) == _OPEN:
+                raise ParameterError(data.decode())
             return int(number), data, float(seconds)
 
         def run(call: Callable[..., Returned], batches: Iterator[tuple[Any, ...]]) -> Generator[Returned, None, None]:
@@ -98,6 +104,21 @@ def connected(jobs: int) -> Iterator[tuple[int, Run]]:
                 driver.wait()
 
 
+def answers_anybody(address: str) -> bool:
+    """Whether a cluster answers a client that does not know its token. Raises ConnectionError if it answers nobody."""
+    stranger = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    command = [sys.executable, "-P", "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    nothing = subprocess.DEVNULL
+    clients = [
+        subprocess.Popen(command, env=environment, stdin=nothing, stdout=nothing, stderr=nothing)
+        for environment in (dict(os.environ), stranger | {"RAY_AUTH_MODE": "disabled"})
+    ]
+    known, unknown = (client.wait() == 0 for client in clients)
+    if not known:
+        raise ConnectionError(f"the cluster at {address} does not answer")
+    return unknown
+
+
 def serve(descriptor: int, jobs: int, folder: str | None) -> None:
     """Run the driver: send how many processors there are, then run the calls received, until the other end is closed.
 
@@ -124,6 +145,11 @@ def serve(descriptor: int, jobs: int, folder: str | None) -> None:
     there = {"runtime_env": {"env_vars": worker_environment()}}
     try:
         ray.init(**(there if "RAY_ADDRESS" in os.environ else here), log_to_driver=False, logging_level=logging.ERROR)
+        if "RAY_ADDRESS" not in os.environ and answers_anybody(ray.get_runtime_context().gcs_address):
+            words = (
+                f"Ray {ray.__version__} lets every process of this machine run code as you: pip install 'recover[ray]'"
+            )
+            return send(_OPEN, f"--backend ray: {words}".encode(), 0.0)
         send(int(ray.cluster_resources().get("CPU", jobs)), b"", 0.0)
     except Exception as error:
         return send_error(error)

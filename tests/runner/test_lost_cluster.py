@@ -19,6 +19,8 @@ import psutil
 import pytest
 from distributed import Client
 
+from recovery.runner.fork_server import start_python
+
 from .kills import start, stored_ids
 from .sweeps import rows, sweep, write_config
 
@@ -268,3 +270,15 @@ print("in", GcsClient(address="127.0.0.1:{number}").internal_kv_keys(b"", b"", t
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_ray_that_ignores_the_token_is_refused() -> None:
+    """Ray before 2.52 ignores the token. This driver is told to ask for none, and finds that strangers are answered."""
+    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder:  # the path of a socket is short
+        code = f"from recovery.runner.ray_cluster import serve; serve({{}}, 1, {folder + '/ray'!r})"
+        connection, driver = start_python(code, folder="/", output=subprocess.DEVNULL, RAY_AUTH_MODE="disabled")
+        with connection, connection.makefile("rb") as lines:
+            number, _, words = lines.readline().split(b" ", 2)
+        assert int(number) < 0
+        assert b"lets every process of this machine run code as you" in words
+        assert driver.wait(60) == 0
