@@ -2,8 +2,8 @@
 
     python -m benchmarks.sampling [RESULTS ...] [--repetitions 500] [--seed 0]      writes sampling.md
 
-1. For each results folder (the stored grid of `p1-fig06-boundary`): n50 of the reports' fit at every d, its standard
-   error in per cent and its 95 % interval.
+1. For each results folder (the stored grid of `p1-fig06-boundary`): n50 of the probit curve that places trials at every
+   d, its standard error in per cent and its 95 % interval.
 2. Trials that a uniform sweep on the grid of Figure 6 needs for 0.5 % on every slice, by Wendel's law.
 3. Simulated on Wendel's law, whose n50 is 2d exactly: coverage, bias, spread and mean standard error of n50 where
    trials are placed in rounds. Once with n50 on the grid of n, once between two of its values; the probit model
@@ -22,8 +22,8 @@ from scipy.stats import binomtest
 
 from benchmarks import HERE, written
 from recovery.report.diagram import Diagram
-from recovery.report.statistics.probit import Counts, ProbitFit, fit
-from recovery.sampling.placement import Slice, covariance, place
+from recovery.report.statistics.proportions import QUANTILE
+from recovery.sampling.placement import Slice, Transition, covariance, estimate, place
 from recovery.store import read
 from recovery.theory import CURVES
 from recovery.types import Array
@@ -32,13 +32,20 @@ GRID = HERE.parent / "results" / "papers" / "p1-fig06-boundary"
 TARGET = 0.005
 SIZES = tuple(range(10, 101, 10))
 N = np.arange(10.0, 401.0, 10.0)
+MANY = 1e6
 
 
-def relative_error(n: Array, trials: Array, found: ProbitFit) -> float:
-    """The standard error of n50 by the expected information at the maximum likelihood estimate, over n50."""
-    if found.separated or not np.isfinite(found.estimate):
-        return np.nan
-    return float(np.sqrt(covariance(n, trials, found.estimate, found.slope)[0, 0]) / found.estimate)
+def fitted(n: Array, yes: Array, no: Array) -> Transition:
+    """The transition of a slice that has one."""
+    found = estimate(n, yes, no)
+    assert found is not None
+    return found
+
+
+def reach(found: Transition) -> Array:
+    """The ends of the 95 % interval of n50."""
+    ends: Array = found.half + QUANTILE * found.error * np.array([-1, 1])
+    return ends
 
 
 def measured(path: Path) -> Iterator[str]:
@@ -48,13 +55,13 @@ def measured(path: Path) -> Iterator[str]:
     errors = []
     sizes: list[tuple[Any, pd.DataFrame]] = list(panel.cells.groupby("d"))
     for d, cells in sizes:
-        root = np.sqrt(cells["n"].to_numpy(dtype=float))
-        found = fit(Counts.of(root, 1 / root, cells["yes"], cells["no"]))
-        trials = (cells["yes"] + cells["no"]).to_numpy(dtype=float)
-        errors.append(relative_error(cells["n"].to_numpy(dtype=float), trials, found))
+        n, yes, no = (cells[name].to_numpy(dtype=float) for name in ("n", "yes", "no"))
+        found = fitted(n, yes, no)
+        errors.append(found.error / found.half)
+        low, high = reach(found)
         yield (
-            f"| {d:g} | {found.estimate:.2f} | {100 * errors[-1]:.3f} | {found.low:.2f} to {found.high:.2f} "
-            f"| {found.slope:.2f} | {trials.sum():.0f} |"
+            f"| {d:g} | {found.half:.2f} | {100 * errors[-1]:.3f} | {low:.2f} to {high:.2f} "
+            f"| {found.slope:.2f} | {(yes + no).sum():.0f} |"
         )
     total = int((panel.cells["yes"] + panel.cells["no"]).sum())
     reached = sum(error <= TARGET for error in errors)
@@ -73,7 +80,7 @@ class Sampled:
 
     yes: Array
     no: Array
-    found: ProbitFit
+    found: Transition
 
 
 def sample(
@@ -90,7 +97,7 @@ def sample(
         for i, (_, added) in enumerate(placed):
             more = rng.binomial(added, chances[i])
             yes[i], no[i] = yes[i] + more, no[i] + added - more
-    return [Sampled(y, m, fit(Counts.of(np.sqrt(n), 1 / np.sqrt(n), y, m))) for y, m in zip(yes, no, strict=True)]
+    return [Sampled(y, m, fitted(n, y, m)) for y, m in zip(yes, no, strict=True)]
 
 
 def simulate(
@@ -103,19 +110,19 @@ def simulate(
     for i, d in enumerate(sizes):
         column = [one[i] for one in drawn]
         found = [one.found for one in column]
-        covered = sum(t.low <= 2 * d <= t.high for t in found)
+        covered = sum(low <= 2 * d <= high for low, high in map(reach, found))
         low, high = binomtest(covered, repetitions).proportion_ci()
-        estimates = np.array([t.estimate for t in found]) / (2 * d) - 1
-        errors = np.array([relative_error(n, one.yes + one.no, one.found) for one in column])
+        estimates = np.array([t.half for t in found]) / (2 * d) - 1
+        errors = np.array([one.error / one.half for one in found])
         reached.append(errors <= TARGET)
         trials = np.mean([one.yes + one.no for one in column], axis=0)
         chance = 1 - CURVES["wendel"].function(n, d)
-        limit = fit(Counts.of(np.sqrt(n), 1 / np.sqrt(n), trials * chance, trials * (1 - chance)), intervals=False)
+        limit = fitted(n, MANY * trials * chance, MANY * trials * (1 - chance))
         bias, noise = 100 * estimates.mean(), 100 * estimates.std() / np.sqrt(repetitions)
-        model = 100 * (limit.estimate / (2 * d) - 1)
+        model = 100 * (limit.half / (2 * d) - 1)
         yield (
             f"| {d} | {covered / repetitions:.3f} ({low:.3f} to {high:.3f}) | {bias:+.3f} ± {noise:.3f} "
-            f"| {model:+.3f} | {100 * estimates.std():.3f} | {100 * np.nanmean(errors):.3f} | {trials.sum():.0f} |"
+            f"| {model:+.3f} | {100 * estimates.std():.3f} | {100 * errors.mean():.3f} | {trials.sum():.0f} |"
         )
     yield f"\nwithin 0.5 % on every slice: {np.mean(np.all(reached, axis=0)):.2f} of {repetitions} repetitions\n"
 

@@ -33,12 +33,6 @@ from . import completion, options
     shell_complete=completion.styles,
     help="Override a key of the config's report.style, such as width=slide; repeatable.",
 )
-@click.option(
-    "--statistics",
-    type=click.Choice(["plain", "full"]),
-    default="plain",
-    help="With full, also fit a probit curve.",
-)
 @click.option("--check-claims", is_flag=True, help="Exit with status 1 if rows contradict a claim of their config.")
 def command(
     results: tuple[Path, ...],
@@ -46,7 +40,6 @@ def command(
     values: tuple[str, ...],
     out: Path | None,
     style: tuple[str, ...],
-    statistics: str,
     check_claims: bool,
 ) -> None:
     """Draw and tabulate the rows in RESULTS, one or more results folders.
@@ -61,7 +54,7 @@ def command(
     """
     from recovery.report.command import report
 
-    analyses = report(results, kind, values, out, style, statistics == "full")
+    analyses = report(results, kind, values, out, style)
     for analysis in analyses:
         options.warn_rows(analysis.diagram.grid, stale=True)
     if check_claims and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest, t
+from scipy.stats import binomtest, norm, t
 
 from recovery.config import TableClaim, ThresholdClaim
 from recovery.methods.columns import parse_event
@@ -37,7 +37,7 @@ from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult
 from recovery.report.diagram import Diagram, fraction_words
 from recovery.report.statistics.means import FAR, claimed_table, claimed_tables
-from recovery.report.statistics.probit import Counts, fit
+from recovery.sampling.placement import TransitionCurve, estimate
 from recovery.store import read
 
 ROOT = Path(__file__).parents[1]
@@ -225,11 +225,10 @@ def _curves(asked: str, rest: str) -> tuple[list[str], list[Curve]]:
     for key, part in rows.groupby(sizes) if sizes else [((), rows)]:
         cells = part.dropna(subset=column).groupby("n")[column].agg(["sum", "count"])
         # a line of the probit against log n, whose root is the logarithm of the rows
-        counts = Counts.of(np.log(cells.index), np.ones(len(cells)), cells["sum"], cells["count"] - cells["sum"])
-        found = fit(counts)
-        curves.append(Curve(key, *np.exp([found.estimate, found.low, found.high])))
-        if not np.isfinite(curves[-1].estimate):
+        found = estimate(np.log(cells.index), cells["sum"], cells["count"] - cells["sum"], TransitionCurve(grows=False))
+        if found is None:
             raise ValueError(f"no half at {key}: {asked}")
+        curves.append(Curve(key, *np.exp(found.half + norm.ppf([0.5, 0.025, 0.975]) * found.error)))
     return sizes, curves
 
 

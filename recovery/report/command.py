@@ -48,7 +48,6 @@ def report(
     value: str | Sequence[str] | None,
     out: Path | None,
     style: Sequence[str] = (),
-    full: bool = False,
 ) -> list[Analysis]:
     """Render the grids of results folders, and return their analyses.
 
@@ -66,7 +65,7 @@ def report(
             )
         out.mkdir(parents=True, exist_ok=True)
     read_diagram = _of_cells if kind in TEXTS else lambda path, value: Diagram.of(read(path), value)
-    analyses = [Analysis(styled(read_diagram(path, value), style), full) for path in results]
+    analyses = [Analysis(styled(read_diagram(path, value), style)) for path in results]
     if kind in TEXTS:
         _print_or_write(TEXTS[kind](analyses), out)
     elif kind == "html":

@@ -19,7 +19,6 @@ from recovery.report.statistics.curve_free import crossing
 from recovery.report.statistics.estimates import sensitivity
 from recovery.report.statistics.pooled import pooled
 from recovery.report.statistics.slices import Slices, crossed
-from recovery.report.statistics.transition import collapse, monotone
 from tests.suites import first
 
 from .grids import fail, grid, wendel_rows
@@ -201,23 +200,6 @@ def test_one_number_and_one_interval_and_those_of_its_slices() -> None:
     assert {(one["along"], one["pooled"], one["probability"]) for one in slices} == {("n", False, 0.5)}
     span = f"{record['estimate']:.3f} (95 % interval {record['low']:.3f} to {record['high']:.3f})"
     assert in_words(analysis.pooled[0]) == record["words"] == f"50 % at n/d = {span}"
-
-
-def test_the_second_opinion_has_wendels_exponent() -> None:
-    rows = wendel_rows(n=range(10, 301, 10), d=range(10, 81, 10), replicates=40, seed=3)
-    analysis = Analysis(Diagram.of(grid(rows)), full=True)
-    (model,), scaling = analysis.models(), collapse(analysis.pooled[0].panel)
-    assert model["low"] <= 2 <= model["high"]
-    assert scaling is not None
-    assert scaling.low <= 0.5 <= scaling.high
-    assert scaling.high - scaling.low < 0.4
-
-
-def test_the_law_is_monotone_and_a_dip_is_not() -> None:
-    rows = wendel_rows(n=range(10, 201, 10), d=[20, 40], replicates=20, seed=7)
-    assert monotone(Diagram.of(grid(rows)).panels[0]) > 0.01
-    rows.loc[(rows["n"] == 150) & (rows["d"] == 20), "recovered"] = False
-    assert monotone(Diagram.of(grid(rows)).panels[0]) < 0.01
 
 
 def test_sensitivity_is_flat_between_the_deviations_of_success_and_failure() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 from recovery.report.claims import Analysis
 from recovery.report.command import bundle
@@ -53,6 +54,14 @@ def test_thresholds_weigh_cells_by_their_trials(unequal: Grid) -> None:
     assert found.interval.low <= 2 <= found.interval.high
     weighed = [cell for cell in found.panel.cells.itertuples() if cell.trials == 2000]
     assert all(abs(cell.value - 0.5) < 0.06 for cell in weighed)  # half of them recover at n = 2d
+
+
+def test_wilsons_interval_is_scipys() -> None:
+    for yes, no in [(0, 5), (5, 0), (3, 2), (40, 60)]:
+        expected = binomtest(yes, yes + no).proportion_ci(method="wilson")
+        low, high = wilson([yes], [no])
+        assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert np.isnan(wilson([0], [0])).all()
 
 
 def test_the_interval_of_a_cell_is_wilsons(unequal: Grid) -> None:

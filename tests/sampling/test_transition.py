@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from recovery.report.statistics.probit import Counts, fit
 from recovery.sampling.placement import covariance, estimate
 
 N = np.arange(10.0, 401.0, 10.0)
@@ -15,15 +15,16 @@ def drawn(half: float, slope: float, trials: int, seed: int = 0) -> tuple[np.nda
 
 
 @pytest.mark.parametrize(("half", "slope"), [(200.0, 1.0), (57.0, 0.4), (120.0, -1.5)])
-def test_with_many_trials_the_estimate_is_the_report_s(half: float, slope: float) -> None:
+def test_with_many_trials_the_estimate_is_the_likeliest_probit_curve(half: float, slope: float) -> None:
     yes, no = drawn(half, slope, 1000)
     found = estimate(N, yes, no)
-    reported = fit(Counts.of(np.sqrt(N), 1 / np.sqrt(N), yes, no))
+    probit = sm.families.Binomial(link=sm.families.links.Probit())
+    other = sm.GLM(np.column_stack([yes, no]), np.column_stack([np.sqrt(N), -1 / np.sqrt(N)]), probit).fit(tol=1e-12)
+    (a, b), ratio = other.params, np.array([-other.params[1] / other.params[0], 1.0]) / other.params[0]
     assert found is not None
-    assert found.half == pytest.approx(reported.estimate, rel=1e-3)
-    assert found.slope == pytest.approx(reported.slope, rel=1e-2)
-    error = (reported.high - reported.low) / (2 * np.sqrt(chi2.ppf(0.95, 1)))
-    assert found.error == pytest.approx(error, rel=0.02)
+    assert found.half == pytest.approx(b / a, rel=1e-3)
+    assert found.slope == pytest.approx(a, rel=1e-2)
+    assert found.error == pytest.approx(np.sqrt(ratio @ other.cov_params() @ ratio), rel=0.02)
 
 
 def test_separated_counts_have_an_estimate_between_their_sides() -> None:

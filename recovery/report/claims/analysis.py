@@ -103,9 +103,7 @@ def patterns_of(diagram: Diagram, rows: Mask) -> str | None:
 
 @dataclass(frozen=True)
 class Analysis(Estimates):
-    """The estimates of a diagram and its config's claims. full: reports also show the probit model's second opinion."""
-
-    full: bool = False
+    """The estimates of a diagram and its config's claims."""
 
     @cached_property
     def claims(self) -> list[ClaimResult]:
@@ -137,19 +135,6 @@ class Analysis(Estimates):
         if pooled.jump is not None:
             record |= {"before": pooled.jump.before, "after": pooled.jump.after}
         return record | {"words": in_words(pooled)}
-
-    def models(self) -> list[dict[str, Any]]:
-        """Return one record per panel of the probit model's second opinion."""
-        records = []
-        for pooled, model in zip(self.pooled, self.second_opinions, strict=False):
-            fit, scaling = model.fit, model.scaling or Interval(np.nan, np.nan, np.nan)
-            records.append(
-                {"panel": pooled.panel.title}
-                | {name: getattr(fit, name) for name in ("estimate", "low", "high", "level", "slope")}
-                | scaling.columns("exponent")
-                | {"rising_p": model.monotone}
-            )
-        return records
 
     def panel_words(self, i: int) -> str:
         """Describe the transition of panel i: its pooled threshold, or the threshold of each slice."""

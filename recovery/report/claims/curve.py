@@ -8,15 +8,17 @@ import scipy
 
 from recovery.config import CurveClaim
 from recovery.errors import ReportError
-from recovery.interval import Interval
+from recovery.interval import LEVEL, Interval
 from recovery.report.claims.result import Judgement, of_all
 from recovery.report.diagram import Panel
 from recovery.report.statistics import Estimates, poolable
-from recovery.report.statistics.probit import RISE
 from recovery.report.statistics.tail import tail
 from recovery.theory import CURVES
+from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
+RISE = normal_reach(LEVEL) ** 2
+"""Rise of the deviance at which a profile interval ends (Wilks)."""
 TESTS = 3
 """Tests of a panel that share the error rate."""
 SHIFT = 0.05

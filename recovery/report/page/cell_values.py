@@ -10,11 +10,13 @@ import pandas as pd
 from recovery.interval import LEVEL, percent
 from recovery.report.diagram import INTERVAL, RANGE, AxisKind, Diagram, Quantity, scale_of, scales_of, undecided_words
 from recovery.report.page.encodings import Json, colour, height, rounded_to
-from recovery.report.statistics import COLUMNS, FINE, TOLERANCES, wilson
+from recovery.report.statistics import COLUMNS, TOLERANCES, wilson
 from recovery.types import Array, Index
 
 COSTS = ("seconds", "gap")
 """Quantities that a page offers for fine grids too: run time and duality gap."""
+FINE = 20_000
+"""Number of cells beyond which a page holds the medians of four quantities only."""
 LIMIT = f"{percent(LEVEL)} limit, {{}}"
 ENDS = {"value": "{}", "low": f"lower {LIMIT}", "high": f"upper {LIMIT}"}
 NUMBERS = ("median", "mean", "lowest", "highest")

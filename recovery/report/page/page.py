@@ -13,12 +13,13 @@ from recovery.interval import Interval
 from recovery.report.claims import Analysis, in_words
 from recovery.report.diagram import PLAIN
 from recovery.report.figures import figures_beside, main_figure, main_kind, render
+from recovery.report.page.cell_values import FINE
 from recovery.report.page.encodings import Json
 from recovery.report.page.fits import fits
 from recovery.report.page.html import document, pictures, table
 from recovery.report.page.payload import payload
-from recovery.report.statistics import FINE, slices_in_words
-from recovery.report.texts.rows import model_rows, threshold_rows
+from recovery.report.statistics import slices_in_words
+from recovery.report.texts.rows import threshold_rows
 
 MOST_FAILURES = 200
 
@@ -137,7 +138,7 @@ def _thresholds(analyses: list[Analysis]) -> str:
         f"estimates at each {by}, pooled as one number. Intervals by the bootstrap and by the scatter over {by}.</p>"
     )
     parts = [note, *map(_left_out, analyses), table(["panel", "threshold"], rows), _sizes(analyses)]
-    return "".join([*parts, single, *(_second_opinion(analysis) for analysis in analyses if analysis.full)])
+    return "".join([*parts, single])
 
 
 def _of_slices(analysis: Analysis) -> str:
@@ -150,14 +151,6 @@ def _of_slices(analysis: Analysis) -> str:
         f"{along.percent}, slice by slice. No parametric curve is fitted; intervals end at grid cells.</p>"
     )
     return note + table([escape(name) for name in lines[0]], [[escape(text) for text in row.values()] for row in lines])
-
-
-def _second_opinion(analysis: Analysis) -> str:
-    """Return the estimates of the probit model."""
-    lines = model_rows(analysis)
-    rows = [[escape(text) for text in line.values()] for line in lines]
-    note = "<p class='soft'>Probit of a (n - r d) / √n over all cells. Wendel's law has r = 2, a = 1, exponent ½.</p>"
-    return f"<h3>Second opinion: a probit curve</h3>{note}{table(list(lines[0]), rows)}" if lines else ""
 
 
 def _name(analyses: list[Analysis], analysis: Analysis, panel: str) -> str:
@@ -188,8 +181,6 @@ def _left_out(analysis: Analysis) -> str:
     words = [slices_in_words(panel, along.by) for panel in panels if along.pool and along.by]
     if shortened := [text for text in words if text != f"each {along.by}"]:
         parts.append(f"thresholds of single slices are fitted at {shortened[0]}, evenly spaced")
-    if any(len(panel.cells) > FINE for panel in panels):
-        parts.append("so is the second opinion")
     if len(analysis.diagram.table) > FINE:
         parts.append("the maps offer the medians of four values and no tolerances; CSV and JSON contain all values")
     if not parts:

@@ -4,11 +4,10 @@ from recovery.report.statistics.crossings import Crossing
 from recovery.report.statistics.estimates import COLUMNS, TOLERANCES, Estimates, sensitivity
 from recovery.report.statistics.pooled import Drift, SliceValue, Threshold, at_level, pooled
 from recovery.report.statistics.proportions import Pairs, pair_cells, wilson
-from recovery.report.statistics.transition import FINE, poolable, slices_in_words
+from recovery.report.statistics.transition import poolable, slices_in_words
 
 __all__ = [
     "COLUMNS",
-    "FINE",
     "TOLERANCES",
     "Crossing",
     "Drift",

@@ -19,8 +19,6 @@ from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Axis, Diagram, Panel, Quantity, ThresholdAxis, default_quantity, is_measured
 from recovery.report.statistics.crossings import Crossing, Crossings, crossings
 from recovery.report.statistics.pooled import RATIO, Jump, Threshold, of_panel, of_slices, pooled
-from recovery.report.statistics.probit import ProbitFit, fit, of_rows
-from recovery.report.statistics.transition import collapse, monotone, ratio_counts, thinned
 from recovery.types import Array
 
 TOLERANCES = [10.0**k for k in range(-8, 2)]
@@ -123,24 +121,6 @@ class Estimates:
         """Return the thresholds of panels or slices in which every row has these coordinates."""
         matching = self.diagram.matching([one.panel for one in self.all_thresholds], where)
         return [self.all_thresholds[i] for i in matching]
-
-    @cached_property
-    def second_opinions(self) -> list["SecondOpinion"]:
-        """The probit model of each panel's cells, for thresholds n/d."""
-        panels = [thinned(one.panel) for one in self.pooled if one.along.pool == RATIO.pool]
-        return [
-            SecondOpinion(of_rows(fit(ratio_counts(panel.cells))), collapse(panel), monotone(panel)) for panel in panels
-        ]
-
-
-@dataclass(frozen=True)
-class SecondOpinion:
-    """The probit fit P(yes) = Phi(a (n - ratio d) / sqrt n) of a panel, the exponent nu of finite-size scaling at which
-    the curves of all d coincide, and the p-value of the hypothesis that success never becomes rarer with n."""
-
-    fit: ProbitFit
-    scaling: Interval | None
-    monotone: float
 
 
 def sensitivity(diagram: Diagram) -> tuple[str, list[list[tuple[float, Interval]]]]:

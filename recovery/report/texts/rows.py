@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from recovery.interval import Interval
 from recovery.report.claims import Analysis, form_of, measured
 from recovery.report.diagram import Diagram, finished, has
 from recovery.report.statistics.means import FAR, MeanTable
@@ -34,24 +33,6 @@ def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
         what = {"value": row.of, "panel": row.found.panel.title, head if len(heads) == 1 else "threshold": value}
         rows.append(what | {"interval": interval, "stated": row.stated, "verdict": row.verdict, "source": row.source})
     return rows
-
-
-def model_rows(analysis: Analysis) -> list[dict[str, str]]:
-    """Return one row per panel of the probit model: estimates with their intervals, and a p-value."""
-    return [
-        {
-            "panel": pooled.panel.title,
-            "n/d": _shown(model.fit),
-            "width as n to the": _shown(model.scaling),
-            "slope": f"{model.fit.slope:.3g}",
-            "p of only rising": f"{model.monotone:.2g}",
-        }
-        for pooled, model in zip(analysis.pooled, analysis.second_opinions, strict=False)
-    ]
-
-
-def _shown(interval: Interval | None) -> str:
-    return f"{interval:.3f}" if interval is not None and interval.known else ""
 
 
 def mean_title(table: MeanTable) -> str:

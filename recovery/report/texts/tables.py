@@ -147,7 +147,6 @@ def _document(analysis: Analysis) -> str:
         "panels": list(layout.panels),
         "totals": diagram.totals,
         "thresholds": records(pd.DataFrame(analysis.thresholds())),
-        **({"second_opinion": records(pd.DataFrame(analysis.models()))} if analysis.full else {}),
         "claims": [asdict(claim) for claim in analysis.claims],
         "sizes": records(pd.DataFrame(analysis.sizes())),
         "crossings": records(pd.DataFrame(analysis.crossings())),

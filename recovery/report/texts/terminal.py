@@ -13,7 +13,7 @@ from rich.text import Text
 from recovery.report.claims import Analysis, in_words
 from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of
 from recovery.report.statistics.means import claimed_tables
-from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, model_rows, threshold_rows
+from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, threshold_rows
 from recovery.types import Array
 
 ROWS = 40
@@ -40,9 +40,6 @@ def print_diagram(analysis: Analysis, console: Console) -> None:
         console.print(_table(threshold_rows(analysis)))
     for threshold in [] if _many_thresholds(analysis) else analysis.pooled:
         console.print(Text((f"{threshold.panel.title}: " if threshold.panel.title else "") + in_words(threshold)))
-    if analysis.full and analysis.second_opinions:
-        console.print(Text("second opinion, a probit model:", style="dim"))
-        console.print(_table(model_rows(analysis)))
     for i in range(0 if analysis.pooled else len(analysis.slices)):
         if words := analysis.panel_words(i):
             console.print(Text(f"{analysis.diagram.panels[i].title}: {words}".removeprefix(": ")))
