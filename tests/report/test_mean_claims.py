@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from recovery.report.claims.analysis import results
 from recovery.report.claims.result import ClaimResult
@@ -58,8 +58,18 @@ def test_many_trials_decide_a_mean_and_say_that_the_interval_is_approximate() ->
     ):
         found = judge(values, claim)
         assert found.verdict == verdict
-        assert "the interval is approximate: a studentised bootstrap" in found.measured
+        assert "the interval is approximate: exponential tilting" in found.measured
     assert judge(values, BOUND | {"at_least": 1.5}).verdict == "contradicted"
+
+
+@pytest.mark.parametrize("hits", [1, 4, 20, 36])
+@pytest.mark.parametrize("level", [0.95, 0.999])
+def test_the_upper_bound_of_two_valued_data_is_about_the_exact_one(hits: int, level: float) -> None:
+    """The bound may lie between those for one hit fewer and, with 6 % on top, for the hits themselves."""
+    values = np.repeat([5.0, 0.0], [hits, 40 - hits])
+    bound = Sample(values, False).interval("mean", level).high / 5
+    low, high = beta.ppf((1 + level) / 2, [hits, hits + 1], [41 - hits, 40 - hits])
+    assert low < bound < 1.06 * high
 
 
 def test_equal_values_contradict_no_mean() -> None:

@@ -16,7 +16,6 @@ from recovery.types import Array, Mask
 
 SAMPLES = 30
 """Fewest values for an approximate bound of their mean: among fewer, rare values are missing too often."""
-RESAMPLES = 1000
 STAKES = 2.0 ** -np.arange(10)
 """Fractions of the capital that are bet, each with one tenth of it."""
 
@@ -42,29 +41,30 @@ def exact_lower(values: Array, level: float) -> float:
 
 
 def approximate_upper(values: Array, level: float) -> float:
-    """Return an upper bound of the mean by the studentised bootstrap; infinite where the resamples give none.
+    """Return an upper bound of the mean by exponential tilting (Efron 1981); infinite if all values are equal.
 
-    The quantile of the resampled t = (m - mean) n^(1/2) / s lies far in a tail. So the resamples are drawn with weights
-    exp(-theta z / n^(1/2)) of the standardised values z, and count with the inverse weights (importance resampling,
-    Johns 1988). A resample of equal values has an infinite t.
+    The values are drawn with weights exp(t z) of the standardised values z, under which the mean is larger. The bound
+    is the mean at which a sample mean as small as the observed one has the probability of Student's quantile. For
+    two-valued data it is nearly the exact bound of a proportion.
     """
     n = len(values)
     spread = float(values.std()) if n >= SAMPLES else 0.0
     if spread <= 1e-12 * np.abs(values).max(initial=0.0):
         return np.inf
     z = (values - values.mean()) / spread
-    theta, rng = -float(scipy.special.ndtri(1 - level)), np.random.default_rng(0)
-    tilt = np.exp(-theta * z / np.sqrt(n))
-    m, s, block = np.empty(RESAMPLES), np.empty(RESAMPLES), max(10**6 // n, 1)
-    for start in range(0, RESAMPLES, block):
-        part = slice(start, min(start + block, RESAMPLES))
-        drawn = rng.choice(z, (part.stop - start, n), p=tilt / tilt.sum())
-        m[part], s[part] = drawn.mean(axis=1), drawn.std(axis=1)
-    t = np.where(s > 1e-9, m * np.sqrt(n) / np.maximum(s, 1e-9), np.copysign(np.inf, m))
-    order = np.argsort(t)
-    share = np.cumsum(np.exp(n * np.log(tilt.mean()) + theta * np.sqrt(n) * m[order])) / RESAMPLES
-    quantile = t[order][min(int(np.searchsorted(share, 1 - level)), RESAMPLES - 1)]
-    return float(values.mean() - quantile * spread / np.sqrt(n))
+    # The spread is divided by n, not n - 1.
+    quantile = -float(scipy.special.stdtrit(n - 1, level)) * np.sqrt(n / (n - 1))
+
+    def score(t: float) -> float:
+        """Return the normal quantile of the probability (Lugannani and Rice 1980), minus the one wanted."""
+        root = np.sqrt(2 * n * (scipy.special.logsumexp(t * z) - np.log(n)))
+        return float(np.log(root / (t * np.sqrt(n))) / root - root - quantile)
+
+    low, high = 1e-3 / np.sqrt(n), 1.0
+    while score(high) > 0:
+        high *= 2
+    t = scipy.optimize.brentq(score, low, high) if score(low) > 0 else 0.0  # a level near 1/2 needs no tilt
+    return float(values.mean() + spread * (scipy.special.softmax(t * z) @ z))
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Sample:
             return f"too few trials for a mean of values without a known range: it needs {SAMPLES}"
         if np.ptp(self.values) == 0:
             return "equal values show no spread, so their mean has no interval"
-        return "the interval is approximate: a studentised bootstrap"
+        return "the interval is approximate: exponential tilting"
 
     def interval(self, statistic: str, level: float = LEVEL) -> Interval:
         """Return the interval of the mean or the median; for `every`, the least and the greatest value.
