@@ -46,15 +46,8 @@ def frame(n: Any, d: Any, trials: int, methods: tuple[str, ...] = ("a",)) -> pd.
     """Return the rows of a grid without measured columns."""
     levels = {"method": methods, "n": n, "d": d, "replicate": range(trials)}
     rows = pd.MultiIndex.from_product([list(one) for one in levels.values()], names=list(levels)).to_frame(index=False)
-    fixed: dict[str, Any] = {
-        "noise": 0.0,
-        "ensemble": "gaussian",
-        "planted": "linear",
-        "architecture": "relu",
-        "sweep": "claims",
-    }
     ids = [f"{i:032x}" for i in range(len(rows))]
-    return rows.assign(**fixed, trial_id=ids, status="ok", seconds=1.0, error_type=None, error_message=None)
+    return rows.assign(sweep="claims", trial_id=ids, status="ok", seconds=1.0, error_type=None, error_message=None)
 
 
 def contradicted(rows: pd.DataFrame, *claims: dict[str, Any]) -> list[bool]:
@@ -104,22 +97,21 @@ def of_events(law: str, trials: int, rng: np.random.Generator) -> dict[str, tupl
     order: dict[str, Any] = of | {"kind": "order", "axis": "method", "values": ["a", "b"]}
     threshold: dict[str, Any] = of | {"kind": "threshold", "ratio": "n/d", "tolerance": 0.05}
     rows["recovered"] = rng.random(len(rows)) < chance
-    kinds = {}
-    kinds["threshold"] = tuple(contradicted(rows[first], *(threshold | {"value": x} for x in (2.0, 2.6))))
-    kinds["order"] = tuple(
+    true, wrong = (
         contradicted(rows.assign(recovered=rows["recovered"] & ~(first & (rng.random(len(rows)) > keep))), order)[0]
         for keep in (1.0, 0.7)
     )
     at = {"where": {"n": 60, "d": 30}} | of
     here = float(np.clip(CURVES[law](np.array([60.0]), np.array([30.0]), 2.0), 0, 1)[0])
-    part = rows[first]
-    kinds["value, frequency"] = tuple(
-        contradicted(part, *(at | {"kind": "value", "at_least": p} for p in (here, min(here + 0.35, 1.0))))
-    )
-    kinds["binomial"] = tuple(
-        contradicted(part, *(at | {"kind": "binomial", "probability": p} for p in (here, min(here + 0.35, 1.0))))
-    )
+    part, pair = rows[first], (here, min(here + 0.35, 1.0))
+    claims = [threshold | {"value": x} for x in (2.0, 2.6)]
+    claims += [at | {"kind": "value", "at_least": p} for p in pair]
+    claims += [at | {"kind": "binomial", "probability": p} for p in pair]
+    found = contradicted(part, *claims)
+    names = ("threshold", "value, frequency", "binomial")
+    kinds = dict(zip(names, zip(found[::2], found[1::2], strict=True), strict=True))
     exact = THEORY["wendel"].function(n, d)
+    kinds["order"] = true, wrong
     shares = {"curve": exact, "bound, frequency": exact}
     for kind, p in shares.items():
         drawn = part.assign(recovered=(rng.random(len(rows)) < p)[first])
