@@ -52,12 +52,13 @@ def approximate_upper(values: Array, level: float) -> float:
     if spread <= 1e-12 * np.abs(values).max(initial=0.0):
         return np.inf
     z = (values - values.mean()) / spread
+    top = float(z.max())
     # The spread is divided by n, not n - 1.
     quantile = -float(scipy.special.stdtrit(n - 1, level)) * np.sqrt(n / (n - 1))
 
     def score(t: float) -> float:
         """Return the normal quantile of the probability (Lugannani and Rice 1980), minus the one wanted."""
-        root = np.sqrt(2 * n * (scipy.special.logsumexp(t * z) - np.log(n)))
+        root = np.sqrt(2 * n * (t * top + np.log(np.exp(t * (z - top)).mean())))
         return float(np.log(root / (t * np.sqrt(n))) / root - root - quantile)
 
     low, high = 1e-3 / np.sqrt(n), 1.0
