@@ -4,7 +4,7 @@
 Lemma 4).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import e, log
 from typing import Annotated, ClassVar, Literal
 
@@ -14,6 +14,7 @@ from annotated_types import Ge, Gt, Interval
 from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting
 from recovery.methods.columns import Columns, select
+from recovery.methods.excess import EXCESS, check_excess, with_excess
 from recovery.methods.method import Measurement
 from recovery.methods.trained import (
     MEASURED,
@@ -26,7 +27,8 @@ from recovery.methods.trained import (
     targets,
 )
 from recovery.programs.architecture import Architecture
-from recovery.training.descent import Budget, descend
+from recovery.training.descent import Budget, Descent, descend
+from recovery.training.lbfgs import lbfgs
 from recovery.training.models import (
     Empirical,
     Initialization,
@@ -43,7 +45,7 @@ from recovery.types import Array, Rng
 
 ROUNDING = 1e-12
 """A minimum is counted as >= 0 down to minus this: at opposite neurons of equal length it is 0, up to rounding."""
-FULL_BATCH = ("gd", "scaled_gd")
+FULL_BATCH = ("gd", "scaled_gd", "lbfgs")
 
 
 @dataclass(frozen=True)
@@ -51,32 +53,38 @@ class Train:
     """Train `neurons` neurons by a gradient method, and measure the trained network.
 
     The defaults are those of P1: n + 1 neurons, all layers trained from uniform weights, ||f - y||^2, 400 epochs of
-    AdamW. The loss of P2 is `half_mean`, (1/2n) ||f - Y||^2, or its expectation `population` over standard Gaussian x.
+    AdamW. The loss of P2 is `half_mean`, (1/2n) ||f - Y||^2, or its expectation `population` over standard Gaussian x;
+    P1's (9) has `half_sum`, 1/2 ||f - y||^2, with `beta`.
 
     neurons: a number, or `n+1`. outputs: r; above 1 the targets are e_1..e_r (planted: linear, direction: basis).
     outer: `trained`, or fixed: `signs` (halves of +1 and -1), `paired` ([R; -R], R random orthogonal), or a list.
     center: the multiple of the planted direction that is added to every initial neuron.
     reset_state: a new optimiser at every epoch, as in the published code of P1; its figures need `true`.
+    optimizer: `lbfgs` (SciPy) has no learning rate, ends by itself where the loss stops falling, and trains all layers.
     learning_rate, schedule: the rate of each step; `theorem2` is a first step of 2, then the rate.
     weight_decay: decoupled for adamw, an l2 term of the gradient for sgd and adam.
+    beta: adds beta/2 times the squared norm of all parameters to the loss.
+    start: the number of the random start; each number has its own initial weights.
     target_loss, tolerance: stop at a loss, or at a gradient norm, before the epochs are over.
     success: recovered when the relative error is at most this.
     record: the number of epochs between points of the stored trajectory, with powers of two before it; 0 stores none.
     compare: also decide whether the convex program recovers on this instance (`verdict`), and solve it for the
     distance of the two predictions on the test draw (`optimum`).
+    excess: also measure how far the objective is above its optimum over all networks of any width, which the convex
+    program proves; with loss: half_sum, beta, and patterns: {kind: all}.
     """
 
-    columns: ClassVar[Columns] = MEASURED
+    columns: ClassVar[Columns] = MEASURED | EXCESS
     noiseless: ClassVar[tuple[str, ...]] = ("recovered",)
 
-    loss: Literal["sum", "half_mean", "population"] = "sum"
+    loss: Literal["sum", "half_sum", "half_mean", "population"] = "sum"
     neurons: Annotated[int, Ge(1)] | Literal["n+1"] = "n+1"
     outputs: Annotated[int, Ge(1)] = 1
     outer: Outer | tuple[float, ...] = "trained"
     initialization: Initialization = "uniform"
     scale: Annotated[float, Gt(0)] = 1.0
     center: float = 0.0
-    optimizer: Literal["gd", "scaled_gd", "sgd", "adam", "adamw"] = "adamw"
+    optimizer: Literal["gd", "scaled_gd", "sgd", "adam", "adamw", "lbfgs"] = "adamw"
     learning_rate: Annotated[float, Gt(0)] = 2e-3
     schedule: Literal["constant", "theorem2", "cosine", "inverse_root"] = "constant"
     momentum: Annotated[float, Interval(ge=0, lt=1)] = 0.0
@@ -90,6 +98,9 @@ class Train:
     success: Annotated[float, Gt(0)] = 1e-2
     record: Annotated[int, Ge(0)] = 0
     compare: Literal["none", "verdict", "optimum"] = "none"
+    beta: Annotated[float, Gt(0)] | None = field(default=None, metadata={"later": True})
+    start: Annotated[int, Ge(0)] = field(default=0, metadata={"later": True})
+    excess: bool = field(default=False, metadata={"later": True})
 
     def __post_init__(self) -> None:
         for wrong, message in self._conflicts():
@@ -115,6 +126,14 @@ class Train:
             (self.loss == "population" and self.batch != "full", "the population loss has no batches"),
             (self.loss == "population" and self.precision != "float64", "the population loss is computed in float64"),
             (self.loss == "population" and k == "n+1", "the population loss has no n; give `neurons` as a number"),
+            (self.loss == "population" and self.beta is not None, "the population loss has no beta"),
+            (self.optimizer == "lbfgs" and fixed, "lbfgs trains all layers; leave outer out"),
+            (self.optimizer == "lbfgs" and self.record > 0, "lbfgs records no trajectory; leave record out"),
+            (self.optimizer == "lbfgs" and self.precision != "float64", "lbfgs needs precision: float64"),
+            (self.excess and self.beta is None, "excess needs beta: without it the least objective is 0"),
+            (self.excess and self.loss != "half_sum", "excess needs loss: half_sum, as the convex program has it"),
+            (self.excess and self.weight_decay > 0, "excess needs weight_decay: 0; beta is in the objective"),
+            (self.excess and (fixed or r > 1), "excess needs one output and a trained outer layer"),
         ]
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
@@ -122,6 +141,10 @@ class Train:
         check_setting(setting, architecture, self.outputs, self.loss == "population")
         if self.compare != "none":
             check_comparable(setting, architecture, self.outputs)
+        if self.excess:
+            check_excess(setting, architecture)
+        if self.beta is not None and architecture.normalized:
+            raise ParameterError("method.beta: the objective of a normalised network with a penalty has no minimum")
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
         """Train on the instance. Raises `ParameterError` for what `check` refuses, `DataError` for NaN or infinity."""
@@ -129,30 +152,48 @@ class Train:
         check_finite(instance)
         A, (n, d) = targets(instance, self.outputs), instance.X.shape
         directions = instance.planted.hyperplanes.T if A is None else A
-        rng = instance.streams.training
-        parameters = self.start(rng, architecture, n, d)
+        rng = started(instance.streams.training, self.start)
+        parameters = self.initial(rng, architecture, n, d)
         parameters["W"][...] += self.center * directions.sum(axis=0)
         start, k = parameters.copy(), len(parameters["W"])
         Y = instance.y[:, None] if self.outputs == 1 or A is None else instance.X @ A.T
-        descent = descend(
-            Population(A) if self.loss == "population" and A is not None else self._empirical(instance.X, Y, k),
+        loss = self._empirical(instance.X, Y, k)
+        descent = self._descend(loss, parameters, rng, instance, directions, A, Y)
+        outer = None if self.outer == "trained" else start["V"]
+        row = measure(instance, descent, start, A, outer, self.success)
+        if self.compare != "none":
+            row = compare(row, instance, architecture, descent.parameters, self.compare)
+        if self.excess and self.beta is not None and row.stopped != "diverged":
+            row = with_excess(row, instance, descent.parameters, loss, self.beta)
+        return row
+
+    def _descend(
+        self,
+        loss: Empirical,
+        parameters: Parameters,
+        rng: Rng,
+        instance: Instance,
+        directions: Array,
+        A: Array | None,
+        Y: Array,
+    ) -> Descent:
+        budget = Budget(self.epochs, self.target_loss, self.tolerance)
+        if self.optimizer == "lbfgs":
+            return lbfgs(loss, parameters, budget)
+        return descend(
+            Population(A) if self.loss == "population" and A is not None else loss,
             parameters,
             self._rule(parameters),
             SCHEDULES[self.schedule](self.learning_rate, self.epochs),
-            Budget(self.epochs, self.target_loss, self.tolerance),
+            budget,
             train_outer=self.outer == "trained",
             reset_state=self.reset_state,
-            batches=self._batches(rng, instance.X, Y, k),
+            batches=self._batches(rng, instance.X, Y, len(parameters["W"])),
             record_every=self.record,
             observe=observer(rng, directions),
         )
-        outer = None if self.outer == "trained" else start["V"]
-        row = measure(instance, descent, start, A, outer, self.success)
-        if self.compare == "none":
-            return row
-        return compare(row, instance, architecture, descent.parameters, self.compare)
 
-    def start(self, rng: Rng, architecture: Architecture, n: int, d: int) -> Parameters:
+    def initial(self, rng: Rng, architecture: Architecture, n: int, d: int) -> Parameters:
         """Return the initial parameters for n rows in d dimensions, before `center` is added."""
         k, r = n + 1 if self.neurons == "n+1" else self.neurons, self.outputs
         parameters = initialize(rng, architecture, k, d, r, self.initialization, self.scale, self._dtype)
@@ -169,15 +210,15 @@ class Train:
         return np.float32 if self.precision == "float32" else np.float64
 
     def _factor(self, n: int) -> float:
-        return 1.0 if self.loss == "sum" else 0.5 / n
+        return {"sum": 1.0, "half_sum": 0.5}.get(self.loss, 0.5 / n)
 
     def _empirical(self, X: Array, Y: Array, k: int) -> Empirical:
-        return Empirical(X, Y, k, self._factor(len(X)), self._dtype)
+        return Empirical(X, Y, k, self._factor(len(X)), self._dtype, self.beta or 0.0)
 
     def _batches(self, rng: Rng, X: Array, Y: Array, k: int) -> Minibatches | None:
         if self.batch == "full":
             return None
-        return Minibatches(rng, X, Y, k, self._factor(len(X)), self.batch, self._dtype)
+        return Minibatches(rng, X, Y, k, self._factor(len(X)), self.batch, self._dtype, self.beta or 0.0)
 
     def _rule(self, parameters: Parameters) -> Optimizer:
         if self.optimizer in ("adam", "adamw"):
@@ -201,6 +242,11 @@ class Train:
         epochs = self.epochs / log(self.epochs + e) if early else self.epochs
         floor = 1e-4 if self.loss == "population" else 2.5e-5
         return 1e-3 + epochs * (floor + 4.0 * rows * k * (d + 30) / speed)
+
+
+def started(rng: Rng, number: int) -> Rng:
+    """Return the generator of a random start: the same one for number 0."""
+    return np.random.Generator(rng.bit_generator.jumped(number)) if number else rng  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

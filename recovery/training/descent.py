@@ -26,6 +26,7 @@ class Ending(Enum):
     """Reason why the loop ended; the value is a sentence for the user."""
 
     EPOCHS = "All epochs were run."
+    FLAT = "The loss stopped falling."
     TARGET = "The loss reached its target."
     STATIONARY = "The norm of the gradient fell below its tolerance."
     DIVERGED = "The loss or the gradient grew beyond bounds or stopped being a number."

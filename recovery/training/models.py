@@ -97,16 +97,25 @@ def predict(parameters: Parameters, X: Array) -> Array:
 
 
 class Empirical:
-    """The loss c ||f(X) - Y||_F^2 of one network on one data set, and its gradient, in preallocated memory.
+    """The loss c ||f(X) - Y||_F^2 + b/2 ||theta||^2 of one network on one data set, and its gradient, in preallocated
+    memory.
 
-    X (n, d), Y (n, r). The factor c is 1 in P1 and 1/(2n) in P2. The ReLU has derivative 0
-    at 0.
+    X (n, d), Y (n, r), theta: all parameters. The factor c is 1 in P1's training, 1/2 in P1's (9), 1/(2n) in P2. The
+    penalty b is 0 outside (9). The ReLU has derivative 0 at 0.
     """
 
-    def __init__(self, X: Array, Y: Array, k: int, factor: float, dtype: type[np.floating] = np.float64) -> None:
+    def __init__(
+        self,
+        X: Array,
+        Y: Array,
+        k: int,
+        factor: float,
+        dtype: type[np.floating] = np.float64,
+        penalty: float = 0.0,
+    ) -> None:
         from recovery.training.passes import backward, forward
 
-        self.forward, self.backward = forward, backward
+        self.forward, self.backward, self.penalty = forward, backward, penalty
         self.X = np.ascontiguousarray(X, dtype)
         self.Y = np.ascontiguousarray(Y.T, dtype)
         self.factor = factor
@@ -131,6 +140,9 @@ class Empirical:
             np.matmul(parameters["a0"].T @ R, X, out=gradient["w0"])
         self.backward(Z, *outer, R, gradient["V"], gradient.views.get("gamma"))
         np.matmul(Z, X, out=gradient["W"])
+        if self.penalty:
+            gradient.flat[...] += self.penalty * parameters.flat
+            loss += 0.5 * self.penalty * float(np.vdot(parameters.flat, parameters.flat))
         return loss
 
 
@@ -142,13 +154,23 @@ class Minibatches:
     """
 
     def __init__(
-        self, rng: Rng, X: Array, Y: Array, k: int, factor: float, size: int, dtype: type[np.floating]
+        self,
+        rng: Rng,
+        X: Array,
+        Y: Array,
+        k: int,
+        factor: float,
+        size: int,
+        dtype: type[np.floating],
+        penalty: float = 0.0,
     ) -> None:
         self.rng = rng
         self.X, self.Y = X.astype(dtype), Y.T.astype(dtype)
         n, size = len(X), min(size, len(X))
         self.sizes = [size] * (n // size) + ([n % size] if n % size else [])
-        self.losses = {b: Empirical(X[:b].copy(), Y[:b].copy(), k, factor * n / b, dtype) for b in set(self.sizes)}
+        self.losses = {
+            b: Empirical(X[:b].copy(), Y[:b].copy(), k, factor * n / b, dtype, penalty) for b in set(self.sizes)
+        }
 
     def __call__(self) -> Iterator[Empirical]:
         order = self.rng.permutation(len(self.X))

@@ -273,7 +273,7 @@ print("in", GcsClient(address="127.0.0.1:{number}").internal_kv_keys(b"", b"", t
 
 
 def test_a_ray_that_ignores_the_token_is_refused() -> None:
-    """Ray before 2.52 ignores the token. This driver is told to ask for none, and finds that strangers are answered."""
+    """Ray before 2.52 ignores the token. Here the cluster has no token, which its driver must notice."""
     with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder:  # the path of a socket is short
         code = f"from recovery.runner.ray_cluster import serve; serve({{}}, 1, {folder + '/ray'!r})"
         connection, driver = start_python(code, folder="/", output=subprocess.DEVNULL, RAY_AUTH_MODE="disabled")

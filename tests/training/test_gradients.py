@@ -48,6 +48,16 @@ def test_gradient_of_every_parameter_matches_finite_differences(name, r, factor)
     np.testing.assert_allclose(gradient.flat, expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("name", ["relu", "relu_skip"])
+def test_gradient_with_a_penalty_matches_finite_differences(name):
+    rng = np.random.default_rng(3)
+    loss = Empirical(rng.standard_normal((N, D)), rng.standard_normal((N, 1)), K, 0.5, penalty=0.3)
+    parameters = start(name, 1)
+    gradient = parameters.like()
+    loss(parameters, gradient)
+    np.testing.assert_allclose(gradient.flat, differences(loss, parameters), rtol=1e-6, atol=1e-7)
+
+
 @pytest.mark.parametrize("r", [1, 3])
 def test_population_gradient_matches_finite_differences(r):
     loss = Population(np.random.default_rng(2).standard_normal((r, D)))
