@@ -9,7 +9,7 @@ import pytest
 from recovery.report.claims import Analysis
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import main_figure, render
-from recovery.report.figures.line_plots import draw_profile, is_profile, is_ragged
+from recovery.report.figures.line_plots import draw_profile, draw_ratios, is_profile, is_ragged
 from recovery.report.figures.sheet import legend_columns
 from recovery.theory import CURVES
 
@@ -50,6 +50,19 @@ def test_frequencies_are_drawn_with_their_prediction_and_bound(tmp_path: Path) -
     heights = {float(np.asarray(line.get_ydata(), dtype=float)[0]) for line in figure.axes[0].lines}
     assert heights == {0.5, 0.4, 0.1}
     assert render(figure, "png").startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("figure", ["profile", "ratios"])
+def test_lines_show_the_range_that_undecided_trials_leave(figure: str) -> None:
+    """4 of 10 trials are undecided: with 2 successes the fraction is 0.2 to 0.6."""
+    rows = wendel_rows(n=[20, 40], d=[10], replicates=10)
+    rows["recovered"] = pd.array([True, True, *[False] * 4, *[None] * 4] * 2, dtype="boolean")
+    diagram = Diagram.of(grid(rows, report={"x": "n", "y": "d"}))
+    drawn = draw_profile(diagram) if figure == "profile" else draw_ratios(Analysis(diagram))
+    bars = [one for one in drawn.axes[0].collections if str(one.get_label()).startswith("range over")]
+    assert [one.get_label() for one in bars] == ["range over trials undecided (8)"]
+    ends = [segment[:, 1].tolist() for segment in bars[0].get_segments()]
+    assert ends == [pytest.approx([0.2, 0.6])] * 2
 
 
 def test_one_row_and_rows_of_words_are_lines_and_ragged_grids_have_the_axis_n_over_d() -> None:

@@ -9,6 +9,7 @@ fractions are drawn against n/d.
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -25,6 +26,7 @@ from recovery.report.diagram import (
     pooled_words,
     scale_of,
     theory_along,
+    undecided_words,
 )
 from recovery.report.figures.sheet import interval_handle, panel_sheet, write_not_measured
 from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_style, set_axis
@@ -33,6 +35,7 @@ from recovery.types import Array
 
 FULL = 0.6
 """A grid is ragged if its cells fill less than this part of the rectangle of all n and d."""
+ANSWERS = ["yes", "no", "undecided"]
 OFFSET = 0.012
 """Shift along x between the lines of neighbouring text values of y, as a part of the length of the axis."""
 
@@ -89,9 +92,20 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
         ax.plot(x, cells["value"].to_numpy(dtype=float), marker="o", ms=2.2, label=label, **(style | line))
         low, high = wilson(cells["yes"], cells["no"]) if diagram.proportion else (cells["lower"], cells["upper"])
         ax.vlines(x, low, high, color=style["color"], lw=0.6, alpha=0.6)
+        if diagram.proportion:
+            _draw_undecided(ax, diagram, cells, x)
         if axis.kind != "even" and len(x) > 1:
             _draw_theory(ax, diagram, panel, y, style["color"], exact)
     return [*ax.get_legend_handles_labels()[0], interval_handle(INTERVAL if diagram.proportion else RANGE)]
+
+
+def _draw_undecided(ax: Axes, diagram: Diagram, cells: pd.DataFrame, x: Array) -> None:
+    """Draw the range of fractions that the undecided trials of each cell leave."""
+    some = (cells["undecided"] > 0).to_numpy()
+    if some.any():
+        yes, no, more = (cells[name].to_numpy(dtype=float)[some] for name in ("yes", "no", "undecided"))
+        total, label = yes + no + more, f"range over {undecided_words(diagram.totals['undecided'])}"
+        ax.vlines(np.asarray(x)[some], yes / total, (yes + more) / total, color="black", ls=":", lw=1, label=label)
 
 
 def _left_empty(ax: Axes, panel: Panel) -> bool:
@@ -181,7 +195,7 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
         label = MATH.marked(pooled_words(analysis.diagram.along, analysis.levels))
         ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=label)
     for k, d in enumerate(sizes):
-        cells = panel.cells[(panel.cells["d"] == d) & (panel.cells["yes"] + panel.cells["no"] > 0)].sort_values("n")
+        cells = panel.cells[(panel.cells["d"] == d) & (panel.cells[ANSWERS].sum(axis=1) > 0)].sort_values("n")
         if not len(cells):
             continue
         low, high = wilson(cells["yes"], cells["no"])
@@ -189,4 +203,5 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
         bars = [np.maximum(value - low, 0), np.maximum(high - value, 0)]
         style: dict[str, Any] = {"ms": 2.5, "lw": 0.8, "elinewidth": 0.6, **line_style(k)}
         ax.errorbar(cells["n"] / d, value, yerr=bars, marker="o", label=f"$d$ = {d:g}", **style)
+        _draw_undecided(ax, analysis.diagram, cells, cells["n"] / d)
     return [*ax.get_legend_handles_labels()[0], interval_handle(INTERVAL)]

@@ -27,11 +27,14 @@ const fractionFacts = (view, i, undecided) => {
   const [yes, no] = ["yes", "no"].map((of) => view.read(of)(i));
   const [low, high] = view.ends().map((read) => read(i));
   const words = choice.looks[0].label;
-  const facts = [];
-  if (yes + no) {
-    facts.push([words, `${yes} of ${yes + no} (${percent(view.read("value")(i))})`]);
-    facts.push([`${grid.notes.level} interval`, `${percent(low)} to ${percent(high)}`]);
-  } else facts.push([words, grid.notes.unmeasured]);
+  const total = yes + no + undecided;
+  let measured = grid.notes.unmeasured;
+  if (undecided) {
+    const ends = `${percent(yes / total)} to ${percent((yes + undecided) / total)}`;
+    measured = `${yes} to ${yes + undecided} of ${total} (${ends})`;
+  } else if (total) measured = `${yes} of ${total} (${percent(view.read("value")(i))})`;
+  const facts = [[words, measured]];
+  if (yes + no) facts.push([`${grid.notes.level} interval`, `${percent(low)} to ${percent(high)}`]);
   if (choice.columns.worst && undecided + grid.failed[i] + grid.missing[i]) {
     const bracket = `${percent(choice.columns.worst[i])}, ${percent(choice.columns.best[i])}`;
     facts.push(["bounds if all others were no, or yes", bracket]);

@@ -29,6 +29,13 @@ test("the details of a cell have its counts, its interval and how its trials end
   assert.equal(Object.fromEntries(factsOf(view("seconds"), 2))["median seconds"], "none");
 });
 
+test("undecided trials leave a range", () => {
+  const shown = view();
+  shown.choice.undecided = [1, 2, 0, 0];
+  const facts = [0, 1].map((i) => Object.fromEntries(factsOf(shown, i))["fraction recovered"]);
+  assert.deepEqual(facts, ["3 to 4 of 4 (75.0 % to 100 %)", "1 to 3 of 4 (25.0 % to 75.0 %)"]);
+});
+
 test("the table has a row a cell of the panels shown, and files quote what needs it", () => {
   const { head, body } = tableOf(view());
   assert.deepEqual(head.slice(0, 6), ["n", "d", "ensemble", "fraction recovered", "95 % low", "95 % high"]);
