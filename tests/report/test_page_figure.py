@@ -118,7 +118,7 @@ def test_the_key_has_only_what_the_map_has_and_panels_say_their_thresholds(brows
             words = [word for word, *_ in opened.execute_script(TEXTS)[0]]
             assert marks & {word.partition(" (")[0] for word in words} == expected
             assert panels(opened) == ["(a) Gaussian", "(b) Haar"]
-            assert len([word for word in words if word.startswith("50 %: n/d = ")]) == (2 if text == whole else 1)
+            assert len([word for word in words if word.startswith("50 %: n/d = ")]) == 2
 
 
 def test_theory_looks_in_the_key_as_on_the_map_and_is_seen_on_either_ground(browser: Any, tmp_path: Path) -> None:

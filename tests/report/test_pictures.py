@@ -19,6 +19,7 @@ from recovery.report.diagram import Axis, Diagram, log_ticks
 from recovery.report.figures import figures_beside, main_figure
 from recovery.report.figures.sheet import sheet
 from recovery.report.figures.style import MATH, Style, set_axis
+from recovery.report.page.payload import payload
 
 from .grids import fail, grid, wendel_rows
 
@@ -206,3 +207,27 @@ def test_labels_under_an_axis_stand_clear_of_each_other(values: list[float]) -> 
     assert len(boxes) >= 2
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
     assert labels[0].get_text() == f"{values[0]:g}"
+
+
+def test_a_colour_bar_belongs_to_the_panels_beside_it() -> None:
+    """The first panel has the whole range of the data, so its own scale is the common one; the others have theirs."""
+    rows = wendel_rows(n=[10, 20, 30], d=[5, 10], noise=[0.0, 0.1, 0.2], replicates=1)
+    spread = {0.0: (1e-6, 1.0), 0.1: (0.5, 1.0), 0.2: (1e-6, 2e-6)}
+    place = rows.groupby("noise").cumcount() / (rows.groupby("noise")["n"].transform("size") - 1)
+    rows["absolute_distance"] = [
+        spread[noise][0] ** (1 - at) * spread[noise][1] ** at for noise, at in zip(rows["noise"], place, strict=True)
+    ]
+    report = {"value": "absolute_distance", "x": "n", "y": "d", "panel": "noise"}
+    analysis = analysed(rows, "absolute_distance", report=report)
+    figure = drawn(analysis)
+    figure.canvas.draw()
+    panels, bars = figure.axes[:3], figure.axes[3:]
+    assert len(bars) == 3
+    for panel, bar in zip(panels, bars, strict=True):
+        low, high = panel.collections[0].get_clim()
+        assert bar.get_ylim() == pytest.approx((low, high)) or bar.get_xlim() == pytest.approx((low, high))
+    shades = np.array([panel.collections[0].to_rgba([0.5, 1e-6]).ravel() for panel in panels])
+    assert not np.allclose(shades[0], shades[2])  # one value has another shade in a panel with another bar
+    median = payload(analysis, "map", every=False)["choices"][0]["looks"][0]
+    on_page = [colour["scale"]["domain"][::16] for colour in median["scales"]["log"]["panels"]]
+    assert on_page == [pytest.approx(panel.collections[0].get_clim()) for panel in panels]

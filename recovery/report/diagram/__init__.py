@@ -5,7 +5,7 @@ from recovery.report.diagram.diagram import Diagram, Panel, has
 from recovery.report.diagram.grid_cells import Cells
 from recovery.report.diagram.layout import Layout, coordinates, is_number, joint_values, levels
 from recovery.report.diagram.quantity import Quantity, as_numbers, default_quantity, finished, is_measured
-from recovery.report.diagram.scale import Scale, scale_of, scales_of
+from recovery.report.diagram.scale import Scale, have_one_scale, scale_of, scales_of
 from recovery.report.diagram.theory_lines import lines, named_curves, theory_along
 from recovery.report.diagram.threshold_axis import ThresholdAxis
 from recovery.report.diagram.vocabulary import (
@@ -49,6 +49,7 @@ __all__ = [
     "finished",
     "fraction_words",
     "has",
+    "have_one_scale",
     "is_measured",
     "is_number",
     "joint_values",

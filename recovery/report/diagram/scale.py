@@ -1,5 +1,6 @@
 """The colour scale of a diagram: 0 to 1 for proportions, otherwise the config's limits or the range of the data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -59,6 +60,11 @@ def scales_of(diagram: Diagram) -> list[Scale]:
     ]
     spans = [np.log(scale.limits[1] / scale.limits[0]) for scale in own]
     return own if min(spans) < NARROW * np.log(common.limits[1] / common.limits[0]) else same
+
+
+def have_one_scale(scales: Sequence[Scale]) -> bool:
+    """Return whether one colour bar is true of all panels with these scales."""
+    return all(scale == scales[0] for scale in scales)
 
 
 def scale_of(diagram: Diagram) -> Scale:

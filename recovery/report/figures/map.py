@@ -24,8 +24,8 @@ from recovery.report.diagram import (
     Diagram,
     Panel,
     Scale,
+    have_one_scale,
     lines,
-    scale_of,
     scales_of,
     undecided_words,
     unfinished_words,
@@ -49,7 +49,7 @@ def draw_map(analysis: Analysis) -> Figure:
     """Draw all panels of a diagram with their thresholds, on shared axes."""
     diagram = analysis.diagram
     scales = scales_of(diagram)
-    own_scales = scales[0] != scale_of(diagram)
+    own_scales = not have_one_scale(scales)
     with panel_sheet(diagram, [diagram.panels[i] for i in diagram.drawn]) as sheet:
         for place, (i, ax) in enumerate(zip(diagram.drawn, sheet.axes, strict=True)):
             mesh, handles = draw_panel(ax, analysis, i, scales[i])

@@ -8,7 +8,17 @@ import numpy as np
 import pandas as pd
 
 from recovery.interval import LEVEL, percent
-from recovery.report.diagram import INTERVAL, RANGE, AxisKind, Diagram, Quantity, scale_of, scales_of, undecided_words
+from recovery.report.diagram import (
+    INTERVAL,
+    RANGE,
+    AxisKind,
+    Diagram,
+    Quantity,
+    have_one_scale,
+    scale_of,
+    scales_of,
+    undecided_words,
+)
 from recovery.report.page.encodings import Json, colour, height, rounded_to
 from recovery.report.statistics import COLUMNS, TOLERANCES, wilson
 from recovery.types import Array, Index
@@ -105,7 +115,7 @@ def _number(shown: Diagram, column: Gathered, fine: bool) -> Json:
             for kind in kinds
             if kind == "linear" or ends[0] > 0
         }
-        if name == "median" and panels[0] != scale:
+        if name == "median" and not have_one_scale(panels):
             scales["log"]["panels"] = [colour(title, one.limits, "log", one.colours) for one in panels]
         looks.append({"of": name, "name": name, "label": title, "scales": scales})
     return _choice(shown, tally, column) | {
