@@ -45,6 +45,7 @@ PAIRED = (
     "claims",
     "sampling",
     "axes",
+    "differences",
 )
 """What counts, or whose times are processor time beside hours of counts; the longest first."""
 APART = ("contact", "growth", "newcomer", "opening", "peers", "rivals", "screens", "startup")

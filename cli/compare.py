@@ -1,4 +1,4 @@
-"""`recover compare`: compare results folders cell by cell."""
+"""`recover compare`: compare results folders, or the values of an axis, with intervals."""
 
 from pathlib import Path
 
@@ -9,31 +9,49 @@ from . import completion, options
 
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--by", metavar="AXIS", help="Compare the values of this axis within one folder.")
 @click.option(
     "--value",
     metavar="COLUMN",
     shell_complete=completion.measured,
     help="Value to compare: a measured column, or COLUMN<=NUMBER.",
 )
-@click.option("--most", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Cells to list.")
+@click.option(
+    "--tolerance", metavar="T", type=click.FloatRange(0), help="Count the pairs of a number that differ by more."
+)
+@click.option(
+    "--most", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Slices and cells to list."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     help="Write a page (.html), a figure (.png, .svg, .pdf) or the cells (.csv).",
 )
-def command(results: tuple[Path, ...], value: str | None, most: int, out: Path | None) -> None:
-    """Compare each results folder with the first one, cell by cell, and draw by draw if they share their seeds.
+def command(
+    results: tuple[Path, ...],
+    by: str | None,
+    value: str | None,
+    tolerance: float | None,
+    most: int,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Compare each results folder with the first one, or the values of an axis within one folder.
+
+    Differences of success, per cell, per slice and overall, and of thresholds have 95 % intervals. Trials with the
+    same draws are compared pair by pair.
 
     \b
     recover compare results/gated results/exact
-    recover compare results/gated results/exact results/trained
-    recover compare results/a results/b --value test_distance --out difference.pdf
+    recover compare results/sensing --by method
+    recover compare results/gated results/exact results/trained --json
+    recover compare results/a results/b --value test_distance --tolerance 1e-6
     recover compare results/a results/b --out difference.html
     """
     from recovery.errors import ReportError
-    from recovery.extras.comparison import compare_each, stacked
-    from recovery.extras.comparison_report import each_in_words
-    from recovery.report.diagram import Diagram
+    from recovery.extras.compare import compare_grids
+    from recovery.extras.comparison_report import in_words
     from recovery.report.figures import render
     from recovery.report.formats import COMPARISON, format_of, write
     from recovery.report.texts import csv_text
@@ -45,18 +63,19 @@ def command(results: tuple[Path, ...], value: str | None, most: int, out: Path |
     grids = [read(path) for path in results]
     for grid in grids:
         options.warn_rows(grid)
-    comparisons = compare_each(*(Diagram.of(grid, value) for grid in grids))
-    click.echo("\n".join(each_in_words(comparisons, most)))
+    compared = compare_grids(grids, by, value, tolerance)
+    click.echo(compared.as_json() if as_json else "\n".join(in_words(compared.parts, most)))
     if out is None or kind is None:
         return
     if kind == "csv":
-        content = csv_text(stacked(comparisons)).encode()
+        content = csv_text(compared.cells).encode()
     elif kind == "html":
         from recovery.extras.comparison_report import comparison_page
 
-        content = comparison_page(comparisons).encode()
+        content = comparison_page(compared.parts).encode()
     else:
         from recovery.extras.comparison_report import draw_differences
 
-        content = render(draw_differences(comparisons), kind)
-    click.echo(write(out, content))
+        content = render(draw_differences(compared.parts), kind)
+    path = write(out, content)
+    click.echo(path, err=as_json)

@@ -20,7 +20,7 @@ COMMANDS = {
     "bundle": "Pack a results folder and its report into one archive.",
     "check": "Validate a config and print what it would run.",
     "compact": "Rewrite the part files of a results folder as few.",
-    "compare": "Compare results folders cell by cell.",
+    "compare": "Compare results folders, or the values of an axis.",
     "configs": "List the configs that ship with the program.",
     "index": "Write one page about all sweeps in a folder.",
     "inspect": "Evaluate the isometry conditions on your matrix.",

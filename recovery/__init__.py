@@ -5,6 +5,7 @@ From a script or a notebook:
     results = recovery.run(sweep)            what `recover sweep` does; the same folder, the same guarantees
     results = recovery.read("results/x")     stored results: .frame, .cells(), .thresholds(), .claims(), .plot()
     instance = recovery.draw(recovery.Setting(n=100, d=20), numpy.random.default_rng(0))
+    recovery.compare("results/x", by="method")  differences with intervals: .overall, .thresholds, .cells
     recovery.select_columns(table, "price")  which columns of a table matter for one of them
     recovery.METHODS["min_norm"]()(instance, recovery.ARCHITECTURES["relu_skip"])
 Each name is imported when it is first used, so importing `recovery` alone is fast.
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from recovery.api import load, read, run
     from recovery.config import Sweep
     from recovery.errors import RecoverError
+    from recovery.extras.compare import compare
     from recovery.extras.selected import select_columns
     from recovery.instances.draw import Instance, Setting, draw
     from recovery.instances.ensembles import ENSEMBLES, Ensemble
@@ -47,6 +49,7 @@ __all__ = [
     "Solver",
     "Sweep",
     "Target",
+    "compare",
     "draw",
     "largest_beta",
     "load",
@@ -61,6 +64,7 @@ _PLACES = {
     "config": ("Sweep",),
     "api": ("load", "read", "run"),
     "errors": ("RecoverError",),
+    "extras.compare": ("compare",),
     "extras.selected": ("select_columns",),
     "instances.draw": ("Instance", "Setting", "draw"),
     "instances.ensembles": ("ENSEMBLES", "Ensemble"),

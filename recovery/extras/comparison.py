@@ -1,4 +1,5 @@
-"""Comparison of sweeps in each grid cell: exact tests, paired if trials share draws; false discoveries controlled."""
+"""Comparison of sweeps, or of the values of one axis: differences with intervals and exact tests, from pairs of trials
+if both sides share their draws; false discoveries controlled."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,40 +10,56 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from recovery.config import ReportSpec, user_axes
 from recovery.errors import ReportError
-from recovery.report.diagram import PLAIN, Diagram, Panel, coordinates
-from recovery.report.statistics.proportions import mcnemar
+from recovery.expressions import is_expression, parse
+from recovery.extras.pairs import paired_summary, unpaired_summary
+from recovery.report.diagram import PLAIN, Cells, Diagram, Panel, coordinates, has, is_number, joint_values
+from recovery.report.statistics.differences import ThresholdDifference, threshold_differences
+from recovery.report.statistics.estimates import levels
+from recovery.text import did_you_mean
 from recovery.types import Array
 
 FDR = 0.05
 """Controlled false-discovery rate."""
-DRAW_COORDINATES = ("n", "d", "ensemble")
-"""Trials that differ in one of these coordinates have different draws."""
 SECTIONS = ("data", "planted", "patterns", "method")
 """Sections of a config that may differ between sweeps without a coordinate for it, such as `method.program`."""
-COORDINATE_FIELDS = ("data.ensemble", "planted.kind", "method.kind")
-"""Fields of a config that are always stored as the coordinates `ensemble`, `planted` and `method`."""
+STORED_AS = {"data.ensemble": "ensemble", "planted.kind": "planted", "method.kind": "method"}
+"""Fields of a config -> the coordinate that always stores them."""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """The second sweep compared with the first.
 
-    cells: one row per common grid cell, with first, second, difference, trials, p, q and, if paired, gained and lost,
-    the numbers of pairs in which the second or the first value is larger. q is p after the procedure of Benjamini and
-    Yekutieli, which is valid under any dependence between grid cells.
-    fixed: the coordinates and config fields in which the sweeps differ -> their values in both.
-    paired: whether trials of both sweeps have the same draws. unmatched: number of grid cells that only one sweep has.
+    cells: one row per common grid cell, with first, second, difference, low, high, trials and p. q is p after the
+    procedure of Benjamini and Yekutieli, which is valid under any dependence between grid cells. slices, whole: the
+    same over the cells of a slice along x, and over all cells. fixed: the coordinates and config fields in which the
+    sweeps differ -> their values in both. unpaired: the reasons why trials of the sweeps do not have the same draws;
+    empty for paired sweeps. unmatched: number of grid cells that only one sweep has.
     """
 
     first: Diagram
     second: Diagram
     cells: pd.DataFrame
+    slices: pd.DataFrame
+    whole: pd.DataFrame
     keys: list[str]
     fixed: dict[str, tuple[object, object]]
-    paired: bool
+    unpaired: tuple[str, ...]
     unmatched: int
     names: tuple[str, str]
+    tolerance: float | None = None
+
+    @property
+    def slice_keys(self) -> list[str]:
+        """The coordinates that are equal in all cells of a slice."""
+        return [name for name in self.keys if name != self.first.along.x]
+
+    @property
+    def paired(self) -> bool:
+        """Whether trials of both sweeps have the same draws."""
+        return not self.unpaired
 
     @property
     def title(self) -> str:
@@ -53,14 +70,6 @@ class Comparison:
     def reach(self) -> float:
         """The limit of a colour scale symmetric about 0: the largest absolute difference, or 1 without differences."""
         return float(np.abs(self.cells["difference"]).max()) or 1.0
-
-    @property
-    def sign_test(self) -> tuple[int, int, float] | None:
-        """The exact sign test over all pairs: (number gained, number lost, p); None for unpaired sweeps."""
-        if not self.paired:
-            return None
-        gained, lost = int(self.cells["gained"].sum()), int(self.cells["lost"].sum())
-        return gained, lost, mcnemar(gained, lost)
 
     @cached_property
     def panels(self) -> list[Panel]:
@@ -75,22 +84,73 @@ class Comparison:
         wheres = [(dict(zip(others, key, strict=True)), part) for key, part in groups]
         return [Panel(PLAIN.where(where), where, part, x, y) for where, part in wheres]
 
+    @cached_property
+    def thresholds(self) -> list[tuple[Panel, ThresholdDifference]]:
+        """The differences of thresholds of an event along a numeric axis, with the panels that they belong to."""
+        along, cells = self.first.along, self.cells
+        if not self.first.proportion or along != self.second.along or not is_number(cells[along.x]):
+            return []
+        found = []
+        for panel in self.first.panels:
+            match = [self.second.panels[i] for i in self.second.panels_where(panel.where)]
+            if len(match) != 1 or not len(panel.cells) or not len(match[0].cells):
+                continue
+            here = np.logical_and.reduce(
+                [np.ones(len(cells), np.bool_), *(has(cells, *at) for at in panel.where.items() if at[0] in cells)]
+            )
+            both = cells[here] if self.paired else cells[:0]
+            level = max(levels(diagram)(panel.title) for diagram in (self.first, self.second))
+            found += [(panel, one) for one in threshold_differences(panel, match[0], along, both, level)]
+        return found
+
     @property
     def different(self) -> pd.DataFrame:
         """The grid cells that differ at a false-discovery rate of `FDR`, smallest q first."""
         return self.cells[self.cells["q"] <= FDR].sort_values("q")
 
 
-def compare_each(first: Diagram, *others: Diagram) -> list[Comparison]:
+def sides_of(diagram: Diagram, by: str) -> list[Diagram]:
+    """Return one diagram per value of an axis of the sweep, named after the value. Raises `ReportError`."""
+    names = coordinates(diagram.frame, diagram.grid.columns)
+    by = STORED_AS.get(by, by)
+    if by not in names:
+        by = next((name for name in names if name.split(".")[-1] == by), by)
+    varying = [name for name in names if diagram.frame[name].nunique(dropna=False) > 1]
+    if by not in varying:
+        why = "has one value" if by in names else "is no axis"
+        axes = f"allowed: {', '.join(varying)}" if varying else "no axis of it has two values"
+        raise ReportError(f"{diagram.grid.path}: {by} {why}; {axes}{did_you_mean(by, varying)}")
+    if by in (diagram.layout.x, diagram.layout.y):
+        x = next((name for name in diagram.layout.keys[::-1] if name != by and is_number(diagram.frame[name])), by)
+        if x == by:
+            raise ReportError(f"{diagram.grid.path}: {by} is the only axis; a comparison needs another one as x")
+        diagram = diagram.laid_out(ReportSpec(x=x, panel=by))
+    present = set(diagram.frame[by].unique())
+    values = [value for (value,) in joint_values(diagram.frame, diagram.sweep, (by,)) if value in present]
+    frames = [diagram.frame[has(diagram.frame, by, value)].reset_index(drop=True) for value in values]
+    # Coordinates that the axis determines identify no cell within a side.
+    panels = tuple(name for name in diagram.layout.panels if any(frame[name].nunique() > 1 for frame in frames))
+    layout = replace(diagram.layout, panels=panels, columns=None)
+    sides = []
+    for value, frame in zip(values, frames, strict=True):
+        cells = Cells.of(frame, layout.keys, diagram.sweep.replicates)
+        sweep = replace(diagram.sweep, name=value if isinstance(value, str) else PLAIN.pair(by, value))
+        sides.append(replace(diagram, sweep=sweep, frame=frame, layout=layout, cells=cells))
+    return sides
+
+
+def compare_each(first: Diagram, *others: Diagram, tolerance: float | None = None) -> list[Comparison]:
     """Compare each other sweep with the first, and control false discoveries over all comparisons together.
 
-    Sweeps are identified by name, or by folder if names repeat. Raises `ReportError` as `compare` does, and if there
-    is no other sweep.
+    Sweeps are identified by name, or by folder if names repeat. Raises `ReportError` as `compare_two` does, and if
+    there is no other sweep.
     """
     if not others:
-        raise ReportError(f"{first.grid.path}: a comparison needs at least two results folders; add another one")
+        raise ReportError(
+            f"{first.grid.path}: a comparison needs at least two results folders; add another one, or give --by AXIS"
+        )
     grids = [first, *others]
-    compared = [compare(first, other) for other in others]
+    compared = [compare_two(first, other, tolerance) for other in others]
     names = [diagram.name for diagram in grids]
     if len(set(names)) < len(names):
         names = [diagram.grid.path.as_posix() for diagram in grids]
@@ -110,32 +170,64 @@ def _controlled(p: "pd.Series[float]") -> Array:
     return q
 
 
-def compare(first: Diagram, second: Diagram) -> Comparison:
+def compare_two(first: Diagram, second: Diagram, tolerance: float | None = None) -> Comparison:
     """Compare two sweeps on the coordinates that vary in one of them and that both have.
 
     Trials are paired by replicate if both sweeps have the same root seed, because then a replicate has the same draw.
-    Fractions are tested by McNemar's exact test on discordant pairs, unpaired ones by Fisher's; numbers by Wilcoxon's
-    signed-rank test on pairs, unpaired ones not at all. Raises `ReportError` for different quantities, and for sweeps
-    without a common grid cell.
+    Raises `ReportError` for different quantities, and for sweeps without a common grid cell.
     """
     if first.quantity != second.quantity:
         raise ReportError(f"{first.quantity} and {second.quantity} are different quantities; choose one with --value")
+    if tolerance is not None and first.proportion:
+        raise ReportError(f"--tolerance: {first.quantity} is an event; leave --tolerance out, or choose a number")
     keys = [name for name in first.layout.keys if name in second.frame]
     keys += [name for name in second.layout.keys if name in first.frame and name not in keys]
     fixed = _differing_fields(first, second, keys)
     left, right = _values(first, keys), _values(second, keys)
-    paired = (
-        first.sweep.seed == second.sweep.seed
-        and not any(name in DRAW_COORDINATES or name.startswith("data.") for name in fixed)
-        and not any(rows.duplicated([*keys, "replicate"]).any() for rows in (left, right))
+    unpaired = tuple(_unpaired(first, second, fixed))
+    if not unpaired and any(rows.duplicated([*keys, "replicate"]).any() for rows in (left, right)):
+        unpaired = ("several trials of a grid cell have the same replicate",)
+    if unpaired:
+        how = "mean" if first.proportion else "median"
+        counts = [side.groupby(keys, dropna=False)["value"].agg([how, "size", "sum"]) for side in (left, right)]
+        rows = counts[0].set_axis(["first", "size_first", "sum_first"], axis=1)
+        rows = rows.join(counts[1].set_axis(["second", "size_second", "sum_second"], axis=1), how="inner").reset_index()
+    else:
+        rows = left.merge(right, on=[*keys, "replicate"], suffixes=("_first", "_second"))
+    if not len(rows):
+        apart = [name for name in keys if not set(first.frame[name]) & set(second.frame[name])]
+        why = f"; no value of {apart[0]} is in both" if apart else ""
+        raise ReportError(f"{first.name} and {second.name} have no grid cell in common over {', '.join(keys)}{why}")
+    slices = [name for name in keys if name != first.along.x]
+    cells, parts, whole = (
+        unpaired_summary(rows, names, first.proportion)
+        if unpaired
+        else paired_summary(rows, names, first.proportion, tolerance)
+        for names in (keys, slices, [])
     )
-    cells = _paired(left, right, keys, first.proportion) if paired else _unpaired(left, right, keys, first.proportion)
-    if not len(cells):
-        raise ReportError(f"{first.name} and {second.name} have no grid cell in common over {', '.join(keys)}")
     cells["q"] = _controlled(cells["p"])
     everywhere = pd.concat([left[keys], right[keys]]).drop_duplicates()
     unmatched = len(everywhere) - len(cells)
-    return Comparison(first, second, cells, keys, fixed, paired, unmatched, (first.name, second.name))
+    return Comparison(
+        first, second, cells, parts, whole, keys, fixed, unpaired, unmatched, (first.name, second.name), tolerance
+    )
+
+
+def _unpaired(first: Diagram, second: Diagram, fixed: dict[str, tuple[object, object]]) -> Iterator[str]:
+    """Yield the reasons why a replicate has different draws in two sweeps."""
+    if first.sweep.seed != second.sweep.seed:
+        yield f"seed differs ({first.sweep.seed} and {second.sweep.seed})"
+    for name, (one, other) in fixed.items():
+        if name in ("n", "d") or name.startswith("data.") or name in _operands(first) | _operands(second):
+            yield f"{name} differs ({one} and {other})"
+
+
+def _operands(diagram: Diagram) -> set[str]:
+    """Return the user axes in expressions of the config's axes: two of their values have separate draws."""
+    axes = diagram.sweep.document.get("axes", {})
+    texts = [text for block in (axes if isinstance(axes, list) else [axes]) for _, text in _leaves(block, "axes")]
+    names = [parse(text).names for text in texts if isinstance(text, str) and is_expression(text)]
+    return set(user_axes(name for some in names for name in some))
 
 
 def _differing_fields(first: Diagram, second: Diagram, keys: list[str]) -> dict[str, tuple[object, object]]:
@@ -144,7 +236,8 @@ def _differing_fields(first: Diagram, second: Diagram, keys: list[str]) -> dict[
         name for name in coordinates(first.frame, first.grid.columns) if name in second.frame and name not in keys
     ]
     values = {name: (first.frame[name].unique(), second.frame[name].unique()) for name in shared}
-    constant = {name: (a[0], b[0]) for name, (a, b) in values.items() if len(a) == len(b) == 1}
+    paths = {name: path for path, name in STORED_AS.items()}
+    constant = {paths.get(name, name): (a[0], b[0]) for name, (a, b) in values.items() if len(a) == len(b) == 1}
     documents = [diagram.grid.sweep["config"] for diagram in (first, second)]
     fields = [
         {path: one for part in SECTIONS for path, one in _leaves(document.get(part), part)} for document in documents
@@ -159,7 +252,7 @@ def _leaves(value: object, path: str) -> Iterator[tuple[str, object]]:
     """Yield (dotted path, value) of the fields of a section, except those that are stored as coordinates."""
     if isinstance(value, dict):
         for name, below in value.items():
-            if f"{path}.{name}" not in COORDINATE_FIELDS:
+            if f"{path}.{name}" not in STORED_AS:
                 yield from _leaves(below, f"{path}.{name}")
     elif value is not None:
         yield path, value
@@ -169,54 +262,6 @@ def _values(diagram: Diagram, keys: list[str]) -> pd.DataFrame:
     """Return coordinates, replicate and value of the finished trials that measured the quantity."""
     known = diagram.frame[[*keys, "replicate"]].assign(value=diagram.quantity.values(diagram.frame))
     return known[diagram.cells.finished & known["value"].notna().to_numpy()]
-
-
-def _paired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proportion: bool) -> pd.DataFrame:
-    """Return the common grid cells with their paired tests."""
-    how = "mean" if proportion else "median"
-    both = left.merge(right, on=[*keys, "replicate"], suffixes=("_first", "_second"))
-    both["gained"] = both["value_second"] > both["value_first"]
-    both["lost"] = both["value_second"] < both["value_first"]
-    cells = both.groupby(keys, dropna=False).agg(
-        first=("value_first", how),
-        second=("value_second", how),
-        trials=("gained", "size"),
-        gained=("gained", "sum"),
-        lost=("lost", "sum"),
-    )
-    cells = cells.reset_index()
-    cells["difference"] = cells["second"] - cells["first"]
-    if proportion:
-        counts = cells[["gained", "lost"]].to_numpy(dtype=int).tolist()
-        return cells.assign(p=[mcnemar(gained, lost) for gained, lost in counts])
-    moves = (both["value_second"] - both["value_first"]).groupby([both[key] for key in keys], dropna=False)
-    return cells.assign(p=moves.agg(_signed_ranks).to_numpy(dtype=float))
-
-
-def _unpaired(left: pd.DataFrame, right: pd.DataFrame, keys: list[str], proportion: bool) -> pd.DataFrame:
-    """Return the common grid cells: for a proportion with Fisher's exact test, for other numbers without a test (p is
-    NaN)."""
-    how = "mean" if proportion else "median"
-    summed = [side.groupby(keys, dropna=False)["value"].agg([how, "size", "sum"]) for side in (left, right)]
-    cells = summed[0].add_suffix("_first").join(summed[1].add_suffix("_second"), how="inner").reset_index()
-    cells = cells.rename(columns={f"{how}_first": "first", f"{how}_second": "second"})
-    cells["difference"] = cells["second"] - cells["first"]
-    cells["trials"] = cells[["size_first", "size_second"]].min(axis=1)
-    counts = cells[["sum_first", "size_first", "sum_second", "size_second"]].to_numpy()
-    cells["p"] = [_fisher(*row) for row in counts] if proportion else np.nan
-    return cells.drop(columns=["size_first", "sum_first", "size_second", "sum_second"])
-
-
-def _fisher(yes: float, total: float, other_yes: float, other_total: float) -> float:
-    table = np.array([[yes, total - yes], [other_yes, other_total - other_yes]])
-    return float(scipy.stats.fisher_exact(table)[1])
-
-
-def _signed_ranks(differences: "pd.Series[float]") -> float:
-    moved = differences[differences != 0].to_numpy()
-    if not len(moved):
-        return 1.0
-    return float(scipy.stats.wilcoxon(moved, method="exact" if len(moved) <= 50 else "approx").pvalue)
 
 
 def stacked(comparisons: Sequence[Comparison]) -> pd.DataFrame:

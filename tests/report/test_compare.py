@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import binomtest, false_discovery_control
 
 from recovery.errors import ReportError
-from recovery.extras.comparison import Comparison, compare, compare_each, stacked
-from recovery.extras.comparison_report import differences_in_words, draw_differences, each_in_words
+from recovery.extras.comparison import Comparison, compare_each, compare_two, stacked
+from recovery.extras.comparison_report import draw_differences, in_words
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import render
 
@@ -16,7 +16,7 @@ from .test_command import run_command, store
 
 
 def both(first: pd.DataFrame, second: pd.DataFrame, **document: object) -> Comparison:
-    return compare(Diagram.of(grid(first, seed=1)), Diagram.of(grid(second, **({"seed": 1} | document))))
+    return compare_two(Diagram.of(grid(first, seed=1)), Diagram.of(grid(second, **({"seed": 1} | document))))
 
 
 def test_a_grid_does_not_differ_from_itself() -> None:
@@ -24,7 +24,8 @@ def test_a_grid_does_not_differ_from_itself() -> None:
     found = both(rows, rows)
     assert found.paired
     assert (found.cells["difference"] == 0).all()
-    assert found.sign_test == (0, 0, 1.0)
+    assert found.whole[["difference", "gained", "lost", "p"]].to_numpy().tolist() == [[0, 0, 0, 1]]
+    assert {one.difference.estimate for _, one in found.thresholds if one.difference.known} == {0.0}
     assert len(found.different) == 0
 
 
@@ -70,11 +71,11 @@ def test_many_equal_cells_raise_no_false_discoveries_and_a_true_one_is_found() -
     assert both(first, second, seed=2).different[["n", "d"]].to_numpy().tolist() == [[200, 20]]
 
 
-def test_numbers_are_compared_by_signed_ranks() -> None:
+def test_numbers_are_compared_by_the_sign_test() -> None:
     first = wendel_rows(n=[60, 120], d=[30], replicates=20)
     second = first.copy()
     second.loc[second["n"] == 120, "absolute_distance"] *= 2
-    found = compare(*(Diagram.of(grid(rows, seed=1), "absolute_distance") for rows in (first, second)))
+    found = compare_two(*(Diagram.of(grid(rows, seed=1), "absolute_distance") for rows in (first, second)))
     assert found.cells.set_index("n")["p"].to_dict() == pytest.approx({60: 1.0, 120: 2**-19})
 
 
@@ -83,7 +84,7 @@ def test_no_common_trial_or_cell_is_an_error(value: str) -> None:
     rows = wendel_rows(n=[20, 40], d=[10], replicates=4)
     first, second = fail(rows, rows["replicate"] < 2), fail(rows, rows["replicate"] >= 2)
     with pytest.raises(ReportError, match="no grid cell in common over d, n"):
-        compare(*(Diagram.of(grid(rows, seed=1), value) for rows in (first, second)))
+        compare_two(*(Diagram.of(grid(rows, seed=1), value) for rows in (first, second)))
     with pytest.raises(ReportError, match="no grid cell in common"):
         both(wendel_rows(n=[10, 20]), wendel_rows(n=[30, 40]))
 
@@ -94,7 +95,7 @@ def test_the_figure_and_the_text_show_the_cells_that_differ() -> None:
     found = both(first, second)
     assert len(found.different) > 0
     assert f"({len(found.different)} cells)" in render(draw_differences([found]), "svg").decode()
-    assert len(differences_in_words(found, 1)) == len(differences_in_words(found, 0)) + 1
+    assert len(in_words([found], 1)) == len(in_words([found], 0)) + 1
 
 
 def test_compare_command_writes_words_figure_and_table(tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_any_number_of_grids_is_compared_with_the_first(tmp_path: Path) -> None:
     result = run_command("compare", *paths, "--out", tmp_path / "c.csv")
     assert result.exit_code == 0, result.output
     assert "recovered: each sweep minus a" in result.stdout
-    assert [line.split()[0] for line in result.stdout.splitlines()[3:5]] == ["b", "c"]
+    assert [line.split()[0] for line in result.stdout.split("All cells:\n")[1].splitlines()[2:4]] == ["b", "c"]
     assert "  c, d = " in result.stdout
     cells = pd.read_csv(tmp_path / "c.csv")
     assert cells["grid"].value_counts().to_dict() == {"b": len(cells) / 2, "c": len(cells) / 2}
@@ -125,7 +126,7 @@ def test_any_number_of_grids_is_compared_with_the_first(tmp_path: Path) -> None:
         assert out.stat().st_size > 500
     page = (tmp_path / "c.html").read_text()
     assert "<h1>Each sweep minus a</h1>" in page
-    assert page.count("<tr>") == 3 + (1 + len(cells)) + 4
+    assert page.split('id="cells-differ"')[1].count("<tr>") == (1 + len(cells)) + 4
     alone = run_command("compare", paths[0])
     assert (alone.exit_code, "a: a comparison needs at least two results folders" in alone.stderr) == (2, True)
 
@@ -137,10 +138,9 @@ def test_discoveries_and_p_are_controlled_over_all_grids_together() -> None:
     q = np.concatenate([one.cells["q"] for one in each])
     assert q == pytest.approx(false_discovery_control(p, method="by"))
     assert len(stacked(each)) == len(p)
-    exact = [one.sign_test[2] for one in each if one.sign_test is not None]
-    assert len(exact) == 2
-    words = "\n".join(each_in_words(each, 0))
-    assert all(f" {min(1.0, 2 * value):.3g} " in words for value in exact)
+    exact = [one.whole.loc[0, "p"] for one in each]
+    words = "\n".join(in_words(each, 0))
+    assert all(f" {min(1.0, 2 * value):.3g}\n" in words for value in exact)
 
 
 def test_grids_of_one_name_are_called_by_their_folders() -> None:
@@ -154,12 +154,12 @@ def test_grids_of_one_name_are_called_by_their_folders() -> None:
 def test_fields_that_are_no_coordinates_tell_grids_apart() -> None:
     rows = wendel_rows(n=[20, 40], d=[10])
     gated, exact = ({"seed": 1, "method": {"kind": "min_norm", "program": name}} for name in ("gated", "exact"))
-    found = compare(*(Diagram.of(grid(rows, **config)) for config in (gated, exact)))
+    found = compare_two(*(Diagram.of(grid(rows, **config)) for config in (gated, exact)))
     assert found.fixed == {"method.program": ("gated", "exact")}
     assert found.paired
     data = [{"ensemble": "student_t", "df": df} for df in (3, 5)]
     grids = [grid(rows.assign(ensemble="student_t"), data=one) for one in data]
-    found = compare(*map(Diagram.of, grids))
+    found = compare_two(*map(Diagram.of, grids))
     assert found.fixed == {"data.df": (3, 5)}
     assert not found.paired
 

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from benchmarks.contact import faults
 from recovery.config import StyleSpec
-from recovery.extras.comparison import compare
+from recovery.extras.comparison import compare_two
 from recovery.extras.comparison_report import draw_differences
 from recovery.report.claims import Analysis
 from recovery.report.diagram import Axis, Diagram, log_ticks
@@ -70,7 +70,7 @@ def paired() -> Figure:
 
 def difference() -> Figure:
     first, second = (Diagram.of(grid(wendel_rows(ensemble=FOUR, seed=seed))) for seed in (0, 1))
-    return draw_differences([compare(first, second)])
+    return draw_differences([compare_two(first, second)])
 
 
 LONGER = [pytest.param(draw, marks=pytest.mark.deep) for draw in (ragged, slide, paired)]

@@ -35,6 +35,36 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return float(scipy.stats.binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0
 
 
+def paired_difference(gained: ArrayLike, lost: ArrayLike, pairs: ArrayLike) -> tuple[Array, Array]:
+    """Return the ends of the interval of a difference of proportions from pairs, at the level `LEVEL`.
+
+    One pair of each discordant kind is added to the counts (Bonett and Price 2012). The quantile is Student's, because
+    with the normal one the exact coverage falls to 90 % for few pairs; so it is at least 94.6 %, also without
+    discordant pairs, where Newcombe's interval covers 62 %.
+    """
+    total = np.asarray(pairs, dtype=float) + 2
+    more, less = (np.asarray(gained, dtype=float) + 1) / total, (np.asarray(lost, dtype=float) + 1) / total
+    quantile = scipy.special.stdtrit(total, (1 + LEVEL) / 2)
+    half = quantile * np.sqrt((more + less - (more - less) ** 2) / total)
+    return np.clip(more - less - half, -1, 1), np.clip(more - less + half, -1, 1)
+
+
+def unpaired_difference(yes: Array, total: Array, group: Array) -> tuple[Array, Array, Array]:
+    """Return the difference of two proportions in each group of grid cells, and the ends of its interval.
+
+    yes, total: counts of shape (2, cells), first and second. group: the number of the group of each cell. A cell has
+    the weight of Mantel and Haenszel. One trial of each outcome is added to the counts (Agresti and Caffo 2000): for
+    the variance in every cell, for the difference once per group, because a group of many cells would keep the bias.
+    """
+    weight = total.prod(axis=0) / total.sum(axis=0)
+    moved = (yes[1] / total[1] - yes[0] / total[0]) * weight
+    smooth = (yes + 1) / (total + 2)
+    variance = (smooth * (1 - smooth) / (total + 2)).sum(axis=0) * weight**2
+    moved, weight, variance = (np.bincount(group, weights=one) for one in (moved, weight, variance))
+    centre, half = moved / (weight + 1), QUANTILE * np.sqrt(variance) / weight
+    return moved / weight, np.clip(centre - half, -1, 1), np.clip(centre + half, -1, 1)
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Counts of paired trials by outcome. Pairs in which either trial failed or is undecided are left out."""

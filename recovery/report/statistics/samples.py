@@ -68,6 +68,16 @@ def approximate_upper(values: Array, level: float) -> float:
     return float(values.mean() + spread * (scipy.special.softmax(t * z) @ z))
 
 
+def median_interval(values: Array, level: float = LEVEL, undecided: int = 0) -> Interval:
+    """Return the interval of the median, which holds for any distribution; undecided values may lie at either end."""
+    unknown = np.full(undecided, np.inf)
+    low, high = np.sort(np.concatenate([-unknown, values])), np.sort(np.concatenate([values, unknown]))
+    # The k-th smallest value exceeds the median with probability P(Binomial(N, 1/2) < k).
+    k = int(scipy.stats.binom.ppf((1 - level) / 2, len(low), 0.5))
+    ends = (float(low[k - 1]), float(high[-k])) if k else (-np.inf, np.inf)
+    return Interval(float(np.median(values)) if len(values) else np.nan, *ends, level)
+
+
 @dataclass(frozen=True)
 class Sample:
     """Numbers, or 1 and 0 for a proportion; `undecided` counts the trials without a value. least: the least value that
@@ -119,7 +129,7 @@ class Sample:
         if statistic == "every":
             return Interval(np.nan, *((float(values[0]), float(values[-1])) if count else (-np.inf, np.inf)), level)
         if statistic == "median":
-            return self._median(values, level)
+            return median_interval(values, level, self.undecided)
         if self.proportion:
             yes, total = float(values.sum()), count + self.undecided
             # The p at which as many successes or more have probability (1 - level) / 2 is a quantile of a beta law.
@@ -135,13 +145,3 @@ class Sample:
         else:
             low = -approximate_upper(-values, side)
         return Interval(float(values.mean()) if count else np.nan, low, approximate_upper(values, side), level)
-
-    def _median(self, values: Array, level: float) -> Interval:
-        """Return the interval of the median; the undecided trials may lie at either end."""
-        unknown = np.full(self.undecided, np.inf)
-        low, high = np.concatenate([-unknown, values]), np.concatenate([values, unknown])
-        # The k-th smallest value exceeds the median with probability P(Binomial(N, 1/2) < k).
-        k = int(scipy.stats.binom.ppf((1 - level) / 2, len(low), 0.5))
-        middle = float(np.median(values)) if len(values) else np.nan
-        ends = (float(low[k - 1]), float(high[-k])) if k else (-np.inf, np.inf)
-        return Interval(middle, *ends, level)

@@ -63,18 +63,24 @@ def counts(cells: pd.DataFrame, falling: bool) -> tuple[Array, Array]:
     return (no, yes) if falling else (yes, no)
 
 
-def resampled(slices: Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
-    """Return `crossed` of `DRAWS` binomial samples from the isotonic fractions; each array has shape (DRAWS, k).
-
-    Half a trial of each kind is added to each block of equal fractions, because a few trials that end alike are no
-    certainty. The seed is made of the counts, so that a report reproduces its numbers.
-    """
+def smoothed(slices: Slices) -> Array:
+    """Return the isotonic fractions with half a trial of each kind added to each block of equal fractions, because a
+    few trials that end alike are no certainty."""
     chance = np.empty(slices.rising.shape)
     for row, rising, total in zip(chance, slices.rising, slices.total, strict=True):
         blocks = rising_blocks(rising / np.maximum(total, 1e-9), np.maximum(total, 1e-9))
         # Without the half trials, a block of 5 successes in 5 would be sampled without error.
         won, there = np.add.reduceat(rising, blocks[:-1]), np.add.reduceat(total, blocks[:-1])
         row[:] = np.repeat((won + 0.5) / (there + 1), np.diff(blocks))
+    return chance
+
+
+def resampled(slices: Slices) -> tuple[Array, Array, tuple[Mask, Mask]]:
+    """Return `crossed` of `DRAWS` binomial samples from the `smoothed` fractions; each array has shape (DRAWS, k).
+
+    The seed is made of the counts, so that a report reproduces its numbers.
+    """
+    chance = smoothed(slices)
     rng = np.random.default_rng(np.concatenate([slices.rising, slices.total]).astype(np.uint32).ravel())
     # In parts, from one stream of random numbers: all samples of a million cells would take gigabytes.
     some = max(MOST_COUNTS // max(chance.size, 1), 1)

@@ -1,0 +1,186 @@
+"""The difference of the thresholds of two panels, by a bootstrap of pairs of trials.
+
+Two trials with the same draw tend to end alike, so the error of a difference is smaller than both errors together. Each
+bootstrap sample draws the outcomes of both panels from their isotonic fractions, some pairs of them from one uniform
+number. The share of these pairs reproduces the observed covariance of the outcomes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy
+
+from recovery.interval import Interval
+from recovery.report.diagram import Panel, ThresholdAxis
+from recovery.report.statistics.crossings import FEWEST, OUTSIDE, Crossings, crossings, freedom_of
+from recovery.report.statistics.slices import DRAWS, Slices, crossed, smoothed, stack
+from recovery.report.statistics.transition import numbers
+from recovery.theory.normal import normal_reach
+from recovery.types import Array, Mask
+
+Counts = Mapping[tuple[Any, float], tuple[int, int]]
+"""(y, x) of a grid cell -> the number of pairs in which both outcomes rise with x, and the number of pairs."""
+
+
+@dataclass(frozen=True)
+class ThresholdDifference:
+    """The second threshold minus the first: of the slice at y, or pooled. Infinite ends where the cells give no
+    bound."""
+
+    y: Any
+    pooled: bool
+    first: float
+    second: float
+    difference: Interval
+
+
+class _Crossed(NamedTuple):
+    """Crossings of slices, the step of the grid around each, bootstrap samples, and which slices end before them."""
+
+    at: Array
+    step: Array
+    samples: Array
+    outside: Mask
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The slices of one panel that the other panel has too, in the same order.
+
+    along_x, pooled: their counts along x, and along the pooled value. log: x is given by its logarithm. bounds: the
+    likelihood interval of each slice. weight: change of x per change of the pooled value.
+    """
+
+    along_x: Slices
+    pooled: Slices
+    log: bool
+    bounds: list[Interval]
+    weight: Array
+
+    @classmethod
+    def of(cls, found: Crossings, common: list[Any], level: float) -> "_Side":
+        y = [one.y for one in found.alone]
+        which = [y.index(one) for one in common]
+        cells, places = [found.parts[i].cells for i in which], [found.places[i] for i in which]
+        x = [numbers(part, found.along.x) for part in cells]
+        weight = np.array([np.ptp(values) / (np.ptp(at) or 1.0) for values, at in zip(x, places, strict=True)])
+        along_x, pooled = (
+            stack(one, cells, found.falling, found.along.probability)
+            for one in (places if found.along.pool is None else x, places)
+        )
+        return cls(along_x, pooled, found.log, [found.crossing(i, level) for i in which], weight)
+
+    def x(self, i: int) -> Array:
+        """Return the positions of the cells of slice i along x, rounded as far as equal positions must agree."""
+        places = self.along_x.x[i, : self.along_x.cells[i]]
+        return np.array([float(f"{value:.12g}") for value in (np.exp(places) if self.log else places)])
+
+    def crossed(self, slices: Slices, samples: Array) -> _Crossed:
+        at, step, cut = crossed(slices, slices.rising)
+        drawn, _, ends = crossed(slices, samples)
+        outside = cut[0] | cut[1] | (ends[0].mean(axis=0) > OUTSIDE) | (ends[1].mean(axis=0) > OUTSIDE)
+        if self.log:
+            at, step, drawn = np.exp(at), np.exp(at + step / 2) - np.exp(at - step / 2), np.exp(drawn)
+        return _Crossed(at, step, drawn, outside)
+
+
+def threshold_differences(
+    first: Panel, second: Panel, along: ThresholdAxis, pairs: pd.DataFrame, level: float
+) -> list[ThresholdDifference]:
+    """Return the difference of the pooled thresholds, then of the thresholds of the slices that both panels have.
+
+    pairs: one row per grid cell with its coordinates, the numbers of pairs in which `both` or `neither` trial
+    succeeds, and the number of pairs, `trials`; no rows if trials are not paired.
+    """
+    found = [crossings(panel, along, lambda _: level) for panel in (first, second)]
+    common = [one.y for one in found[0].alone if one.y in [other.y for other in found[1].alone]]
+    if not common:
+        return []
+    # Two intervals hold at once with the error rate of one difference (Bonferroni).
+    one, two = (_Side.of(side, common, (1 + level) / 2) for side in found)
+    counts: Counts = {}
+    if found[0].falling == found[1].falling and len(pairs):
+        y = pairs[along.by].tolist() if along.by else [None] * len(pairs)
+        x = [float(f"{value:.12g}") for value in pairs[along.x]]
+        alike = pairs["neither" if found[0].falling else "both"].tolist()
+        counts = dict(zip(zip(y, x, strict=True), zip(alike, pairs["trials"].tolist(), strict=True), strict=True))
+    samples = _samples(one, two, common, counts)
+    results = []
+    if along.pool is not None and all(side.pool is not None for side in found):
+        a, b = (side.crossed(side.pooled, sample) for side, sample in zip((one, two), samples, strict=True))
+        results.append(_pooled(a, b, one.weight, level))
+    a, b = (side.crossed(side.along_x, sample) for side, sample in zip((one, two), samples, strict=True))
+    errors, hidden = (b.samples - a.samples).std(axis=0, ddof=1), (a.step + b.step) / 2
+    for i, y in enumerate(common):
+        low, high = one.bounds[i], two.bounds[i]
+        if a.outside[i] or b.outside[i]:
+            difference = Interval(np.nan, high.low - low.high, high.high - low.low, level)
+            results.append(ThresholdDifference(y, False, low.estimate, high.estimate, difference))
+        else:
+            reach = normal_reach(level) * float(errors[i]) + float(hidden[i])
+            results.append(_difference(y, float(a.at[i]), float(b.at[i]), reach, level))
+    return results
+
+
+def _difference(
+    y: Any, first: float, second: float, reach: float, level: float, pooled: bool = False
+) -> ThresholdDifference:
+    moved = second - first
+    return ThresholdDifference(y, pooled, first, second, Interval(moved, moved - reach, moved + reach, level))
+
+
+def _pooled(a: _Crossed, b: _Crossed, weight: Array, level: float) -> ThresholdDifference:
+    """Return the difference of the pooled values over the slices whose cells contain both crossings.
+
+    As for one threshold, the standard error is the larger of the bootstrap's and of the scatter over the slices.
+    """
+    kept = ~a.outside & ~b.outside
+    if not kept.any():
+        return ThresholdDifference(None, True, np.nan, np.nan, Interval(np.nan, -np.inf, np.inf, level))
+    weight = weight[kept] / weight[kept].sum()
+    first, second = float(weight @ a.at[kept]), float(weight @ b.at[kept])
+    variance = (b.samples - a.samples)[:, kept].var(axis=0, ddof=1)
+    error = normal_reach(level) * float(np.sqrt(weight**2 @ variance))
+    if (freedom := freedom_of(weight)) >= FEWEST:
+        scatter = np.sqrt(weight**2 @ (((b.at - a.at)[kept] - second + first) ** 2 / (1 - weight)))
+        error = max(error, float(scipy.special.stdtrit(freedom, (1 + level) / 2) * scatter))
+    return _difference(None, first, second, error + float(weight @ (a.step + b.step)[kept]) / 2, level, pooled=True)
+
+
+def _samples(one: _Side, two: _Side, common: list[Any], counts: Counts) -> list[Array]:
+    """Return bootstrap samples of the rising counts of both sides, each of shape (DRAWS, slices, cells).
+
+    In a share of the pairs, both outcomes follow from one uniform number; all other outcomes are independent.
+    """
+    slices = (one.along_x, two.along_x)
+    rng = np.random.default_rng(np.concatenate([side.rising.ravel() for side in slices]).astype(np.uint32))
+    chance = [smoothed(side) for side in slices]
+    cells = [np.intersect1d(one.x(i), two.x(i), return_indices=True) for i in range(len(common))]
+    # The covariance of paired outcomes, as a share of the largest that their fractions allow.
+    seen = most = 0.0
+    for i, (x, *at) in enumerate(cells):
+        p, q = (side[i, where] for side, where in zip(chance, at, strict=True))
+        alike, pairs = np.array([counts.get((common[i], value), (0, 0)) for value in x]).reshape(-1, 2).T
+        seen += float((alike - pairs * p * q).sum())
+        most += float((_pairs(slices, i, at) * (np.minimum(p, q) - p * q)).sum())
+    share = float(np.clip(seen / most, 0, 1)) if most > 0 and counts else 0.0
+    samples = [np.zeros((DRAWS, *side.total.shape)) for side in slices]
+    for i, (x, *at) in enumerate(cells):
+        p, q = (side[i, where] for side, where in zip(chance, at, strict=True))
+        pairs = rng.binomial(_pairs(slices, i, at), share, size=(DRAWS, len(x)))
+        both = rng.binomial(pairs, np.minimum(p, q))
+        more = rng.binomial(pairs - both, np.abs(p - q) / (1 - np.minimum(p, q)))
+        for side, which, fraction, sample, larger in zip(slices, at, chance, samples, (p > q, q > p), strict=True):
+            alone = np.tile(side.total[i].astype(int), (DRAWS, 1))
+            alone[:, which] -= pairs
+            sample[:, i] = rng.binomial(alone, fraction[i])
+            sample[:, i, which] += both + more * larger
+    return samples
+
+
+def _pairs(slices: tuple[Slices, Slices], i: int, at: list[Any]) -> Any:
+    """Return the largest possible number of pairs in the common cells of slice i."""
+    return np.minimum(*(side.total[i, which] for side, which in zip(slices, at, strict=True))).astype(int)
