@@ -47,8 +47,12 @@ METHOD = {"epochs": 300, "draws": 200, "record": 5}
 SELECT = {"penalties": [0.01], "rates": [0.02], "neurons": [20], "epochs": [200]}
 """The grid of method `select`."""
 DOTS = 80
+LEAST = 0.3
+"""Inches of width and height of a panel below which nobody can read it."""
 SHEET = (1700, 2200)
 GAP = 8
+BAR = "<colorbar>"
+"""Matplotlib's label of the axes of a colour bar."""
 
 
 def thinned(document: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +99,7 @@ def texts_drawn() -> Iterator[list[Text]]:
 
 
 def faults(figure: Figure) -> list[str]:
-    """Texts that leave the canvas, and pairs of texts that overlap or touch side by side."""
+    """Texts that leave the canvas, pairs of texts that overlap or touch side by side, and panels too small to read."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()  # type: ignore[no-untyped-call]  # lets the layout settle
     with texts_drawn() as found:
@@ -107,6 +111,8 @@ def faults(figure: Figure) -> list[str]:
         for text, box in boxes
         if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1
     ]
+    sizes = [ax.get_window_extent().size / figure.dpi for ax in figure.axes if ax.axison and ax.get_label() != BAR]
+    cut += [f"sliver: a panel of {w:.2f} x {h:.2f} inches" for w, h in sizes if min(w, h) < LEAST]
     for (one, a), (other, b) in combinations(boxes, 2):
         across, up = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
         if across > -2 and up > 1:

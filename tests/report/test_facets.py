@@ -1,6 +1,7 @@
 """Panels in rows and columns, and several quantities side by side."""
 
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from benchmarks.contact import faults
 from recovery.api import Results
 from recovery.config import ConfigError, load
 from recovery.errors import ReportError
+from recovery.report.claims import Analysis
 from recovery.report.diagram import Diagram
 from recovery.report.figures import main_figure
 from recovery.report.texts.terminal import maps
+from recovery.store import read
 
 from .grids import grid, wendel_rows
 from .test_command import run, store
@@ -162,3 +165,16 @@ def test_ratios_of_a_number_are_refused() -> None:
     with pytest.raises(ReportError, match="use 'map' or 'profile'"):
         main_figure(analysis)
     assert main_figure(analysed(small(), report=REPORT | {"figure": "ratios"}))[0] == "ratios"
+
+
+def test_ticks_on_each_other_and_panels_too_small_to_read_are_found() -> None:
+    """The stored diagram of P4 has many empty places in a grid of rows and columns."""
+    grid = read(Path("results/papers/p4-diagram"))
+    assert faults(main_figure(Analysis(Diagram.of(grid)))[1].draw()) == []
+    report = {"value": "recovered", "x": "n", "y": "planted.neurons", "rows": "method.polish", "columns": "d"}
+    old = replace(grid, sweep=grid.sweep | {"config": grid.sweep["config"] | {"report": report}})
+    found = faults(main_figure(Analysis(Diagram.of(old)))[1].draw())
+    assert any(one.startswith("overlap") for one in found)
+    figure = Figure(figsize=(4, 3))
+    figure.add_axes((0.1, 0.1, 0.8, 0.05), xticks=[], yticks=[])
+    assert faults(figure) == ["sliver: a panel of 3.20 x 0.15 inches"]

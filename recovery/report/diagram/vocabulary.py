@@ -54,7 +54,7 @@ VALUES = {
     "omp": "orthogonal matching pursuit",
     "forest": "random forest",
     "boosting": "gradient boosting",
-    "lm": "Levenberg-Marquardt",
+    "lm": "LM",
 }
 """Values whose name in a config is not readable text."""
 COLUMNS = {

@@ -58,9 +58,14 @@ def draw_profile(diagram: Diagram) -> Figure:
     """Draw the panels of a diagram as lines along x, one per value of y."""
     panels = [diagram.panels[i] for i in diagram.drawn]
     with panel_sheet(diagram, panels, share="y") as sheet:
+        handles = []
         for i, (panel, ax) in enumerate(zip(panels, sheet.axes, strict=True)):
-            sheet.add(draw_lines(ax, diagram, panel))
+            handles += draw_lines(ax, diagram, panel)
             sheet.name(i, MATH.where(panel.where))
+        order = [MATH.pair(str(diagram.layout.y), y) for y in panels[0].y]
+        sheet.add(
+            sorted(handles, key=lambda one: order.index(one.get_label()) if one.get_label() in order else len(order))
+        )
         sheet.label(MATH.axis(diagram.layout.x), diagram.measured_label)
     return sheet.figure
 

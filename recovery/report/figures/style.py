@@ -20,7 +20,7 @@ from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Script, log_ticks
 
 NO_BREAK_SPACE = "\u00a0"
 WIDEST_LABELS = 1.7
-"""Tick labels of an x axis that take more inches than this in total are rotated."""
+"""Names below an x axis that take more inches than this in total are rotated; of numbers, some are left out."""
 LABEL_GAP = 0.04
 """Inches between two neighbouring tick labels, at least: the width of a blank."""
 WIDTHS = {"column": 3.45, "page": 7.1, "slide": 10.0}
@@ -156,11 +156,11 @@ def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     ticks = [] if list(axis.values) == [None] else [(at, MATH.value(value)) for at, value in axis.ticks]
     if which == "x":
         size = FontProperties(size=matplotlib.rcParams["xtick.labelsize"]).get_size_in_points()
-        if sum(text_width(label, size) for _, label in ticks) > WIDEST_LABELS:
-            ax.tick_params(axis="x", rotation=30)
-        elif axis.kind != "even":
+        if axis.kind != "even":
             room = ax.get_window_extent().width / ax.figure.dpi
             ticks = _without_overlap(ticks, axis, room, size)
+        elif sum(text_width(label, size) for _, label in ticks) > WIDEST_LABELS:
+            ax.tick_params(axis="x", rotation=30)
     drawn.set_ticks([at for at, _ in ticks], [label for _, label in ticks])
     drawn.set_ticks([], minor=True)
 
