@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -231,3 +232,17 @@ def test_a_colour_bar_belongs_to_the_panels_beside_it() -> None:
     median = payload(analysis, "map", every=False)["choices"][0]["looks"][0]
     on_page = [colour["scale"]["domain"][::16] for colour in median["scales"]["log"]["panels"]]
     assert on_page == [pytest.approx(panel.collections[0].get_clim()) for panel in panels]
+
+
+def test_an_interval_without_an_end_is_a_short_arrow() -> None:
+    rows = wendel_rows(n=range(10, 401, 10), d=[5, 10, 20, 40], replicates=2)
+    rows.loc[(rows["d"] == 20) & (rows["n"] > 60) & (rows["replicate"] == 0), "recovered"] = False
+    analysis = analysed(rows)
+    intervals = [one.interval for one in analysis.slices[0] if one.interval.known]
+    assert any(np.isinf([one.low, one.high]).any() for one in intervals)
+    (ax,) = drawn(analysis).axes[:1]
+    bars = [part.get_segments() for part in ax.collections if isinstance(part, LineCollection)]
+    lengths = [abs(segment[1, 0] - segment[0, 0]) for segments in bars for segment in segments if len(segment) == 2]
+    finite = [one.high - one.low for one in intervals if np.isfinite([one.low, one.high]).all()]
+    assert lengths
+    assert max(lengths) <= max(0.2 * 400, *finite)

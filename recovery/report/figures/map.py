@@ -41,6 +41,8 @@ LEVEL = 0.05
 """Significance level of the test in each grid cell."""
 OUTCOMES = ["convex_recovered", "recovered"]
 """Columns with the outcomes of the convex program and of training."""
+STUB = 0.05
+"""Length of the open end of an interval, as a share of the axis."""
 LARGE = 10_000
 """Panels with more grid cells than this are embedded in vector files as bitmaps."""
 
@@ -179,7 +181,8 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     at = Axis(panel.y if across else panel.x).at[[k for k, _ in crossings]]
     middle = np.array([half.estimate for _, half in crossings])
     ends = np.array([[half.low, half.high] for _, half in crossings])
-    seen = np.clip(ends, *(view[0] if across else view[1]))
+    reach = Axis(panel.x if across else panel.y)
+    seen = np.clip(_shortened(ends, middle, reach), *(view[0] if across else view[1]))
     style: dict[str, Any] = {"marker": "o", "mfc": "white", "mec": "black", "linestyle": "none"}
     if analysis.pooled:
         style |= {"ms": 1.7, "mew": 0.5}
@@ -202,6 +205,13 @@ def _draw_thresholds(ax: Axes, analysis: Analysis, i: int) -> list[Line2D]:
     _draw_open_ends(ax, at, ends, seen, across)
     ax.set(xlim=view[0], ylim=view[1])
     return [Line2D([], [], **entry, label=crossing_label(analysis, i))]
+
+
+def _shortened(ends: Array, middle: Array, axis: Axis) -> Array:
+    """Return intervals (k, 2) whose infinite ends are a short way, `STUB`, from the estimates (k,)."""
+    scale, back = (np.log, np.exp) if axis.kind == "log" else (np.asarray, np.asarray)
+    away = STUB * float(np.ptp(scale(axis.edges))) * np.array([-1.0, 1.0])
+    return np.where(np.isinf(ends), back(scale(middle)[:, None] + away), ends)
 
 
 def _draw_open_ends(ax: Axes, at: Array, ends: Array, seen: Array, across: bool) -> None:
