@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, norm, t
 
-from recovery.config import TableClaim, ThresholdClaim
+from recovery.config.claims import TableClaim, ThresholdClaim
 from recovery.methods.columns import parse_event
 from recovery.report.claims import Analysis
 from recovery.report.claims.result import ClaimResult

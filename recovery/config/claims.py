@@ -61,9 +61,7 @@ class ThresholdClaim:
     @property
     def limits(self) -> tuple[float, float]:
         """The least and the greatest threshold that agree with the claim; infinite on a side without a limit."""
-        if self.value is not None and self.tolerance is not None:
-            return self.value - self.tolerance, self.value + self.tolerance
-        return _limits(self.at_least, self.at_most)
+        return _limits(self.value, self.tolerance, self.at_least, self.at_most)
 
 
 @dataclass(frozen=True)
@@ -128,11 +126,9 @@ class ValueClaim:
     @property
     def limits(self) -> tuple[float, float]:
         """The least and the greatest number that agree with the claim; infinite on a side without a limit."""
-        if self.value is None:
-            return _limits(self.at_least, self.at_most)
-        if self.factor is not None:
+        if self.factor is not None and self.value is not None:
             return self.value / self.factor, self.value * self.factor
-        return self.value - (self.tolerance or 0.0), self.value + (self.tolerance or 0.0)
+        return _limits(self.value, self.tolerance, self.at_least, self.at_most)
 
 
 @dataclass(frozen=True)
@@ -311,7 +307,11 @@ def _two_sided_or_one(value: float | None, least: float | None, most: float | No
         raise ParameterError(f"at_least lies below at_most; found {least:g} and {most:g}")
 
 
-def _limits(least: float | None, most: float | None) -> tuple[float, float]:
+def _limits(
+    value: float | None, tolerance: float | None, least: float | None, most: float | None
+) -> tuple[float, float]:
+    if value is not None and tolerance is not None:
+        return value - tolerance, value + tolerance
     return -float("inf") if least is None else least, float("inf") if most is None else most
 
 

@@ -2,8 +2,8 @@
 is met."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from math import inf
 from typing import Annotated, Any
 
@@ -67,6 +67,15 @@ Sampling = Even | Boundary | Until
 SAMPLINGS: dict[str, type[Any]] = {"uniform": Even, "boundary": Boundary, "until": Until}
 
 
+@dataclass(frozen=True)
+class Sections(Header):
+    """The keys of a config that are neither science fields nor axes."""
+
+    sampling: Sampling = field(kw_only=True)
+    claims: tuple[Claim, ...] = field(kw_only=True)
+    report: ReportSpec = field(kw_only=True)
+
+
 def _size_faults(sampling: Sampling, replicates: int, cells: int) -> Iterator[Fault]:
     """The fault of more trials than a sweep can have."""
     at: Path = ("replicates",)
@@ -79,37 +88,30 @@ def _size_faults(sampling: Sampling, replicates: int, cells: int) -> Iterator[Fa
         yield Fault(at, f"{trials} trials; at most {MOST_TRIALS} are allowed: lower it, or split the sweep")
 
 
-def sampling_faults(
-    sampling: Sampling,
-    head: Header,
-    claims: Sequence[Claim],
-    report: ReportSpec,
-    slicing: Slicing,
-    cells: SweepCells,
-    columns: Columns,
-) -> Iterator[Fault]:
+def sampling_faults(sections: Sections, slicing: Slicing, cells: SweepCells, columns: Columns) -> Iterator[Fault]:
     """Faults of the sampling: too many trials, or adaptive sampling that is impossible.
 
     Adaptive sampling needs an event, several numbers along x in some slice, and a budget beyond the first round; the
     rule `decided` needs a claim about the threshold.
     """
-    yield from _size_faults(sampling, head.replicates, len(cells))
+    sampling, event, replicates = sections.sampling, sections.report.event, sections.replicates
+    yield from _size_faults(sampling, replicates, len(cells))
     if isinstance(sampling, Even):
         return
     kind = next(name for name, made in SAMPLINGS.items() if isinstance(sampling, made))
     numbers = [name for name, column in columns.items() if column.kind in (bool, int, float)]
     truths = [name for name in numbers if columns[name].kind is bool]
-    if report.event not in truths and ("<" not in report.event or column_of(report.event) not in numbers):
+    if event not in truths and ("<" not in event or column_of(event) not in numbers):
         allowed = choices([*truths, "COLUMN<=NUMBER"])
-        text = f"found {report.event!r}; allowed with sampling: {{kind: {kind}}}: {allowed}"
-        yield Fault(("report", "value"), text + did_you_mean(report.event, truths))
+        text = f"found {event!r}; allowed with sampling: {{kind: {kind}}}: {allowed}"
+        yield Fault(("report", "value"), text + did_you_mean(event, truths))
     yield from _slicing_faults(kind, slicing, cells)
     if isinstance(sampling, Until):
-        yield from _until_faults(sampling, claims, report, slicing, cells)
+        yield from _until_faults(sampling, sections, slicing, cells)
         return
-    coarse = len(cells) * head.replicates
+    coarse = len(cells) * replicates
     if sampling.budget <= coarse:
-        text = f"allowed: more than the {coarse} trials of the first round, {head.replicates} of each of"
+        text = f"allowed: more than the {coarse} trials of the first round, {replicates} of each of"
         yield Fault(("sampling", "budget"), f"found {sampling.budget}; {text} {len(cells)} cells")
 
 
@@ -125,15 +127,14 @@ def _slicing_faults(kind: str, slicing: Slicing, cells: SweepCells) -> Iterator[
             yield Fault(("report", "x"), f"found {x!r}, which has the value {words[0]}; {with_sampling}: numbers")
 
 
-def _until_faults(
-    until: Until, claims: Sequence[Claim], report: ReportSpec, slicing: Slicing, cells: SweepCells
-) -> Iterator[Fault]:
+def _until_faults(until: Until, sections: Sections, slicing: Slicing, cells: SweepCells) -> Iterator[Fault]:
     """The faults of a stopping rule that can never be met."""
     least = least_step(cells, slicing) / 2 if slicing.pool is None and slicing.moving is not None else 0.0
     if until.half is not None and until.half < least * (1 - 1e-9) < inf:
         text = f"the interval of a slice ends at values of {slicing.x}, so its half width is at least {least:g}"
         yield Fault(("sampling", "rule"), f"found {until.rule!r}; {text}: give more values, or a larger half width")
-    stated = [claim for claim in claims if isinstance(claim, ThresholdClaim)]
+    report = sections.report
+    stated = [claim for claim in sections.claims if isinstance(claim, ThresholdClaim)]
     wanted = (report.event, slicing.what, report.probability)
     about = [(claim.of, claim.what, claim.probability or report.probability) for claim in stated]
     if until.half is None and wanted not in about:

@@ -7,25 +7,25 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from recovery.config.axes import parse
-from recovery.config.claims import Claim, build_claims, claim_faults
+from recovery.config.claims import build_claims, claim_faults
 from recovery.config.components import ABSENT, COMPONENTS, DEFAULTS, Context, is_left_out
 from recovery.config.compose import Composer
 from recovery.config.coordinates import combinations
 from recovery.config.header import HEADER, Header, PointsCurve, ReportSpec, curve_names, report_faults
 from recovery.config.judgeable import judgeable_faults
 from recovery.config.points import Block, axes_of, computed_axes
-from recovery.config.sampling import SAMPLINGS, Boundary, Even, Sampling, Until, sampling_faults
+from recovery.config.sampling import SAMPLINGS, Boundary, Even, Sections, Until, sampling_faults
 from recovery.config.slicing import Slicing, slicing
 from recovery.config.tree import ConfigError, Invalid, MissingFileError, Problem, Tree, canonical_json, refusal
 from recovery.config.trials import ID_BYTES, SweepCells, Trials
 from recovery.config.user_axes import add_rounding, parameters_of, user_axis_problems, user_code_in
 from recovery.config.user_curves import kept_curves
-from recovery.config.validate import build, build_kind, keys_of
+from recovery.config.validate import build, build_kind, keys_of, names_of
 from recovery.errors import ParameterError
 from recovery.instances.files import File
 from recovery.methods.columns import COLUMNS, Columns, columns_of, union
@@ -40,7 +40,7 @@ source of functions that were defined in a notebook."""
 
 
 @dataclass(frozen=True)
-class Sweep(Header):
+class Sweep(Sections):
     """A validated config. `document` is the config as plain data, from which `from_document` builds the sweep again.
 
     axes: the dotted paths of its axes; each is a column of the rows. computed: the axes given by expressions. slicing:
@@ -49,9 +49,6 @@ class Sweep(Header):
     these names take together, in the order of the config, without composing any cell.
     """
 
-    sampling: Sampling = field(kw_only=True)
-    claims: tuple[Claim, ...] = field(kw_only=True)
-    report: ReportSpec = field(kw_only=True)
     axes: tuple[str, ...] = field(kw_only=True)
     computed: tuple[str, ...] = field(kw_only=True)
     slicing: Slicing = field(kw_only=True)
@@ -112,7 +109,7 @@ def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep
     add_rounding(tree, parameters)
     blocks, more = parse(tree)
     axes = axes_of(blocks)
-    composer = Composer(tree, sections.header.seed if sections else 0, context, parameters)
+    composer = Composer(tree, sections.seed if sections else 0, context, parameters)
     cells = composer.cells(blocks)
     problems += more + composer.problems
     columns: Columns = COLUMNS
@@ -129,8 +126,8 @@ def composed(tree: Tree, context: Context, problems: Sequence[Problem]) -> Sweep
         if not problems and not faults:
             curves, faults = kept_curves(sections.report, cells, context)
             faults += judgeable_faults(sections.claims, sections.report, axes, cells, columns)
-            faults += sampling_faults(*sections, slicing(sections.report, blocks), cells, columns)
-            sections = sections._replace(report=replace(sections.report, curves=tuple(curves)))
+            faults += sampling_faults(sections, slicing(sections.report, blocks), cells, columns)
+            sections = replace(sections, report=replace(sections.report, curves=tuple(curves)))
         problems += tree.problems((), faults)
     if problems and all(problem.missing for problem in problems):
         raise MissingFileError(problems, *(tree.value.get(key, "") for key in ("name", "title", "source")))
@@ -158,7 +155,7 @@ def from_document(document: dict[str, Any], *, trust: bool = False) -> Sweep:
         elif names := user_code_in(document):
             text = f"runs code of {document.get('folder', 'its author')}: {', '.join(sorted(names))}"
             raise refusal("the stored sweep", f"{text}; --trust allows it")
-        composer = Composer(tree, sections.header.seed, context, parameters_of(tree))
+        composer = Composer(tree, sections.seed, context, parameters_of(tree))
         cells = composer.cells(blocks)
         if composer.problems:
             raise ConfigError(composer.problems)
@@ -183,16 +180,7 @@ def allow_imports(context: Context) -> None:
     add_folders([context.folder, Path.cwd()])
 
 
-class _Sections(NamedTuple):
-    """The keys of a config that are neither science fields nor axes."""
-
-    sampling: Sampling
-    header: Header
-    claims: tuple[Claim, ...]
-    report: ReportSpec
-
-
-def _sections(tree: Tree) -> tuple[_Sections | None, list[Problem]]:
+def _sections(tree: Tree) -> tuple[Sections | None, list[Problem]]:
     """The sections, and the problems in them and in the top-level keys."""
     problems = []
     allowed = (*HEADER, *COMPONENTS)
@@ -212,18 +200,14 @@ def _sections(tree: Tree) -> tuple[_Sections | None, list[Problem]]:
             sections[name] = make()
         except Invalid as error:
             problems += tree.problems(() if name == "header" else (name,), error.faults)
-    return _Sections(**sections) if len(sections) == 4 else None, problems
+    return Sections(**vars(sections.pop("header")), **sections) if len(sections) == 4 else None, problems
 
 
 def _assembled(
-    sections: _Sections, blocks: list[Block], document: dict[str, Any], compose: Callable[[], SweepCells]
+    sections: Sections, blocks: list[Block], document: dict[str, Any], compose: Callable[[], SweepCells]
 ) -> Sweep:
-    header = replace(sections.header, title=printable(sections.header.title), source=printable(sections.header.source))
     return Sweep(
-        **vars(header),
-        sampling=sections.sampling,
-        claims=sections.claims,
-        report=sections.report,
+        **{**vars(sections), "title": printable(sections.title), "source": printable(sections.source)},
         axes=axes_of(blocks),
         computed=computed_axes(blocks),
         slicing=slicing(sections.report, blocks),
@@ -233,9 +217,9 @@ def _assembled(
     )
 
 
-def _document(tree: Tree, sections: _Sections, composer: Composer, axes: tuple[str, ...]) -> dict[str, Any]:
+def _document(tree: Tree, sections: Sections, composer: Composer, axes: tuple[str, ...]) -> dict[str, Any]:
     """The config as plain data, with defaults filled in for the fields that no axis gives; without the backend."""
-    document = {name: value for name, value in asdict(sections.header).items() if name not in ("backend", "needs")}
+    document = {name: getattr(sections, name) for name in names_of(Header) if name not in ("backend", "needs")}
     if not isinstance(sections.sampling, Even):
         kind = next(name for name, made in SAMPLINGS.items() if isinstance(sections.sampling, made))
         document["sampling"] = {"kind": kind, **asdict(sections.sampling)}

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from recovery.config import StyleSpec
+from recovery.config.header import StyleSpec
 from recovery.errors import ParameterError
 from recovery.extras.user_table import Table, encode, read_table
 from recovery.report.figures import render

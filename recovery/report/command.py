@@ -15,7 +15,8 @@ from typing import IO, Any
 import pyarrow as pa
 
 from recovery import __version__
-from recovery.config import build_style, user_code_in
+from recovery.config import user_code_in
+from recovery.config.header import build_style
 from recovery.config.sweep import plain_document
 from recovery.errors import ReportError
 from recovery.notebook import files

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from recovery.config import ThresholdClaim, Until
+from recovery.config import Until
+from recovery.config.claims import ThresholdClaim
 from recovery.report.claims.sentences import at, unknown_words
 from recovery.report.claims.threshold import judge_panel, stated_limits
 from recovery.report.diagram import Diagram

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from benchmarks.contact import faults
-from recovery.config import StyleSpec
+from recovery.config.header import StyleSpec
 from recovery.extras.comparison import compare_two
 from recovery.extras.comparison_report import draw_differences
 from recovery.report.claims import Analysis

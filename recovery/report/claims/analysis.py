@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from recovery.config import BoundClaim, Claim, CurveClaim, OrderClaim, Statement, ThresholdClaim
+from recovery.config.claims import BoundClaim, Claim, CurveClaim, OrderClaim, Statement, ThresholdClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.report.claims.cell_claims import ROWS

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from recovery.config import BinomialClaim, BoundClaim, MonotoneClaim, ReportSpec, TableClaim, ValueClaim
+from recovery.config import ReportSpec
+from recovery.config.claims import BinomialClaim, BoundClaim, MonotoneClaim, TableClaim, ValueClaim
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
 from recovery.report.claims.result import AGREE, Judgement, against

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from recovery.config import CurveClaim
+from recovery.config.claims import CurveClaim
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
 from recovery.report.claims.result import Judgement, of_all

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from recovery.config import OrderClaim, ReportSpec
+from recovery.config import ReportSpec
+from recovery.config.claims import OrderClaim
 from recovery.errors import ReportError
 from recovery.report.claims.result import Judgement, worst
 from recovery.report.claims.sentences import measured, p_value

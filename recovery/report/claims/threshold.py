@@ -5,7 +5,7 @@ from math import ceil
 
 import numpy as np
 
-from recovery.config import ThresholdClaim
+from recovery.config.claims import ThresholdClaim
 from recovery.errors import ReportError
 from recovery.interval import Interval
 from recovery.report.claims.result import Judgement, against, of_all, worst

@@ -11,7 +11,7 @@ import scipy
 from contourpy import contour_generator
 from numpy.typing import ArrayLike
 
-from recovery.config import ExpressionCurve, NamedCurve, PointsCurve, RatioCurve
+from recovery.config.header import ExpressionCurve, NamedCurve, PointsCurve, RatioCurve
 from recovery.errors import ReportError
 from recovery.expressions import parse
 from recovery.report.diagram.axis import Axis

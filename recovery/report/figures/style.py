@@ -15,7 +15,7 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.path import Path
 from matplotlib.textpath import text_to_path
 
-from recovery.config import StyleSpec
+from recovery.config.header import StyleSpec
 from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Script, log_ticks
 
 NO_BREAK_SPACE = "\u00a0"

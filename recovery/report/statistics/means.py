@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recovery.config import TableClaim
+from recovery.config.claims import TableClaim
 from recovery.report.diagram import Diagram, has
 from recovery.report.diagram.quantity import Quantity
 from recovery.report.statistics.samples import SAMPLES, Sample
