@@ -28,6 +28,7 @@ _ARITHMETIC: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
 }
 _COMPARISONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
@@ -128,37 +129,40 @@ def _check(node: ast.expr, condition: bool) -> None:
     if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.BitXor):
             raise ExpressionError("a power is written **")
-        if type(node.op) not in _ARITHMETIC and not isinstance(node.op, ast.Pow):
+        if type(node.op) not in _ARITHMETIC:
             raise ExpressionError(f"allowed: {HELP}")
-        _check(node.left, condition)
-        _check(node.right, condition)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        _check(node.operand, condition)
     elif isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in FUNCTIONS or node.keywords or any(isinstance(part, ast.Starred) for part in node.args):
             raise ExpressionError(f"functions are {', '.join(FUNCTIONS)}{did_you_mean(name, FUNCTIONS)}")
         if len(node.args) < 1 or (name in _ONE and len(node.args) != 1):
             raise ExpressionError(f"{name} takes {'one number' if name in _ONE else 'numbers'}")
-        for part in node.args:
-            _check(part, condition)
     elif isinstance(node, ast.Attribute | ast.Name):
         _dotted(node)
     elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
         if isinstance(node.value, float) and not math.isfinite(node.value):
             raise ExpressionError("numbers are finite")
-    elif condition and isinstance(node, ast.Constant) and isinstance(node.value, str | bool):
-        pass
-    elif condition and isinstance(node, ast.Compare) and all(type(op) in _COMPARISONS for op in node.ops):
-        for part in (node.left, *node.comparators):
-            _check(part, condition)
-    elif condition and isinstance(node, ast.BoolOp):
-        for part in node.values:
-            _check(part, condition)
-    elif condition and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        _check(node.operand, condition)
-    else:
+    elif not (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd)) and not (
+        condition and _is_condition(node)
+    ):
         raise ExpressionError(f"allowed: {HELP}{', comparisons, and, or, not' if condition else ''}")
+    for part in _operands(node):
+        _check(part, condition)
+
+
+def _is_condition(node: ast.expr) -> bool:
+    if isinstance(node, ast.Compare):
+        return all(type(op) in _COMPARISONS for op in node.ops)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not)
+    return isinstance(node, ast.BoolOp) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bool))
+
+
+def _operands(node: ast.expr) -> list[ast.expr]:
+    """The expressions that an operation is applied to; none for a number or a name."""
+    if isinstance(node, ast.Call):
+        return node.args
+    return [] if isinstance(node, ast.Attribute) else [p for p in ast.iter_child_nodes(node) if isinstance(p, ast.expr)]
 
 
 def _dotted(node: ast.expr) -> str:
@@ -171,17 +175,15 @@ def _dotted(node: ast.expr) -> str:
 
 
 def _names(node: ast.expr) -> Iterable[str]:
-    if isinstance(node, ast.Name | ast.Attribute):
-        name = _dotted(node)
-        if name not in CONSTANTS:
-            yield name
-    elif isinstance(node, ast.Call):
-        for part in node.args:
-            yield from _names(part)
-    else:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                yield from _names(child)
+    if isinstance(node, ast.Name | ast.Attribute) and (name := _dotted(node)) not in CONSTANTS:
+        yield name
+    for part in _operands(node):
+        yield from _names(part)
+
+
+def _function(node: ast.Call) -> str:
+    assert isinstance(node.func, ast.Name)
+    return node.func.id
 
 
 def _exact(node: ast.expr, values: Mapping[str, Fraction]) -> Fraction:
@@ -191,15 +193,13 @@ def _exact(node: ast.expr, values: Mapping[str, Fraction]) -> Fraction:
     if isinstance(node, ast.Name | ast.Attribute):
         name = _dotted(node)
         return values[name] if name in values else _fraction(CONSTANTS[name])
+    parts = [_exact(part, values) for part in _operands(node)]
     if isinstance(node, ast.UnaryOp):
-        value = _exact(node.operand, values)
-        return -value if isinstance(node.op, ast.USub) else value
+        return -parts[0] if isinstance(node.op, ast.USub) else parts[0]
     if isinstance(node, ast.Call):
-        assert isinstance(node.func, ast.Name)
-        function = _ONE.get(node.func.id) or _SEVERAL[node.func.id]
-        return _fraction(function[0](*(_exact(part, values) for part in node.args)))
+        return _fraction((_ONE | _SEVERAL)[_function(node)][0](*parts))
     assert isinstance(node, ast.BinOp)
-    left, right = _exact(node.left, values), _exact(node.right, values)
+    left, right = parts
     if not isinstance(node.op, ast.Pow):
         return Fraction(_ARITHMETIC[type(node.op)](left, right))
     bits = max(left.numerator.bit_length(), left.denominator.bit_length())
@@ -223,31 +223,23 @@ def _arrays(node: ast.expr, values: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Name | ast.Attribute):
         name = _dotted(node)
         return values[name] if name in values else CONSTANTS[name]
-    if isinstance(node, ast.UnaryOp):
-        value = _arrays(node.operand, values)
-        if isinstance(node.op, ast.Not):
-            return np.logical_not(_truth(value))
-        return -_numbers(value) if isinstance(node.op, ast.USub) else _numbers(value)
-    if isinstance(node, ast.Call):
-        assert isinstance(node.func, ast.Name)
-        parts = [_numbers(_arrays(part, values)) for part in node.args]
-        name = node.func.id
-        if name in _ONE:
-            return _ONE[name][1](parts[0])
-        return _SEVERAL[name][1].reduce(np.broadcast_arrays(*parts))
+    parts = [_arrays(part, values) for part in _operands(node)]
+    if isinstance(node, ast.Compare):
+        pairs = zip(parts, node.ops, parts[1:], strict=False)
+        return np.logical_and.reduce(np.broadcast_arrays(*(_compared(*pair) for pair in pairs)))
     if isinstance(node, ast.BoolOp):
         both = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
-        result = _truth(_arrays(node.values[0], values))
-        for part in node.values[1:]:
-            result = both(result, _truth(_arrays(part, values)))
-        return result
-    if isinstance(node, ast.Compare):
-        sides = [_arrays(part, values) for part in (node.left, *node.comparators)]
-        pairs = zip(sides, node.ops, sides[1:], strict=False)
-        return np.logical_and.reduce(np.broadcast_arrays(*(_compared(*pair) for pair in pairs)))
+        return both.reduce(np.broadcast_arrays(*map(_truth, parts)))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return np.logical_not(_truth(parts[0]))
+    parts = [_numbers(part) for part in parts]
+    if isinstance(node, ast.UnaryOp):
+        return -parts[0] if isinstance(node.op, ast.USub) else parts[0]
+    if isinstance(node, ast.Call):
+        name = _function(node)
+        return _ONE[name][1](*parts) if name in _ONE else _SEVERAL[name][1].reduce(np.broadcast_arrays(*parts))
     assert isinstance(node, ast.BinOp)
-    left, right = (_numbers(_arrays(side, values)) for side in (node.left, node.right))
-    return np.power(left, right) if isinstance(node.op, ast.Pow) else _ARITHMETIC[type(node.op)](left, right)
+    return _ARITHMETIC[type(node.op)](*parts)
 
 
 def _numbers(value: Any) -> Array:

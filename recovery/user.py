@@ -27,13 +27,18 @@ def is_user_name(name: object) -> bool:
     return isinstance(name, str) and re.fullmatch(USER_NAME, name) is not None
 
 
-def user_names(value: object) -> Iterator[str]:
-    """The names `module:NAME` in plain data."""
-    if is_user_name(value):
-        yield str(value)
+def texts(value: object) -> Iterator[str]:
+    """The texts in plain data, keys excepted."""
+    if isinstance(value, str):
+        yield value
     elif isinstance(value, Mapping | list):
         for item in value.values() if isinstance(value, Mapping) else value:
-            yield from user_names(item)
+            yield from texts(item)
+
+
+def user_names(value: object) -> Iterator[str]:
+    """The names `module:NAME` in plain data."""
+    return filter(is_user_name, texts(value))
 
 
 def add_folders(folders: Iterable[Path]) -> None:

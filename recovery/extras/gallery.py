@@ -106,6 +106,11 @@ class Shown:
         return Counter(claim.verdict for claim in self.claims)
 
 
+def counted(verdicts: Counter[str]) -> str:
+    """Count the claims in words, as `3 supported, 1 contradicted`."""
+    return ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts[verdict])
+
+
 def show(name: str, place: Path) -> Shown:
     """Read the results folder `place`/NAME of a shipped config, and draw its pictures into `place`.
 
@@ -278,11 +283,10 @@ def _thumbnails(drawn: Sequence[Shown]) -> str:
     cells = []
     for one in drawn:
         (picture, words), *_ = one.pictures
-        counted = ", ".join(f"{count} {verdict}" for verdict in VERDICTS if (count := one.verdicts[verdict]))
         lines = [
             f"[![{words}]({thumbnail_path(picture)})](#{one.name})",
             f"[{one.name}](#{one.name})",
-            counted or "no claims",
+            counted(one.verdicts) or "no claims",
         ]
         cells.append("<br>".join(lines))
     rows = [cells[start : start + IN_A_ROW] for start in range(0, len(cells), IN_A_ROW)]

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from tabulate import tabulate
 
 from recovery.errors import RecoverError, ReportError
-from recovery.extras.gallery import with_few_colours
+from recovery.extras.gallery import counted, with_few_colours
 from recovery.report.claims import Analysis, at
 from recovery.report.claims.result import VERDICTS, ClaimResult
 from recovery.report.diagram import Diagram
@@ -153,15 +153,10 @@ def _before(*parts: str) -> str:
     return f"{words}: " if words else ""
 
 
-def claims_in_short(counts: Counter[str]) -> str:
-    """Count the claims in words, as `3 supported, 1 contradicted`."""
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-
-
 def overview_page(name: str, entries: Sequence[Entry]) -> str:
     """Return the page of a folder with this name; it has no scripts and no external resources."""
     title = f"Sweeps of {name}"
-    claims = claims_in_short(sum((one.verdicts for one in entries), Counter[str]()))
+    claims = counted(sum((one.verdicts for one in entries), Counter[str]()))
     body = [
         f"<h1>{escape(title)}</h1>",
         f"<p>{escape(in_short([one.standing for one in entries]))}.{f' Claims: {claims}.' if claims else ''}</p>",

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from recovery.config import Trial
-from recovery.errors import RecoverError, StoreError
+from recovery.errors import RecoverError
 from recovery.extras.proofs.balls import Unproved, at_rising_precision
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
@@ -35,7 +35,7 @@ from recovery.programs.architecture import Architecture
 from recovery.programs.exact import ExactProgram
 from recovery.programs.solution import Solution
 from recovery.runner.trial import Row, draw_instance
-from recovery.store.parts import write_file
+from recovery.store.parts import write_file, writing
 from recovery.text import spreadsheet_text
 from recovery.types import Array
 
@@ -273,7 +273,5 @@ def write(path: Path, checked: Iterable[Checked]) -> None:
     for row in checked:
         result, reason = row.result, spreadsheet_text(row.result.reason)
         out.writerow([row.trial_id, row.verdict, row.outcome, reason, result.bound, result.label_error, row.seconds])
-    try:
+    with writing(path):
         write_file(path, file.getvalue().encode())
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error

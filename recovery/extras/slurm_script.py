@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from recovery.errors import ParameterError, RecoverError, StoreError
+from recovery.errors import ParameterError, RecoverError
+from recovery.store.parts import writing
 from recovery.text import printable
 
 GRACE_SECONDS = 60
@@ -173,11 +174,9 @@ def array_of(text: str) -> tuple[int, int | None]:
 
 def write_script(path: Path, text: str) -> None:
     """Write a script and the folders above it. Raises `StoreError` if this is impossible."""
-    try:
+    with writing(path, "; give another --out"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror or error}; give another --out") from error
 
 
 def sbatch(script: Path, options: Sequence[str] = ()) -> str:

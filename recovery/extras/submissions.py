@@ -5,7 +5,7 @@ The tasks of an array read the snapshot, so later edits of the config and of the
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from recovery.extras.slurm_script import queued_tasks, sbatch
 from recovery.runner.loading import load
 from recovery.runner.plan import plan
 from recovery.store.folder import SUBMISSIONS, Folder
+from recovery.store.parts import writing
 from recovery.text import many
-from recovery.user import user_names, user_sources
+from recovery.user import texts, user_names, user_sources
 
 RECORD = "submission.json"
 
@@ -49,19 +50,17 @@ def snapshot(config: str, overrides: Sequence[str], results: Path) -> tuple[Path
     Returns the folder and the name of the copy. Raises `StoreError` if it cannot be written, and `ConfigError`.
     """
     source, document = find(config).resolve(), read_config(config, overrides).tree.value
-    try:
+    with writing(results, "; give another --out"):
         folder = _new_folder(results / SUBMISSIONS)
         for place, code in user_sources(user_names(document), source.parent).items():
             (folder / place).parent.mkdir(parents=True, exist_ok=True)
             (folder / place).write_bytes(code)
-        for text in set(_texts(document)):
+        for text in set(texts(document)):
             file = source.parent / text
             if not Path(text).is_absolute() and ".." not in Path(text).parts and _is_file(file):
                 (folder / text).parent.mkdir(parents=True, exist_ok=True)
                 (folder / text).symlink_to(file)
         shutil.copyfile(source, folder / source.name)
-    except OSError as error:
-        raise StoreError(f"{results}: cannot be written: {error.strerror or error}; give another --out") from error
     return folder, source.name
 
 
@@ -80,14 +79,6 @@ def _new_folder(parent: Path) -> Path:
 
 def _numbers(parent: Path) -> list[int]:
     return [int(path.name) for path in parent.glob("[0-9]*") if path.name.isdecimal()]
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(item)
 
 
 def _is_file(path: Path) -> bool:

@@ -26,7 +26,7 @@ from recovery.runner.trial import Row, draw_instance, failure
 from recovery.runner.workers import Engine
 from recovery.store import Grid
 from recovery.store.grid import VERSION
-from recovery.store.parts import write_file
+from recovery.store.parts import write_file, writing
 from recovery.store.provenance import running_version
 from recovery.store.round_files import counts
 
@@ -246,13 +246,10 @@ def save_instance(trial: Trial, path: Path) -> None:
     if fault:
         raise StoreError(f"{trial.id}: its instance cannot be drawn: {fault['error_type']}: {fault['error_message']}")
     config = canonical_json([dict(trial.cell.canonical), trial.replicate])
-    try:
-        file = BytesIO()
-        arrays = {"trial_id": np.array(trial.id), "config": np.array(config), **drawn}
-        if path.suffix == ".mat":
-            scipy.io.savemat(file, arrays, do_compression=True, oned_as="column")  # type: ignore[arg-type]  # a file
-        else:
-            np.savez_compressed(file, **arrays)
+    file, arrays = BytesIO(), {"trial_id": np.array(trial.id), "config": np.array(config), **drawn}
+    if path.suffix == ".mat":
+        scipy.io.savemat(file, arrays, do_compression=True, oned_as="column")  # type: ignore[arg-type]  # a file
+    else:
+        np.savez_compressed(file, **arrays)
+    with writing(path):
         write_file(path, file.getvalue())
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from recovery.store.parts import (
     sync_folder,
     write_atomically,
     write_part,
+    writing,
 )
 from recovery.store.records import TRAJECTORIES, TrialRecord, record_table, without_record
 from recovery.store.round_files import ROUNDS, Round, read_rounds, write_round
@@ -101,8 +103,12 @@ class Folder:
 
     def create(self, content: Mapping[str, Any]) -> bool:
         """Create the folder and its sweep.json; return False if another process was first. Raises `StoreError`."""
-        try:
-            self.trials.mkdir(parents=True, exist_ok=True)
+        with self._writing():
+            try:
+                self.trials.mkdir(parents=True, exist_ok=True)
+            except (FileExistsError, NotADirectoryError) as error:
+                file = next(path for path in (self.trials, *self.trials.parents) if path.is_file())
+                raise StoreError(f"{file}: a file is in the way; give another --out") from error
             if self.sweep_file.exists() and not self.exists():
                 self._set_aside(self.sweep_file, "")
             if list_parts(self.trials):
@@ -111,33 +117,24 @@ class Folder:
                     "away, or give another --out"
                 )
             return write_atomically(self.sweep_file, encode(content), replace=False)
-        except (FileExistsError, NotADirectoryError) as error:
-            file = next(path for path in (self.trials, *self.trials.parents) if path.is_file())
-            raise StoreError(f"{file}: a file is in the way; give another --out") from error
-        except OSError as error:
-            raise self._unwritable(error) from error
 
     def update(self, content: Mapping[str, Any]) -> None:
         """Replace sweep.json. Raises `StoreError`."""
-        try:
+        with self._writing():
             write_atomically(self.sweep_file, encode(content))
-        except OSError as error:
-            raise self._unwritable(error) from error
 
     def prepare(self) -> list[Damaged]:
         """Prepare for writing: delete abandoned temporary files, and move damaged files to damaged/.
 
         Returns the moved files, each with what happens next. Raises `StoreError`.
         """
-        try:
+        with self._writing():
             self.trials.mkdir(exist_ok=True)
             for folder in (self.path, self.trials, self.trajectories, self.rounds):
                 clean_temporaries(folder)
             probe = self.trials / ".probe"
             probe.touch()
             probe.unlink(missing_ok=True)
-        except OSError as error:
-            raise self._unwritable(error) from error
         return self._set_damaged_aside()
 
     def _set_damaged_aside(self) -> list[Damaged]:
@@ -158,23 +155,18 @@ class Folder:
 
     def _set_aside(self, path: Path, reason: str) -> list[Damaged]:
         aside = self.path / DAMAGED / path.name
-        try:
+        with self._writing(), suppress(FileNotFoundError):  # missing, or another process was first
             aside.parent.mkdir(exist_ok=True)
             path.replace(aside)
-        except FileNotFoundError:  # missing, or another process was first
-            return []
-        except OSError as error:
-            raise self._unwritable(error) from error
-        return [Damaged(aside, reason)]
+            return [Damaged(aside, reason)]
+        return []
 
     def write(self, rows: pa.Table, dataset: str = TRIALS) -> Path:
         """Add one part. Raises `StoreError` (disk full, folder deleted) and then leaves no incomplete part."""
         folder = self.path / dataset
-        try:
+        with self._writing():
             folder.mkdir(exist_ok=True)
             return write_part(folder, rows)
-        except OSError as error:
-            raise self._unwritable(error) from error
 
     def write_records(self, records: Iterable[TrialRecord]) -> None:
         """Add one part with these records, if there are any. Raises `StoreError`."""
@@ -183,10 +175,8 @@ class Folder:
 
     def write_round(self, content: Round) -> None:
         """Add a round, unless another process was first. Raises `StoreError`."""
-        try:
+        with self._writing():
             write_round(self.rounds, content)
-        except OSError as error:
-            raise self._unwritable(error) from error
 
     def statuses(self) -> pa.Table:
         """Return `trial_id` and `status` of every stored trial; of several rows of a trial, one with status `ok`.
@@ -231,11 +221,9 @@ class Folder:
         rows = merge([table for _, table in parts])
         return rows.filter(pc.equal(rows["status"], "ok")).select(["trial_id", "seconds"])
 
-    def _unwritable(self, error: OSError) -> StoreError:
-        return StoreError(
-            f"{self.path}: cannot be written: {error.strerror or error}; free space or change its permissions, "
-            "or give another --out. Stored rows are kept, and the same command continues."
-        )
+    def _writing(self) -> AbstractContextManager[None]:
+        then = "free space or change its permissions, or give another --out. Stored rows are kept, and the same command"
+        return writing(self.path, f"; {then} continues.")
 
 
 def _suggestion(path: Path) -> str:

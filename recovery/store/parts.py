@@ -12,8 +12,8 @@ import socket
 import stat
 import time
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +54,15 @@ class Damaged(NamedTuple):
 
     path: Path
     reason: str
+
+
+@contextmanager
+def writing(path: Path, then: str = "") -> Iterator[None]:
+    """Raise a `StoreError` in place of an OSError: `path` cannot be written, and `then`, what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}{then}") from error
 
 
 def checksum(data: bytes | memoryview | pa.Buffer) -> str:

@@ -10,20 +10,35 @@ Theorems are about the labels A W* of the planted weights W* themselves. Stored 
 `label_error` bounds the difference.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from flint import arb, arb_mat
 
-from recovery.extras.proofs.balls import Unproved, column, dot, independent_columns, largest, length, matrix, solve
+from recovery.extras.proofs.balls import (
+    Unproved,
+    at_rising_precision,
+    column,
+    dot,
+    independent_columns,
+    largest,
+    length,
+    matrix,
+    solve,
+)
 from recovery.instances.draw import Instance
 from recovery.instances.patterns import patterns_of
 from recovery.instances.planted import Neurons
 from recovery.programs.architecture import Architecture
 from recovery.types import Array, Index, Mask
+
+PLANTED = "the product of a planted neuron with row {} is zero up to rounding, or has the wrong sign"
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -206,24 +221,21 @@ class Balls:
     def check_cones(self) -> None:
         """Check that each planted neuron has exactly the pattern of its group. Raises `Unproved`."""
         for w, g in zip(self.model.neurons.T.tolist(), self.model.owner, strict=True):
-            self._check_cone([arb(a) for a in w], g)
+            self.check_cone(g, [arb(a) for a in w], PLANTED)
 
     def check_confined(self, groups: Collection[int]) -> None:
         """Check that planted neurons of these groups keep their pattern in the row space. Raises `Unproved`."""
         for w, g in zip(self.model.neurons.T, self.model.owner, strict=True):
             if g in groups:
-                self._check_cone(self.in_row_space(g, w), g)
+                self.check_cone(g, self.in_row_space(g, w), PLANTED)
 
-    def _check_cone(self, w: list[arb], g: int) -> None:
+    def check_cone(self, g: int, w: list[arb], reason: str) -> None:
+        """Check that w has the pattern of group g, unless this is a skip connection. Raises `Unproved`."""
         model = self.model
-        if model.linear and g == 0:
-            return
-        z = self.images(w)
-        for i in np.flatnonzero(model.X.any(axis=1)):
-            if not (z[i] >= 0 if model.patterns[i, g] else z[i] <= 0):
-                raise Unproved(
-                    f"the product of a planted neuron with row {i + 1} is zero up to rounding, or has the wrong sign"
-                )
+        for i in np.flatnonzero(model.X.any(axis=1)) if not (model.linear and g == 0) else ():
+            z = dot(self.rows[i], w)
+            if not (z >= 0 if model.patterns[i, g] else z <= 0):
+                raise Unproved(reason.format(i + 1))
 
     def in_row_space(self, g: int, w: Array) -> list[arb]:
         """The projection of w on the row space of D_g X: R^T (R R^T)^{-1} R w, with R the active rows of g."""
@@ -261,3 +273,13 @@ class Balls:
         chosen = independent_columns(self.model.X[rows])
         part = column(b[j] for j in chosen)
         return dot(part.entries(), solve(self.metric(g, chosen), part, "the columns of a pattern").entries())
+
+
+def proved(prove: Callable[Concatenate[Balls, P], T]) -> Callable[Concatenate[Model, P], T]:
+    """Decorate a proof about balls: it takes a model, and is tried at rising precision."""
+
+    @wraps(prove)
+    def tried(model: Model, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return at_rising_precision(lambda: prove(Balls(model), *args, **kwargs))
+
+    return tried

@@ -14,7 +14,6 @@ from flint import arb, arb_mat
 from recovery.conditions.ties import reaching_weights
 from recovery.extras.proofs.balls import (
     Unproved,
-    at_rising_precision,
     beside,
     column,
     dot,
@@ -23,7 +22,7 @@ from recovery.extras.proofs.balls import (
     length,
     nearest_solution,
 )
-from recovery.extras.proofs.exact_model import Balls, Model
+from recovery.extras.proofs.exact_model import Balls, proved
 from recovery.instances.arrangements import integer_rows
 from recovery.types import Array, Mask
 
@@ -37,22 +36,19 @@ class Weight:
     w: Array
 
 
+@proved
 def prove_cheaper(
-    model: Model, weights: Sequence[Weight], exact: bool, confined: Collection[int] = frozenset()
+    balls: Balls, weights: Sequence[Weight], exact: bool, confined: Collection[int] = frozenset()
 ) -> float:
     """A bound below 1 on sum ||w_g|| / sum ||w*_g|| for an exact interpolant w near `weights`. Raises `Unproved`.
 
     confined: groups of the exact program whose weights must be in the row space of D_g X (P1, (16)).
     """
-    return at_rising_precision(lambda: _prove(Balls(model), weights, exact, confined))
-
-
-def _prove(balls: Balls, weights: Sequence[Weight], exact: bool, confined: Collection[int]) -> float:
     interpolant = _interpolant(balls, weights, () if exact else balls.model.support, confined)
     if exact:
         balls.check_cones()
         for part, w in interpolant:
-            _check_cone(balls, part.group, w)
+            balls.check_cone(part.group, w, "the other interpolant leaves the cone of a pattern")
     total = sum((length(balls.square(part.group, w)) for part, w in interpolant), arb(0))
     reference = balls.cost(exact)
     if not reference > 0:
@@ -131,25 +127,12 @@ def _least_weights(balls: Balls, groups: list[int], rows: list[int], missing: li
     return {g: step[k * d : (k + 1) * d] for k, g in enumerate(groups)}
 
 
-def _check_cone(balls: Balls, g: int, w: list[arb]) -> None:
-    model = balls.model
-    if model.linear and g == 0:
-        return
-    for i in np.flatnonzero(model.X.any(axis=1)):
-        z = dot(balls.rows[i], w)
-        if not (z >= 0 if model.patterns[i, g] else z <= 0):
-            raise Unproved("the other interpolant leaves the cone of a pattern")
-
-
-def prove_duplicate(model: Model, exact: bool) -> float:
+@proved
+def prove_duplicate(balls: Balls, exact: bool) -> float:
     """Prove that another group has the image of a planted neuron at the same norm. Raises `Unproved`.
 
     Moving weight from one to the other changes neither labels nor norms; returns 1, the ratio of the norms.
     """
-    return at_rising_precision(lambda: _prove_duplicate(Balls(model), exact))
-
-
-def _prove_duplicate(balls: Balls, exact: bool) -> float:
     model = balls.model
     live = model.X.any(axis=1)
     reason = "no group is known to have the image of a planted neuron at the same norm"
@@ -215,7 +198,7 @@ def _check_either_cone(balls: Balls, g: int, w: list[arb]) -> None:
     """Check that w or -w is a neuron of the group; the skip connection has no cone. Raises `Unproved`."""
     for sign in (1, -1):
         try:
-            _check_cone(balls, g, [sign * a for a in w])
+            balls.check_cone(g, [sign * a for a in w], "")
             return
         except Unproved:
             continue

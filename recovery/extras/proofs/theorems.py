@@ -12,7 +12,6 @@ from flint import arb, arb_mat, fmpz_mat
 
 from recovery.extras.proofs.balls import (
     Unproved,
-    at_rising_precision,
     column,
     dot,
     largest,
@@ -21,22 +20,19 @@ from recovery.extras.proofs.balls import (
     nearest_solution,
     solve,
 )
-from recovery.extras.proofs.exact_model import Balls, Model
+from recovery.extras.proofs.exact_model import Balls, proved
 from recovery.instances.all_ones import AllOnes
 from recovery.instances.arrangements import integer_rows
 from recovery.types import Array
 
 
-def prove_linear_unique(model: Model, all_ones: AllOnes | None) -> float:
+@proved
+def prove_linear_unique(balls: Balls, all_ones: AllOnes | None) -> float:
     """Prove one linear neuron the unique optimum over all patterns; return a bound below 1 on the other dual norms.
 
     all_ones: the decision that there is no all-ones pattern, for the gated program; None for the exact one. The bound
     is on patterns with an inactive row. Raises `Unproved`.
     """
-    return at_rising_precision(lambda: _prove_linear(Balls(model), all_ones))
-
-
-def _prove_linear(balls: Balls, all_ones: AllOnes | None) -> float:
     model = balls.model
     if model.architecture.slope or model.architecture.normalizes_after or not model.linear:
         raise Unproved("the theorem about a linear neuron does not cover this architecture")
@@ -79,18 +75,15 @@ def _prove_no_all_ones(balls: Balls, all_ones: AllOnes) -> None:
         raise Unproved("the absence of the all-ones pattern depends on rounding")
 
 
-def prove_linear_shared(model: Model, all_ones: AllOnes | None) -> float:
+@proved
+def prove_linear_shared(balls: Balls, all_ones: AllOnes | None) -> float:
     """Prove that the all-ones pattern shares the cost of one linear neuron; return 1, the ratio of the costs.
 
     all_ones: the decision that the pattern exists, for the gated program; None for the exact one. Raises `Unproved`.
     """
-
-    if all_ones is not None and all_ones.direction is None:
+    direction = None if all_ones is None else all_ones.direction
+    if all_ones is not None and direction is None:
         raise Unproved("there is no all-ones pattern")
-    return at_rising_precision(lambda: _prove_shared(Balls(model), None if all_ones is None else all_ones.direction))
-
-
-def _prove_shared(balls: Balls, direction: Array | None) -> float:
     h = balls.weights()[0] if direction is None else [arb(a) for a in direction.tolist()]
     images = balls.images(h)
     z = [images[k] for k in np.flatnonzero(balls.model.X.any(axis=1))]
@@ -99,15 +92,12 @@ def _prove_shared(balls: Balls, direction: Array | None) -> float:
     return 1.0
 
 
-def prove_normalised(model: Model, *, unique: bool) -> float:
+@proved
+def prove_normalised(balls: Balls, *, unique: bool) -> float:
     """Prove that one normalised neuron is the unique optimum over all patterns, or, otherwise, shares its cost.
 
     Returns 1, the norm of the dual at the planted neuron. Raises `Unproved`.
     """
-    return at_rising_precision(lambda: _prove_normalised(Balls(model), unique))
-
-
-def _prove_normalised(balls: Balls, unique: bool) -> float:
     model = balls.model
     if not model.architecture.normalizes_after or model.linear or model.neurons.shape[1] != 1:
         raise Unproved("proofs over all patterns cover one neuron normalised after the ReLU, not several")

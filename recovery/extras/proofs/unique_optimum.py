@@ -16,7 +16,6 @@ from flint import arb, arb_mat
 
 from recovery.extras.proofs.balls import (
     Unproved,
-    at_rising_precision,
     beside,
     column,
     dot,
@@ -24,7 +23,7 @@ from recovery.extras.proofs.balls import (
     largest,
     nearest_solution,
 )
-from recovery.extras.proofs.exact_model import Balls, Model
+from recovery.extras.proofs.exact_model import Balls, Model, proved
 from recovery.types import Array, Index
 
 Multipliers = Callable[[Array, list[int], list[int]], Array]
@@ -32,15 +31,12 @@ Multipliers = Callable[[Array, list[int], list[int]], Array]
 optimal."""
 
 
-def prove_unique(model: Model, lam: Array, multipliers: Multipliers | None = None) -> float:
+@proved
+def prove_unique(balls: Balls, lam: Array, multipliers: Multipliers | None = None) -> float:
     """An upper bound below 1 on the dual norms off the planted groups. Raises `Unproved`.
 
     multipliers: for the exact program; None for the gated one.
     """
-    return at_rising_precision(lambda: _prove(Balls(model), lam, multipliers))
-
-
-def _prove(balls: Balls, lam: Array, multipliers: Multipliers | None) -> float:
     model = balls.model
     if multipliers is not None:
         balls.check_cones()
