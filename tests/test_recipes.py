@@ -26,19 +26,10 @@ from recovery.report.figures.kinds import KINDS
 from recovery.solvers.conic import solve_conic
 
 from . import own_things
+from .config.sweeps import BASE
 from .suites import first
 
-BASE = {
-    "name": "own",
-    "seed": 5,
-    "replicates": 2,
-    "data": {"ensemble": "gaussian"},
-    "planted": {"kind": "linear"},
-    "architecture": "relu_skip",
-    "method": {"kind": "min_norm"},
-    "n": 24,
-    "d": 4,
-}
+OWN = {**BASE, "name": "own", "seed": 5, "n": 24, "d": 4}
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
 
@@ -53,7 +44,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def sweep(folder, **fields):
-    (folder / "config.yaml").write_text(json.dumps({**BASE, **fields}))
+    (folder / "config.yaml").write_text(json.dumps({**OWN, **fields}))
     return recovery.run(folder / "config.yaml", folder / "results", jobs=1, quiet=True).frame
 
 
@@ -116,7 +107,7 @@ def test_an_own_column_is_stored_shown_and_documented(folder):
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_runs(folder, fields, message):
-    (folder / "config.yaml").write_text(json.dumps({**BASE, **fields}))
+    (folder / "config.yaml").write_text(json.dumps({**OWN, **fields}))
     with pytest.raises(ConfigError) as caught:
         load(folder / "config.yaml")
     assert message in str(caught.value)
@@ -217,6 +208,6 @@ def test_an_own_kind_of_claim_is_read_checked_and_judged(folder, monkeypatch):
     assert list(found["verdict"]) == ["supported", "contradicted"]
     assert found["stated"][0] == "the mean of recovered is 1 within 0.1"
     with pytest.raises(ConfigError, match="tolerance"):
-        load({**BASE, "claims": [{"kind": "mean", "of": "recovered", "value": 1}]})
+        load({**OWN, "claims": [{"kind": "mean", "of": "recovered", "value": 1}]})
     with pytest.raises(ConfigError, match="nothing_known"):
-        load({**BASE, "claims": [{**told[0], "of": "nothing_known"}]})
+        load({**OWN, "claims": [{**told[0], "of": "nothing_known"}]})

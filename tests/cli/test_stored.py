@@ -146,15 +146,6 @@ def test_what_rigorous_cannot_do_is_said(noiseless: Path) -> None:
     assert "cannot be written" in result.stderr
 
 
-def test_compact_leaves_one_part_and_every_row(tmp_path: Path) -> None:
-    config, out = write_config(tmp_path), tmp_path / "out"
-    for index in (1, 2, 3):
-        sweep(config, out, shard=(index, 3))
-    before = rows(out)
-    assert "3 part files before, 1 after" in recover("compact", out).stdout
-    pd.testing.assert_frame_equal(rows(out), before)
-
-
 @pytest.mark.parametrize("kind", ["array", "dask"])
 def test_submit_writes_a_script_that_bash_reads(tmp_path: Path, kind: str) -> None:
     result = recover(

@@ -1,17 +1,19 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
 from recovery.cli.main import main
 from recovery.store import read
-from tests.runner.sweeps import write_config
+from tests.runner.sweeps import rows, write_config
 
 
 def recover(*arguments: object) -> Result:
@@ -70,10 +72,12 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
 def test_another_experiment_in_the_folder_is_a_message(tmp_path: Path) -> None:
     out = tmp_path / "out"
     recover("sweep", write_config(tmp_path), "--out", out, "--jobs", 1)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     result = recover("sweep", write_config(tmp_path, seed=8), "--out", out)
     assert result.exit_code == 2
-    assert "seed: 7 -> 8" in result.stderr
+    assert re.search(r"24 of its 24 trials(.|\n)*seed: 7 -> 8(.|\n)*--out", result.stderr)
     assert len(result.stderr.splitlines()) < 25
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("blocker", ["file", "file/below"])
@@ -139,7 +143,9 @@ def test_a_shard_that_waits_for_a_round_exits_with_75_and_says_so(tmp_path: Path
     assert (
         "60 of 60 rows replayed, 60 the same" in recover("verify", "--trust", tmp_path / "out", "--sample", 60).stdout
     )
-    assert recover("compact", tmp_path / "out").exit_code == 0
+    before = rows(tmp_path / "out")
+    assert re.search(r"\d+ part files before, 1 after", recover("compact", tmp_path / "out").stdout)
+    pd.testing.assert_frame_equal(rows(tmp_path / "out"), before)
     assert "(0 run now)" in recover(*arguments).stdout
 
 

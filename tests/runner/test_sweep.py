@@ -11,8 +11,6 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from recovery.config import load
-from recovery.errors import StoreError
-from recovery.runner.plan import plan
 from recovery.store import read
 from recovery.store.compaction import compact
 from recovery.store.folder import Folder
@@ -80,13 +78,6 @@ def test_too_many_failures_end_the_sweep(tmp_path: Path) -> None:
     summary = sweep(config, tmp_path / "out", max_failures=3)
     assert summary.gave_up
     assert 3 <= summary.failures < 24
-
-
-def test_the_time_budget_stops_the_sweep(tmp_path: Path) -> None:
-    config = write_config(tmp_path, method={"seconds": 0.25})
-    summary = sweep(config, tmp_path / "out", max_time=2)
-    assert summary.stopped == "the time budget of 2 s"
-    assert 0 < summary.stored["ok"] < 24
 
 
 def test_title_report_and_claims_may_change(tmp_path: Path) -> None:
@@ -157,16 +148,6 @@ def test_a_folder_that_was_deleted_during_a_run_stops_it(tmp_path: Path) -> None
     stopped = sweep(config, out, progress=Acting(1, lambda: shutil.rmtree(out))).stopped
     assert "cannot be written: No such file or directory" in str(stopped)
     assert sweep(config, out).stored == {"ok": 24}
-
-
-def test_another_experiment_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    config = write_config(tmp_path)
-    sweep(config, tmp_path / "out")
-    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
-    write_config(tmp_path, seed=8)
-    with pytest.raises(StoreError, match=r"24 of its 24 trials(.|\n)*seed: 7 -> 8(.|\n)*--out"):
-        plan(load(config), tmp_path / "out")
-    assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
 
 
 def test_a_damaged_part_is_moved_aside_and_its_trials_run_again(tmp_path: Path) -> None:

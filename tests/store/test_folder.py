@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from recovery.errors import StoreError
-from recovery.store.folder import Folder, check_continuation, differences
-from recovery.store.parts import list_parts
+from recovery.store.folder import Folder, differences
 
 from .rows import CONTENT, folder, rows, statuses
 
@@ -28,14 +27,6 @@ def test_only_one_of_many_creates(tmp_path: Path) -> None:
     assert sorted(wins) == [False] * 7 + [True]
 
 
-def test_a_file_in_the_way_is_named_and_kept(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("mine")
-    with pytest.raises(StoreError, match=r"file: a file is in the way.*--out"):
-        Folder(blocked).create(CONTENT)
-    assert blocked.read_text() == "mine"
-
-
 def test_rows_without_sweep_json_are_not_taken_over(tmp_path: Path) -> None:
     folder(tmp_path, rows("a")).sweep_file.unlink()
     with pytest.raises(StoreError, match=r"rows but no sweep\.json"):
@@ -47,16 +38,6 @@ def test_a_broken_sweep_json_is_named(tmp_path: Path, text: str) -> None:
     folder(tmp_path).sweep_file.write_text(text, encoding="latin-1")
     with pytest.raises(StoreError, match=r"sweep\.json"):
         Folder(tmp_path).load()
-
-
-def test_a_damaged_part_is_set_aside(tmp_path: Path) -> None:
-    stored = folder(tmp_path, rows("a"), rows("b"))
-    first = list_parts(stored.trials)[0]
-    first.write_bytes(first.read_bytes()[:-1])
-    (damaged,) = stored.prepare()
-    assert damaged.path == tmp_path / "damaged" / first.name
-    assert damaged.path.exists()
-    assert len(stored.statuses()) == 1
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"round": 2}', "[" * 100_000, "\xff"])
@@ -79,8 +60,3 @@ def test_differences_name_every_leaf() -> None:
     old = {"data": {"ensemble": "haar"}, "axes": {"n": [1, 2]}, "title": "x"}
     new = {"data": {"ensemble": "gaussian"}, "axes": {"n": [1, 2], "d": [3]}, "title": "x"}
     assert differences(old, new) == ['data.ensemble: "haar" -> "gaussian"', "axes.d: (absent) -> [3]"]
-
-
-def test_a_plan_that_loses_trials_is_refused_with_what_differs(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"2 of its 4 trials(.|\n)*n: 10 -> 20(.|\n)*--out"):
-        check_continuation(Folder(tmp_path), CONTENT, {**CONTENT, "config": {"n": 20}}, 2)
