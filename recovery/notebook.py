@@ -172,7 +172,6 @@ def _listed_in(used: str, value: Any) -> str | None:
 
 def _is_plain(value: Any) -> bool:
     """Whether the `repr` of a value is an expression for it."""
-    """Whether the value is what its `repr` says."""
     if type(value) in (list, tuple, set, frozenset):
         return all(map(_is_plain, value))
     if type(value) is dict:

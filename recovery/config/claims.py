@@ -25,8 +25,17 @@ Limit = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scoped:
+    """Keys that all tested claims share, after their own: the rows that a claim is about, and its place in a source."""
+
+    where: Where = field(default_factory=dict)
+    patterns: Object = None
+    source: str = ""
+
+
 @dataclass(frozen=True)
-class ThresholdClaim:
+class ThresholdClaim(Scoped):
     """The success probability of column `of` crosses `probability`, or a numeric column jumps, where the `ratio` n/d or
     the coordinate `along` is `value` to within `tolerance`, or between `at_least` and `at_most`, of which one may be
     left out. The claim is about every slice unless the report pools the slices. The default probability is
@@ -41,9 +50,6 @@ class ThresholdClaim:
     tolerance: Annotated[float, Gt(0)] | None = None
     at_least: float | None = None
     at_most: float | None = None
-    where: Where = field(default_factory=dict)
-    patterns: Object = None
-    source: str = ""
 
     def __post_init__(self) -> None:
         _one_form(ratio=self.ratio, along=self.along)
@@ -65,19 +71,16 @@ class ThresholdClaim:
 
 
 @dataclass(frozen=True)
-class CurveClaim:
+class CurveClaim(Scoped):
     """The frequency of column `of` agrees with the theory curve `curve` at significance level `level`."""
 
     of: str
     curve: str
     level: Level = 1e-3
-    where: Where = field(default_factory=dict)
-    patterns: Object = None
-    source: str = ""
 
 
 @dataclass(frozen=True)
-class BoundClaim:
+class BoundClaim(Scoped):
     """In every grid cell, column `of` is on the stated side of a bound: its frequency or mean, its median, or every
     trial. Contradicted if a cell, or all cells together, are beyond the bound at significance level `level`. The mean
     of numbers other than counts needs 30 trials, and its interval is approximate."""
@@ -87,16 +90,13 @@ class BoundClaim:
     at_most: Limit = None
     statistic: Statistic = "mean"
     level: Level = 1e-3
-    where: Where = field(default_factory=dict)
-    patterns: Object = None
-    source: str = ""
 
     def __post_init__(self) -> None:
         _one_form(at_least=self.at_least, at_most=self.at_most)
 
 
 @dataclass(frozen=True)
-class ValueClaim:
+class ValueClaim(Scoped):
     """Over all trials with the coordinates `where`, the frequency or mean of column `of`, its median, or every trial is
     `value` to within `tolerance` or a `factor`, or at least or at most a number. Supported if the 95 % confidence
     interval is inside these limits, contradicted if the interval at significance level `level` is outside. The mean of
@@ -110,9 +110,6 @@ class ValueClaim:
     at_most: float | None = None
     statistic: Statistic = "mean"
     level: Level = 1e-3
-    where: Where = field(default_factory=dict)
-    patterns: Object = None
-    source: str = ""
 
     def __post_init__(self) -> None:
         _two_sided_or_one(self.value, self.at_least, self.at_most)
@@ -132,7 +129,7 @@ class ValueClaim:
 
 
 @dataclass(frozen=True)
-class BinomialClaim:
+class BinomialClaim(Scoped):
     """Each trial succeeds in column `of` with the stated `probability`, independently. Contradicted by an exact
     binomial test of all trials, or of a single grid cell, at significance level `level`; supported if the 95 %
     confidence interval is within the `tolerance`."""
@@ -141,13 +138,10 @@ class BinomialClaim:
     probability: Annotated[float, Interval(ge=0, le=1)]
     tolerance: Annotated[float, Interval(gt=0, lt=1)] = 0.1
     level: Level = 1e-3
-    where: Where = field(default_factory=dict)
-    patterns: Object = None
-    source: str = ""
 
 
 @dataclass(frozen=True)
-class MonotoneClaim:
+class MonotoneClaim(Scoped):
     """Column `of` only rises, or only falls, along the coordinate `along` when the other coordinates are fixed.
     Contradicted if two cells have the opposite order at significance level `level`; supported if every line shows the
     trend."""
@@ -156,13 +150,10 @@ class MonotoneClaim:
     along: str
     direction: Literal["rises", "falls"]
     level: Level = 1e-3
-    where: Where = field(default_factory=dict)
-    patterns: Object = None
-    source: str = ""
 
 
 @dataclass(frozen=True)
-class OrderClaim:
+class OrderClaim(Scoped):
     """Column `of` succeeds in more trials under each of the `values` of `axis` than under the next, and therefore at
     smaller n, at significance level `level`; values in a nested list are not compared with each other."""
 
@@ -170,13 +161,10 @@ class OrderClaim:
     axis: str
     values: Annotated[tuple[Scalar | tuple[Scalar, ...], ...], MinLen(2)]
     level: Level = 1e-3
-    where: Where = field(default_factory=dict)
-    patterns: Object = None
-    source: str = ""
 
 
 @dataclass(frozen=True)
-class TableClaim:
+class TableClaim(Scoped):
     """The mean of column `of` in each grid cell equals a number of the source's table: a row for each value of `axis`,
     a column for each of the values `at` of `across`. error: the standard error of the source's numbers, for each
     column or for all; errors: the standard errors of single rows.
@@ -191,9 +179,6 @@ class TableClaim:
     values: Mapping[str, tuple[float, ...]]
     error: Annotated[float, Gt(0)] | tuple[Annotated[float, Gt(0)], ...]
     errors: Mapping[str, Annotated[float, Gt(0)]] = field(default_factory=dict)
-    where: Where = field(default_factory=dict)
-    patterns: Object = None
-    source: str = ""
 
     def __post_init__(self) -> None:
         wanted = len(self.at)

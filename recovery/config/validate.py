@@ -1,7 +1,8 @@
 """Plain data to a frozen dataclass, through a pydantic model derived from the annotations of the dataclass.
 
 Values are validated as JSON: strictly (no text or boolean for a number), except that an integer is accepted for a
-number and a list for a tuple. Fields marked `kw_only` are filled in by the program and are no keys of a config.
+number and a list for a tuple. Fields with the metadata `filled` are filled in by the program and are no keys of a
+config.
 """
 
 import json
@@ -29,13 +30,13 @@ def model_of(cls: type, tag: str | None = None, name: str | None = None) -> type
     """The pydantic model of a dataclass. A member of a union has the key `tag: name` in front, which identifies it."""
     hints = get_type_hints(cls, include_extras=True)
     definitions: dict[str, Any] = {tag: (Literal[name], ...)} if tag else {}
-    for field in fields(cls):
-        if field.kw_only:
-            continue
+    by_name = {field.name: field for field in fields(cls)}
+    for key in names_of(cls):
+        field = by_name[key]
         default = ... if field.default is MISSING else field.default
         if field.default_factory is not MISSING:
             default = field.default_factory()
-        definitions[field.name] = (hints[field.name], default)
+        definitions[key] = (hints[key], default)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Field name .* shadows", UserWarning)  # only the model's fields are used
         return create_model(cls.__name__, __config__=STRICT, __doc__=cls.__doc__, **definitions)
@@ -78,7 +79,7 @@ def build(
     name: str | None = None,
     filled: Mapping[str, Any] | None = None,
 ) -> Any:
-    """An instance of dataclass `cls` from a mapping; `filled` gives its `kw_only` fields. Raises `Invalid`."""
+    """An instance of dataclass `cls` from a mapping; `filled` gives fields that are no keys. Raises `Invalid`."""
     model = model_of(cls, tag, name)
     if not isinstance(value, dict):
         raise Invalid.value(
@@ -198,8 +199,12 @@ def is_fielded(annotation: Any) -> bool:
 
 
 def names_of(cls: Any) -> tuple[str, ...]:
-    """The fields of a dataclass that a config may give, without evaluating annotations, which takes milliseconds."""
-    return tuple(field.name for field in fields(cls) if not field.kw_only)
+    """The fields of a dataclass that a config may give, inherited ones last.
+
+    Annotations are not evaluated, which takes milliseconds.
+    """
+    names = [field.name for field in fields(cls) if not field.metadata.get("filled")]
+    return tuple(sorted(names, key=lambda name: name not in vars(cls).get("__annotations__", ())))
 
 
 def keys_of(cls: Any) -> dict[str, Any]:

@@ -132,7 +132,7 @@ class File:
     """
 
     path: str
-    digest: str = field(default="", kw_only=True)
+    digest: str = field(default="", kw_only=True, metadata={"filled": True})
 
     def __post_init__(self) -> None:
         if not Path(self.path).is_file():

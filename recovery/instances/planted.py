@@ -40,7 +40,7 @@ class Target(Protocol):
         """
         ...
 
-    def labels(self, X: Array) -> Array:
+    def labels(self, X: Array, /) -> Array:
         """Noiseless labels on X (n, d); shape (n,)."""
         ...
 

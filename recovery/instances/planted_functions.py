@@ -1,5 +1,6 @@
 """Planted functions that no weights of a convex program represent: networks with biases (P4), sparse models (P3)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -25,12 +26,13 @@ class Sparse(Protocol):
 
 @dataclass(frozen=True)
 class PlantedFunction:
-    """A drawn function of d variables."""
+    """A drawn function of d variables: `labels` maps X (n, d) to f(X), (n,)."""
 
     form: ClassVar[Literal["other"]] = "other"
     redraws: ClassVar[int] = 0
 
     d: int
+    labels: Callable[[Array], Array]
 
     @property
     def hyperplanes(self) -> Array:
@@ -42,30 +44,17 @@ class PlantedFunction:
 class PlantedNetwork(PlantedFunction):
     """A drawn network. Its hyperplanes do not pass through the origin."""
 
-    network: ReluNetwork
+    labels: ReluNetwork
 
-    def labels(self, X: Array) -> Array:
-        """f(X) for X (n, d); shape (n,)."""
-        return self.network(X)
-
-
-@dataclass(frozen=True)
-class PlantedWeights(PlantedFunction):
-    """f(x) = w . x with w (d,)."""
-
-    w: Array
-
-    def labels(self, X: Array) -> Array:
-        return X @ self.w
+    @property
+    def network(self) -> ReluNetwork:
+        return self.labels
 
 
-@dataclass(frozen=True)
-class PlantedFriedman(PlantedFunction):
-    """f(x) = 10 sin(pi x_1 x_2) + 20 (x_3 - 1/2)^2 + 10 x_4 + 5 x_5."""
-
-    def labels(self, X: Array) -> Array:
-        waves = 10.0 * np.sin(np.pi * X[:, 0] * X[:, 1])
-        return waves + 20.0 * (X[:, 2] - 0.5) ** 2 + 10.0 * X[:, 3] + 5.0 * X[:, 4]
+def friedman(X: Array) -> Array:
+    """Return 10 sin(pi x_1 x_2) + 20 (x_3 - 1/2)^2 + 10 x_4 + 5 x_5 for the rows of X (n, d), (n,)."""
+    waves = 10.0 * np.sin(np.pi * X[:, 0] * X[:, 1])
+    return waves + 20.0 * (X[:, 2] - 0.5) ** 2 + 10.0 * X[:, 3] + 5.0 * X[:, 4]
 
 
 @dataclass(frozen=True)
@@ -169,8 +158,9 @@ class SparseLinear(_Law):
     def support(self, d: int) -> Mask:
         return _first(self.weights, d) != 0
 
-    def draw(self, rng: Rng, X: Array) -> PlantedWeights:
-        return PlantedWeights(X.shape[1], _first(self.weights, X.shape[1]))
+    def draw(self, rng: Rng, X: Array) -> PlantedFunction:
+        w = _first(self.weights, X.shape[1])
+        return PlantedFunction(len(w), lambda rows: rows @ w)
 
 
 @dataclass(frozen=True)
@@ -184,8 +174,8 @@ class Friedman(_Law):
     def support(self, d: int) -> Mask:
         return _first(np.ones(5), d) != 0
 
-    def draw(self, rng: Rng, X: Array) -> PlantedFriedman:
-        return PlantedFriedman(len(self.support(X.shape[1])))
+    def draw(self, rng: Rng, X: Array) -> PlantedFunction:
+        return PlantedFunction(len(self.support(X.shape[1])), friedman)
 
 
 def _first(values: object, d: int) -> Array:

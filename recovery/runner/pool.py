@@ -199,15 +199,14 @@ class Workers:
                 raise Closed("the sweep has stopped")
             worker = self._idle.pop() if self._idle else Worker(compiles=self._compiles)
             self._busy.add(worker)
-        done = False
+        rows = list[Row]()
         try:
             rows = worker.measure(trials, limits)
-            done = True
             return rows
         finally:
             with self._lock:
                 self._busy.discard(worker)
-                if kept := done and not self._closed:
+                if kept := bool(rows) and not self._closed:
                     self._idle.append(worker)
             if not kept:
                 worker.end_process()

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -57,6 +57,21 @@ def goes_on(config: Path, out: Path) -> None:
     assert sweep(config, out, jobs=2).stored == {"ok": TRIALS}
     sweep(config, out.parent / "plain", jobs=4, backend="threading")
     pd.testing.assert_frame_equal(rows(out), rows(out.parent / "plain"))
+
+
+@contextmanager
+def running(folder: Path, backend: str) -> Iterator[subprocess.Popen[str]]:
+    """A sweep that has stored rows and runs on; it is ended by SIGTERM."""
+    out = folder / "out"
+    process = start(config_of(folder), "--out", out, "--jobs", 2, "--backend", backend, "--quiet")
+    try:
+        while not list(out.glob("trials/*.parquet")):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        yield process
+    finally:
+        process.terminate()
+        process.communicate()
 
 
 def below(process: subprocess.Popen[Any], name: str) -> list[int]:
@@ -175,12 +190,7 @@ def test_a_cluster_that_is_not_there(
 
 def test_dask_keeps_its_key_in_memory_while_it_runs(tmp_path: Path) -> None:
     """Nobody else who can log in here can read a key or a certificate from a file, or join without one."""
-    config, out = config_of(tmp_path), tmp_path / "out"
-    process = start(config, "--out", out, "--jobs", 2, "--backend", "dask", "--quiet")
-    try:
-        while not list(out.glob("trials/*.parquet")):
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.05)
+    with running(tmp_path, "dask") as process:
         family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
         readable = set()
         for member in family:
@@ -196,9 +206,6 @@ def test_dask_keeps_its_key_in_memory_while_it_runs(tmp_path: Path) -> None:
         for port in ports:
             with pytest.raises(OSError, match=r"Timed out|closed"):
                 Client(f"tcp://127.0.0.1:{port}", timeout="5s")
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def open_to_others(path: Path) -> bool:
@@ -211,12 +218,7 @@ def test_nobody_else_reads_or_replaces_what_ray_keeps(tmp_path: Path, monkeypatc
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
-    config, out = config_of(tmp_path), tmp_path / "out"
-    process = start(config, "--out", out, "--jobs", 2, "--backend", "ray", "--quiet")
-    try:
-        while not list(out.glob("trials/*.parquet")):
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.05)
+    with running(tmp_path, "ray") as process:
         assert [path for path in home.rglob("*") if path.is_file() and path.stat().st_mode & 0o077] == []
         family = psutil.Process(process.pid).children(recursive=True)
         sockets = {Path(at.laddr) for member in family for at in member.net_connections("unix") if at.laddr}
@@ -224,20 +226,12 @@ def test_nobody_else_reads_or_replaces_what_ray_keeps(tmp_path: Path, monkeypatc
         assert {path.name for path in kept} >= {"raylet", "plasma_store"}
         assert [path for path in kept if open_to_others(path)] == []
         (session,) = {path.parents[2] for path in kept if path.name == "raylet"}
-    finally:
-        process.terminate()
-        process.communicate()
     assert not session.exists()
 
 
 def test_ray_answers_nobody_without_its_token_while_it_runs(tmp_path: Path) -> None:
     """It listens on all addresses, so the token is all that keeps others out."""
-    config, out = config_of(tmp_path), tmp_path / "out"
-    process = start(config, "--out", out, "--jobs", 2, "--backend", "ray", "--quiet")
-    try:
-        while not list(out.glob("trials/*.parquet")):
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.05)
+    with running(tmp_path, "ray") as process:
         agents = [psutil.Process(pid) for pid in below(process, "ray::RuntimeEnvAgent")]
         heard = {at.laddr for agent in agents for at in agent.net_connections("inet") if at.status == "LISTEN"}
         assert heard
@@ -267,9 +261,6 @@ print("in", GcsClient(address="127.0.0.1:{number}").internal_kv_keys(b"", b"", t
                 )
                 assert not done.stdout, done.stdout
                 assert "Unauthenticated" in done.stderr or "UNAUTHENTICATED" in done.stderr, done.stderr
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_a_ray_that_ignores_the_token_is_refused() -> None:
