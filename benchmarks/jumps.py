@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from benchmarks import written
 from benchmarks.truths import GRIDS, SIZES
@@ -54,6 +54,30 @@ def _slope(n: Array, d: Array, rng: np.random.Generator) -> Array:
     return values
 
 
+def _logistic(n: Array, d: Array, rng: np.random.Generator) -> Array:
+    """A logistic curve that is level a factor of 1.4 away."""
+    values: Array = rng.lognormal(0.0, 0.3, len(n)) * expit((2 - n / d) / 0.25)
+    return values
+
+
+def _wide(n: Array, d: Array, rng: np.random.Generator) -> Array:
+    """A logistic curve that is level nowhere nearby."""
+    values: Array = rng.lognormal(0.0, 0.3, len(n)) * expit((2 - n / d) / 0.5)
+    return values
+
+
+def _inverse(n: Array, d: Array, rng: np.random.Generator) -> Array:
+    """A fall without any jump."""
+    values: Array = rng.lognormal(0.0, 0.3, len(n)) * d / n
+    return values
+
+
+def _exponential(n: Array, d: Array, rng: np.random.Generator) -> Array:
+    """Another fall without a jump."""
+    values: Array = rng.lognormal(0.0, 0.3, len(n)) * np.exp(-n / d)
+    return values
+
+
 def _flat(n: Array, d: Array, rng: np.random.Generator) -> Array:
     """Nothing but noise."""
     values: Array = rng.lognormal(0.0, 0.4, len(n))
@@ -65,6 +89,10 @@ TRUTHS: dict[str, tuple[Callable[[Array, Array, np.random.Generator], Array], fl
     "trends": (_trends, AT),
     "states": (_states, 2.0),
     "slope": (_slope, 2.0),
+    "logistic": (_logistic, 2.0),
+    "wide logistic": (_wide, 2.0),
+    "1/n": (_inverse, np.nan),
+    "exponential": (_exponential, np.nan),
     "flat": (_flat, np.nan),
 }
 """A draw of values, and the n/d at which a trial is beyond the middle with probability 1/2."""
@@ -84,7 +112,7 @@ def diagram(truth: str, grid: str, replicates: int, seed: int) -> Diagram:
     }
     rows = rows.assign(**same, sweep=truth, status="ok", trial_id=[f"{i:032x}" for i in range(len(rows))])
     rows["absolute_distance"] = TRUTHS[truth][0](n, d, rng)
-    config = {"name": truth, "replicates": replicates, "axes": {}, "report": {"value": "absolute_distance"}}
+    config = {"name": "jumps", "replicates": replicates, "axes": {}, "report": {"value": "absolute_distance"}}
     document = {"name": truth, "digest": "0", "config": config, "trials": len(rows), "provenance": {}}
     return Diagram.of(Grid(Path(truth), document, pa.Table.from_pandas(rows, preserve_index=False)))
 
@@ -112,7 +140,8 @@ def analysed(truth: str, grid: str, replicates: int, seed: int) -> dict[str, flo
 
 
 STEPS = """A step that lies between two n is known only up to the bracket of the grid's n/d: the estimate is its
-middle, and the interval the whole of it."""
+middle, and the interval the whole of it. `wide logistic`, `1/n` and `exponential` have no levels next to a jump: the
+fewer are found, the better."""
 
 
 def line(truth: str, grid: str, replicates: int, panels: int) -> str:

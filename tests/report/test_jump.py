@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 
 from recovery.report.claims import Analysis, caption, in_words
 from recovery.report.claims.analysis import results
@@ -79,6 +80,14 @@ def test_values_without_a_jump_are_reported_as_such(values: Any) -> None:
     assert np.isnan(found.interval.estimate)
     assert in_words(found) == "does not jump along n"
     assert judge(rows).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("curve", [lambda x: 1 / x, lambda x: np.exp(-x), lambda x: expit(2 * (AT - x))])
+def test_a_smooth_change_is_no_jump(curve: Any) -> None:
+    """Each of these curves falls between levels that it reaches far away only."""
+    noise = np.random.default_rng(3).lognormal(0, 0.2, 20 * 4 * 40)
+    rows = stepped(lambda rows, _: curve(rows["n"] / rows["d"]) * noise, replicates=40)
+    assert in_words(measured(rows)) == "does not jump along n"
 
 
 def test_noise_rarely_has_a_step() -> None:

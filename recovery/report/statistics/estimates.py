@@ -2,13 +2,14 @@
 
 For a frequency, the threshold is the n/d at which it is 50 %. For a number, it is the n/d at which the number jumps:
 half of the trials there lie on each side of the midpoint between the values before and after the jump. The jump is
-placed where the values up to a factor of two below and above an n/d differ most. "Beyond the midpoint" is then an
-event, and its threshold is estimated in the same way.
+placed where the values up to a factor of two below and above an n/d differ most, and exists only if the values are
+level away from it. "Beyond the midpoint" is then an event, and its threshold is estimated in the same way.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from recovery.interval import LEVEL, Interval
 from recovery.report.diagram import Axis, Diagram, Panel, Quantity, ThresholdAxis, default_quantity, is_measured
 from recovery.report.statistics.crossings import Crossing, Crossings, crossings
 from recovery.report.statistics.pooled import RATIO, Jump, Threshold, of_panel, of_slices, pooled
+from recovery.report.statistics.proportions import QUANTILE
+from recovery.report.statistics.samples import Sample
+from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
 TOLERANCES = [10.0**k for k in range(-8, 2)]
@@ -28,6 +32,9 @@ REACH = 2.0
 """Values are compared up to this factor of n/d on each side: further away they may change for other reasons."""
 FEWEST = 10
 """Trials needed on each side of a jump."""
+CHANGE = 0.05
+"""Values do not jump if a test at 5 % shows that their levels change with n/d by more than this share of their
+range."""
 CHANGED = 1e-3
 """Error rate of the test that both sides of a jump differ, divided by the number of n/d that were tried."""
 TAILS = 0.05
@@ -164,22 +171,58 @@ def jumps(diagram: Diagram) -> list[Threshold]:
 
 
 def _jump(diagram: Diagram, panel: Panel, level: float, ratio: Array, value: Array) -> Threshold:
-    sides = split(ratio, value)
-    if sides is None:
+    at = split(ratio, value)
+    levels = None if at is None else plateaus(ratio / at, value)
+    if at is None or levels is None:
         none = panel.cells.assign(**dict.fromkeys(("yes", "no", "undecided"), 0))
         return replace(pooled(replace(panel, cells=none), level, _middle(diagram)), jump=Jump(np.nan, np.nan, ()))
-    at, before, after = sides
+    before, after = levels
     near = panel.cells["n"] / panel.cells["d"] / at
     near_by = replace(panel, cells=panel.cells[(near >= 1 / REACH) & (near <= REACH)])
-    jump, at_half = Jump(before, after, ()), _middle(diagram)
-    quarter, half, three = (
-        replace(
-            pooled(_passed(diagram, near_by, before + share * (after - before), after > before), level, at_half),
-            jump=jump,
-        )
-        for share in (0.25, 0.5, 0.75)
+    jump, rising = Jump(before.estimate, after.estimate, ()), after.estimate > before.estimate
+
+    def passed(share: float, start: float, end: float) -> Threshold:
+        bound = start + share * (end - start)
+        return replace(pooled(_passed(diagram, near_by, bound, rising), level, _middle(diagram)), jump=jump)
+
+    quarter, half, three = (passed(share, before.estimate, after.estimate) for share in (0.25, 0.5, 0.75))
+    # The midpoint is as uncertain as both levels.
+    far = passed(0.5, before.low, after.low), passed(0.5, before.high, after.high)
+    return replace(
+        half,
+        interval=_hull(half.interval, *(one.interval for one in far)),
+        outer_interval=_hull(half.outer_interval, *(one.outer_interval for one in far)),
+        jump=replace(jump, quarters=(quarter, three)),
     )
-    return replace(half, jump=Jump(before, after, (quarter, three)))
+
+
+def _hull(first: Interval, *others: Interval) -> Interval:
+    """Return the first estimate with the least low and the greatest high end."""
+    ends = [first, *others]
+    return replace(first, low=min(one.low for one in ends), high=max(one.high for one in ends))
+
+
+def plateaus(along: Array, value: Array) -> tuple[Interval, Interval] | None:
+    """Return the levels below and above a jump; None if they are not established.
+
+    along: n/d relative to the jump. Each level is the median of the values further than a factor `REACH`^(1/2) away.
+    Its interval holds the intervals of the nearer and of the farther half, so that it is wide if the values change.
+    """
+    factors = REACH ** np.array([-1, -0.75, -0.5, 0.5, 0.75, 1])
+    parts = [value[(along >= a) & (along < b)] for a, b in pairwise(factors)]
+    del parts[2]  # the transition
+    if min(map(len, parts)) < FEWEST:
+        return None
+    each = [Sample(part, False).interval("median") for part in parts]
+    far, near, near_after, far_after = (one.estimate for one in each)
+    change, whole = abs(far - near) + abs(far_after - near_after), np.ptp([one.estimate for one in each])
+    error = normal_reach(0.9) * float(np.hypot.reduce([(one.high - one.low) / (2 * QUANTILE) for one in each]))
+    if change > CHANGE * whole + error:
+        return None
+    before, after = (
+        replace(_hull(*each[i : i + 2]), estimate=float(np.median(np.concatenate(parts[i : i + 2])))) for i in (0, 2)
+    )
+    return before, after
 
 
 def _middle(diagram: Diagram) -> ThresholdAxis:
@@ -187,8 +230,8 @@ def _middle(diagram: Diagram) -> ThresholdAxis:
     return replace(diagram.along, probability=RATIO.probability)
 
 
-def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:
-    """Return the best least-squares step of values along n/d: its n/d, and the medians of values below and above it.
+def split(ratio: Array, value: Array) -> float | None:
+    """Return the n/d of the best least-squares step of the values along n/d.
 
     Only values up to a factor `REACH` away count. None if both sides do not differ.
     """
@@ -211,11 +254,10 @@ def split(ratio: Array, value: Array) -> tuple[float, float, float] | None:
     # A step of height s between l and r trials lowers the sum of squares by s^2 l r / (l + r).
     best = int(np.argmax(step**2 * left * right / (left + right)))
     before, after = value[start[best] : at[best]], value[at[best] : end[best]]
-    middle = float(np.median(before)), float(np.median(after))
     # The step is the best of many, so the error rate is divided by their number (Bonferroni).
-    if middle[0] == middle[1] or scipy.stats.mannwhitneyu(before, after).pvalue * len(tried) > CHANGED:
+    if np.median(before) == np.median(after) or scipy.stats.mannwhitneyu(before, after).pvalue * len(tried) > CHANGED:
         return None
-    return float(tried[best]), *middle
+    return float(tried[best])
 
 
 def _passed(diagram: Diagram, panel: Panel, bound: float, rising: bool) -> Panel:
