@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from annotated_types import Ge, Gt, Interval, Le, MaxLen, MinLen
+from annotated_types import Ge, Gt, Interval, Le, Len, MaxLen, MinLen
 from pydantic import Field
 
 from recovery.backends import Backend
@@ -83,6 +83,22 @@ class ExpressionCurve:
 
 
 @dataclass(frozen=True)
+class FunctionCurve:
+    """The line that your function of one coordinate gives: {function: module:NAME}."""
+
+    function: Annotated[str, MinLen(1)]
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class AtCurve:
+    """The line at one value of a coordinate: {at: {alpha: 2}}."""
+
+    at: Annotated[Mapping[str, float], Len(1, 1)]
+    label: str = ""
+
+
+@dataclass(frozen=True)
 class PointsCurve:
     """The line through points (x, y), as which a stored sweep keeps the curve of a file or of a function."""
 
@@ -93,13 +109,14 @@ class PointsCurve:
 
 
 CurveSpec = Annotated[
-    str | NamedCurve | RatioCurve | FileCurve | ExpressionCurve | PointsCurve,
+    str | NamedCurve | RatioCurve | FileCurve | ExpressionCurve | FunctionCurve | AtCurve | PointsCurve,
     Field(
-        description="a theory curve's name, {name, level}, {ratio: 2.0}, {expression: 2 * d}, {file: curve.csv} or "
-        "your own function module:NAME"
+        description="a theory curve's name, {name, level}, {ratio: 2.0}, {at: {alpha: 2}}, {expression: 2 * d}, "
+        "{file: curve.csv}, or your own function, {function: module:NAME} or module:NAME; all but the first three "
+        "take a label"
     ),
 ]
-Line = NamedCurve | RatioCurve | FileCurve | ExpressionCurve | PointsCurve
+Line = NamedCurve | RatioCurve | FileCurve | ExpressionCurve | FunctionCurve | AtCurve | PointsCurve
 
 
 @dataclass(frozen=True)
@@ -141,10 +158,11 @@ class ReportSpec:
     n/(planted.k*d), whose value at the threshold is the same for all y, so that one number is estimated; by default n/d
     if x and y are n and d, otherwise each y has a threshold of its own. Without `panel`, each combination of the
     remaining axes has a panel. rows, columns: coordinates whose values are the rows and the columns of panels; if one
-    is not given, the remaining axes are used for it. curves: drawn into the diagram: a theory curve's name,
-    {ratio: 2.0}, {expression: 2 * d}, {file: curve.csv}, or a function of one coordinate as module:NAME. scale, limits:
-    of the colours; the default scale depends on the kind of the value. figure: a map of the plane, fractions against
-    the `ratios` n/d, or a profile (a line along x for each y); `auto` chooses the most informative one.
+    is not given, the remaining axes are used for it. curves: drawn into the diagram: a theory curve's name, {ratio:
+    2.0}, {at: {alpha: 2}}, {expression: 2 * d}, {file: curve.csv}, or a function of one coordinate as module:NAME or
+    {function: module:NAME}; the last four take a label. scale, limits: of the colours; the default scale depends on the
+    kind of the value. figure: a map of the plane, fractions against the `ratios` n/d, or a profile (a line along x for
+    each y); `auto` chooses the most informative one.
     """
 
     value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from recovery.config.components import Context
-from recovery.config.header import ExpressionCurve, FileCurve, NamedCurve, PointsCurve, ReportSpec, theory_curves
+from recovery.config.header import (
+    AtCurve,
+    ExpressionCurve,
+    FileCurve,
+    FunctionCurve,
+    NamedCurve,
+    PointsCurve,
+    ReportSpec,
+    theory_curves,
+)
 from recovery.config.tree import Fault, Invalid, as_shown
 from recovery.config.trials import SweepCells
 from recovery.config.values import log_spaced
@@ -34,8 +43,9 @@ def kept_curves(report: ReportSpec, cells: SweepCells, context: Context) -> tupl
         try:
             if isinstance(curve, FileCurve):
                 kept.append(_of_file(curve, cells, context))
-            elif isinstance(curve, str) and is_user_name(curve):
-                kept.append(_of_function(curve, report, cells))
+            elif isinstance(curve, FunctionCurve) or (isinstance(curve, str) and is_user_name(curve)):
+                function = FunctionCurve(curve) if isinstance(curve, str) else curve
+                kept.append(_of_function(function.function, function.label, report, cells))
             else:
                 kept.append(curve)
                 _check(NamedCurve(curve) if isinstance(curve, str) else curve, report, cells)
@@ -47,6 +57,11 @@ def kept_curves(report: ReportSpec, cells: SweepCells, context: Context) -> tupl
 def _check(curve: Any, report: ReportSpec, cells: SweepCells) -> None:
     """Raise `ParameterError` for a curve that this report cannot draw."""
     plane = _plane(report)
+    if isinstance(curve, AtCurve):
+        (name,) = curve.at
+        if name not in plane:
+            text = f"at: {name} is no axis of the diagram; allowed: {' and '.join(sorted(plane))}"
+            raise ParameterError(text + did_you_mean(name, sorted(plane)))
     if isinstance(curve, ExpressionCurve):
         names = parse(curve.expression, cells.coordinates).names
         several = [name for name in names if name not in plane and len(cells.coordinates[name].distinct) > 1]
@@ -109,8 +124,10 @@ def _of_file(curve: FileCurve, cells: SweepCells, context: Context) -> PointsCur
     return _points(points, named[0][1], named[1][1], curve.label or curve.file)
 
 
-def _of_function(name: str, report: ReportSpec, cells: SweepCells) -> PointsCurve:
+def _of_function(name: str, label: str, report: ReportSpec, cells: SweepCells) -> PointsCurve:
     """The curve of a user's function of one coordinate of the plane that returns the other."""
+    if not is_user_name(name):
+        raise ParameterError(f"function: found {name!r}, which is no module:NAME; write the module and the function")
     target = resolve(name)
     try:
         parameters = list(inspect.signature(target).parameters)
@@ -135,7 +152,7 @@ def _of_function(name: str, report: ReportSpec, cells: SweepCells) -> PointsCurv
         except (Exception, SystemExit) as error:  # raised by user code
             text = printable(str(error))
             raise ParameterError(f"{name}({at:.6g}) raises {type(error).__name__}: {text:.200}") from error
-    return _points(points, x, y, name.partition(":")[2].replace("_", " "))
+    return _points(points, x, y, label or name.partition(":")[2].replace("_", " "))
 
 
 def _mesh(values: Sequence[float]) -> list[float]:

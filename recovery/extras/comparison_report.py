@@ -15,7 +15,7 @@ from tabulate import tabulate
 
 from recovery.extras.comparison import FDR, Comparison, stacked
 from recovery.interval import LEVEL, Interval, interval_words
-from recovery.report.diagram import NOT_MEASURED, PLAIN, Axis, Panel, lettered
+from recovery.report.diagram import NOT_MEASURED, PLAIN, Axis, Panel, greek, lettered
 from recovery.report.figures.map import draw_cells
 from recovery.report.figures.sheet import panel_sheet
 from recovery.report.figures.style import MATH, plain
@@ -75,9 +75,9 @@ def tables(comparisons: Sequence[Comparison]) -> list[tuple[str, list[str], list
         [
             (c, [PLAIN.where({key: row[key] for key in c.slice_keys if key in row}), *_numbers(c, row, tests)])
             for c in comparisons
-            for row in _rows(table(c))
+            for row in _rows(getattr(c, table))
         ]
-        for table, tests in ((lambda c: c.whole, len(comparisons)), (lambda c: c.slices, 1))
+        for table, tests in (("whole", len(comparisons)), ("slices", 1))
     )
     pooled, each = (
         [(c, _threshold(c, panel, one)) for c in comparisons for panel, one in c.thresholds if one.pooled == kind]
@@ -86,8 +86,8 @@ def tables(comparisons: Sequence[Comparison]) -> list[tuple[str, list[str], list
     what = f"at {one.along.percent}"
     found = [
         (OVERALL, heads, [(c, row[1:]) for c, row in whole]),
-        (f"Thresholds: {one.along.what} {what}", ends, pooled),
-        (f"{SLICES}: {one.along.x} {what}", ends, each),
+        (f"Thresholds: {greek(one.along.what)} {what}", ends, pooled),
+        (f"{SLICES}: {PLAIN.axis(one.along.x)} {what}", ends, each),
         (SLICES, ["at", *heads], slices if len(slices) > len(comparisons) else []),
     ]
     return [

@@ -63,7 +63,7 @@ def unpaired_summary(rows: pd.DataFrame, names: list[str], proportion: bool) -> 
     if not proportion:
         return cells
     yes, total = (rows[[f"{name}_first", f"{name}_second"]].to_numpy(dtype=float).T for name in ("sum", "size"))
-    difference, low, high = unpaired_difference(yes, total, grouped.ngroup().to_numpy())
+    difference, low, high = unpaired_difference(yes, total, np.asarray(grouped.ngroup(), dtype=np.intp))
     cells = cells.assign(difference=difference, low=low, high=high)
     if len(cells) == len(rows):
         cells["p"] = [scipy.stats.fisher_exact(np.array([a, b - a]).T)[1] for a, b in zip(yes.T, total.T, strict=True)]

@@ -36,6 +36,14 @@ def _threshold(rho: float) -> float:
     )
 
 
+def donoho_tanner(delta: float) -> float:
+    """Return the largest rho = k/n at which l1 minimisation recovers from n = delta d Gaussian rows, as d grows.
+
+    Source: Donoho and Tanner 2009. In a config: `curves: [recovery.theory:donoho_tanner]`.
+    """
+    return float(l1_transition(delta, 1.0) / delta)
+
+
 def l1_transition(n: ArrayLike, d: ArrayLike) -> Array:
     """Return the largest k/d at which l1 minimisation recovers a k-sparse vector in R^d from n Gaussian rows.
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from recovery.interval import Interval, percent
-from recovery.report.diagram import PLAIN, ThresholdAxis
+from recovery.report.diagram import PLAIN, ThresholdAxis, greek
 from recovery.report.statistics import Crossing, Drift, SliceValue, Threshold
 
 
@@ -13,7 +13,7 @@ def in_words(pooled: Threshold) -> str:
     Where the panel shows a number, the sentence begins with the values before and after its jump.
     """
     if pooled.jump is None:
-        return _threshold(pooled, pooled.along.percent)
+        return greek(_threshold(pooled, pooled.along.percent))
     if not pooled.interval.known:
         return jump_words(pooled)
     return f"{jump_words(pooled)}; {_threshold(pooled, 'the midpoint')}"
@@ -118,7 +118,7 @@ def slices_in_words(slices: tuple[Crossing, ...], along: ThresholdAxis) -> str:
         for one in slices
         if (words := _crossed(one, along.x))
     ]
-    return f"{along.percent}{' at ' if along.by else ': '}{'; '.join(parts)}" if parts else ""
+    return greek(f"{along.percent}{' at ' if along.by else ': '}{'; '.join(parts)}") if parts else ""
 
 
 def _crossed(one: Crossing, x: str) -> str:
@@ -134,7 +134,7 @@ def caption(pooled: Threshold) -> str:
     if not interval.known or (pooled.drift is not None and not pooled.constant and pooled.drift.large):
         return ""
     changes = f", changes with {pooled.along.by}" if drift_words(pooled) else ""
-    return f"{what}: {pooled.along.what} = {interval.estimate:.2f}, {interval.entry('.2f')}{changes}"
+    return f"{what}: {greek(pooled.along.what)} = {interval.estimate:.2f}, {interval.entry('.2f')}{changes}"
 
 
 def p_value(p: float) -> str:

@@ -11,11 +11,12 @@ import scipy
 from contourpy import contour_generator
 from numpy.typing import ArrayLike
 
-from recovery.config.header import ExpressionCurve, NamedCurve, PointsCurve, RatioCurve
+from recovery.config.header import AtCurve, ExpressionCurve, NamedCurve, PointsCurve, RatioCurve
 from recovery.errors import ReportError
 from recovery.expressions import parse
 from recovery.report.diagram.axis import Axis
 from recovery.report.diagram.diagram import Diagram, Panel
+from recovery.report.diagram.vocabulary import PLAIN, greek
 from recovery.theory import CURVES, Curve
 from recovery.types import Array
 
@@ -50,12 +51,31 @@ def lines(diagram: Diagram) -> list[Line]:
                 result.append(Line(spec.label, points if spec.x == layout.x else points[:, ::-1]))
         elif isinstance(spec, ExpressionCurve):
             result += _worked_out(spec, diagram)
+        elif isinstance(spec, AtCurve):
+            result += _straight(spec, diagram)
         elif layout.over_n_and_d and isinstance(spec, NamedCurve | RatioCurve):
             n, d = (panel.x, panel.y) if layout.x == "n" else (panel.y, panel.x)
             traced = _traced(spec, n, d)
             turned = [Line(line.label, line.points[:, ::-1], line.secondary) for line in traced]
             result += traced if layout.x == "n" else turned
     return result
+
+
+def _straight(spec: AtCurve, diagram: Diagram) -> list[Line]:
+    """Return the line at one value of an axis; none if the other axis has no numbers."""
+    layout, panel = diagram.layout, diagram.panels[0]
+    ((name, value),) = spec.at.items()
+    along = {layout.x: panel.y, layout.y: panel.x}.get(name)
+    if along is None or layout.y is None or Axis(along).kind == "even":
+        return []
+    mesh = _mesh(along, 2)
+    points = np.stack([np.full(2, value), mesh], 1)
+    return [Line(at_label(spec), points if name == layout.x else points[:, ::-1])]
+
+
+def at_label(spec: AtCurve) -> str:
+    """Return the label, or the coordinate with its value."""
+    return spec.label or PLAIN.where(spec.at)
 
 
 def _worked_out(spec: ExpressionCurve, diagram: Diagram) -> list[Line]:
@@ -74,7 +94,8 @@ def _worked_out(spec: ExpressionCurve, diagram: Diagram) -> list[Line]:
     used = [name for name in plane if name in expression.names]
     if len(plane) < 2 or any(Axis(plane[name]).kind == "even" for name in plane):
         return []
-    label = spec.label or (f"{spec.expression} = 0" if len(used) == 2 else f"{_other(plane, used)} = {spec.expression}")
+    label = f"{spec.expression} = 0" if len(used) == 2 else f"{_other(plane, used)} = {spec.expression}"
+    label = spec.label or greek(label)
     x, y = (_mesh(plane[name], MESH) for name in plane)
     if len(used) == 2:
         mesh = expression.array({**given, layout.x: x[None, :], str(layout.y): y[:, None]})
@@ -194,10 +215,17 @@ def _named(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:
 
 
 def _ratios(diagram: Diagram, rows: pd.DataFrame) -> list[Along]:
+    """Return the values of x that the config's curves name: a constant, and ratios of n and d in a slice."""
+    specs = enumerate(diagram.sweep.report.lines)
+    predictions = [
+        Along(at_label(spec), np.array([[spec.at[diagram.layout.x], np.nan]]), "ratio", rank)
+        for rank, spec in specs
+        if isinstance(spec, AtCurve) and diagram.layout.x in spec.at
+    ]
     other = {"n": "d", "d": "n"}.get(diagram.layout.x)
     if other is None or rows[other].nunique() != 1:
-        return []
-    predictions, size = [], float(rows[other].iloc[0])
+        return predictions
+    size = float(rows[other].iloc[0])
     for rank, spec in enumerate(diagram.sweep.report.lines):
         if isinstance(spec, RatioCurve):
             at = size * spec.ratio if diagram.layout.x == "n" else size / spec.ratio

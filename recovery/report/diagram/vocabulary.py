@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import lookup
 
 import numpy as np
 
@@ -19,18 +20,13 @@ LETTERS = {
     "d": "$d$",
     "n/d": "$n/d$",
     "k": "$k$",
-    "delta": r"$\delta$",
-    "rho": r"$\rho$",
     "noise": r"noise $\sigma$",
-    "sigma": r"$\sigma$",
-    "beta": r"$\beta$",
     "learning_rate": r"learning rate $\eta$",
     "degrees": "angle (degrees)",
     "tilt": "tilt (degrees)",
     "scale": "scale of the start",
     "center": "centre of the start",
     "ratio": "ratio of the norms",
-    "tau": r"$\tau$",
 }
 """Last part of a coordinate's path -> its name on an axis."""
 SYMBOLS = {"noise": r"$\sigma$", "learning_rate": r"$\eta$", "degrees": "angle", "tilt": "tilt", "scale": "scale"}
@@ -73,17 +69,20 @@ INTERVAL, RANGE = interval_words([LEVEL]), "interquartile range"
 
 _OF_PARTS = re.compile(r"(\w+)((?: \w+=\S+)*)")
 _MATHEMATICS = re.compile(r"\$([^$]*)\$")
-_SIGNS = {
-    r"\sigma": "σ",
-    r"\beta": "β",
-    r"\eta": "η",
-    r"\tau": "τ",
-    r"\delta": "δ",
-    r"\rho": "ρ",
-    r"\times": "×",
-    "^": "",
+_NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "mu", "nu", "xi", "rho")
+_GREEK = {
+    name: lookup(f"GREEK SMALL LETTER {name}") for name in (*_NAMES, "sigma", "tau", "phi", "chi", "psi", "omega")
 }
+"""Names of Greek letters, which coordinates may have, and the letters."""
+_GREEK_WORD = re.compile(rf"(?<![A-Za-z.])({'|'.join(_GREEK)})(?![A-Za-z(])")
+LETTERS |= {name: rf"$\{name}$" for name in _GREEK}
+_SIGNS = {rf"\{name}": letter for name, letter in _GREEK.items()} | {r"\times": "×", "^": ""}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def greek(text: str) -> str:
+    """Return text with the names of Greek letters as letters: `rho = 2 * delta` becomes `ρ = 2 * δ`."""
+    return _GREEK_WORD.sub(lambda name: _GREEK[name[1]], text)
 
 
 def unmarked(text: str) -> str:

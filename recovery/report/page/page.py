@@ -169,7 +169,7 @@ def _sizes(analyses: list[Analysis]) -> str:
         for one in slices
     ]
     along = shown[0].diagram.along
-    what, by = escape(f"{along.x} at {along.percent}"), escape(along.by or "slice")
+    what, by = escape(f"{PLAIN.axis(along.x)} at {along.percent}"), escape(PLAIN.axis(along.by or "slice"))
     head = ["panel", by, f"{what} (interval)"]
     return f"<details><summary>{what} for each {by}</summary>{table(head, rows)}</details>"
 

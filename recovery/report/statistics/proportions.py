@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from recovery.interval import LEVEL
 from recovery.report.diagram import as_numbers, finished
 from recovery.theory.normal import normal_reach
-from recovery.types import Array
+from recovery.types import Array, Index
 
 QUANTILE = normal_reach(LEVEL)
 """Half the length of the standard normal law's central interval of the level `LEVEL`."""
@@ -49,7 +49,7 @@ def paired_difference(gained: ArrayLike, lost: ArrayLike, pairs: ArrayLike) -> t
     return np.clip(more - less - half, -1, 1), np.clip(more - less + half, -1, 1)
 
 
-def unpaired_difference(yes: Array, total: Array, group: Array) -> tuple[Array, Array, Array]:
+def unpaired_difference(yes: Array, total: Array, group: Index) -> tuple[Array, Array, Array]:
     """Return the difference of two proportions in each group of grid cells, and the ends of its interval.
 
     yes, total: counts of shape (2, cells), first and second. group: the number of the group of each cell. A cell has

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from recovery.report.claims import Analysis, form_of, measured
-from recovery.report.diagram import Diagram, finished, has
+from recovery.report.diagram import Diagram, finished, greek, has
 from recovery.report.statistics.means import FAR, MeanTable
 
 CHOSEN = "chosen"
@@ -21,11 +21,11 @@ def threshold_rows(analysis: Analysis) -> list[dict[str, str]]:
     A threshold outside the cells is given by its known bound, unless slices are pooled.
     """
     shown = analysis.measured_beside_stated
-    heads = {f"{row.found.along.what} at {row.found.along.percent}" for row in shown}
+    heads = {f"{greek(row.found.along.what)} at {row.found.along.percent}" for row in shown}
     rows = []
     for row in shown:
         found, along = row.found.interval, row.found.along
-        head = f"{along.what} at {along.percent}"
+        head = f"{greek(along.what)} at {along.percent}"
         interval = (
             found.entry(form_of(along)) if found.known or (along.pool is None and found.ends() != "unbounded") else ""
         )
