@@ -111,8 +111,9 @@ def faults(figure: Figure) -> list[str]:
         for text, box in boxes
         if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1
     ]
-    sizes = [ax.get_window_extent().size / figure.dpi for ax in figure.axes if ax.axison and ax.get_label() != BAR]
-    cut += [f"sliver: a panel of {w:.2f} x {h:.2f} inches" for w, h in sizes if min(w, h) < LEAST]
+    panels = [ax.get_window_extent() for ax in figure.axes if ax.axison and ax.get_label() != BAR]
+    sizes = [(box.width / figure.dpi, box.height / figure.dpi) for box in panels]
+    cut += [f"sliver: a panel of {wide:.2f} x {high:.2f} inches" for wide, high in sizes if min(wide, high) < LEAST]
     for (one, a), (other, b) in combinations(boxes, 2):
         across, up = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
         if across > -2 and up > 1:

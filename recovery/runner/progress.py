@@ -44,12 +44,16 @@ class State:
         self._work = work
         self._worked = 0.0
         self._began = time.monotonic()
+        self._first: tuple[float, float] | None = None
+        """Time and share at the first results, which come after the workers have started."""
 
     def advance(self, done: Iterable[tuple[Trial, Row]]) -> None:
         for trial, row in done:
             self.done += 1
             self.failed += row["status"] in FAILURES
             self._worked += cost(trial)
+        if self.done and self._first is None:
+            self._first = (time.monotonic(), self.share)
 
     @property
     def share(self) -> float:
@@ -62,12 +66,15 @@ class State:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds left if the remaining trials take as long per cost as those done; None before the first."""
-        return self.elapsed * (1 - self.share) / self.share if self.share > 0 else None
+        """Seconds left if the remaining trials take as long per cost as those after the first results; None before."""
+        if self._first is None or self.share <= self._first[1]:
+            return None
+        return (time.monotonic() - self._first[0]) * (1 - self.share) / (self.share - self._first[1])
 
     def __str__(self) -> str:
         failed = f", {self.failed} failed" if self.failed else ""
-        left = f", {duration(self.seconds_left)} left" if 0 < self.done < self.trials else ""
+        seconds = self.seconds_left
+        left = f", {duration(seconds)} left" if seconds is not None and self.done < self.trials else ""
         return f"{self.done} of {self.trials} trials{failed}{left}"
 
 
@@ -161,7 +168,8 @@ class Bar:
             return
         failed = f"  [red]{state.failed} failed[/red]" if state.failed else ""
         rate = state.done / max(state.elapsed, 1e-9)
-        text = f"{state.done}/{state.trials}{failed}  {rate:.0f} trials/s  {duration(state.seconds_left)} left"
+        left = "" if state.seconds_left is None else f"  {duration(state.seconds_left)} left"
+        text = f"{state.done}/{state.trials}{failed}  {rate:.0f} trials/s{left}"
         self._progress.update(self._task, completed=state.share, text=text)
 
     def print(self, text: str) -> None:
