@@ -5,6 +5,7 @@
 - `{{mean GRID COLUMN | QUERY}}`, `median`, `largest`, `smallest`; `square mean` is the square of it.
 - `{{claim GRID K}}`: the verdict on the config's claim number K, and what was measured.
 - `{{half GRID K}}`: where the threshold of claim K was found, with its interval, for each panel.
+- `{{crossing GRID | NAME: VALUE; ...}}`: the threshold of the panel or slice at these coordinates, with its interval.
 - `{{growth GRID K}}`: how the threshold n/d of claim K, one panel, changes with d: p of d^p, and what that means.
 - `{{fails GRID COLUMN | QUERY}}`: how many trials fail, and the least share that they can be of all, at 97.5 %.
 - `{{missed GRID COLUMN | QUERY | TRUTH}}`: of the draws that fail among TRUTH, how many succeed among QUERY.
@@ -90,6 +91,8 @@ def _value(asked: str) -> str:
         grid, number = rest.split()
         claim = _claims(grid)[int(number) - 1]
         return _in_short(claim) if verb == "claim" else _half_way(asked, claim)
+    if verb == "crossing":
+        return _crossing(rest)
     if verb == "growth":
         grid, number = rest.split()
         return _growth(grid, int(number) - 1)
@@ -205,6 +208,16 @@ def _number(asked: str) -> str:
     stated, own = printed.split()
     z = (values.mean() - float(stated)) / np.hypot(error, error if own == "ours" else float(own))
     return f"{values.mean():.3g} (z = {z:+.1f})"
+
+
+def _crossing(asked: str) -> str:
+    grid, _, where = asked.partition(" | ")
+    pairs = (pair.split(": ") for pair in where.split("; "))
+    found = _analysis(grid).thresholds_where({name: int(value) if value.isdigit() else value for name, value in pairs})
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} thresholds: {asked}")
+    interval = found[0].interval
+    return f"{interval.estimate:.3g} ({interval.low:.3g} to {interval.high:.3g})"
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,10 @@ SYMBOLS = {"noise": r"$\sigma$", "learning_rate": r"$\eta$", "degrees": "angle",
 VALUES = {
     "gd": "gradient descent",
     "scaled_gd": "scaled gradient descent",
+    "sgd": "stochastic gradient descent",
+    "adam": "Adam",
     "adamw": "AdamW",
+    "lbfgs": "L-BFGS",
     "min_norm": "minimal norm",
     "relu": "ReLU",
     "relu_skip": "ReLU with skip connection",
@@ -58,6 +61,7 @@ COLUMNS = {
     "all_ones": "all-ones pattern exists",
     "max_deviation": "largest deviation",
     "test_mse": "test MSE",
+    "excess_high": "proved excess",
 }
 """Measured columns whose words differ from their names."""
 BARE = ("ensemble", "planted", "architecture", "method", "optimizer", "kind", "program", "means", "selector")
