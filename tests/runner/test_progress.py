@@ -1,4 +1,4 @@
-"""What a run says of its progress."""
+"""The progress that a run reports."""
 
 from pathlib import Path
 
