@@ -7,15 +7,7 @@ from click.shell_completion import ShellComplete
 
 from recovery.cli.main import main
 from tests.cli.test_odd_input import recover
-
-CONFIG = """\
-name: small
-data: {ensemble: gaussian}
-planted: {kind: linear}
-architecture: relu_skip
-method: {kind: min_norm}
-axes: {n: [4, 8], d: [1]}
-"""
+from tests.config.sweeps import write
 
 
 def completed(words: str) -> list[str]:
@@ -28,7 +20,7 @@ def completed(words: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "small.yaml").write_text(CONFIG)
+    write(tmp_path / "small.yaml", axes={"n": [4, 8], "d": [1]})
     (tmp_path / "broken.yaml").write_text("axes: {")
     (tmp_path / "table.csv").write_text("price,rooms,size\n1,2,3\n")
     return tmp_path

@@ -6,22 +6,13 @@ from zipfile import ZipFile
 import pytest
 
 from tests.cli.test_odd_input import recover
-
-CONFIG = """\
-name: good
-n: 8
-data: {ensemble: gaussian}
-planted: {kind: linear}
-architecture: relu_skip
-method: {kind: min_norm}
-axes: {d: [1, 2]}
-"""
+from tests.config.sweeps import write
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "good.yaml").write_text(CONFIG)
+    write(tmp_path / "good.yaml", name="good", replicates=1, d=None, axes={"d": [1, 2]})
     return tmp_path
 
 
@@ -64,7 +55,8 @@ def test_x_beyond_memory_is_warned_of(folder: Path) -> None:
 
 
 def test_a_bundle_has_the_code_that_it_names(folder: Path) -> None:
-    (folder / "good.yaml").write_text(CONFIG.replace("gaussian", "bundled_law:law"))
+    config = folder / "good.yaml"
+    config.write_text(config.read_text().replace("gaussian", "bundled_law:law"))
     (folder / "bundled_law.py").write_text(
         "from bundled_help import wide\n\n\ndef law(rng, n, d):\n    return wide(rng, n, d)\n"
     )

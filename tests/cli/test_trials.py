@@ -11,23 +11,14 @@ from recovery.errors import ReportError
 from recovery.extras.row_query import _as_text, _for_matlab
 from recovery.store import read
 from tests.cli.test_odd_input import recover
-
-CONFIG = """\
-name: listed
-replicates: 4
-data: {ensemble: gaussian}
-planted: {kind: linear}
-architecture: relu_skip
-method: {kind: min_norm}
-axes: {n: [4, 12], d: [3]}
-"""
+from tests.config.sweeps import write
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     out = tmp_path / "out"
-    (tmp_path / "listed.yaml").write_text(CONFIG)
-    assert recover("sweep", tmp_path / "listed.yaml", "--out", out, "-j", 1, "-q").exit_code == 0
+    config = write(tmp_path / "listed.yaml", replicates=4, seed=0, axes={"n": [4, 12], "d": [3]})
+    assert recover("sweep", config, "--out", out, "-j", 1, "-q").exit_code == 0
     return out
 
 

@@ -12,27 +12,15 @@ from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear
 from recovery.methods.isometry import Isometry
 from recovery.programs.architecture import ARCHITECTURES
-from recovery.types import Array
-from tests.conditions.test_oracle import KINDS, drawn
-
-
-def norms(X: Array, weights: Array, linear: Array, patterns: Array) -> Array:
-    sums = linear[:, None] + X.T @ (weights[:, None] * patterns)
-    return np.asarray(np.linalg.norm(sums, axis=0))
+from tests.conditions.test_cells import norms
+from tests.conditions.test_oracle import KINDS, arrangements
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_beam_wider_than_all_cells_meets_the_best_one(kind: str) -> None:
     looked_at = 0
-    for seed in range(8):
-        rng = np.random.default_rng([KINDS.index(kind), seed])
-        X = drawn(kind, rng)
-        weights = rng.standard_normal(len(X)) if seed % 3 else rng.integers(-2, 3, len(X)).astype(float)
+    for seed, rng, X, weights, cells in arrangements(kind, 8):
         linear = rng.standard_normal(X.shape[1]) * (seed % 2)
-        try:
-            cells, _ = enumerate_cells(X)
-        except ParameterError:  # all zero, or rounding decides which cells there are
-            continue
         best = beam_search(X, weights, linear, width=4 * cells.shape[1])
         size = float(np.abs(weights) @ np.linalg.norm(X, axis=1)) + float(np.linalg.norm(linear))
         if best is None:

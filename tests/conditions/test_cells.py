@@ -5,10 +5,9 @@ import pytest
 
 from recovery.conditions.cell_search import bound_over_sides
 from recovery.conditions.oracle import largest_cell
-from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
 from recovery.types import Array, Mask
-from tests.conditions.test_oracle import KINDS, drawn
+from tests.conditions.test_oracle import KINDS, arrangements
 
 
 def norms(X: Array, lam: Array, linear: Array | None, cells: Mask) -> Array:
@@ -19,15 +18,8 @@ def norms(X: Array, lam: Array, linear: Array | None, cells: Mask) -> Array:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bounds_meet_at_the_largest_norm_over_all_cells(kind: str) -> None:
     looked_at = 0
-    for seed in range(25):
-        rng = np.random.default_rng([2, KINDS.index(kind), seed])
-        X = drawn(kind, rng)
-        lam = rng.standard_normal(len(X)) if seed % 3 else rng.integers(-2, 3, len(X)).astype(float)
+    for seed, rng, X, lam, cells in arrangements(kind, 25, 2):
         linear = rng.standard_normal(X.shape[1]) if seed % 4 == 1 else None
-        try:
-            cells, _ = enumerate_cells(X)
-        except ParameterError:  # all zero, or rounding decides which cells there are
-            continue
         looked_at += 1
         values, known = norms(X, lam, linear, cells), None
         if seed % 5 == 0 and len(values) > 1:

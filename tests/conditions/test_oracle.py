@@ -1,5 +1,8 @@
 """The oracle against every cell of small arrangements, each with its exact value, and its limits."""
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from scipy.optimize import nnls
@@ -9,7 +12,7 @@ from recovery.conditions.oracle import dual_terms, exact_dual, largest_neuron
 from recovery.errors import ParameterError
 from recovery.instances.arrangements import enumerate_cells
 from recovery.programs.architecture import ARCHITECTURES, Architecture
-from recovery.types import Array, Rng
+from recovery.types import Array, Mask, Rng
 
 
 def by_enumeration(X: Array, lam: Array, linear: Array | None = None) -> float:
@@ -26,18 +29,22 @@ def drawn(kind: str, rng: Rng) -> Array:
     return spoiled(kind, rng, n, d)
 
 
+def arrangements(kind: str, seeds: int, *key: int) -> Iterator[tuple[int, Rng, Array, Array, Mask]]:
+    """Yield seed, generator, rows, weights and all cells of small arrangements."""
+    for seed in range(seeds):
+        rng = np.random.default_rng([*key, KINDS.index(kind), seed])
+        X = drawn(kind, rng)
+        lam = rng.standard_normal(len(X)) if seed % 3 else rng.integers(-2, 3, len(X)).astype(float)
+        with suppress(ParameterError):  # all zero, or rounding decides which cells there are
+            yield seed, rng, X, lam, enumerate_cells(X)[0]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bounds_meet_at_the_largest_value_over_all_cells(kind: str) -> None:
     looked_at = 0
-    for seed in range(8):
-        rng = np.random.default_rng([KINDS.index(kind), seed])
-        X = drawn(kind, rng)
-        lam = rng.standard_normal(len(X)) if seed % 3 else rng.integers(-2, 3, len(X)).astype(float)
+    for seed, rng, X, lam, _ in arrangements(kind, 8):
         linear = rng.standard_normal(X.shape[1]) @ np.linalg.pinv(X) @ X if seed % 4 == 1 else None
-        try:
-            wanted = by_enumeration(X, lam, linear)
-        except ParameterError:  # all zero, or rounding decides which cells there are
-            continue
+        wanted = by_enumeration(X, lam, linear)
         looked_at += 1
         found = largest_neuron(X, lam, linear)
         size = float(np.abs(lam) @ np.linalg.norm(X, axis=1)) + (0.0 if linear is None else np.linalg.norm(linear))

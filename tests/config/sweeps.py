@@ -24,13 +24,17 @@ WITHOUT_DATA = ("p3-table7", "p3-table8")
 COMPLETE = [name for name in shipped() if name not in WITHOUT_DATA]
 
 
-def load_fields(*overrides: str, **fields: Any) -> Sweep:
-    """The sweep of `BASE` with other fields; None takes one out."""
+def write(path: Path, **fields: Any) -> Path:
+    """Write `BASE` with other fields; None takes one out."""
     content = {key: value for key, value in {**BASE, **fields}.items() if value is not None}
+    path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML 1.2
+    return path
+
+
+def load_fields(*overrides: str, **fields: Any) -> Sweep:
+    """The sweep of `BASE` with other fields."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "config.yaml"
-        path.write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML 1.2
-        return load(path, overrides)
+        return load(write(Path(folder) / "config.yaml", **fields), overrides)
 
 
 def ids(sweep: Sweep) -> set[str]:
