@@ -3,10 +3,8 @@
 import math
 import os
 import re
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
     from recovery.config import Sweep
     from recovery.store import Grid
 
-T = TypeVar("T")
-R = TypeVar("R")
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 LONGEST = 366 * 86_400.0
 """Longest time in seconds; the system's timers have a limit too."""
@@ -89,19 +85,6 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic from click 
         if not 0 < seconds <= LONGEST or not math.isfinite(seconds):
             self.fail(f"{value!r} is not between 0 and 366 days", param, ctx)
         return seconds
-
-
-def as_value(kind: type[T]) -> Callable[[Callable[[T], R]], Callable[..., R]]:
-    """Decorate a command to take its options as one value of `kind`, whose fields have the names of the options."""
-
-    def decorate(function: Callable[[T], R]) -> Callable[..., R]:
-        @wraps(function)
-        def command(**given: Any) -> R:
-            return function(kind(**given))
-
-        return command
-
-    return decorate
 
 
 config = click.argument("config", shell_complete=completion.configs)

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -159,8 +159,7 @@ class Request:
 @click.option("--quiet", "-q", is_flag=True, help="Do not print progress to stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
 @click.option("--on-end", metavar="COMMAND", help="At the end, run a shell command with that JSON as its input.")
-@options.as_value(Request)
-def command(request: Request) -> None:
+def command(**given: Any) -> None:
     """Run the trials of CONFIG that are not stored yet, and store a row for each.
 
     CONFIG is a YAML file or the name of a shipped config (`recover configs`). Running the command again continues
@@ -172,6 +171,7 @@ def command(request: Request) -> None:
     from recovery.errors import RecoverError
     from recovery.runner.stop import RESUMABLE, Stop, StopRequested
 
+    request = Request(**given)
     try:
         with Stop(request.max_time) as stop:
             plan, settings, summary = _run(request, stop)
