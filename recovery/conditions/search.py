@@ -99,17 +99,15 @@ def most_active(X: Array, rng: Rng, *, restarts: int = 4, patience: int = 8) -> 
     n, d = X.shape
     starts = [_delete(X, np.ones(n) if r == 0 else np.asarray(rng.exponential(1.0, n) + 0.1)) for r in range(restarts)]
     points = [start.point for start in starts] + [h / np.linalg.norm(h) for h in rng.standard_normal((restarts, d))]
-    found = [search_pattern(X, h, _count, _missing, rng, patience=patience) for h in points]
+
+    def count(patterns: Mask) -> Array:
+        return patterns.sum(axis=0).astype(np.float64)
+
+    def gain(pattern: Mask) -> Array:
+        return np.where(pattern, 0.0, 1.0)
+
+    found = [search_pattern(X, h, count, gain, rng, patience=patience) for h in points]
     return max(found, key=lambda best: best.value)
-
-
-def _count(patterns: Mask) -> Array:
-    return patterns.sum(axis=0).astype(np.float64)
-
-
-def _missing(pattern: Mask) -> Array:
-    """Return the gain in active rows, (n,): 1 for inactive rows."""
-    return np.where(pattern, 0.0, 1.0)
 
 
 def _delete(X: Array, weights: Array) -> BestPattern:

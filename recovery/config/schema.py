@@ -46,8 +46,10 @@ def json_schema() -> dict[str, Any]:
     for field in schema["properties"].values():
         if field.get("default", 0) is None:
             del field["default"]
-    for name in _in_tables():
-        _relax(schema["$defs"][name])
+    for kind in CHOICES.values():  # require only the key that identifies a member: an axis may give the others
+        for name, cls in kind.table.items():
+            definition = schema["$defs"][model_of(cls, kind.tag, name).__name__]
+            definition["required"] = [key for key, value in definition["properties"].items() if "const" in value]
     return schema
 
 
@@ -68,13 +70,3 @@ def _union(table: Mapping[str, type], tag: str, *, user: str | None = None) -> A
         text = f"User code, named as module:{user}; the other keys are its parameters."
         members.append(create_model(f"Own_{tag}", __config__=ConfigDict(extra="allow"), __doc__=text, **named))
     return Union[tuple(members)]  # noqa: UP007
-
-
-def _in_tables() -> list[str]:
-    return [model_of(cls, kind.tag, name).__name__ for kind in CHOICES.values() for name, cls in kind.table.items()]
-
-
-def _relax(definition: dict[str, Any]) -> None:
-    """Require only the key that identifies the member of the union; an axis may give the others."""
-    constant = [key for key, value in definition["properties"].items() if "const" in value]
-    definition["required"] = constant

@@ -182,7 +182,8 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
         if inside is not None:
             change = groups.base_weights(change, reach.chosen) * balanced.signs[chosen, None]
         W[chosen] += change
-    rho = np.abs(balanced.residual(W)) + sum(_rounding(groups, _base(balanced, V)) for V in (W, planted))
+    bases = [V if balanced.has_cones else groups.base_weights(V) for V in (W, planted)]
+    rho = np.abs(balanced.residual(W)) + sum(_rounding(groups, V) for V in bases)
     further = reach.worth(rho)
     cost = float(balanced.norms(W).sum()) + further
     if isinstance(balanced, ExactProgram) and inside is not None:
@@ -190,10 +191,6 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
         cost += float(balanced.norms(moved).sum())
         W += moved
     return Interpolant(W, cost)
-
-
-def _base(program: Program, W: Array) -> Array:
-    return W if program.has_cones else program.groups.base_weights(W)
 
 
 def _inside(program: ExactProgram, chosen: Index) -> Array:

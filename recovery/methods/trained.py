@@ -110,13 +110,14 @@ def measure(
     start: the initial parameters. A (r, d): linear targets or None. outer: the fixed outer layer or None. success: the
     largest relative error at which the planted function counts as recovered.
     """
+    first = start["V"]
     known: dict[str, Any] = {
         "iterations": descent.epochs,
         "stopped": descent.stop.name.lower(),
         "training_loss": _finite(descent.loss),
         "gradient_norm": _finite(descent.gradient_norm),
         "redraws": instance.planted.redraws,
-        "equal_signs": _equal_signs(start["V"]),
+        "equal_signs": bool(abs(np.sign(first).sum()) == len(first)) if first.shape[1] == 1 else None,
     }
     if descent.stop is Ending.DIVERGED:
         return Measurement(known).recording(descent.record or None)
@@ -170,10 +171,6 @@ def compare(
 
 def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
-
-
-def _equal_signs(V: Array) -> bool | None:
-    return bool(abs(np.sign(V).sum()) == len(V)) if V.shape[1] == 1 else None
 
 
 def _absolute_distance(instance: Instance, parameters: Parameters, A: Array | None) -> float | None:

@@ -7,8 +7,7 @@ from typing import Any
 
 from recovery.errors import SolverError
 from recovery.programs.certificate import certify
-from recovery.programs.exact import ExactProgram
-from recovery.programs.program import GatedProgram, Program
+from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.solvers.cones import solve_cones
 from recovery.solvers.conic import MODULES, require_solver, solve_conic
@@ -34,10 +33,9 @@ class Solver:
         return solution
 
 
-def _auto(program: Program, solution: Solution) -> Solution:
-    """Newton's solution. If it is not certified and the program is small, also solve with Clarabel and return the
-    better.
-    """
+def _auto(solve: Callable[[Any], Solution], program: Program) -> Solution:
+    """The solution of `solve`; if it is not certified and the program is small, the better one of it and Clarabel's."""
+    solution = solve(program)
     certificate = certify(program, solution)
     if certificate.proves_optimal or program.groups.n * program.size * program.groups.rank > CONIC_ENTRIES:
         return solution
@@ -48,22 +46,13 @@ def _auto(program: Program, solution: Solution) -> Solution:
     return other if certify(program, other).error < certificate.error else solution
 
 
-def _auto_gated(program: GatedProgram) -> Solution:
-    return _auto(program, solve_newton(program))
-
-
-def _auto_exact(program: ExactProgram) -> Solution:
-
-    return _auto(program, solve_cones(program))
-
-
 def _conic(name: str) -> Solver:
     solve = partial(solve_conic, name=name)
     return Solver({"gated": solve, "exact": solve})
 
 
 SOLVERS: dict[str, Solver] = {
-    "auto": Solver({"gated": _auto_gated, "exact": _auto_exact}),
+    "auto": Solver({"gated": partial(_auto, solve_newton), "exact": partial(_auto, solve_cones)}),
     "newton": Solver({"gated": solve_newton}),
     **{name: _conic(name) for name in MODULES},
 }

@@ -36,14 +36,6 @@ class Curve:
     axes: tuple[str, ...] = ("n", "d")
 
 
-def _no_all_ones(n: ArrayLike, d: ArrayLike) -> Array:
-    return 1.0 - wendel(n, d)
-
-
-def _ratio(n: ArrayLike, d: ArrayLike) -> Array:
-    return np.asarray(n, dtype=np.float64) / np.asarray(d, dtype=np.float64)
-
-
 def _at_angle(limit: Callable[..., Array], degrees: ArrayLike) -> Array:
     return limit(np.cos(np.deg2rad(degrees)))
 
@@ -71,14 +63,14 @@ CURVES: dict[str, Curve] = {
     curve.name: curve
     for curve in [
         Curve("wendel", "P(all-ones pattern), exact", "Wendel 1962; Cover 1965", wendel),
-        Curve("no_all_ones", "P(no all-ones pattern), exact", "Wendel 1962; Cover 1965", _no_all_ones),
+        Curve("no_all_ones", "P(no all-ones pattern), exact", "Wendel 1962; Cover 1965", lambda n, d: 1 - wendel(n, d)),
         Curve("proposition6", "bound on P(all-ones pattern)", "P1 Proposition 6", proposition6),
         Curve("theorem5", "lower bound on P(NIC-L)", "P1 Theorem 5", theorem5),
         Curve("theorem7_failure", "upper bound on P(recovered), n < 2d", "P1 Theorem 7", theorem7_failure),
         Curve("theorem11", "lower bound on P(NNIC-1)", "P1 Theorem 11", theorem11),
         Curve("theorem10", "inside Theorem 10's interval", "P1 Theorem 10", _theorem10, 0.5, ("method.beta", "noise")),
         Curve("theta_star", "strong recovery, n = 7.648 d", "P1 Theorem 9, solved to 10 digits", strong_margin, 1.0),
-        Curve("theta_star_paper", "strong recovery as printed, n = 7.613 d", "P1 Remark 3", _ratio, PAPER_RATIO),
+        Curve("theta_star_paper", "strong recovery as printed, n = 7.613 d", "P1 Remark 3", np.divide, PAPER_RATIO),
         Curve("strong_width", "g(theta) of Theorem 9", "P1 (113)", strong_width, 1.0, ("theta",)),
         Curve("g", "one ReLU neuron, n to infinity", "P1 Proposition 9", _g, 1.0, ("method.degrees",)),
         Curve("g1", "opposite neurons, n to infinity", "P1 Proposition 8", _g1, 1.0, ("method.degrees",)),

@@ -47,13 +47,9 @@ def prove_bound(turned: Turned, known: Mask, limit: float, nodes: int) -> float:
                 raise Unproved(f"the dual norm over all patterns reaches {found[0] * turned.scale:.9g}")
             raise Unproved("the search over all patterns reached the limit of nodes")
         roots, sides = _grown(ends, first, last, len(up))
-        largest = max(largest, _checked(turned, known, ends[_is_leaf(ends, len(up))], roots, sides, leaves, limit))
+        ends = ends[(ends == BOUND) | (ends > len(up))]
+        largest = max(largest, _checked(turned, known, ends, roots, sides, leaves, limit))
     return largest
-
-
-def _is_leaf(ends: Index, m: int) -> Mask:
-    leaf: Mask = (ends == BOUND) | (ends > m)
-    return leaf
 
 
 def _grown(ends: Index, first: int, last: int, m: int) -> tuple[Index, Index]:
