@@ -213,10 +213,13 @@ def _number(asked: str) -> str:
 def _crossing(asked: str) -> str:
     grid, _, where = asked.partition(" | ")
     pairs = (pair.split(": ") for pair in where.split("; "))
-    found = _analysis(grid).thresholds_where({name: int(value) if value.isdigit() else value for name, value in pairs})
+    coordinates = {name: float(value) if re.fullmatch(r"[\d.e-]+", value) else value for name, value in pairs}
+    found = _analysis(grid).thresholds_where(coordinates)
     if len(found) != 1:
         raise ValueError(f"{len(found)} thresholds: {asked}")
     interval = found[0].interval
+    if not interval.known:
+        return f"above {interval.low:.3g}" if np.isfinite(interval.low) else f"below {interval.high:.3g}"
     return f"{interval.estimate:.3g} ({interval.low:.3g} to {interval.high:.3g})"
 
 
