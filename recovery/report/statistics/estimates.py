@@ -21,7 +21,7 @@ from recovery.report.diagram import Axis, Diagram, Panel, Quantity, ThresholdAxi
 from recovery.report.statistics.crossings import Crossing, Crossings, crossings
 from recovery.report.statistics.pooled import RATIO, Jump, Threshold, of_panel, of_slices, pooled
 from recovery.report.statistics.proportions import QUANTILE
-from recovery.report.statistics.samples import Sample
+from recovery.report.statistics.samples import median_interval
 from recovery.theory.normal import normal_reach
 from recovery.types import Array
 
@@ -213,7 +213,7 @@ def plateaus(along: Array, value: Array) -> tuple[Interval, Interval] | None:
     del parts[2]  # the transition
     if min(map(len, parts)) < FEWEST:
         return None
-    each = [Sample(part, False).interval("median") for part in parts]
+    each = [median_interval(part) for part in parts]
     far, near, near_after, far_after = (one.estimate for one in each)
     change, whole = abs(far - near) + abs(far_after - near_after), np.ptp([one.estimate for one in each])
     error = normal_reach(0.9) * float(np.hypot.reduce([(one.high - one.low) / (2 * QUANTILE) for one in each]))
