@@ -54,9 +54,15 @@ class Compilation:
             self.processor += time.process_time() - processor
             self.told(False, False)
 
+    def __enter__(self) -> None:
+        self.begin(compiles=True)
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
 
 compilation = Compilation()
-"""The time that this process has spent compiling."""
+"""The time that this process has spent compiling. `with compilation:` in user code excludes its compiling too."""
 
 
 NUMBA_SETTINGS = ".numba_config.yaml"

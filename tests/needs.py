@@ -11,6 +11,7 @@ import pytest
 HOW_TO_HAVE = {
     "a C compiler": "apt-get install gcc",
     "Chromium": "apt-get install chromium chromium-driver",
+    "JAX": "pip install jax",
     "Node": "apt-get install nodejs npm",
     "SLURM": "apt-get install slurm-wlm munge",
     "root": "run the tests as root, in a container for example",

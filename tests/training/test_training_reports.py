@@ -154,3 +154,41 @@ def test_a_run_that_diverged_can_be_drawn(tmp_path):
     assert set(grid.frame["stopped"]) == {"diverged"}
     for figure in figures_beside(Analysis(Diagram.of(grid))).values():
         render(figure.draw(), "svg")
+
+
+RECORDER = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+import recovery
+from recovery.methods.method import Measurement
+
+
+@dataclass(frozen=True)
+class Recorder:
+    columns: ClassVar = recovery.select("recovered")
+
+    def __call__(self, instance, architecture):
+        return Measurement(recovered=True).recording({"loss": np.ones(5), "neurons": np.ones(5)})
+
+    def cost(self, n, d):
+        return 1e-6
+"""
+RECORDED = """
+name: recorded
+replicates: 1
+n: 4
+data: {ensemble: gaussian}
+planted: {kind: linear}
+method: {kind: user_recorder:Recorder}
+axes: {d: [2, 3]}
+"""
+
+
+def test_records_of_a_user_method_have_no_figures_of_training(tmp_path: Path) -> None:
+    (tmp_path / "user_recorder.py").write_text(RECORDER)
+    grid = stored(tmp_path, RECORDED)
+    assert [run.record["loss"].tolist() for run in runs_of(grid)] == [[1.0] * 5] * 2
+    assert figures_beside(Analysis(Diagram.of(grid))) == {}

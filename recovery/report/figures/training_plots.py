@@ -77,6 +77,12 @@ def _repeats(frame: Any, name: str, other: str) -> bool:
     return other != name and other.split(".")[-1] == name.split(".")[-1] and "." in name and "." not in other
 
 
+TRAINED = {"epoch", "loss", "inner", "outer", "sum_norm"}
+"""Arrays in the record of a trained network."""
+FITTED = {"data", "labels", "linear", "neurons", "sizes"}
+"""Arrays in the record of a fitted network of two inputs."""
+
+
 def firsts(runs: Sequence[Run]) -> list[Run]:
     """Return the first run of each grid cell, at most `MOST_PANELS`."""
     first: dict[str, Run] = {}
@@ -273,8 +279,8 @@ def _panels(
 
 
 def _outputs(run: Run) -> int:
-    """Return the number of outputs of a trained network; 0 for other records."""
-    return int(run.record["outer"].shape[2]) if "loss" in run.record else 0
+    """Return the number of outputs of a trained network; 0 for other records, such as those of a user's method."""
+    return int(run.record["outer"].shape[2]) if run.record.keys() >= TRAINED else 0
 
 
 def _two_opposite(run: Run) -> bool:
@@ -302,6 +308,10 @@ RECORD_KINDS: dict[str, tuple[str, Callable[[Run], bool], Callable[[Sequence[Run
         draw_pairing,
     ),
     "landscape": ("Population loss of two neurons, and the runs' paths across it", _two_opposite, draw_landscape),
-    "network": ("Fitted networks of two inputs over their data", lambda run: "neurons" in run.record, draw_networks),
+    "network": (
+        "Fitted networks of two inputs over their data",
+        lambda run: run.record.keys() >= FITTED,
+        draw_networks,
+    ),
 }
 """Name of an additional figure -> its text alternative, which runs it shows, and the function that draws it."""
