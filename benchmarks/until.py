@@ -3,11 +3,13 @@
     python -m benchmarks.until [--grids 300] [--half 0.05] [--replicates 2] [--out FILE.csv]
 
 Truths in turn are the curves of `benchmarks.truths`, with their ratios and sizes on and off the lattice. Rounds are
-planned and tested as `recover sweep --until` does; only the trials are drawn from the curve instead of being run.
-Beside it: the fewest replicates of every cell at which the usual 95 % interval of a fixed design is as short.
+planned and tested as `recover sweep --until` does; only the trials are drawn from the curve instead of being run. One
+sweep refines a grid of n = 40, 80, ..., 400; one stays on n = 10, 20, ..., 400. Beside them: the even grid of n, of
+several spacings, and its fewest replicates whose usual 95 % interval is as short as required, with the fewest trials.
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,101 +18,150 @@ import pandas as pd
 
 from benchmarks import commit, written
 from benchmarks.truths import CURVES, OFF, RATIOS, SIZES, N, _ratios
+from recovery.config.refinement import middle
 from recovery.config.sampling import Until
 from recovery.report.diagram import Panel
 from recovery.report.statistics import pooled
 from recovery.report.statistics.estimates import interim_level
-from recovery.report.until import Goal, record_of
+from recovery.report.until import Goal, Spacing, record_of
 from recovery.sampling.placement import Slice, sharpen
 from recovery.types import Array, Rng
 
 TRUTHS = ("wendel", "logistic", "skewed", "gompertz", "mirrored", "two steps", "plateau", "drifting")
 """Without `step`, whose place between two n no number of trials tells."""
+COARSE = np.arange(40.0, 401.0, 40.0)
+SPACINGS = (80, 40, 20, 10, 5)
+"""Steps of n that fixed designs may have."""
 LADDER = tuple(sorted({round(1.25**k) for k in range(1, 38)}))
 """Replicates that fixed designs may have."""
+Chance = Callable[[Array, Array], Array]
+"""The chance of a yes at n and d."""
 
 
-def panel(sizes: Array, yes: Any, total: Any) -> Panel:
-    """Counts, shape (sizes, cells), as a report has them."""
-    n, d = np.meshgrid(N, sizes)
-    columns = {"n": n.ravel(), "d": d.ravel(), "yes": yes.ravel(), "no": (total - yes).ravel(), "trials": total.ravel()}
-    return Panel("", {}, pd.DataFrame({**columns, **dict.fromkeys(("failed", "undecided", "undefined"), 0)}), N, sizes)  # type: ignore[arg-type]
+def cells(n: Array, sizes: Array) -> pd.DataFrame:
+    """Grid cells without trials, as a report has them."""
+    at, d = (values.ravel() for values in np.meshgrid(n, sizes))
+    return pd.DataFrame(
+        {"n": at, "d": d, **dict.fromkeys(("yes", "no", "trials", "failed", "undecided", "undefined"), 0)}
+    )
 
 
-def chances(truth: str, seed: int) -> tuple[Array, Array, float]:
-    """The sizes, the chance of a yes in each cell, and the ratio."""
+def drawn(rng: Rng, table: pd.DataFrame, more: Any, chance: Chance) -> pd.DataFrame:
+    """The cells with `more` further trials of each."""
+    yes: Any = rng.binomial(more, chance(table["n"].to_numpy(), table["d"].to_numpy()))
+    columns = {"yes": yes, "no": more - yes, "trials": more}
+    return table.assign(**{name: table[name] + added for name, added in columns.items()})
+
+
+def panel(table: pd.DataFrame) -> Panel:
+    return Panel("", {}, table, sorted(table["n"].unique()), sorted(table["d"].unique()))
+
+
+def chances(truth: str, seed: int) -> tuple[Array, Chance, float]:
+    """The sizes, the chance of a yes, and the ratio."""
     ratio, sizes = RATIOS[seed % len(RATIOS)], SIZES if seed // len(RATIOS) % 2 else OFF
     curve = CURVES.get(truth, CURVES["wendel"])
-    pairs = zip(sizes, _ratios(sizes, ratio, truth), strict=True)
-    return sizes, np.clip([curve(N, np.full(len(N), d), r) for d, r in pairs], 0.0, 1.0), ratio
+    own = dict(zip(sizes.tolist(), _ratios(sizes, ratio, truth), strict=True))
+
+    def chance(n: Array, d: Array) -> Array:
+        ratios: Any = np.array([own[size] for size in d.tolist()])
+        return np.clip(curve(n, d, ratios), 0.0, 1.0)
+
+    return sizes, chance, ratio
 
 
-def goes_on(rng: Rng, sizes: Array, chance: Array, until: Until, replicates: int) -> dict[str, Any]:
+def goes_on(rng: Rng, n: Array, sizes: Array, chance: Chance, until: Until, replicates: int) -> dict[str, Any]:
     """One sweep: its trials, tests and last interval."""
-    total = np.full(chance.shape, replicates)
-    yes, rounds = rng.binomial(total, chance), 1
-    record: dict[str, Any] | None = None
+    first = replicates * len(n) * len(sizes)
+    table = drawn(rng, cells(n, sizes), np.full(len(n) * len(sizes), replicates), chance)
+    history: list[dict[str, Any]] = []
     while True:
-        level = interim_level(record["level_of"] if record else 1)
-        found = pooled(panel(sizes, yes, total), level)
-        left = until.ceiling * replicates * total.size - int(total.sum())
-        record, factor = record_of(found, Goal(until, []), record, True, left)
-        parts = [Slice(N, yes[i].astype(float), (total - yes)[i].astype(float)) for i in range(len(sizes))]
-        added = np.array([more for _, more in sharpen(parts, factor, max(left, 0) if factor > 1 else 0)])
+        level = interim_level(history[-1]["level_of"] if history else 1)
+        found, goal = pooled(panel(table), level), Goal(until, [])
+        left = until.ceiling * first - int(table["trials"].sum())
+        record, factor = record_of(found, goal, history, True, left)
+        history.append(record)
+        refine = until.refine and found.interval.known and not record["known"]
+        new = _between(table, Spacing.of(found).wider_than(goal.allowed(found))) if refine else []
+        if new:
+            record["aimed"] = False
+            more = cells(np.zeros(1), np.zeros(len(new))).assign(n=[a for a, _ in new], d=[d for _, d in new])
+            more = drawn(rng, more, np.full(len(new), replicates), chance)
+            table = pd.concat([table, more], ignore_index=True)
+            continue
+        groups = [part.sort_values("n") for _, part in table.groupby("d")]
+        columns = [[part[name].to_numpy(float) for name in ("n", "yes", "no")] for part in groups]
+        parts = [Slice(n, yes, no) for n, yes, no in columns]
+        placed = sharpen(parts, factor, max(left, 0) if factor > 1 else 0)
+        added = np.zeros(len(table), int)
+        for part, (_, many) in zip(groups, placed, strict=True):
+            added[part.index] = many
         if not added.any():
             break
-        yes, total, rounds = yes + rng.binomial(added, chance), total + added, rounds + 1
+        table = drawn(rng, table, added, chance)
     given = found.interval
-    return {"low": given.low, "high": given.high, "trials": int(total.sum()), "tests": record["tests"]} | {
-        "rounds": rounds, "met": record["known"], "estimate": given.estimate
+    return {"low": given.low, "high": given.high, "trials": int(table["trials"].sum()), "tests": record["tests"]} | {
+        "rounds": len(history), "met": record["known"], "estimate": given.estimate
     }  # fmt: skip
 
 
-def fixed(rng: Rng, sizes: Array, chance: Array, half: float) -> float:
-    """The trials of the smallest fixed design whose interval is as short, found by halving the ladder; NaN if none."""
+def _between(table: pd.DataFrame, wide: list[tuple[Any, Any]]) -> list[tuple[float, float]]:
+    """The n and d of new cells inside these steps; none where no integer is in between."""
+    pairs = [(table["n"][low], table["n"][high], table["d"][low]) for low, high in wide]
+    found = [(middle(low, high, whole=True, log=False), d) for low, high, d in pairs]
+    return [(n, d) for n, d in found if n is not None]
+
+
+def fixed(rng: Rng, sizes: Array, chance: Chance, half: float) -> float:
+    """The trials of the smallest even design whose interval is as short; NaN if none."""
+    return float(np.nanmin([_fewest(rng, step, sizes, chance, half) for step in SPACINGS] + [np.inf]))
+
+
+def _fewest(rng: Rng, step: int, sizes: Array, chance: Chance, half: float) -> float:
+    """The trials of the fewest replicates of a grid with this step of n, found by halving the ladder."""
+    grid = cells(np.arange(float(step), 401.0, step), sizes)
     low, high = 0, len(LADDER)
     while low < high:
         middle = (low + high) // 2
-        total = np.full(chance.shape, LADDER[middle])
-        given = pooled(panel(sizes, rng.binomial(total, chance), total)).interval
+        given = pooled(panel(drawn(rng, grid, np.full(len(grid), LADDER[middle]), chance))).interval
         if (given.high - given.low) / 2 <= half:
             high = middle
         else:
             low = middle + 1
-    return LADDER[low] * chance.size if low < len(LADDER) else np.nan
+    return LADDER[low] * len(grid) if low < len(LADDER) else np.nan
 
 
-def measured(seed: int, until: Until, replicates: int) -> dict[str, object]:
-    """One truth, both designs."""
+def measured(seed: int, half: float, replicates: int) -> dict[str, object]:
+    """One truth, all designs."""
     truth = TRUTHS[seed % len(TRUTHS)]
     sizes, chance, ratio = chances(truth, seed // len(TRUTHS))
     rng = np.random.default_rng([seed, replicates])
-    row = goes_on(rng, sizes, chance, until, replicates)
-    assert until.half is not None
-    uniform = fixed(rng, sizes, chance, until.half)
+    rule = f"threshold +-{half:g}"
+    row = goes_on(rng, COARSE, sizes, chance, Until(rule, refine=True, ceiling=200), replicates)
     return {
         "seed": seed,
         "truth": truth,
         "ratio": ratio,
         **row,
         "covers": row["low"] <= ratio <= row["high"],
-        "fixed": uniform,
+        "unrefined": goes_on(rng, N, sizes, chance, Until(rule), replicates)["trials"],
+        "fixed": fixed(rng, sizes, chance, half),
     }
 
 
 def lines(rows: pd.DataFrame) -> list[str]:
     """A line for each truth, and one for all."""
-    table = ["| truth | sweeps | met | covers | half width | tests | rounds | trials | fixed design | of its trials |"]
-    table.append("|" + "---|" * 10)
+    names = ["truth", "sweeps", "met", "covers", "half width", "tests", "rounds", "trials", "unrefined", "even grid"]
+    names.append("of its trials")
+    table = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
     for name, part in [*rows.groupby("truth", sort=False), ("all", rows)]:
         half = ((part["high"] - part["low"]) / 2).mean()
-        both = part[part["met"].astype(bool) & part["fixed"].notna()]
+        both = part[part["met"].astype(bool) & np.isfinite(part["fixed"])]
         ratio = float(np.exp(np.log(both["trials"] / both["fixed"]).mean())) if len(both) else np.nan
-        counts = f"{part['met'].mean():.3f} | {part['covers'].mean():.3f} | {half:.4f} | {part['tests'].mean():.2f}"
-        trials = (
-            f"{part['rounds'].mean():.2f} | {part['trials'].median():.0f} | {part['fixed'].median():.0f} | {ratio:.2f}"
-        )
-        table.append(f"| {name} | {len(part)} | {counts} | {trials} |")
+        shares = [f"{value:.3f}" for value in (part["met"].mean(), part["covers"].mean())]
+        means = [f"{half:.4f}", *(f"{part[column].mean():.2f}" for column in ("tests", "rounds"))]
+        medians = [f"{part[column].median():.0f}" for column in ("trials", "unrefined", "fixed")]
+        table.append(f"| {' | '.join([str(name), str(len(part)), *shares, *means, *medians, f'{ratio:.2f}'])} |")
     return table
 
 
@@ -121,22 +172,23 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".csv"))
     arguments = parser.parse_args()
-    until = Until(f"threshold +-{arguments.half:g}")
     rows: list[Any] = pd.read_csv(arguments.out).to_dict("records") if arguments.out.exists() else []
     rows = [row for row in rows if row.get("commit") == commit()]
     for seed in range(len(rows), arguments.grids):
-        rows.append(measured(seed, until, arguments.replicates) | {"commit": commit()})
+        rows.append(measured(seed, arguments.half, arguments.replicates) | {"commit": commit()})
         if seed % 10 == 9 or seed == arguments.grids - 1:
             pd.DataFrame(rows).to_csv(arguments.out, index=False, float_format="%.6g")
-    head = f"`--until '{until.rule}'` from {arguments.replicates} replicates of 400 cells, and a fixed design."
+    rule = f"threshold +-{arguments.half:g}"
+    head = f"`--until '{rule}'` from {arguments.replicates} replicates of 100 cells, and the cheapest even grid."
     written(arguments.out, [head, "", *lines(pd.DataFrame(rows)), NOTE])
 
 
 NOTE = """
-- `covers`: the interval at which the sweep stopped holds the true ratio. `met`: stopped by the rule, not the ceiling.
-- `fixed design`: median trials of the fewest replicates of all cells whose usual 95 % interval is as short.
-- `of its trials`: geometric mean of trials by trials of the fixed design, where both are known.
-- Where the ratio drifts, its interval has what the sizes scatter: no number of trials makes it as short as asked.
+- `covers`: the interval at which the sweep stopped holds the true ratio. `met`: stopped because the rule was met.
+- `unrefined`: median trials of `--no-refine` on a grid of 400 cells.
+- `even grid`: median trials of the cheapest even grid and replicates whose usual 95 % interval is as short.
+- `of its trials`: geometric mean of trials by trials of the even grid, where both are known.
+- Where the ratio drifts, its interval has what the sizes scatter: no number of trials makes it as short as required.
 """
 
 

@@ -66,7 +66,9 @@ def _trials(sweep: "Sweep") -> str:
         each += f", then {more} in {rounds} round{'s' * (rounds > 1)} {where}"
     if isinstance(sweep.sampling, Until):
         each += f", then more until {sweep.sampling.rule}, at most {sweep.sampling.ceiling} times as many"
-        if sweep.slicing.pool is None:
+        if sweep.sampling.refine:
+            each += f"; values of {sweep.slicing.x} are added at the threshold"
+        elif sweep.slicing.pool is None:
             least = least_step(sweep.cells, sweep.slicing) / 2
             each += f"; the spacing of {sweep.slicing.x} allows half widths of at least {least:g}"
     return f"{sweep.size} ({each})"

@@ -55,6 +55,7 @@ class Request:
     out: Path | None
     overrides: tuple[str, ...]
     until: str | None
+    refine: bool
     jobs: int | None
     backend: str | None
     shard: tuple[int, int] | None
@@ -126,6 +127,13 @@ class Request:
     "--until",
     metavar="RULE",
     help="Sample at the boundary until 'threshold +-0.05', or until claims of thresholds are 'decided'.",
+)
+@click.option(
+    "--no-refine",
+    "refine",
+    flag_value=False,
+    default=True,
+    help="Let --until add no values of the axis where its spacing limits a threshold.",
 )
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Trials at a time.  [default: one per core]")
 @click.option(
@@ -205,7 +213,7 @@ def _run(request: Request, stop: Stop) -> tuple[Plan, Options, Summary | None]:
         from recovery.runner.run import run
         from recovery.runner.sweep_status import stale_words
 
-    sweep = load(request.config, request.overrides, request.until)
+    sweep = load(request.config, request.overrides, request.until, refine=request.refine)
     FORK_SERVER.load()
     plan = plan_sweep(sweep, request.out or Path("results") / sweep.name)
     settings = request.options(sweep)

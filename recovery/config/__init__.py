@@ -3,6 +3,7 @@
 from recovery.config.axes import user_code_choices
 from recovery.config.header import ReportSpec
 from recovery.config.load import find, load, load_shipped, read_config, shipped
+from recovery.config.refinement import divided, refined
 from recovery.config.sampling import Boundary, Even, Until
 from recovery.config.sweep import Sweep, from_document
 from recovery.config.tree import ConfigError, MissingFileError
@@ -21,11 +22,13 @@ __all__ = [
     "Trial",
     "Trials",
     "Until",
+    "divided",
     "find",
     "from_document",
     "load",
     "load_shipped",
     "read_config",
+    "refined",
     "shipped",
     "trials_of",
     "user_axes",

@@ -51,6 +51,8 @@ class Composer:
         kept, _ = distinct([column.map(lambda part: part.text).merged() for column in every.values()])
         block = np.repeat(np.arange(len(tables)), [len(table.row) for table in tables])[kept]
         row = np.concatenate([table.row for table in tables])[kept]
+        starts = np.cumsum([0, *(one.count for one in blocks[:-1])])
+        place = np.concatenate([start + table.row for start, table in zip(starts, tables, strict=True)])
 
         def axes_at(cell: int) -> dict[str, AxisValue]:
             return {path: column[row[cell]] for path, column in blocks[block[cell]].columns.items()}
@@ -65,7 +67,7 @@ class Composer:
             for name in labels.names
         }
         hashes = {names: fingerprint(names) for names in user_code_of(parts).distinct if names}
-        return SweepCells(self.seed, parts, coordinates, costs, hashes)
+        return SweepCells(self.seed, parts, coordinates, costs, place[kept[fits]], hashes)
 
     def made(self, name: str) -> list[Component]:
         """Every component of a science field that could be built."""

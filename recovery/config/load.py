@@ -44,6 +44,8 @@ def read_config(
     config: str | Path | Mapping[str, Any],
     overrides: Sequence[str] | Mapping[str, Any] = (),
     until: str | None = None,
+    *,
+    refine: bool = True,
 ) -> ConfigSource:
     """Read a config as `load` does, without composing it. Raises `ConfigError` if it cannot be read."""
     folder, code = Path.cwd(), dict[str, str]()
@@ -56,10 +58,13 @@ def read_config(
         path = find(config)
         tree, problems = read(path)
         folder = path.parent.resolve()
+    given = tree.value.get("sampling")
+    kept = given if isinstance(given, dict) and given.get("kind") == "until" else {}
     if until is not None:
-        given = tree.value.get("sampling")
-        kept = given if isinstance(given, dict) and given.get("kind") == "until" else {}
-        tree.put(("sampling",), {**kept, "kind": "until", "rule": until}, Place(1, 0, 0, f"--until {until!r}"))
+        kept = {"refine": True, **kept, "kind": "until", "rule": until}
+        tree.put(("sampling",), kept, Place(1, 0, 0, f"--until {until!r}"))
+    if kept and not refine:
+        tree.put(("sampling", "refine"), False, Place(1, 0, 0, "--no-refine"))
     for rank, text in enumerate(as_overrides(overrides), start=1):
         problems += override(tree, text, rank)
     return ConfigSource(tree, Context(folder, needs=str(tree.value.get("needs", "")), code=code), problems)
@@ -69,15 +74,18 @@ def load(
     config: str | Path | Mapping[str, Any],
     overrides: Sequence[str] | Mapping[str, Any] = (),
     until: str | None = None,
+    *,
+    refine: bool = True,
 ) -> Sweep:
     """The sweep of a YAML file, of a shipped config's name, of YAML text (more than one line) or of a mapping.
 
     overrides: one or several `PATH=VALUE`, or a mapping. until: the rule of `sampling: {kind: until}`, which replaces
-    the config's `sampling`. Every cell is composed and validated, and user code is imported for it. Relative paths
-    start in the config's folder, or in the current folder. Raises `ConfigError` with every problem of the config and
-    the overrides, as `MissingFileError` if the only problem is a missing data file.
+    the config's `sampling`. refine: False keeps a rule from adding values to the axis. Every cell is composed and
+    validated, and user code is imported for it. Relative paths start in the config's folder, or in the current folder.
+    Raises `ConfigError` with every problem of the config and the overrides, as `MissingFileError` if the only problem
+    is a missing data file.
     """
-    return read_config(config, overrides, until).sweep()
+    return read_config(config, overrides, until, refine=refine).sweep()
 
 
 def load_shipped(names: Iterable[str] | None = None) -> tuple[list[Sweep], list[MissingFileError]]:

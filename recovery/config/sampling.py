@@ -45,11 +45,13 @@ class Until:
 
     rule: `threshold +-0.05` stops when the interval of each threshold, pooled or of a slice, has a half-width of at
     most 0.05; `decided` stops when each claim about these thresholds is supported or contradicted. ceiling: each panel
-    or slice is capped at this many times the trials of its first round.
+    or slice is capped at this many times the trials of its first round. refine: add values of x to the axis where its
+    spacing limits the width of an interval.
     """
 
     rule: Annotated[str, Field(pattern=f"^{RULE.pattern}$", description="'threshold +-NUMBER' or 'decided'")]
     ceiling: Annotated[int, Ge(2)] = 50
+    refine: bool = False
 
     def __post_init__(self) -> None:
         if self.half == 0:
@@ -130,9 +132,9 @@ def _slicing_faults(kind: str, slicing: Slicing, cells: SweepCells) -> Iterator[
 def _until_faults(until: Until, sections: Sections, slicing: Slicing, cells: SweepCells) -> Iterator[Fault]:
     """The faults of a stopping rule that can never be met."""
     least = least_step(cells, slicing) / 2 if slicing.pool is None and slicing.moving is not None else 0.0
-    if until.half is not None and until.half < least * (1 - 1e-9) < inf:
+    if until.half is not None and not until.refine and until.half < least * (1 - 1e-9) < inf:
         text = f"the interval of a slice ends at values of {slicing.x}, so its half width is at least {least:g}"
-        yield Fault(("sampling", "rule"), f"found {until.rule!r}; {text}: give more values, or a larger half width")
+        yield Fault(("sampling", "rule"), f"found {until.rule!r}; {text}: leave out --no-refine, or give more values")
     report = sections.report
     stated = [claim for claim in sections.claims if isinstance(claim, ThresholdClaim)]
     wanted = (report.event, slicing.what, report.probability)

@@ -67,13 +67,13 @@ def slicing(report: ReportSpec, blocks: Sequence[Block]) -> Slicing:
     if x == "d" and y in (None, "n") and "n" in varying:
         x, y = "n", "d"
     fixed = {y, report.panel, report.rows, report.columns}
-    names = [] if x is None else _given_axes(x, operands)
+    names = [] if x is None else given_axes(x, operands)
     moving = next((name for name in names if name in varying - fixed), None)
-    ratio = x == "n" and y in (None, "d") and not varying.isdisjoint(_given_axes("d", operands))
+    ratio = x == "n" and y in (None, "d") and not varying.isdisjoint(given_axes("d", operands))
     return Slicing(x or "n", moving, computed_axes(blocks), report.pool or ("n/d" if ratio else None))
 
 
-def _given_axes(name: str, operands: Mapping[str, Sequence[str]]) -> list[str]:
+def given_axes(name: str, operands: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the axes with values of their own on which a coordinate or an expression depends, in order."""
     parts = parse(name).names if is_expression(name) else operands.get(name)
-    return [name] if parts is None else [axis for part in parts for axis in _given_axes(part, operands)]
+    return [name] if parts is None else [axis for part in parts for axis in given_axes(part, operands)]

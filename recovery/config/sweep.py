@@ -66,13 +66,13 @@ class Sweep(Sections):
 
         counts: id of a cell -> its number of trials, if there are more than `replicates`.
         """
-        return self.cells.trials(self.asked(counts) if counts else self.replicates)
+        return self.cells.trials(self.asked(counts, self.cells) if counts else self.replicates)
 
-    def asked(self, counts: Mapping[str, int]) -> Index:
+    def asked(self, counts: Mapping[str, int], cells: SweepCells) -> Index:
         """The number of trials of each cell: `replicates`, or the number in `counts` if it is larger."""
-        asked = np.full(len(self.cells), self.replicates)
+        asked = np.full(len(cells), self.replicates)
         if counts and not isinstance(self.sampling, Even):
-            known = dict(zip(self.cells.keys.tolist(), range(len(self.cells)), strict=True))
+            known = dict(zip(cells.keys.tolist(), range(len(cells)), strict=True))
             for cell, count in counts.items():
                 if (at := known.get(int(cell, 16))) is not None:
                     asked[at] = max(asked[at], count)
@@ -222,7 +222,8 @@ def _document(tree: Tree, sections: Sections, composer: Composer, axes: tuple[st
     document = {name: getattr(sections, name) for name in names_of(Header) if name not in ("backend", "needs")}
     if not isinstance(sections.sampling, Even):
         kind = next(name for name, made in SAMPLINGS.items() if isinstance(sections.sampling, made))
-        document["sampling"] = {"kind": kind, **asdict(sections.sampling)}
+        fields = {name: value for name, value in asdict(sections.sampling).items() if value is not False}
+        document["sampling"] = {"kind": kind, **fields}
     on_axes = {path.split(".")[0] for path in axes}
     for name in COMPONENTS:
         part = composer.built.get((name,))

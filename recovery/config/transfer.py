@@ -21,12 +21,13 @@ CHANGED = "the answer about the config's user code is not valid; the code has ch
 
 def pack(sweep: Sweep) -> tuple[dict[str, Any], dict[str, Array]]:
     """The document, backend and cells of a sweep as JSON data and arrays."""
-    cells, arrays = sweep.cells, {"costs": sweep.cells.costs}
+    cells: SweepCells = sweep.cells
+    arrays: dict[str, Any] = {"costs": cells.costs, "point": cells.point}
     parts = {name: [_packed(part) for part in column.values] for name, column in cells.parts.items()}
     coordinates = {name: list(column.values) for name, column in cells.coordinates.items()}
     columns: dict[str, CategoricalColumn[Any]] = {**cells.parts}
     columns |= {f"at {name}": column for name, column in cells.coordinates.items()}
-    arrays |= {name: column.codes for name, column in columns.items() if len(column.values) > 1}  # type: ignore[misc]
+    arrays |= {name: column.codes for name, column in columns.items() if len(column.values) > 1}
     hashes = [[sorted(names), *codes] for names, codes in cells.hashes.items()]
     packed = {"parts": parts, "coordinates": coordinates, "hashes": hashes}
     return {"document": sweep.document, "backend": sweep.backend, **packed}, arrays
@@ -68,7 +69,7 @@ def _cells(packed: Mapping[str, Any], arrays: Mapping[str, Array], sweep: Sweep)
     if not all(isinstance(value, Scalar) for one in coordinates.values() for value in one.values):
         raise TypeError("coordinates")
     hashes = {frozenset(names): tuple(map(str, codes)) for names, *codes in packed["hashes"]}
-    return SweepCells(sweep.seed, parts, coordinates, costs, hashes)
+    return SweepCells(sweep.seed, parts, coordinates, costs, np.array(arrays["point"], np.intp), hashes)
 
 
 def _packed(part: Component) -> Any:

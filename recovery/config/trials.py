@@ -129,13 +129,15 @@ class SweepCells(Sequence[Cell]):
     """Every grid cell of a sweep once, as columns; the first axis changes slowest.
 
     parts: science field, or `AXES` -> its components. coordinates: column -> its values. costs: estimated seconds per
-    trial, at least `LEAST_COST`, shape (cells,). hashes: set of user code that a cell runs -> hashes of its sources.
+    trial, at least `LEAST_COST`, shape (cells,). point: the place of each cell among the points of all blocks of axes.
+    hashes: set of user code that a cell runs -> hashes of its sources.
     """
 
     seed: int
     parts: Mapping[str, CategoricalColumn[Component]]
     coordinates: Mapping[str, CategoricalColumn[Scalar]]
     costs: Array
+    point: Index
     hashes: Mapping[frozenset[str], tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -313,6 +315,7 @@ def trials_of(trials: Iterable[Trial]) -> Trials:
         parts={n: CategoricalColumn([cell.parts[n] for cell in cells], every).merged() for n in (*COMPONENTS, AXES)},
         coordinates={n: CategoricalColumn([cell.coordinates[n] for cell in cells], every).merged() for n in names},
         costs=np.array([cell.cost for cell in cells]),
+        point=every,
         hashes={cell.own: cell.code for cell in cells},
     )
     cell = np.array([number[id(trial.cell)] for trial in given], np.intp)

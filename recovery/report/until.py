@@ -1,10 +1,12 @@
 """Adaptive sweeps (`--until`): the interim analyses that decide for each threshold when enough trials are stored."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from recovery.config import Until
 from recovery.config.claims import ThresholdClaim
@@ -12,15 +14,27 @@ from recovery.report.claims.sentences import at, unknown_words
 from recovery.report.claims.threshold import judge_panel, stated_limits
 from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Threshold, at_level
+from recovery.report.statistics.crossings import slices_of
 from recovery.report.statistics.estimates import interim_level
+from recovery.report.statistics.transition import numbers
 from recovery.runner.rounds import Interim, PanelInterim
 from recovery.store import read
 from recovery.text import many
+from recovery.theory.normal import normal_reach
 
 STEP = 4.0
 """Largest factor by which a round lowers the variance: few trials do not show reliably how many are needed."""
 SPARE, LEAST = 1.15, 1.3
 """A round lowers the variance by the factor `SPARE` more than necessary, and by at least `LEAST`."""
+WIDEST = 0.5
+"""Widest step of x at a threshold, in half widths of its interval."""
+FEW = 5
+"""Slices from which on the interval has their scatter, and what the steps of x hide on average."""
+NEAR = 1.5
+"""An interval at most this factor wider than the spacing allows gains little from further trials."""
+MORE, NARROWER = 3.0, 0.9
+"""With `MORE` times the trials, an interval must be narrower by the factor `NARROWER`, otherwise trials do not help.
+With many slices, whose scatter is a rough estimate, the square of `MORE` applies."""
 
 
 def interim_analysis(path: Path) -> Interim:
@@ -32,19 +46,26 @@ def interim_analysis(path: Path) -> Interim:
     diagram = Diagram.of(grid, _event(grid.sweep["config"]))
     until = diagram.sweep.sampling
     assert isinstance(until, Until)
-    last = grid.rounds[-1].get("until", {}) if grid.rounds else {}
-    before = {panel["title"]: panel for panel in last.get("panels", [])}
-    same = last.get("rule") == until.rule
+    stated = [one["until"] for one in grid.rounds if "until" in one]
+    same = bool(stated) and (stated[-1]["rule"], stated[-1].get("refine", False)) == (until.rule, until.refine)
     ids = diagram.frame["trial_id"].to_numpy()
+    of_cell = dict(
+        zip(diagram.cells.code[diagram.frame["replicate"] == 0], ids[diagram.frame["replicate"] == 0], strict=True)
+    )
     panels, words = [], []
     estimates = Estimates(diagram)
     for found in estimates.all_thresholds:
         cells = found.panel.cells
         goal = Goal(until, _claims(estimates, found))
-        left = until.ceiling * diagram.sweep.replicates * len(cells) - int(cells["trials"].sum())
-        record, factor = record_of(found, goal, before.get(found.panel.title), same, left)
+        history = [panel for one in stated for panel in one["panels"] if panel["title"] == found.panel.title]
+        first = next((one["first"] for one in history if "first" in one), diagram.sweep.replicates * len(cells))
+        left = until.ceiling * first - int(cells["trials"].sum())
+        record, factor = record_of(found, goal, history, same, left)
         mine = frozenset(ids[np.isin(diagram.cells.code, cells.index)].tolist())
-        panels.append(PanelInterim(mine, factor, max(left, 0), record))
+        refine = until.refine and found.interval.known and not record["known"]
+        wide = Spacing.of(found).wider_than(goal.allowed(found) / (1 + ("limit" in record))) if refine else []
+        between = [(of_cell[low], of_cell[high]) for low, high in wide]
+        panels.append(PanelInterim(mine, factor, max(left, 0), {**record, "first": first}, between))
         if len(cells):
             words.append(_words(found, goal, record))
     return Interim(panels, words)
@@ -80,7 +101,7 @@ class Goal:
         half = self.until.half
         if half is None:
             return all(judge_panel(found, *claim.limits)[1] != "inconclusive" for claim in self.claims)
-        return bool((found.interval.high - found.interval.low) / 2 <= half)
+        return bool(_half(found) <= half * (1 + 1e-9))
 
     def wanted(self, found: Threshold) -> float:
         """Return the factor by which the variance must fall to meet the target; infinite without an interval."""
@@ -90,6 +111,66 @@ class Goal:
         if half is not None:
             return float(((given.high - given.low) / 2 / half) ** 2)
         return max((_falls(found, *claim.limits) for claim in self.claims), default=1.0)
+
+    def allowed(self, found: Threshold) -> float:
+        """Return the half width that meets the target: the given one, or one that would decide the claims."""
+        return self.until.half or _half(found) / float(np.sqrt(np.clip(self.wanted(found), 1.0, STEP**2)))
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """The steps of x at the crossings of a threshold's slices, and what they leave of its half width.
+
+    steps: the indices of the two cells, the length, and the jump of the success fraction; distance: of the
+    crossing from the step. scale: change of x per change of the threshold. few: the interval is made of those of the
+    slices, which end at values of x.
+    """
+
+    steps: pd.DataFrame
+    slices: int
+    scale: float
+    few: bool
+    pooled: bool
+
+    @classmethod
+    def of(cls, found: Threshold) -> "Spacing":
+        parts, rows = slices_of(found.panel, found.along), []
+        x = [numbers(part.cells, found.along.x) for part in parts]
+        spans = [(np.ptp(at), np.ptp(found.along.values(part.cells))) for at, part in zip(x, parts, strict=True)]
+        for part, places, crossing in zip(parts, x, found.slices, strict=True):
+            order, at = np.argsort(places, kind="stable"), crossing.interval.estimate
+            cells, low, high = part.cells.iloc[order], places[order][:-1], places[order][1:]
+            # Half a trial of each kind, because a few trials that end alike are no jump.
+            share = (numbers(cells, "yes") + 0.5) / (numbers(cells, "yes") + numbers(cells, "no") + 1)
+            ends = {"left": cells.index[:-1], "right": cells.index[1:], "jump": np.abs(np.diff(share))}
+            distance = np.maximum(np.maximum(low - at, at - high), 0)
+            rows.append(pd.DataFrame({**ends, "length": high - low, "distance": distance}))
+        scale = np.mean([span / pooled for span, pooled in spans if pooled > 0])
+        return cls(pd.concat(rows), len(parts), float(scale), len(found.each) < FEW, found.along.pool is not None)
+
+    @property
+    def half(self) -> float:
+        """The half width that very many trials would leave."""
+        here = self.steps[self.steps["distance"] == 0]
+        if self.few:
+            return float(np.sqrt((here["length"] ** 2).mean() / self.slices)) / 2 / self.scale
+        return float((here["length"] * here["jump"] ** 3).mean()) / 2 / self.scale
+
+    def wider_than(self, half: float) -> list[tuple[Any, Any]]:
+        """Return the steps that are too wide for a half width, as the indices of their two cells.
+
+        Errors of slices that are pooled average out, so their steps may be wider. What a step hides adds up, however,
+        if the success fraction jumps there.
+        """
+        widest = WIDEST * half * self.scale
+        share = WIDEST * self.slices**-0.5 if self.pooled else 1.0
+        effect = self.steps["length"] * np.maximum(self.steps["jump"] ** 3, share)
+        wide = self.steps[(self.steps["distance"] < half * self.scale) & (effect > widest * (1 + 1e-9))]
+        return list(zip(wide["left"], wide["right"], strict=True))
+
+
+def _half(found: Threshold) -> float:
+    return (found.interval.high - found.interval.low) / 2
 
 
 def _falls(found: Threshold, least: float, most: float) -> float:
@@ -103,25 +184,27 @@ def _falls(found: Threshold, least: float, most: float) -> float:
 
 
 def record_of(
-    found: Threshold, goal: Goal, before: dict[str, Any] | None, same: bool, left: int
+    found: Threshold, goal: Goal, history: Sequence[Mapping[str, Any]], same: bool, left: int
 ) -> tuple[dict[str, Any], float]:
     """Return the record of a threshold for this round, and the factor by which its variance must fall next.
 
-    The factor is 1 for a threshold that gets no more trials. An interim analysis takes place after the first round,
-    after a round that was large enough to meet the target, and at the ceiling.
+    history: its records of the earlier rounds; same: the last of them is about this rule. The factor is 1 for a
+    threshold that gets no more trials. An interim analysis takes place after the first round, after a round that was
+    large enough to meet the target, and at the ceiling.
     """
     trials = int(found.panel.cells["trials"].sum())
+    before = history[-1] if history else None
     if (
         before is not None
         and same
         and (before["known"] or (before["trials"] == trials and (before["left"] > 0 or left <= 0)))
     ):
-        return before, 1.0  # the target is met, or further trials cannot meet it
+        return dict(before), 1.0  # the target is met, or further trials cannot meet it
     tested = bool(before is None or before["aimed"] or left <= 0)
     tests = (before["tests"] if before else 0) + tested
     known = not len(found.panel.cells) or (tested and goal.met(found))
     wanted = 1.0 if known else SPARE * goal.wanted(at_level(found, interim_level(tests + 1)))
-    most = 1.0 if known or found.at_floor else float(np.clip(wanted, LEAST, STEP))
+    limit = None if known else _limit(found, goal, history)
     record = {
         "title": found.panel.title,
         "trials": trials,
@@ -130,9 +213,33 @@ def record_of(
         "level_of": tests if known or left <= 0 else tests + 1,
         "known": known,
         "aimed": not known and wanted <= STEP,
+        **({"limit": limit} if limit else {}),
         **{name: _number(getattr(found.interval, name)) for name in ("estimate", "low", "high")},
     }
-    return record, most
+    return record, 1.0 if known or limit else float(np.clip(wanted, LEAST, STEP))
+
+
+def _limit(found: Threshold, goal: Goal, history: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return what limits the interval if further trials do not help: `spacing` of the grid, or `scatter` of the slices.
+
+    The scatter falls with the trials unless the slices differ; the earlier rounds show whether it still does.
+    """
+    if not np.isfinite(_half(found)):
+        return None
+    spacing, trials = Spacing.of(found), found.panel.cells["trials"].sum()
+    if goal.allowed(found) < spacing.half and _half(found) <= NEAR * spacing.half:
+        return "spacing"
+    more = MORE if spacing.few else MORE**2
+    then = [_deviation(one) for one in history if one["low"] is not None and more * one["trials"] <= trials]
+    if not then or _half(found) / normal_reach(found.interval.level) < NARROWER * then[-1]:
+        return None
+    return "spacing" if spacing.few else "scatter"
+
+
+def _deviation(record: Mapping[str, Any]) -> float:
+    """Return half the interval of a record in units of its level's normal quantile."""
+    high = np.inf if record["high"] is None else record["high"]
+    return float(high - record["low"]) / 2 / normal_reach(interim_level(record["level_of"]))
 
 
 def _number(value: float) -> float | None:

@@ -17,13 +17,13 @@ from recovery.config.categorical import CategoricalColumn
 from recovery.errors import StoreError
 from recovery.methods.columns import columns_document
 from recovery.runner.batches import shard_numbers
-from recovery.runner.loading import sweep_of
+from recovery.runner.loading import planned_trials, sweep_of
 from recovery.runner.rounds import next_round, split
 from recovery.store.folder import Folder, check_continuation
 from recovery.store.grid import makers
 from recovery.store.parts import read_parts, refuse
 from recovery.store.provenance import provenance
-from recovery.store.round_files import Round, counts, read_rounds
+from recovery.store.round_files import Round, read_rounds
 from recovery.store.row_schema import FAILURES, keys_of
 from recovery.types import Index, Mask
 
@@ -124,7 +124,7 @@ def refresh(plan: Plan, *, tolerant: bool = False) -> Plan:
     rounds, damaged = read_rounds(plan.folder.rounds)
     if not tolerant:
         refuse(damaged)
-    trials = plan.trials if rounds == plan.rounds else plan.sweep.trials(counts(rounds))
+    trials = plan.trials if rounds == plan.rounds else planned_trials(plan.sweep, rounds)
     stored = _statuses(trials, plan.folder.statuses())
     return replace(plan, trials=trials, rounds=rounds, stored=stored, listing=listing)
 
@@ -162,7 +162,7 @@ def relation(plan: Plan) -> Relation:
     if before is None and _has_stored_rows(plan):
         return "part"  # each later plan of the folder has kept its trials
     if before is not None:
-        stored, new = before.trials(counts(plan.rounds)).keys, plan.trials.keys
+        stored, new = planned_trials(before, plan.rounds).keys, plan.trials.keys
         lost = len(np.setdiff1d(stored, new))
         if lost and not len(np.setdiff1d(new, stored)):
             return "part"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from recovery.config import Sweep, Trial
+from recovery.config import Sweep, SweepCells, Trial
 from recovery.errors import StoreError
 from recovery.runner.trial import TRAJECTORY, Row
 from recovery.store.folder import Folder
@@ -24,17 +24,22 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.25, 2.0
 class Recorder:
     """Context manager in which a thread stores the rows passed to `add`, without waiting for the next row.
 
-    content: the content of sweep.json, which is copied to every part. on_failure: called with the reason as soon as
-    rows cannot be stored.
+    cells: those of the trials. content: the content of sweep.json, which is copied to every part. on_failure: called
+    with the reason as soon as rows cannot be stored.
     """
 
     def __init__(
-        self, folder: Folder, sweep: Sweep, content: Mapping[str, Any], on_failure: Callable[[str], None]
+        self,
+        folder: Folder,
+        sweep: Sweep,
+        cells: SweepCells,
+        content: Mapping[str, Any],
+        on_failure: Callable[[str], None],
     ) -> None:
         self._folder = folder
         self._sweep = sweep
         self._on_failure = on_failure
-        types = coordinate_types({name: column.distinct for name, column in sweep.cells.coordinates.items()})
+        types = coordinate_types({name: column.distinct for name, column in cells.coordinates.items()})
         made = {**{key: value for key, value in content.items() if key != "provenance"}, **content["provenance"]}
         self.schema = row_schema(types, sweep.columns).with_metadata({PROVENANCE: json.dumps([made])})
         self._made_by = version_in(made.get("program", {}))

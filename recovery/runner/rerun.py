@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from recovery.config import Trial, Trials
+from recovery.config import Trial, Trials, refined
 from recovery.config.tree import canonical_json
 from recovery.errors import StoreError
 from recovery.instances.planted import Neurons
@@ -28,7 +28,7 @@ from recovery.store import Grid
 from recovery.store.grid import VERSION
 from recovery.store.parts import write_file, writing
 from recovery.store.provenance import running_version
-from recovery.store.round_files import counts
+from recovery.store.round_files import added, counts
 
 INSTANCE_FILES = (".npz", ".mat")
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
@@ -173,7 +173,7 @@ def planned_trials(grid: Grid, *, trust: bool) -> Trials:
 
     Raises `ConfigError` if they run user code and `trust` is false.
     """
-    return sweep_of(grid.sweep["config"], trust=trust).trials(counts(grid.rounds))
+    return sweep_of(refined(grid.sweep["config"], added(grid.rounds)), trust=trust).trials(counts(grid.rounds))
 
 
 def find_trial(grid: Grid, prefix: str, *, trust: bool) -> Trial:

@@ -6,19 +6,19 @@ on workers, shards, order or interruptions. Failed and undecided trials count as
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from recovery.config import Boundary, Cell, Sweep, Trial, Trials, Until
+from recovery.config import Boundary, Cell, Sweep, SweepCells, Trial, Trials, Until, divided, trials_of
 from recovery.config.sampling import Sampling
 from recovery.config.slicing import Slicing
 from recovery.errors import StoreError
 from recovery.sampling.placement import Slice, Transition, TransitionCurve, place, sharpen
-from recovery.store.round_files import Round, counts
+from recovery.store.round_files import Round, added, counts
 from recovery.types import Index
 
 
@@ -27,13 +27,15 @@ class PanelInterim:
     """Interim analysis of one panel.
 
     trials: ids of its trials. factor: by how much the next round should lower the variance of the threshold; 1 if the
-    rule is met. left: trials that the panel may still get. record: what the round's file stores about the panel.
+    rule is met. left: trials that the panel may still get. record: what the round's file stores about the panel. steps:
+    ids of neighbouring grid cells between which the next round should add a value of x.
     """
 
     trials: frozenset[str]
     factor: float
     left: int
     record: dict[str, Any]
+    steps: Sequence[tuple[str, str]] = ()
 
 
 class Interim(NamedTuple):
@@ -57,7 +59,8 @@ def next_round(sampling: Sampling, first: int, rounds: Sequence[Round], planned:
     number = rounds[-1]["round"] + 1 if rounds else 2
     if isinstance(sampling, Until):
         last = rounds[-1].get("until", {}) if rounds else {}
-        over = last.get("ended") and (last["rule"], rounds[-1]["budget"]) == (sampling.rule, sampling.ceiling * first)
+        state = (last.get("rule"), last.get("refine", False), rounds[-1]["budget"] if rounds else 0)
+        over = last.get("ended") and state == (sampling.rule, sampling.refine, sampling.ceiling * first)
         return None if over else (number, max(sampling.ceiling * first - planned, 0))
     if not isinstance(sampling, Boundary):
         return None
@@ -74,11 +77,13 @@ def plan_round(
     size: int,
     stored: Mapping[str, bool | None],
     interim: Interim | None = None,
+    earlier: Sequence[Round] = (),
 ) -> Round:
     """Place `size` trials where the outcomes of the earlier rounds leave the threshold most uncertain.
 
     trials: all trials of the earlier rounds. stored: trial id -> outcome, None if undecided. interim: for a sweep with
-    a rule, the analysis of the same rows, which sets the size. Raises `StoreError` if no trial has an outcome.
+    a rule, the analysis of the same rows, which sets the size. earlier: the earlier rounds, which may have added grid
+    cells. Raises `StoreError` if no trial has an outcome.
     """
     outcomes = {trial.id: outcome for trial in trials if (outcome := stored.get(trial.id)) is not None}
     if not outcomes:
@@ -89,35 +94,41 @@ def plan_round(
     drawn = Counter(trial.cell.id for trial in trials)
     yes = Counter(trial.cell.id for trial in trials if outcomes.get(trial.id) is True)
     no = Counter(trial.cell.id for trial in trials if outcomes.get(trial.id) is False)
-    slicing = sweep.slicing
+    slicing, every = sweep.slicing, trials_of(trials).cells
     curve = TransitionCurve(slicing.x == "n", sweep.report.probability)
-    groups, parts = _slices(sweep.cells, slicing), list[Slice]()
+    groups, parts = _slices(every, slicing), list[Slice]()
+    first = {cell.id for cell in every[: len(sweep.cells)]}
     for cells in groups:
         x = np.array([slicing.value(cell.coordinates) for cell in cells])
+        given = np.unique(x[[cell.id in first for cell in cells]])
         # Along n the transition is sqrt n wide; along other axes steps of the grid suit linear and log axes alike.
-        places = x if curve.grows else np.unique(x, return_inverse=True)[1].astype(np.float64)
+        places = x if curve.grows else np.interp(x, given, np.arange(len(given)))
         won, lost = (np.array([count[cell.id] for cell in cells], dtype=np.float64) for count in (yes, no))
         parts.append(Slice(places, won, lost, curve))
-    placed = place(parts, size) if interim is None else _place_by_panel(groups, parts, interim.panels)
+    axes, new, panels = _refined(sweep, earlier, every, interim.panels if interim else ())
+    placed = place(parts, size) if interim is None else _place_by_panel(groups, parts, panels)
     records: list[dict[str, Any]] = []
-    for cells, (transition, added) in zip(groups, placed, strict=True):
-        drawn.update({cell.id: more for cell, more in zip(cells, added, strict=True)})
+    for cells, (transition, more) in zip(groups, placed, strict=True):
+        drawn.update({cell.id: extra for cell, extra in zip(cells, more, strict=True)})
         fixed = [axis for axis in sweep.axes if axis not in (slicing.moving, *slicing.computed)]
         where = {axis: value for axis, value in cells[0].coordinates.items() if axis in fixed}
         known = {"n50": transition.half, "standard_error": transition.error} if transition and curve.grows else {}
-        records.append({"where": where, "placed": sum(added), **known})
+        records.append({"where": where, "placed": sum(more), **known})
     text = "\n".join(f"{trial} {outcomes[trial]}" for trial in sorted(outcomes))
     digest = blake2b(text.encode()).hexdigest()[:16]
-    until = {}
+    until: dict[str, Any] = {}
     if interim is not None and isinstance(sweep.sampling, Until):
-        ended = not any(record["placed"] for record in records)
-        panels = [panel.record for panel in interim.panels]
-        until = {"until": {"rule": sweep.sampling.rule, "ended": ended, "panels": panels, "words": list(interim.words)}}
+        ended = not new and not any(record["placed"] for record in records)
+        state = {"ended": ended, "panels": [panel.record for panel in panels], "words": list(interim.words)}
+        refine = {"refine": True} if sweep.sampling.refine else {}
+        until = {"until": {"rule": sweep.sampling.rule, **refine, **state}}
+        if new:
+            until |= {"axes": axes, "cells": len(every) + new}
     return {
         "round": number,
         "budget": sweep.size,
         "value": sweep.report.event,
-        "trials": sum(drawn.values()),
+        "trials": sum(drawn.values()) + new * sweep.replicates,
         "based_on": {
             "trials": len(trials),
             "answers": len(outcomes),
@@ -127,6 +138,26 @@ def plan_round(
         "counts": {cell: count for cell, count in sorted(drawn.items()) if count > sweep.replicates},
         **until,
     }
+
+
+def _refined(
+    sweep: Sweep, earlier: Sequence[Round], cells: SweepCells, panels: Sequence[PanelInterim]
+) -> tuple[list[Mapping[str, Any]], int, Sequence[PanelInterim]]:
+    """Return the axes with the values that the panels ask for, the number of new cells, and the panels.
+
+    A panel that gets values gets no replicates in this round: few are needed to find the step with the threshold.
+    """
+    steps = [step for panel in panels for step in panel.steps[: panel.left // sweep.replicates]]
+    if not steps:
+        return [], 0, panels
+    number = {f"{key:016x}": i for i, key in enumerate(cells.keys.tolist())}
+    axes, mask = divided(sweep, added(earlier), cells, [(number[low], number[high]) for low, high in steps])
+    got = {step for step, inside in zip(steps, mask, strict=True) if inside}
+    refined = [
+        replace(panel, factor=1.0, record={**panel.record, "aimed": False}) if got & set(panel.steps) else panel
+        for panel in panels
+    ]
+    return axes, len(got), refined
 
 
 def _place_by_panel(
@@ -144,9 +175,12 @@ def _place_by_panel(
 
 def split(sweep: Sweep, rounds: Sequence[Round], trials: Trials) -> list[Index]:
     """Return the places of the trials of each round, the first round included."""
-    stage = np.zeros(len(trials), np.intp)
-    for i in range(len(rounds)):
-        stage += trials.replicate >= sweep.asked(counts(rounds[:i]))[trials.cell]
+    stage, cells = np.zeros(len(trials), np.intp), len(sweep.cells)
+    for i, later in enumerate(rounds):
+        asked = sweep.asked(counts(rounds[:i]), trials.cells)
+        asked[cells:] = 0  # cells that this round or a later one adds
+        stage += trials.replicate >= asked[trials.cell]
+        cells = later.get("cells", cells)
     return [np.flatnonzero(stage == number) for number in range(len(rounds) + 1)]
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from recovery.config import Trial, Trials, Until
 from recovery.errors import RecoverError, StoreError
+from recovery.runner.loading import planned_trials
 from recovery.runner.plan import Plan, content_for_rows, content_of, places, refresh, relation, stored_sweep
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
@@ -23,12 +24,17 @@ from recovery.runner.workers import Engine, EngineLostError
 from recovery.store.compaction import add_columns, take_out
 from recovery.store.grid import outcomes
 from recovery.store.parts import Damaged
-from recovery.store.round_files import counts
 from recovery.store.row_schema import FAILURES, coordinate_types
 from recovery.types import Mask, Scalar
 
 MOST_EQUAL = 50
 """A run gives up after this many trials of a method failed alike and none was measured."""
+LIMITS = {
+    "spacing": "the spacing of the grid limits the interval, not the trials; more values of the axis would narrow it",
+    "scatter": "further trials no longer narrow the interval, because the slices scatter",
+    "": "further trials would not decide it",
+}
+"""Limit of an interval, as a round records it -> why its sweep ended without meeting the rule."""
 STALE = "changed-"
 """Prefix of the datasets that stale rows are moved to before their trials run again."""
 
@@ -130,7 +136,7 @@ def _refresh(plan: Plan, summary: Summary) -> Plan:
 
 
 def _run_trials(plan: Plan, trials: Trials, options: Options, progress: Progress, stop: Stop, summary: Summary) -> None:
-    recorder = Recorder(plan.folder, plan.sweep, content_for_rows(plan), stop.request)
+    recorder = Recorder(plan.folder, plan.sweep, trials.cells, content_for_rows(plan), stop.request)
     results = options.engine.run(trials, progress.compiles)
     failures = Failures(options.max_equal_failures)
     try:
@@ -178,7 +184,9 @@ def _begin_round(plan: Plan, stop: Stop, summary: Summary, progress: Progress, a
         summary.interim = interim.words
         progress.print("\n".join(interim.words))
     stored = outcomes(plan.folder, plan.sweep.report.event)
-    content = plan_round(plan.sweep, plan.trials, number, size, stored, interim)
+    content = plan_round(plan.sweep, plan.trials, number, size, stored, interim, plan.rounds)
+    if "axes" in content:  # their values were not composed yet: a round that is written cannot be taken back
+        planned_trials(plan.sweep, [*plan.rounds, content])
     try:
         plan.folder.write_round(content)
     except StoreError as error:
@@ -196,7 +204,7 @@ def _finish_rounds(plan: Plan, summary: Summary) -> None:
         if unmet:
             ceiling = f"{plan.sweep.sampling.ceiling} times the first round is the maximum"
             raised = f"{ceiling}; --set sampling.ceiling=N raises it"
-            summary.unmet = "further trials would not decide it" if unmet[0]["left"] else raised
+            summary.unmet = LIMITS.get(unmet[0].get("limit"), LIMITS[""]) if unmet[0]["left"] else raised
     content = plan.folder.load()
     if content["trials"] > len(plan.trials) and content["digest"] == plan.sweep.digest:
         plan.folder.update({**content, "trials": len(plan.trials)})
@@ -223,8 +231,8 @@ def _complete_columns(plan: Plan) -> None:
     sweep = stored_sweep(plan)
     if sweep is None:
         return
-    trials = plan.trials if sweep is plan.sweep else sweep.trials(counts(plan.rounds))
-    types = coordinate_types({name: column.distinct for name, column in sweep.cells.coordinates.items()})
+    trials = plan.trials if sweep is plan.sweep else planned_trials(sweep, plan.rounds)
+    types = coordinate_types({name: column.distinct for name, column in trials.cells.coordinates.items()})
 
     def coordinates(ids: pa.ChunkedArray) -> tuple[Mask, Mapping[str, Sequence[Scalar]]]:
         place, planned = places(trials, ids)

@@ -22,7 +22,7 @@ from recovery.methods.columns import DECIDED, Columns, parse_event
 from recovery.store.folder import Folder
 from recovery.store.parts import PROVENANCE, merge, read_parts, refuse
 from recovery.store.provenance import running_version, version_in
-from recovery.store.round_files import Round, counts, read_rounds
+from recovery.store.round_files import Round, added, counts, read_rounds
 from recovery.store.row_schema import keys_of, row_schema, stored_columns
 from recovery.types import Array
 
@@ -172,7 +172,7 @@ def own_rows(
     for path, table in parts:
         made_by, own = makers(table), table
         if any(maker.get("digest") != content["digest"] for maker in made_by):
-            planned = _planned_keys(json.dumps(content["config"]), json.dumps(dict(counts(rounds))))
+            planned = _planned_keys(json.dumps([content["config"], added(rounds), dict(counts(rounds))]))
             if planned is not None:
                 own = table.filter(pa.array(np.isin(keys_of(table["trial_id"]), planned)))
             elif not any(_may_share_trials(content["config"], maker.get("config")) for maker in made_by):
@@ -195,12 +195,16 @@ def makers(table: pa.Table) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=2)
-def _planned_keys(config: str, counts: str) -> Array | None:
-    """Keys of the planned trials, or None if they cannot be composed here."""
-    from recovery.config import from_document  # slow to import, and few folders need it
+def _planned_keys(text: str) -> Array | None:
+    """Keys of the planned trials, or None if they cannot be composed here.
 
+    text: config, added blocks of axes and counts, as JSON.
+    """
+    from recovery.config import from_document, refined  # slow to import, and few folders need it
+
+    config, axes, counts = json.loads(text)
     try:
-        return from_document(json.loads(config)).trials(json.loads(counts)).keys
+        return from_document(refined(config, axes)).trials(counts).keys
     except RecoverError:
         return None
 

@@ -19,7 +19,8 @@ MOST_BYTES = 64 * 2**20
 Round = Mapping[str, Any]
 """round: its number, from 2. counts: grid cell id -> its trials so far, where they exceed those of the first round.
 trials: all trials up to its end. budget, value, based_on, slices: what it was planned from. until: with a rule, the
-interim analysis."""
+interim analysis. axes: the blocks of axes that the round adds to the grid, if any. cells: all grid cells up to its
+end, if a round has added some."""
 FIELDS = {"round": int, "budget": int, "trials": int, "value": str, "based_on": dict, "slices": list, "counts": dict}
 UNTIL = {"rule": str, "ended": bool, "panels": list, "words": list}
 PANEL = {"title": str, "known": bool, "aimed": bool, "trials": int, "left": int, "tests": int, "level_of": int}
@@ -48,7 +49,9 @@ def _is_round(content: Any, name: str) -> bool:
         return False
     if not all(_has(panel, PANEL) and panel["level_of"] <= MOST_ANALYSES for panel in until["panels"]):
         return False
-    counts = content["counts"]
+    counts, added = content["counts"], {"axes": content.get("axes", []), "cells": content.get("cells", 0)}
+    if not _has(added, {"axes": list, "cells": int}) or not all(isinstance(block, dict) for block in added["axes"]):
+        return False
     return (
         name == f"{content['round']:02}.json"
         and all(type(count) is int and 0 < count <= MOST_ROWS for count in counts.values())
@@ -91,3 +94,8 @@ def counts(rounds: Sequence[Round]) -> Mapping[str, int]:
     """Return grid cell id -> trials after the last round, where they exceed those of the first round."""
     last: Mapping[str, int] = rounds[-1]["counts"] if rounds else {}
     return last
+
+
+def added(rounds: Sequence[Round]) -> list[dict[str, Any]]:
+    """Return the blocks of axes that the rounds have added to the grid."""
+    return [block for content in rounds for block in content.get("axes", [])]

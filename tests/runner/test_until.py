@@ -24,6 +24,7 @@ from recovery.runner.sweep_status import sweep_status
 from recovery.runner.workers import Engine
 from recovery.sampling.placement import Slice, sharpen
 from recovery.store import read
+from recovery.types import Array
 from tests.suites import first
 
 from .sweeps import interrupting, rows, write_config
@@ -47,11 +48,12 @@ def until(
     overrides: tuple[str, ...] = (),
     jobs: int = 1,
     progress: Progress | None = None,
+    refine: bool = False,
     **options: Any,
 ) -> Summary:
-    """Run a sweep as `recover sweep --until` does."""
+    """Run a sweep as `recover sweep --until` does, by default with --no-refine."""
     with Stop() as stop:
-        planned = plan(load(path, overrides, rule), out)
+        planned = plan(load(path, overrides, rule, refine=refine), out)
         return run(
             planned, Options(Engine(jobs, "processes"), **options), progress or Progress(), stop, interim_analysis
         )
@@ -194,13 +196,17 @@ def test_more_trials_go_where_the_sum_of_n50_gains_most() -> None:
     assert sum(map(sum, ([added for _, added in sharpen(certain, 2.0, 7)]))) == 7
 
 
+@pytest.mark.parametrize("refine", [False, True])
 @pytest.mark.parametrize("count", first(1, [15, 60]))
-def test_the_interval_at_which_it_stops_covers(count: int) -> None:
+def test_the_interval_at_which_it_stops_covers(refine: bool, count: int) -> None:
     """Sweeps of a narrow, steep, skewed truth; `benchmarks/until.md` has more of them."""
-    sizes = np.array([10.0, 20.0, 30.0, 40.0, 50.0])
-    n = np.arange(10.0, 401.0, 10.0)
-    chance = 1 - 2.0 ** -((n / (2.03 * sizes[:, None])) ** 6)
-    ends = [goes_on(np.random.default_rng(seed), sizes, chance, Until("threshold +-0.15"), 2) for seed in range(count)]
+    sizes, rule = np.array([10.0, 20.0, 30.0, 40.0, 50.0]), Until("threshold +-0.15", refine=refine)
+    n = np.arange(40.0, 401.0, 40.0) if refine else np.arange(10.0, 401.0, 10.0)
+
+    def chance(n: Array, d: Array) -> Array:
+        return 1 - 2.0 ** -((n / (2.03 * d)) ** 6)
+
+    ends = [goes_on(np.random.default_rng(seed), n, sizes, chance, rule, 2) for seed in range(count)]
     inside = sum(end["low"] <= 2.03 <= end["high"] for end in ends)
     assert binomtest(inside, count, 0.95, alternative="less").pvalue > 1e-3
     assert all(end["met"] and end["high"] - end["low"] <= 0.3 for end in ends)

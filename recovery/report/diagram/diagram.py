@@ -3,20 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from recovery.config import ReportSpec, Sweep, Until, from_document
+from recovery.config import ReportSpec, Sweep, Until, from_document, refined
 from recovery.errors import ReportError
 from recovery.report.diagram.grid_cells import Cells
-from recovery.report.diagram.layout import Layout, joint_values, lay_out, levels, with_expressions
+from recovery.report.diagram.layout import Layout, given_values, joint_values, lay_out, levels, with_expressions
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
 from recovery.report.diagram.threshold_axis import ThresholdAxis
 from recovery.report.diagram.vocabulary import PLAIN, fraction_words
 from recovery.store import Grid
+from recovery.store.round_files import added
 from recovery.text import many
 from recovery.types import Array, Mask
 
@@ -26,7 +28,10 @@ RUNNING = ("seconds", "iterations", "redraws", "pattern_count")
 
 @dataclass(frozen=True)
 class Panel:
-    """One combination of the axes other than x and y. `cells` has one row per cell, with the integers ix and iy."""
+    """One combination of the axes other than x and y. `cells` has one row per cell, with the integers ix and iy.
+
+    In a grid that was refined, `cells` has the ends of `spans` too, as start and stop.
+    """
 
     title: str
     where: dict[str, Any]
@@ -44,8 +49,17 @@ class Panel:
         cell."""
         column = self.cells[values] if isinstance(values, str) else values
         result = np.full((len(self.y), len(self.x)), np.nan)
-        result[self.cells["iy"], self.cells["ix"]] = column.to_numpy(dtype=float, na_value=np.nan)
+        numbers = column.to_numpy(dtype=float, na_value=np.nan)
+        for iy, start, stop, number in zip(self.cells["iy"], *self.spans, numbers, strict=True):
+            result[iy, start:stop] = number
         return result
+
+    @property
+    def spans(self) -> "tuple[pd.Series[int], pd.Series[int]]":
+        """The first place on the x axis that each cell covers, and the place after the last: one place, unless
+        refinement has added values of x to other slices."""
+        ix = self.cells["ix"]
+        return self.cells.get("start", ix), self.cells.get("stop", ix + 1)
 
 
 @dataclass(frozen=True)
@@ -67,7 +81,7 @@ class Diagram:
     @classmethod
     def of(cls, grid: Grid, value: str | Sequence[str] | None = None) -> "Diagram":
         """Lay out a grid as its config says. value: COLUMN or COLUMN<=NUMBER, or several, instead of the config's."""
-        sweep = from_document(grid.sweep["config"])
+        sweep = from_document(refined(grid.sweep["config"], added(grid.rounds)))
         frame = _measured_something(grid).frame
         if not len(frame):
             raise ReportError(f"{grid.path} holds no trials yet; run: recover sweep {sweep.name} --out {grid.path}")
@@ -179,6 +193,8 @@ class Diagram:
         table = self.table.assign(ix=_position(self.table[layout.x], x), iy=0)
         if layout.y is not None:
             table["iy"] = _position(table[layout.y], y)
+        if added(self.grid.rounds):
+            table = self._spanning(table, x)
         if not names:
             return [Panel("", {}, table, x, y)]
         combined = joint_values(self.frame, self.sweep, names)
@@ -186,6 +202,20 @@ class Diagram:
         rank = _position(pd.Series(list(keys.where(keys.notna(), None).itertuples(index=False, name=None))), combined)
         wheres = [dict(zip(names, values, strict=True)) for values in combined]
         return [Panel(PLAIN.where(where), where, table[rank == i], x, y) for i, where in enumerate(wheres)]
+
+    def _spanning(self, table: pd.DataFrame, x: Sequence[Any]) -> pd.DataFrame:
+        """Add the places that each cell covers: up to the middle between it and its neighbour in the slice."""
+        given = given_values(from_document(self.grid.sweep["config"]), self.layout.x)
+        new = np.array([value not in given for value in x])
+        table = table.assign(start=table["ix"], stop=table["ix"] + 1)
+        for _, slice_ in table.groupby([*self.layout.panels, "iy"], dropna=False):
+            index, ix = slice_.sort_values("ix").index, np.sort(slice_["ix"].to_numpy())
+            for k, (left, right) in enumerate(pairwise(ix.tolist())):
+                if new[left + 1 : right].all():
+                    middle = (x[left] + x[right]) / 2
+                    end = left + 1 + sum(value <= middle for value in x[left + 1 : right])
+                    table.loc[index[k], "stop"], table.loc[index[k + 1], "start"] = end, end
+        return table
 
     @cached_property
     def drawn(self) -> list[int]:

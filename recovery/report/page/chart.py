@@ -150,8 +150,14 @@ class Picture:
         if not self.map:
             series = self.y["words"][up] if self.y else self.look["label"]
             return row | {"x": self.across["at"][at], "y": self.value[k], "series": series}
-        (x, x2), (y, y2) = self.across["edges"][at : at + 2], self.up["edges"][up : up + 2]
+        start, stop = self._span(k)
+        (x, x2), (y, y2) = (self.across["edges"][end] for end in (start, stop)), self.up["edges"][up : up + 2]
         return row | {"x": x, "x2": x2, "y": y, "y2": y2, "v": self.value[k]}
+
+    def _span(self, k: int) -> tuple[int, int]:
+        """Return the first place on the x axis that grid cell k covers, and the place after the last."""
+        spans = self.grid.get("spans", {"start": self.at, "stop": [at + 1 for at in self.at]})
+        return spans["start"][k], spans["stop"][k]
 
     def _tooltip(self) -> Json:
         limits = f"{percent(LEVEL)} low", f"{percent(LEVEL)} high"
@@ -168,8 +174,8 @@ class Picture:
     def _painted(self, cells: range, colour: Json) -> str:
         """Return the grid cells of a panel as the data URL of a PNG picture."""
         matrix = np.full((len(self.up["at"]), len(self.across["at"])), np.nan)
-        here = slice(cells.start, cells.stop)
-        matrix[np.asarray(self.row[here]), np.asarray(self.at[here])] = np.array(self.value[here], dtype=float)
+        for k in cells:
+            matrix[self.row[k], slice(*self._span(k))] = np.nan if self.value[k] is None else self.value[k]
         scale = colour["scale"]
         domain, unit = np.array(scale["domain"]), np.log if scale["type"] == "log" else np.asarray
         with np.errstate(divide="ignore", invalid="ignore"):

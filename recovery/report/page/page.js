@@ -224,7 +224,7 @@ class Page {
       if (focus?.panel === k) {
         const i = view.cell(view.shown[k], focus.ix, focus.iy);
         const v = i === undefined ? null : view.read(view.look.of)(i);
-        if (view.map) rows.push(view.box(focus.ix, focus.iy));
+        if (view.map) rows.push(view.box(focus.ix, focus.iy, i));
         else if (v !== null) rows.push({ x: view.across.at[focus.ix], y: v });
       }
       this.drawn.data(`here${k}`, rows);
@@ -271,7 +271,11 @@ class Page {
     }
     const panel = view.shown[focus.panel];
     const i = view.cell(panel, focus.ix, focus.iy);
-    const where = [view.x.words[focus.ix], view.y?.words[focus.iy], panel.name].filter(Boolean);
+    const where = [
+      view.x.words[i === undefined ? focus.ix : view.column(i)],
+      view.y?.words[focus.iy],
+      panel.name,
+    ].filter(Boolean);
     box.append(element("h3", where.join(", ")));
     if (i === undefined) {
       box.append(element("p", "No trials here."));

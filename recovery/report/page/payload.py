@@ -77,6 +77,7 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
         "y": "d" if kind == "ratios" else layout.y,
         "form": "map" if kind == "map" else "curves",
         "places": {name: place.tolist() for name, place in places.items()},
+        **_spans(diagram),
         "panels": panels,
         **{name: column(counts[name]) for name in ("trials", "ok", "failed", "missing")},
         "choices": shown,
@@ -203,6 +204,14 @@ def _theory(diagram: Diagram, i: int, reach: list[float]) -> list[Json]:
                     rows.append(at | {"k": place, "part": part, "label": line.label})
             part += 1
     return rows
+
+
+def _spans(diagram: Diagram) -> Json:
+    """Return which places on the x axis each grid cell of a refined grid covers."""
+    if "start" not in diagram.panels[0].cells:
+        return {}
+    cells = pd.concat([panel.cells for panel in diagram.panels])
+    return {"spans": {name: cells[name].tolist() for name in ("start", "stop")}}
 
 
 def _ratio(places: dict[str, Any], keys: list[Json]) -> Array:

@@ -122,9 +122,21 @@ export class View {
     return this.y ? this.grid.places[this.y.name][i] : 0;
   }
 
+  /** Return the first place on the x axis that a grid cell covers, and the place after the last. */
+  span(i) {
+    const { spans, x, y } = this.grid;
+    const own = spans && this.x.name === x && (this.y?.name ?? null) === y;
+    return own ? [spans.start[i], spans.stop[i]] : [this.column(i), this.column(i) + 1];
+  }
+
   cell(panel, ix, iy) {
     const width = this.x.values.length;
-    panel.at ??= new Map(panel.cells.map((i) => [this.row(i) * width + this.column(i), i]));
+    panel.at ??= new Map(
+      panel.cells.flatMap((i) => {
+        const [start, stop] = this.span(i);
+        return Array.from({ length: stop - start }, (_, k) => [this.row(i) * width + start + k, i]);
+      }),
+    );
     return panel.at.get(iy * width + ix);
   }
 
@@ -235,7 +247,7 @@ export class View {
         return { ...at, low: low(i), high: high(i), series: words[this.row(i)], i };
       });
     }
-    return known.map((i) => ({ ...this.box(this.column(i), this.row(i)), v: read(i), i }));
+    return known.map((i) => ({ ...this.box(this.column(i), this.row(i), i), v: read(i), i }));
   }
 
   /** Return the colour scale of a panel: its own, if the report has one per panel. */
@@ -243,10 +255,11 @@ export class View {
     return this.scales.panels?.[panel.number] ?? this.scales.colour;
   }
 
-  /** Return the edges of a grid cell. */
-  box(ix, iy) {
+  /** Return the edges of a grid cell, or of a place without one. */
+  box(ix, iy, i) {
     const { across, up } = this;
-    return { x: across.edges[ix], x2: across.edges[ix + 1], y: up.edges[iy], y2: up.edges[iy + 1] };
+    const [start, stop] = i === undefined ? [ix, ix + 1] : this.span(i);
+    return { x: across.edges[start], x2: across.edges[stop], y: up.edges[iy], y2: up.edges[iy + 1] };
   }
 
   marks(panel) {
@@ -284,10 +297,10 @@ export class View {
     for (const i of panel.cells) {
       const v = read(i);
       if (v === null) continue;
-      const [ix, iy] = [this.column(i), this.row(i)];
+      const [[start, stop], iy] = [this.span(i), this.row(i)];
       const shade = shades[Math.round(Math.min(1, Math.max(0, (unit(v) - a) / (b - a) || 0)) * 255)];
       for (let y = high - ys[iy + 1]; y < high - ys[iy]; y++)
-        drawn.fill(shade, y * wide + xs[ix], y * wide + xs[ix + 1]);
+        drawn.fill(shade, y * wide + xs[start], y * wide + xs[stop]);
     }
     [canvas.width, canvas.height] = [wide, high];
     drawing.putImageData(new ImageData(new Uint8ClampedArray(drawn.buffer), wide, high), 0, 0);

@@ -96,12 +96,6 @@ class Threshold:
         """Whether the same value at every slice is not rejected."""
         return self.drift is None or not self.drift.shown
 
-    @property
-    def at_floor(self) -> bool:
-        """Whether the interval of a slice lies between two neighbouring values of x, so that no trial narrows it."""
-        x = numbers(self.panel.cells, self.along.x)
-        return self.along.pool is None and not ((x > self.interval.low) & (x < self.interval.high)).any()
-
 
 @dataclass(frozen=True)
 class Jump:

@@ -25,6 +25,15 @@ test("a template takes the parts of its names and keeps its own entries", () => 
   assert.equal(fill(null, parts), null);
 });
 
+test("a cell of a refined grid covers the places of values that other slices have", () => {
+  const refined = { ...grid(), spans: { start: [0, 1, 0, 1], stop: [2, 2, 1, 2] } };
+  const shown = view({}, refined);
+  assert.deepEqual(rows(spec(shown), 0, 0)[0], { x: 5, x2: 25, y: 4, y2: 6, v: 1, i: 0 });
+  assert.deepEqual(shown.box(1, 0, 0), { x: 5, x2: 25, y: 4, y2: 6 });
+  const panel = { cells: [0] };
+  assert.deepEqual([shown.cell(panel, 0, 0), shown.cell(panel, 1, 0)], [0, 0]);
+});
+
 test("cells without a value are left out, and have the borders of their axis", () => {
   const shown = spec(view());
   assert.deepEqual(rows(shown, 0, 0), [

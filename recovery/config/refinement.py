@@ -1,0 +1,95 @@
+"""Refinement of a grid: further values of the axis that moves within a slice, between two neighbouring grid cells."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from recovery.config.axes import parse
+from recovery.config.points import BROKEN, Block
+from recovery.config.slicing import given_axes
+from recovery.config.sweep import Sweep, plain_document
+from recovery.config.tree import Tree, canonical_json, refusal
+from recovery.config.trials import SweepCells
+from recovery.config.user_axes import user_code_in
+from recovery.config.values import log_spaced
+
+Axes = Mapping[str, Any]
+"""A block of axes, as a config writes it."""
+CENTRAL = 0.2
+"""A new value has the fewest digits that put it into the central fifth of the step that it divides."""
+
+
+def refined(document: Mapping[str, Any], added: Sequence[Axes]) -> dict[str, Any]:
+    """Return the config with further blocks of axes. Its other grid cells keep their order and come first.
+
+    Raises `ConfigError` if the blocks name user code that the config does not name.
+    """
+    if not added:
+        return dict(document)
+    grown = {**document, "axes": [*_blocks_of(document), *added]}
+    if names := user_code_in(grown) - user_code_in(document):
+        raise refusal("the stored rounds", f"name user code that the config does not name: {', '.join(sorted(names))}")
+    return grown
+
+
+def _blocks_of(document: Mapping[str, Any]) -> list[Axes]:
+    spec = document.get("axes", {})
+    return spec if isinstance(spec, list) else [spec]
+
+
+def divided(
+    sweep: Sweep, added: Sequence[Axes], cells: SweepCells, steps: Iterable[tuple[int, int]]
+) -> tuple[list[Axes], list[bool]]:
+    """Return blocks of axes with one value inside each step, and which steps have one.
+
+    cells: those of the sweep and of `added`, the blocks of earlier rounds. steps: pairs of neighbouring cells of one
+    slice. A step stays whole if the axis holds integers and has none in between, or if a value in between has the
+    computed n, or other computed value, of a neighbour.
+    """
+    document, moving = refined(sweep.document, added), sweep.slicing.moving
+    assert moving is not None
+    specs, blocks = _blocks_of(document), parse(Tree(plain_document(document), "document"))[0]
+    starts = list(accumulate((block.count for block in blocks[:-1]), initial=0))
+    values = cells.coordinates[moving]
+    given: list[Any] = [value for value in values.distinct if value is not None]
+    whole, numbers = all(type(value) is int for value in given), np.sort(np.array(given, float))
+    log = bool((numbers > 0).all()) and log_spaced(numbers)
+    found, mask = dict[str, dict[str, Any]](), list[bool]()
+    for step in steps:
+        low, high = sorted(values[cell] for cell in step)  # type: ignore[type-var]
+        value = middle(low, high, whole=whole, log=log)  # type: ignore[arg-type]
+        k = bisect_right(starts, place := int(cells.point[step[0]])) - 1
+        template = _through(specs[k], blocks[k], place - starts[k], moving)
+        mask.append(value is not None and _differs(document, {**template, moving: [value]}, moving, cells, step))
+        if mask[-1]:
+            found.setdefault(canonical_json(template), {**template, moving: []})[moving].append(value)
+    return list(found.values()), mask
+
+
+def middle(low: float, high: float, *, whole: bool, log: bool) -> float | None:
+    """Return a short number halfway between two numbers, by ratio with `log`; None if no integer is in between."""
+    half = sqrt(low * high) if log else (low + high) / 2
+    if whole:
+        return round(half) if low < round(half) < high else None
+    room = CENTRAL / 2 * (high - low)
+    return next(value for digits in range(1, 18) if abs((value := float(f"{half:.{digits}g}")) - half) <= room)
+
+
+def _through(spec: Axes, block: Block, row: int, moving: str) -> dict[str, Any]:
+    """Return the axes of a block with their values at one of its points, without the moving axis."""
+    texts = {path: text for path, text in spec.items() if isinstance(text, str)}
+    fixed = {path: [block.columns[path][row].value] for path in block.paths if path not in {moving, *texts}}
+    return {**fixed, **texts}
+
+
+def _differs(document: Mapping[str, Any], axes: Axes, moving: str, cells: SweepCells, step: tuple[int, int]) -> bool:
+    """Return whether the values that are computed from the moving axis differ from those of both neighbours."""
+    (block,) = parse(Tree(plain_document({**document, "axes": [axes]}), "document"))[0]
+    operands = {block.paths[one.position]: one.expression.names for one in block.computed}
+    names = [path for path in operands if moving in given_axes(path, operands)]
+    new = [block.columns[name][0].value for name in names]
+    return not names or (BROKEN not in new and new not in [[cells.coordinates[n][c] for n in names] for c in step])
