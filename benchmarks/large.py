@@ -96,7 +96,7 @@ def store(sweep: Sweep, out: Path) -> None:
     content = content_of(sweep)
     folder = Folder(out)
     folder.create(content)
-    schema = Recorder(folder, sweep, content, print).schema
+    schema = Recorder(folder, sweep, sweep.cells, content, print).schema
     trials = sweep.trials()
     n, d = (np.array(trials.coordinates(name).values)[trials.coordinates(name).codes] for name in ("n", "d"))
     for start in range(0, len(trials), ROWS_A_PART):

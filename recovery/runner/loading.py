@@ -6,23 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from recovery.config import (
-    ConfigError,
-    Even,
-    MissingFileError,
-    Sweep,
-    Trials,
-    from_document,
-    read_config,
-    refined,
-    user_code_in,
-)
+from recovery.config import ConfigError, MissingFileError, Sweep, from_document, read_config, user_code_in
 from recovery.config.sweep import allow_imports, stored_context
 from recovery.config.transfer import pack, unpack
 from recovery.config.tree import Place, Problem
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.fork_server import FORK_SERVER
-from recovery.store.round_files import Round, added, counts
 from recovery.types import Array
 
 
@@ -47,13 +36,6 @@ def sweep_of(document: dict[str, Any], *, trust: bool) -> Sweep:
         return from_document(document)
     allow_imports(stored_context(document))
     return _composed_elsewhere(partial(from_document, document, trust=True))
-
-
-def planned_trials(sweep: Sweep, rounds: Sequence[Round]) -> Trials:
-    """Return the trials of a sweep after these rounds, which may have added grid cells."""
-    axes = [] if isinstance(sweep.sampling, Even) else added(rounds)
-    grown = sweep_of(refined(sweep.document, axes), trust=True) if axes else sweep
-    return grown.trials(counts(rounds))
 
 
 def _composed_elsewhere(compose: Callable[[], Sweep]) -> Sweep:

@@ -12,18 +12,18 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from recovery.config import Sweep, Trials, user_code_in
+from recovery.config import Even, Sweep, Trials, refined, user_code_in
 from recovery.config.categorical import CategoricalColumn
 from recovery.errors import StoreError
 from recovery.methods.columns import columns_document
 from recovery.runner.batches import shard_numbers
-from recovery.runner.loading import planned_trials, sweep_of
+from recovery.runner.loading import sweep_of
 from recovery.runner.rounds import next_round, split
 from recovery.store.folder import Folder, check_continuation
 from recovery.store.grid import makers
 from recovery.store.parts import read_parts, refuse
 from recovery.store.provenance import provenance
-from recovery.store.round_files import Round, read_rounds
+from recovery.store.round_files import Round, added, counts, read_rounds
 from recovery.store.row_schema import FAILURES, keys_of
 from recovery.types import Index, Mask
 
@@ -101,6 +101,13 @@ class Plan:
         codes = self.stored.codes.copy()
         codes[place[planned]] = UNSTORED
         return replace(self, stored=CategoricalColumn(self.stored.values, codes))
+
+
+def planned_trials(sweep: Sweep, rounds: Sequence[Round]) -> Trials:
+    """Return the trials of a sweep after these rounds, which may have added grid cells."""
+    axes = [] if isinstance(sweep.sampling, Even) else added(rounds)
+    grown = sweep_of(refined(sweep.document, axes), trust=True) if axes else sweep
+    return grown.trials(counts(rounds))
 
 
 def plan(sweep: Sweep, out: Path) -> Plan:

@@ -13,8 +13,16 @@ import pyarrow as pa
 
 from recovery.config import Trial, Trials, Until
 from recovery.errors import RecoverError, StoreError
-from recovery.runner.loading import planned_trials
-from recovery.runner.plan import Plan, content_for_rows, content_of, places, refresh, relation, stored_sweep
+from recovery.runner.plan import (
+    Plan,
+    content_for_rows,
+    content_of,
+    places,
+    planned_trials,
+    refresh,
+    relation,
+    stored_sweep,
+)
 from recovery.runner.progress import Progress
 from recovery.runner.recorder import Recorder
 from recovery.runner.rounds import InterimAnalysis, plan_round
