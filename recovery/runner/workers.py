@@ -25,6 +25,8 @@ from recovery.runner.ray_cluster import connected
 from recovery.runner.trial import Row, measure
 from recovery.text import choices, printable
 
+DASK_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
+"""Key of Dask's configuration with the environment variables of workers."""
 AHEAD = 2
 """Batches that each processor of a Dask cluster is given at a time."""
 
@@ -78,10 +80,9 @@ def dask(jobs: int) -> Iterator[Service]:
     with ExitStack() as stack:
         address: Any = os.environ.get("DASK_SCHEDULER_ADDRESS")
         if address is None:
-            path = (
-                "distributed.nanny.pre-spawn-environ.PYTHONSAFEPATH"  # otherwise modules of the current folder are used
-            )
-            stack.enter_context(config.set({"distributed.scheduler.allowed-failures": 100, path: "1"}))
+            safe = {f"{DASK_ENVIRONMENT}.PYTHONSAFEPATH": "1"}  # otherwise modules of the current folder are used
+            stack.enter_context(config.set({"distributed.scheduler.allowed-failures": 100, **safe}))
+            stack.enter_context(_restored(*config.get(DASK_ENVIRONMENT), "PYTHONHASHSEED", "__DASK_PARENT_PID"))
             local = {"n_workers": jobs, "threads_per_worker": 1, "silence_logs": logging.CRITICAL}
             # Dask's web server cannot be switched off and has no key: use any free port, for this machine alone
             web = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
@@ -121,6 +122,18 @@ def ray(jobs: int) -> Iterator[Service]:
         raise _missing("ray")
     with connected(jobs) as (processors, run):
         yield Service(processors, run, remote=True)
+
+
+@contextmanager
+def _restored(*variables: str) -> Iterator[None]:
+    """Give environment variables their values back at the end: Dask sets those of its workers in this process, too."""
+    before = {name: os.environ.get(name) for name in variables}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            os.environ.update({} if value is None else {name: value})
 
 
 def _missing(extra: str) -> ParameterError:
