@@ -210,5 +210,6 @@ def test_the_interval_at_which_it_stops_covers(refine: bool, count: int) -> None
     inside = sum(end["low"] <= 2.03 <= end["high"] for end in ends)
     assert binomtest(inside, count, 0.95, alternative="less").pvalue > 1e-3
     met = [end for end in ends if end["met"]]
-    assert len(met) >= 0.9 * count  # the others stop where the spacing of the grid seems to limit the interval
+    # a refined sweep may stop early, where the spacing of the grid seems to limit the interval
+    assert len(met) >= (0.9 * count if refine else count)
     assert all(end["high"] - end["low"] <= 0.3 for end in met)
