@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from rich.console import Console
@@ -27,7 +25,7 @@ from recovery.report.claims.sentences import in_words
 from recovery.report.diagram import PLAIN, Axis, Diagram
 from recovery.report.figures import figures_beside, main_figure
 from recovery.report.figures.line_plots import draw_profile, draw_ratios
-from recovery.report.figures.style import LINES, Style, line_style, wrapped
+from recovery.report.figures.style import Style, wrapped
 from recovery.report.figures.training_plots import Run, draw_landscape, draw_loss, draw_networks, draw_pairing
 from recovery.report.texts.terminal import print_diagram
 
@@ -117,14 +115,6 @@ def test_a_figure_does_not_call_undecided_what_a_method_does_not_measure() -> No
 
 
 # figures
-
-
-def test_seven_lines_are_told_apart_and_none_is_grey() -> None:
-    colours = np.array([to_rgb(colour) for colour in LINES])
-    assert np.ptp(colours, axis=1).min() > 0.25  # a grey has 0
-    assert min(np.abs(a - b).max() for a, b in combinations(colours, 2)) > 0.2
-    looks = {(look["color"], str(look["linestyle"])) for look in map(line_style, range(28))}
-    assert len(looks) == 28
 
 
 def test_long_keys_and_colour_bars_are_whole_in_a_short_figure() -> None:

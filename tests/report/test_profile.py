@@ -30,8 +30,8 @@ def test_a_curve_over_another_axis_makes_a_profile_and_one_over_n_and_d_does_not
 
 def test_the_points_lie_on_the_curve_that_is_drawn() -> None:
     ax = draw_profile(along_degrees()).axes[0]
-    points = [line for line in ax.lines if line.get_marker() == "o"]
-    curves = [line for line in ax.lines if line.get_marker() != "o"]
+    points = [line for line in ax.lines if line.get_marker() != "None"]
+    curves = [line for line in ax.lines if line.get_marker() == "None"]
     assert [line.get_label() for line in points] == ["$n$ = 100", "$n$ = 1000"]
     assert curves[0].get_label() == CURVES["g"].label
     x, y = (np.asarray(v, dtype=float) for v in curves[0].get_data())

@@ -29,7 +29,7 @@ from recovery.report.diagram import (
     undecided_words,
 )
 from recovery.report.figures.sheet import interval_handle, panel_sheet, write_not_measured
-from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_style, set_axis
+from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, set_axis
 from recovery.report.statistics import poolable, wilson
 from recovery.types import Array
 
@@ -84,17 +84,16 @@ def draw_lines(ax: Axes, diagram: Diagram, panel: Panel) -> list[Any]:
             label_log(ax.yaxis, *_positive_range(diagram))
     if _left_empty(ax, panel):
         return []
-    for i, y in enumerate(panel.y):
+    for i, (y, style) in enumerate(zip(panel.y, line_styles(panel.y), strict=True)):
         cells = panel.cells[panel.cells["iy"] == i].sort_values("ix")
         if not len(cells):
             continue
         exact = axis.at[[index[panel.x[k]] for k in cells["ix"]]]
         x = _shifted(axis, exact, i, len(panel.y)) if isinstance(y, str) else exact
-        style = line_style(i)
         label = None if len(panel.y) == 1 else MATH.pair(str(diagram.layout.y), y)
         joined = len(axis.values) > 2 and (axis.kind != "even" or not _is_text(diagram, diagram.layout.x))
         line = {"lw": 0.6} if joined else {"linestyle": "none"}
-        ax.plot(x, cells["value"].to_numpy(dtype=float), marker="o", ms=2.2, label=label, **(style | line))
+        ax.plot(x, cells["value"].to_numpy(dtype=float), ms=2.2, label=label, **(style | line))
         low, high = wilson(cells["yes"], cells["no"]) if diagram.proportion else (cells["lower"], cells["upper"])
         ax.vlines(x, low, high, color=style["color"], lw=0.6, alpha=0.6)
         if diagram.proportion:
@@ -199,14 +198,14 @@ def draw_fractions(ax: Axes, analysis: Analysis, i: int) -> list[Any]:
     if interval.known and interval.bounded and threshold.along.what == "n/d":
         label = MATH.marked(pooled_words(analysis.diagram.along, analysis.levels))
         ax.axvspan(interval.low, interval.high, color="0.85", zorder=0, label=label)
-    for k, d in enumerate(sizes):
+    for d, look in zip(sizes, line_styles(sizes), strict=True):
         cells = panel.cells[(panel.cells["d"] == d) & (panel.cells[ANSWERS].sum(axis=1) > 0)].sort_values("n")
         if not len(cells):
             continue
         low, high = wilson(cells["yes"], cells["no"])
         value = cells["value"].to_numpy(dtype=float)
         bars = [np.maximum(value - low, 0), np.maximum(high - value, 0)]
-        style: dict[str, Any] = {"ms": 2.5, "lw": 0.8, "elinewidth": 0.6, **line_style(k)}
-        ax.errorbar(cells["n"] / d, value, yerr=bars, marker="o", label=f"$d$ = {d:g}", **style)
+        style: dict[str, Any] = {"ms": 2.5, "lw": 0.8, "elinewidth": 0.6, **look}
+        ax.errorbar(cells["n"] / d, value, yerr=bars, label=f"$d$ = {d:g}", **style)
         _draw_undecided(ax, analysis.diagram, cells, cells["n"] / d)
     return [*ax.get_legend_handles_labels()[0], interval_handle(INTERVAL)]

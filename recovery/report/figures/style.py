@@ -1,9 +1,11 @@
 """Style of the figures: sizes in inches, embeddable fonts, colours for colour-blind readers, axes, and text layout."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
+from numbers import Real
 from typing import Any, Literal
 
 import matplotlib
@@ -58,8 +60,12 @@ FILES: Any = {
 }
 """Text stays text: TrueType in PDF, text elements in SVG."""
 
-LINES = ("#1b6ca8", "#d95f02", "#2e8b57", "#6a3d9a", "#8c564b", "#c2185b", "#5f6b00")
-"""Colours of measured lines and points."""
+LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Colours of measured lines whose coordinate has no order: those of Okabe and Ito without yellow and black, told apart
+by readers who confuse red and green."""
+MARKERS = "os^DvPX"
+ORDERED = ("cividis", 0.0, 0.9)
+"""Colour map, and its part, for lines of a coordinate that has an order."""
 SHADES = "cividis"
 """Colour map of the figures of training records."""
 CURVES = ("#e3242b", "black", "#6a3d9a", "#d95f02")
@@ -97,9 +103,28 @@ def style_of(diagram: Diagram) -> Style:
     return Style(diagram.sweep.report.style)
 
 
-def line_style(i: int) -> dict[str, Any]:
-    """Return colour and dash of the i-th line: seven solid colours, then the same colours dashed."""
-    return {"color": LINES[i % len(LINES)], "linestyle": DASHES[i // len(LINES) % len(DASHES)]}
+def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return colour, dash and marker of a line for each value: shades where the values are three or more numbers.
+
+    Other values differ in colour and marker; from the seventh on the colours repeat, dashed.
+    """
+    if ordered(values):
+        return [{"color": shade, "linestyle": "-", "marker": "o"} for shade in shades(*ORDERED, len(values))]
+    k = len(LINES)
+    return [
+        {"color": LINES[i % k], "linestyle": DASHES[i // k % len(DASHES)], "marker": MARKERS[i % len(MARKERS)]}
+        for i in range(len(values))
+    ]
+
+
+def ordered(values: Sequence[Any]) -> bool:
+    """Return whether the values are three or more numbers, whose lines are told apart by their order."""
+    return len(values) > 2 and all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
+
+
+def shades(scale: str, low: float, high: float, count: int) -> list[str]:
+    """Return `count` colours, evenly spaced from `low` to `high` on a colour map."""
+    return [matplotlib.colors.to_hex(c) for c in matplotlib.colormaps[scale](np.linspace(low, high, count))]
 
 
 def plain(text: str) -> str:

@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 
 from recovery.report.diagram import coordinates
 from recovery.report.figures.sheet import sheet
-from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, label_log, line_style
+from recovery.report.figures.style import CURVES, DASHES, LINES, MATH, SHADES, Style, label_log, line_styles
 from recovery.store import Grid
 from recovery.store.records import read_records
 from recovery.training.population import landscape
@@ -95,9 +95,11 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style) -> Figure:
     """Draw the loss and ||sum_i ||v_i|| w_i|| over the epochs on log axes, one colour per grid cell."""
     cells = list(dict.fromkeys(run.cell for run in runs))
     ends = [float(run.record["epoch"][-1]) for run in runs]
-    shades = matplotlib.colormaps[SHADES](np.linspace(0.0, 0.9, len(cells)))
     few = len(cells) <= MOST_NAMED
-    styles: list[dict[str, Any]] = [line_style(i) if few else {"color": shades[i]} for i in range(len(cells))]
+    values = list(dict.fromkeys(tuple(run.where.values()) for run in runs))
+    names = [value[0] for value in values] if len(values[0]) == 1 else values
+    looks = line_styles(names if few else range(len(cells)))
+    styles = [{"color": look["color"], "linestyle": look["linestyle"]} for look in looks]
     with sheet(2, title, style, aspect=0.74, share="none") as page:
         for i, (name, words) in enumerate((("loss", "loss"), ("sum_norm", "norm of the neurons' sum"))):
             ax = page.axes[i]
@@ -115,7 +117,7 @@ def draw_loss(runs: Sequence[Run], title: str, style: Style) -> Figure:
         if few:
             page.add(Line2D([], [], label=cell, **line) for cell, line in zip(cells, styles, strict=True) if cell)
         else:
-            page.add([Line2D([], [], color=shades[i], label=cells[i]) for i in (0, len(cells) // 2, -1)])
+            page.add([Line2D([], [], label=cells[i], **styles[i]) for i in (0, len(cells) // 2, -1)])
     return page.figure
 
 

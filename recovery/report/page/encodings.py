@@ -3,27 +3,35 @@
 import json
 from typing import Any
 
-import matplotlib
 import numpy as np
 
 from recovery.report.diagram import PLAIN, Axis, AxisKind, Diagram, levels
-from recovery.report.figures.style import LINES
+from recovery.report.figures.style import LINES, ORDERED, ordered, shades
 
 Json = dict[str, Any]
 
 
-def _theme(lines: list[str], curves: list[str], halo: str, ink: str, soft: str, edge: str) -> Json:
-    """Return the colours of a theme: of measured lines, theory curves and their halo, text, secondary text, borders."""
+def _theme(
+    lines: list[str],
+    order: tuple[str, float, float],
+    curves: list[str],
+    halo: str,
+    ink: str,
+    soft: str,
+    edge: str,
+) -> Json:
+    """Return the colours of a theme: lines without and with order, theory curves, their halo, text, borders."""
     parts = {"halo": {"stroke": halo}, "ink": {"color": ink}, "symbol": {"symbolStrokeColor": ink}}
-    return {"lines": lines, "curves": curves, "soft": soft, "edge": edge, **parts}
+    return {"lines": lines, "shades": order, "curves": curves, "soft": soft, "edge": edge, **parts}
 
 
 THEMES: Json = {
     "light": _theme(
-        list(LINES), ["#e3242b", "#000000", "#6a3d9a", "#d95f02"], "#ffffff", "#1b1f24", "#57606a", "#d0d7de"
+        list(LINES), ORDERED, ["#e3242b", "#000000", "#6a3d9a", "#d95f02"], "#ffffff", "#1b1f24", "#57606a", "#d0d7de"
     ),
     "dark": _theme(
-        ["#6cb6ff", "#ff9d57", "#5fd39a", "#c5a3ff", "#d6a48f", "#ff7eb0", "#c9d64a"],
+        ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442"],
+        ("gnuplot2", 0.45, 0.95),
         ["#ff5d62", "#ffffff", "#d2a8ff", "#ffa657"],
         *("#000000", "#e6edf3", "#9aa5b1", "#333b45"),
     ),
@@ -53,7 +61,7 @@ def coordinate(name: str, values: Any) -> Json:
         "words": words,
         "axes": {kind: _axis(name, Axis(values, kind)) for kind in Axis(values).kinds},
         "dot": {"size": {"expr": f"clamp(pow(width / {len(words)}, 2) / 6, 12, 36)"}},
-        "series": {theme: series(words, theme) for theme in THEMES},
+        "series": {theme: series(words, theme, ordered(values)) for theme in THEMES},
         "joined": {"opacity": 0 if isinstance(values[0], str) or len(words) < 3 else 1},
     }
 
@@ -109,7 +117,7 @@ def colour(title: str, limits: tuple[float, float], kind: AxisKind, colours: str
     domain = [float(f"{value:.9g}") for value in space(*limits, STOPS)]
     words = title + (", log scale" if kind == "log" else "")
     return {
-        "scale": {"type": kind, "domain": domain, "range": shades(colours, STOPS), "clamp": True},
+        "scale": {"type": kind, "domain": domain, "range": shades(colours, 0, 1, STOPS), "clamp": True},
         "legend": {"title": words, "orient": "top", "direction": "horizontal", "tickCount": 5},
     }
 
@@ -122,10 +130,11 @@ def height(title: str, reach: tuple[float, float] | None, kind: AxisKind) -> Jso
     return {"scale": scale, "axis": {"title": title, "grid": True, **ticks}}
 
 
-def series(words: list[str], theme: str) -> Json:
-    """Return colours and legend of measured lines: shades of one colour map if there are more lines than colours."""
+def series(words: list[str], theme: str, in_order: bool = False) -> Json:
+    """Return colours and legend of measured lines: shades if they have an order or are more than the colours."""
     own = THEMES[theme]["lines"]
-    colours = own[: len(words)] if len(words) <= len(own) else shades("viridis", len(words), 0.15, 0.93)
+    shaded = in_order or len(words) > len(own)
+    colours = shades(*THEMES[theme]["shades"], len(words)) if shaded else own[: len(words)]
     legend = {"title": None, "orient": "top", "columns": 6, "symbolLimit": 24} if len(words) > 1 else None
     return {"scale": {"domain": words, "range": colours}, "legend": legend}
 
@@ -147,8 +156,3 @@ def ordinal(styles: dict[str, Any]) -> Json:
 def rounded_to(value: float, digits: int) -> float:
     """Round a number to significant digits."""
     return float(f"{value:.{digits}g}")
-
-
-def shades(scale: str, count: int, low: float = 0.0, high: float = 1.0) -> list[str]:
-    """Return `count` colours, evenly spaced from `low` to `high` on a colour map."""
-    return [matplotlib.colors.to_hex(c) for c in matplotlib.colormaps[scale](np.linspace(low, high, count))]
