@@ -16,27 +16,38 @@ from recovery.text import did_you_mean
 from . import INTERRUPTED, MESSAGE, leave
 from .options import limit_blas
 
-COMMANDS = {
-    "bundle": "Pack a results folder and its report into one archive.",
-    "check": "Validate a config and print what it would run.",
-    "compact": "Rewrite the part files of a results folder as few.",
-    "compare": "Compare results folders, or the values of an axis.",
-    "configs": "List the configs that ship with the program.",
-    "index": "Write one page about all sweeps in a folder.",
-    "inspect": "Evaluate the isometry conditions on your matrix.",
-    "merge": "Copy folders of one sweep into one folder.",
-    "replay": "Run one trial again, and save its instance.",
-    "reproduce": "Run the figures of the papers, and write a gallery.",
-    "report": "Draw and tabulate results folders.",
-    "schema": "Print the JSON schema of a config, for editors.",
-    "select": "Select the columns of your table that matter.",
-    "status": "Count stored trials, and estimate the time left.",
-    "submit": "Write a script that runs a sweep on a SLURM cluster.",
-    "sweep": "Run the trials of a config that are not stored yet.",
-    "trials": "List the stored trials that satisfy a condition.",
-    "verify": "Replay a random sample of the stored trials.",
+SECTIONS = {
+    "Run": {
+        "configs": "List the configs that ship with the program.",
+        "check": "Validate a config and print what it would run.",
+        "sweep": "Run the trials of a config that are not stored yet.",
+        "status": "Count stored trials, and estimate the time left.",
+        "submit": "Write a script that runs a sweep on a SLURM cluster.",
+        "merge": "Copy folders of one sweep into one folder.",
+        "compact": "Rewrite the part files of a results folder as few.",
+        "schema": "Print the JSON schema of a config, for editors.",
+    },
+    "Look": {
+        "report": "Draw and tabulate results folders.",
+        "trials": "List the stored trials that satisfy a condition.",
+        "compare": "Compare results folders, or the values of an axis.",
+        "index": "Write one page about all sweeps in a folder.",
+        "bundle": "Pack a results folder and its report into one archive.",
+    },
+    "Check": {
+        "verify": "Replay a random sample of the stored trials.",
+        "replay": "Run one trial again, and save its instance.",
+    },
+    "Papers": {
+        "reproduce": "Run the figures of the papers, and write a gallery.",
+    },
+    "Your data": {
+        "inspect": "Evaluate the isometry conditions on your matrix.",
+        "select": "Select the columns of your table that matter.",
+    },
 }
-"""Name of a command and of its module in this package -> one line of help."""
+"""Section of the help -> name of a command and of its module in this package -> one line of help."""
+COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()}
 ONE_THREAD = ("check", "configs", "report", "reproduce", "status", "sweep")
 """Commands with one BLAS thread: trials use all cores, and commands that only read need no threads."""
 
@@ -79,8 +90,10 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), words) for name, words in commands.items()])
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; errors of the library become messages with exit status 2."""
@@ -133,6 +146,7 @@ def main() -> None:
     """Study phase transitions in neural-network recovery: run sweeps and draw their diagrams.
 
     \b
+    recover configs                     list the figures that ship with the program
     recover sweep quickstart            run a config: a file, or the name of a shipped config
     recover report results/quickstart   draw the stored rows
 
