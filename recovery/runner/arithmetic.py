@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from recovery.runner.fork_server import worker_environment
+from recovery.runner.fork_server import environment_restored, worker_environment
 from recovery.runner.pool import end_processes
 from recovery.store.provenance import provenance
 
@@ -121,15 +121,10 @@ def other_versions(makers: Iterable[Mapping[str, Any]]) -> list[str]:
 def computing_in(other: Arithmetic) -> Iterator[None]:
     """Context in which new workers compute in the other arithmetic; this process is not affected."""
     variables = other.environment()
-    before = {name: os.environ.get(name) for name in variables}
-    end_processes()
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
+    with environment_restored(variables):
         end_processes()
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            end_processes()

@@ -13,7 +13,8 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import wait
 from threading import Lock, Thread
 
@@ -67,8 +68,16 @@ def start_python(
     return ours, process
 
 
-class Late(Exception):  # noqa: N818
-    """A worker has not sent a message in time."""
+@contextmanager
+def environment_restored(names: Iterable[str]) -> Iterator[None]:
+    """Give these environment variables their values back at the end."""
+    before = {name: os.environ.get(name) for name in names}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            os.environ.update({} if value is None else {name: value})
 
 
 class WorkerProcess:
@@ -92,7 +101,8 @@ class WorkerProcess:
     def receive(self, seconds: float | None) -> tuple[bytes, float | None]:
         """Wait for a line; return it, and how many of the seconds are left.
 
-        Time in which this process is suspended does not count. Raises `Late`, or OSError if the worker is gone.
+        Time in which this process is suspended does not count. Raises TimeoutError, or another OSError if the worker is
+        gone.
         """
         while (end := self._received.find(b"\n")) < 0:
             clock, tick = time.monotonic(), min(seconds or 0.0, TICK_SECONDS)
@@ -104,7 +114,7 @@ class WorkerProcess:
             if ready and not part:
                 raise ConnectionError("the worker is gone")
             if seconds == 0 and not part:
-                raise Late
+                raise TimeoutError
             self._received += part
         line = bytes(memoryview(self._received)[:end])
         del self._received[: end + 1]
@@ -116,10 +126,10 @@ class WorkerProcess:
             os.kill(self._supervisor, signal.SIGCONT)  # a trial may have stopped it
             self._control.shutdown(socket.SHUT_WR)
 
-    def end(self, patience: float) -> int:
+    def end(self, patience: float = 0.0) -> int:
         """Wait `patience` seconds for the worker to end, then kill it. Returns its exit status, or minus its signal.
 
-        Everything that it started is gone afterwards.
+        Everything that it started is gone afterwards. May be called again.
         """
         self._data.close()
         status = b""

@@ -12,7 +12,7 @@ import pickle
 import signal
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from recovery.config import Trial
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT
-from recovery.runner.fork_server import FORK_SERVER, Late, WorkerProcess
+from recovery.runner.fork_server import FORK_SERVER, WorkerProcess
 from recovery.runner.messages import Answer, decode, decode_answer
 from recovery.runner.trial import Row, failure
 from recovery.runner.worker import SEND_SECONDS, Job, call, run_trials
@@ -73,15 +73,51 @@ class Limits:
 UNLIMITED = Limits()
 
 
-class Worker:
-    """A worker process that is replaced when it is lost. One thread at a time may use it; any thread may close it.
+def run(
+    process: WorkerProcess,
+    job: Job,
+    seconds: float | None,
+    read: Callable[[Any], T],
+    compiles: Callable[[], None] = lambda: None,
+) -> Iterator[T]:
+    """Yield what a job sends, as `read` returns it. `read` raises ValueError for a message that cannot be true.
 
-    compiles: called whenever its process begins to compile code.
+    seconds: limit for each message, without time for compiling code and importing user code. compiles: called whenever
+    the process begins to compile code. Raises `TimeLimit` or `WorkerDied`; the process has ended then.
+    """
+    data, left, compiling = pickle.dumps((sys.path, working_folder(), job)), seconds, False
+    try:
+        process.send(data)
+        while True:
+            line, unused = process.receive(COMPILE_SECONDS if compiling and seconds is not None else left)
+            document = decode(line)
+            if isinstance(document, dict) and "busy" in document:
+                left, compiling = left if compiling else unused, bool(document["busy"])
+                if document.get("compiles"):
+                    compiles()
+            else:
+                yield read(document)
+                left, compiling = seconds, False
+    except TimeoutError:
+        process.end()
+        raise TimeLimit(f"not done after {seconds:g} s") from None
+    except (OSError, ValueError):
+        status = process.end(PATIENCE_SECONDS)
+        manner = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+        raise WorkerDied(f"its process ended {manner}") from None
+
+
+class Workers:
+    """Worker processes for several threads, started as they are needed and replaced when they are lost.
+
+    compiles: called from any thread whenever a process begins to compile code.
     """
 
-    def __init__(self, runs_trials: bool = True, compiles: Callable[[], None] = lambda: None) -> None:
-        self._runs_trials, self._compiles = runs_trials, compiles
-        self._process: WorkerProcess | None = None
+    def __init__(self, compiles: Callable[[], None] = lambda: None) -> None:
+        self._compiles = compiles
+        self._lock = Lock()
+        self._idle: list[WorkerProcess] = []
+        self._busy: set[WorkerProcess] = set()
         self._closed = False
 
     def measure(self, trials: Sequence[Trial], limits: Limits) -> list[Row]:
@@ -91,28 +127,32 @@ class Worker:
         cause. Otherwise its row has the status `timeout` or `killed`. Raises `Closed`, and `RecoverError` if no process
         can start.
         """
-        deaths = 0
-        while True:
-            fresh, begun, clock = self._process is None, datetime.now(UTC), time.perf_counter()
+        rows, deaths, new = list[Row](), 0, False
+        while not rows:
+            begun, clock = datetime.now(UTC), time.perf_counter()
+            process, fresh = self._take(new)
+            lost, usable, new = None, False, True
             try:
-                if rows := self._rows(trials, limits, fresh):
-                    return rows
-                continue
+                usable = self._run(process, fresh, trials, limits, rows)
             except TimeLimit as error:
-                row, final = failure("timeout", error), fresh
+                lost, final = failure("timeout", error), fresh
             except WorkerDied as error:
                 deaths += 1
-                row, final = failure("killed", error), deaths == ATTEMPTS
-            if final:
+                lost, final = failure("killed", error), deaths == ATTEMPTS
+            finally:
+                self._return(process, usable)
+            if lost and final and not (rows or self._closed):
                 seconds = time.perf_counter() - clock
-                return [{"trial_id": trials[0].id, "started_at": begun, "seconds": seconds, **row}]
+                rows.append({"trial_id": trials[0].id, "started_at": begun, "seconds": seconds, **lost})
+        return rows
 
-    def _rows(self, trials: Sequence[Trial], limits: Limits, fresh: bool) -> list[Row]:
-        """Return the rows of the first of these trials; none if the first must be run again in a new process.
+    def _run(
+        self, process: WorkerProcess, fresh: bool, trials: Sequence[Trial], limits: Limits, rows: list[Row]
+    ) -> bool:
+        """Append the rows of the first of these trials, perhaps none if the process is not fresh.
 
-        Raises `TimeLimit`, `WorkerDied` or `Closed` if the first is lost.
+        Returns whether the process may run other trials. Raises `TimeLimit` or `WorkerDied` if a trial is lost.
         """
-        rows = list[Row]()
 
         def read(document: Any) -> Answer:
             answer = decode_answer(document, trials[len(rows) :])
@@ -122,107 +162,45 @@ class Worker:
 
         interval = SEND_SECONDS if limits.seconds is None else 0.0  # a time limit is for each row
         job = partial(run_trials, trials, limits.memory, BATCH_LIMIT, interval, fresh)
-        try:
-            for answer in self.run(job, limits.seconds, read):
-                rows += answer.rows
-                if answer.exhausted:
-                    self.end_process()
-                if answer.exhausted or not answer.rows or len(rows) == len(trials):
-                    break
-        except (TimeLimit, WorkerDied):
-            if not rows:
-                raise
-        return rows
+        for answer in run(process, job, limits.seconds, read, self._compiles):
+            rows += answer.rows
+            if answer.exhausted or not answer.rows or len(rows) == len(trials):
+                break
+        return not answer.exhausted
 
-    def run(self, job: Job, seconds: float | None, read: Callable[[Any], T]) -> Generator[T, None, None]:
-        """Yield what a job sends, as `read` returns it. `read` raises ValueError for a message that cannot be true.
-
-        seconds: limit for each message, without time for compiling code and importing user code.
-
-        Raises `TimeLimit`, `WorkerDied` or `Closed`; the process has ended then.
-        """
-        data = pickle.dumps((sys.path, working_folder(), job))
-        if self._process is None:
-            self._process = FORK_SERVER.start_worker(self._runs_trials)
-        process, left, compiling = self._process, seconds, False
-        try:
-            if not self._closed:
-                process.send(data)
-            while not self._closed:
-                line, unused = process.receive(COMPILE_SECONDS if compiling and seconds is not None else left)
-                document = decode(line)
-                if isinstance(document, dict) and "busy" in document:
-                    left, compiling = left if compiling else unused, bool(document["busy"])
-                    if document.get("compiles"):
-                        self._compiles()
-                else:
-                    yield read(document)
-                    left, compiling = seconds, False
-        except Late:
-            self.end_process()
-            raise TimeLimit(f"not done after {seconds:g} s") from None
-        except (OSError, ValueError):
-            status = self.end_process(PATIENCE_SECONDS)
-            if not self._closed:
-                raise WorkerDied(f"its process ended {_manner(status)}") from None
-        raise Closed("the sweep has stopped")
-
-    def end_process(self, patience: float = 0.0) -> int:
-        """Kill the process, if there is one and it does not end by itself within `patience` seconds.
-
-        Returns its exit status. The next trial gets a new process.
-        """
-        process, self._process = self._process, None
-        return process.end(patience) if process else 0
-
-    def close(self) -> None:
-        """Kill the process, even while another thread waits for it."""
-        self._closed = True
-        if process := self._process:
-            process.kill()
-
-
-class Workers:
-    """Workers for several threads, started as they are needed. compiles: as for `Worker`."""
-
-    def __init__(self, compiles: Callable[[], None] = lambda: None) -> None:
-        self._compiles = compiles
-        self._lock = Lock()
-        self._idle: list[Worker] = []
-        self._busy: set[Worker] = set()
-        self._closed = False
-
-    def measure(self, trials: Sequence[Trial], limits: Limits) -> list[Row]:
-        """Return the rows of the first of these trials, at least one, from a worker that is idle."""
+    def _take(self, new: bool) -> tuple[WorkerProcess, bool]:
+        """Return a process, and whether no trial has run in it: an idle one, unless a new one is requested."""
         with self._lock:
             if self._closed:
                 raise Closed("the sweep has stopped")
-            worker = self._idle.pop() if self._idle else Worker(compiles=self._compiles)
-            self._busy.add(worker)
-        rows = list[Row]()
-        try:
-            rows = worker.measure(trials, limits)
-            return rows
-        finally:
-            with self._lock:
-                self._busy.discard(worker)
-                if kept := bool(rows) and not self._closed:
-                    self._idle.append(worker)
-            if not kept:
-                worker.end_process()
+            idle = self._idle.pop() if self._idle and not new else None
+        process = idle or FORK_SERVER.start_worker()
+        with self._lock:
+            self._busy.add(process)
+            if self._closed:
+                process.kill()
+        return process, idle is None
+
+    def _return(self, process: WorkerProcess, usable: bool) -> None:
+        with self._lock:
+            self._busy.discard(process)
+            if usable and not self._closed:
+                self._idle.append(process)
+                return
+        process.end()
 
     def end_idle(self) -> None:
-        """End the processes of the idle workers: user code may change before the next trial."""
+        """End the idle processes: user code may change before the next trial."""
         with self._lock:
             while self._idle:
-                self._idle.pop().end_process()
+                self._idle.pop().end()
 
     def close(self) -> None:
-        """End all workers. Threads that wait for one of them raise `Closed`."""
+        """End all processes. Threads that wait for one of them raise `Closed`."""
         with self._lock:
             self._closed = True
-            for worker in self._busy:
-                worker.close()
+            for process in self._busy:
+                process.kill()
         self.end_idle()
 
     def __enter__(self) -> "Workers":
@@ -248,15 +226,14 @@ def ask(function: Callable[..., T], *arguments: Any, **named: Any) -> T:
 
     Raises `ParameterError` if user code ends that process.
     """
-    worker = Worker(runs_trials=False)
+    process = FORK_SERVER.start_worker(runs_trials=False)
     try:
-        return next(
-            worker.run(partial(call, partial(function, *arguments, **named)), COMPILE_SECONDS, lambda result: result)
-        )
+        job = partial(call, partial(function, *arguments, **named))
+        return next(run(process, job, COMPILE_SECONDS, lambda result: result))
     except (TimeLimit, WorkerDied) as error:
         raise ParameterError(f"the code that the config names cannot be used: {error}") from error
     finally:
-        worker.end_process()
+        process.end()
 
 
 def working_folder() -> str:
@@ -265,7 +242,3 @@ def working_folder() -> str:
         return str(Path.cwd())
     except OSError:
         return "/"
-
-
-def _manner(status: int) -> str:
-    return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"

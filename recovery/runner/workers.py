@@ -19,6 +19,7 @@ from recovery.backends import BACKENDS
 from recovery.config import Trial, trials_of
 from recovery.errors import ParameterError, RecoverError
 from recovery.runner.batches import BATCH_LIMIT, Batches, Done
+from recovery.runner.fork_server import environment_restored
 from recovery.runner.messages import Answer, decode, decode_answer, encode_answer
 from recovery.runner.pool import UNLIMITED, WORKERS, Limits, Workers
 from recovery.runner.ray_cluster import connected
@@ -82,7 +83,8 @@ def dask(jobs: int) -> Iterator[Service]:
         if address is None:
             safe = {f"{DASK_ENVIRONMENT}.PYTHONSAFEPATH": "1"}  # otherwise modules of the current folder are used
             stack.enter_context(config.set({"distributed.scheduler.allowed-failures": 100, **safe}))
-            stack.enter_context(_restored(*config.get(DASK_ENVIRONMENT), "PYTHONHASHSEED", "__DASK_PARENT_PID"))
+            changed = [*config.get(DASK_ENVIRONMENT), "PYTHONHASHSEED", "__DASK_PARENT_PID"]
+            stack.enter_context(environment_restored(changed))  # Dask sets those of its workers in this process, too
             local = {"n_workers": jobs, "threads_per_worker": 1, "silence_logs": logging.CRITICAL}
             # Dask's web server cannot be switched off and has no key: use any free port, for this machine alone
             web = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
@@ -122,18 +124,6 @@ def ray(jobs: int) -> Iterator[Service]:
         raise _missing("ray")
     with connected(jobs) as (processors, run):
         yield Service(processors, run, remote=True)
-
-
-@contextmanager
-def _restored(*variables: str) -> Iterator[None]:
-    """Give environment variables their values back at the end: Dask sets those of its workers in this process, too."""
-    before = {name: os.environ.get(name) for name in variables}
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            os.environ.update({} if value is None else {name: value})
 
 
 def _missing(extra: str) -> ParameterError:
