@@ -109,7 +109,7 @@ class Composer:
     ) -> CategoricalColumn[Component]:
         """The user axes that no science field of the cell reflects.
 
-        Two of their values that give the same fields, as the same n after rounding, are two cells with separate draws.
+        Two values of such an axis that give equal fields, such as n after rounding, are two cells with separate draws.
         """
         computed = {block.paths[one.position] for one in block.computed}
         axes = {axis: block.columns[axis].take(row) for axis in user_axes(block.paths) if axis not in computed}
