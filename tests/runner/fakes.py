@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import resource
 import signal
 import time
 import warnings
@@ -87,6 +88,8 @@ class Fake:
             os.environ["SPOILT"] = "yes"
         if self.act == "spoil":
             Fake.spoilt = True
+            np.isinf = None  # type: ignore[assignment]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))
         if self.act == "divide":
             assert not Fake.spoilt
             assert "SPOILT" not in os.environ

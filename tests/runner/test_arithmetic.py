@@ -152,39 +152,25 @@ def verify(
     return machine, json.loads(counted.stdout), said.stdout, said.exit_code
 
 
-def test_a_row_of_this_arithmetic_that_differs_is_different(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    machine, counts, said, status = verify(monkeypatch, folder, ["Here"], "objective", {"Here": -1.0})
-    assert (counts["same"], counts["different"], counts["failures"], status) == (23, 1, 1, 1)
-    assert f"{machine.trial} differs in objective" in said
-    assert "23 the same, 1 different" in said
-    assert set(machine.computed) == {"Here"}
-
-
-def test_a_row_of_another_arithmetic_is_computed_in_it(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    machine, counts, said, status = verify(
-        monkeypatch, folder, ["Here", "Else"], "objective", {"Here": -1.0, "Else": ASIS}
-    )
-    assert (counts["same"], counts["other"], counts["failures"], status) == (23, 1, 0, 0)
-    assert "23 the same, 1 the same with OpenBLAS Else, which computed them, 0 different" in said
-    assert "differs in" not in said
-    assert machine.computed[:25] == ["Here"] * 24 + ["Else"]
-
-
-def test_an_edited_row_is_different_in_every_arithmetic(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    values = {"Here": -1.0, "Else": -2.0, "Third": -3.0}
-    machine, counts, said, status = verify(monkeypatch, folder, ["Third", "Else"], "objective", values)
-    assert (counts["different"], counts["open"], status) == (1, 0, 1)
-    assert f"{machine.trial} differs in objective" in said
-    assert machine.computed[:26] == ["Here"] * 24 + ["Else", "Third"]
-
-
-def test_a_claim_of_an_arithmetic_that_cannot_run_excuses_nothing(
-    monkeypatch: pytest.MonkeyPatch, folder: Path
+@pytest.mark.parametrize(
+    ("makers", "others", "kind", "words"),
+    [
+        (["Here"], {}, "different", "23 the same, 1 different"),
+        (["Here", "Else"], {"Else": ASIS}, "other", "1 the same with OpenBLAS Else, which computed them, 0 different"),
+        (["Third", "Else"], {"Else": -2.0, "Third": -3.0}, "different", "23 the same, 1 different"),
+        (["Invented"], {}, "open", "1 not comparable: OpenBLAS Invented, which computed rows of this grid, does not"),
+    ],
+    ids=["of this one", "of another one", "edited", "of one that cannot run"],
+)
+def test_a_row_that_differs_agrees_only_with_an_arithmetic_that_runs_and_computes_it(
+    makers: list[str], others: dict[str, object], kind: str, words: str, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
-    machine, counts, said, status = verify(monkeypatch, folder, ["Invented"], "objective", {"Here": -1.0})
-    assert (counts["different"], counts["open"], counts["failures"], status) == (0, 1, 1, 1)
-    assert f"{machine.trial} differs in objective" in said
-    assert "1 not comparable: OpenBLAS Invented, which computed rows of this grid, does not run" in said
+    machine, counts, said, status = verify(monkeypatch, folder, makers, "objective", {"Here": -1.0, **others})
+    assert (counts["same"], counts[kind], counts["failures"]) == (23, 1, status)
+    assert status == (kind != "other")
+    assert (f"{machine.trial} differs in objective" in said) == (kind != "other")
+    assert words in said
+    assert machine.computed[: 24 + len(others)] == ["Here"] * 24 + sorted(others)
 
 
 def test_verdicts_that_exclude_each_other_are_different_in_whatever_arithmetic(

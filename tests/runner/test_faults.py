@@ -33,10 +33,6 @@ from .kills import COMMAND, start, stored_ids
 from .sweeps import rows, sweep, write_config
 
 
-def output(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 48 KiB."""
@@ -221,26 +217,6 @@ def test_concurrent_compactions_lose_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     pd.testing.assert_frame_equal(rows(tmp_path / "out"), expected)
-
-
-@pytest.mark.deep
-def test_workers_end_with_a_killed_sweep(tmp_path: Path) -> None:
-    config = write_config(tmp_path, method={"seconds": 0.05}, replicates=400)
-    process = start(config, "--out", tmp_path / "out", "--jobs", 2, "--quiet", "--trial-timeout", 60)
-    while not list((tmp_path / "out").glob("trials/*.parquet")):
-        assert process.poll() is None
-    servers = output("pgrep", "-P", str(process.pid), "-f", "serve_forks").split()
-    supervisors = [supervisor for server in servers for supervisor in output("pgrep", "-P", server).split()]
-    workers = [worker for supervisor in supervisors for worker in output("pgrep", "-P", supervisor).split()]
-    assert (len(servers), len(supervisors), len(workers)) == (1, 2, 2)
-    process.kill()
-    process.communicate()
-    for _ in range(200):
-        left = [pid for pid in [*servers, *supervisors, *workers] if Path("/proc", pid).exists()]
-        if not left:
-            break
-        threading.Event().wait(0.1)
-    assert left == []
 
 
 def test_importing_the_command_line_is_light() -> None:

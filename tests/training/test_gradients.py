@@ -34,12 +34,7 @@ def differences(loss, parameters: Parameters) -> np.ndarray:
     return np.array(slopes)
 
 
-@pytest.mark.parametrize("factor", [1.0, 0.5 / N])
-@pytest.mark.parametrize("r", [1, 3])
-@pytest.mark.parametrize("name", TRAINED)
-def test_gradient_of_every_parameter_matches_finite_differences(name, r, factor):
-    rng = np.random.default_rng(1)
-    loss = Empirical(rng.standard_normal((N, D)), rng.standard_normal((N, r)), K, factor)
+def assert_gradient(loss, name: str, r: int) -> None:
     parameters = start(name, r)
     gradient = parameters.like()
     loss(parameters, gradient)
@@ -48,23 +43,24 @@ def test_gradient_of_every_parameter_matches_finite_differences(name, r, factor)
     np.testing.assert_allclose(gradient.flat, expected, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["relu", "relu_skip"])
-def test_gradient_with_a_penalty_matches_finite_differences(name):
-    rng = np.random.default_rng(3)
-    loss = Empirical(rng.standard_normal((N, D)), rng.standard_normal((N, 1)), K, 0.5, penalty=0.3)
-    parameters = start(name, 1)
-    gradient = parameters.like()
-    loss(parameters, gradient)
-    np.testing.assert_allclose(gradient.flat, differences(loss, parameters), rtol=1e-6, atol=1e-7)
+@pytest.mark.parametrize("r", [1, 3])
+@pytest.mark.parametrize(
+    ("name", "factor", "penalty"),
+    [
+        *((name, factor, 0.0) for name in TRAINED for factor in (1.0, 0.5 / N)),
+        ("relu", 0.5, 0.3),
+        ("relu_skip", 0.5, 0.3),
+    ],
+)
+def test_gradient_of_every_parameter_matches_finite_differences(name, factor, penalty, r):
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((N, D)), rng.standard_normal((N, r))
+    assert_gradient(Empirical(X, y, K, factor, penalty=penalty), name, r)
 
 
 @pytest.mark.parametrize("r", [1, 3])
 def test_population_gradient_matches_finite_differences(r):
-    loss = Population(np.random.default_rng(2).standard_normal((r, D)))
-    parameters = start("relu", r)
-    gradient = parameters.like()
-    loss(parameters, gradient)
-    np.testing.assert_allclose(gradient.flat, differences(loss, parameters), rtol=1e-6, atol=1e-8)
+    assert_gradient(Population(np.random.default_rng(2).standard_normal((r, D))), "relu", r)
 
 
 def formula(parameters: Parameters, X: np.ndarray) -> np.ndarray:
