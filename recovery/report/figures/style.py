@@ -118,7 +118,7 @@ def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def ordered(values: Sequence[Any]) -> bool:
-    """Return whether the values are three or more numbers, whose lines are told apart by their order."""
+    """Return whether the values are three or more numbers, which have an order."""
     return len(values) > 2 and all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
 
 
