@@ -17,6 +17,7 @@ from recovery.store.parts import (
     Damaged,
     clean_temporaries,
     list_parts,
+    listed,
     merge,
     read_parts,
     read_regular,
@@ -195,10 +196,7 @@ class Folder:
     def listing(self) -> frozenset[str]:
         """Return the names of the files with rows, records and rounds, none of which ever changes."""
         folders = (self.trials, self.trajectories, self.rounds)
-        try:
-            return frozenset(f"{folder.name}/{path.name}" for folder in folders for path in folder.glob("[!.]*"))
-        except OSError as error:
-            raise StoreError(f"{self.path}: cannot be read: {error.strerror or error}") from error
+        return frozenset(f"{folder.name}/{path.name}" for folder in folders for path in listed(folder, "[!.]*"))
 
     def stale_trials(self, codes: Collection[str]) -> set[str]:
         """Return the trials that ran user code and have no row whose hash of that code is in `codes`."""

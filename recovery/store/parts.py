@@ -5,6 +5,7 @@ a temporary file, fsynced, and renamed.
 """
 
 import errno
+import fnmatch
 import json
 import os
 import re
@@ -146,8 +147,22 @@ def sync_folder(folder: Path) -> None:
 
 
 def list_parts(folder: Path) -> list[Path]:
-    """Return the finished parts, ordered by name."""
-    return sorted(folder.glob(f"[!.]*{SUFFIX}"))
+    """Return the finished parts, ordered by name. Raises `StoreError` if the folder cannot be read at present."""
+    return listed(folder, f"[!.]*{SUFFIX}")
+
+
+def listed(folder: Path, pattern: str) -> list[Path]:
+    """Return the entries of a folder whose names match, ordered by name; none if there is no folder.
+
+    Raises `StoreError` if it cannot be read at present. `Path.glob` returns nothing then.
+    """
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be read: {error.strerror or error}") from error
+    return sorted(folder / name for name in fnmatch.filter(names, pattern))
 
 
 def read_part(path: Path, columns: Sequence[str] | None = None) -> pa.Table | Damaged:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from recovery.errors import StoreError
-from recovery.store.parts import MOST_ROWS, Damaged, document_checksum, read_regular, write_atomically
+from recovery.store.parts import MOST_ROWS, Damaged, document_checksum, listed, read_regular, write_atomically
 from recovery.text import is_plain
 
 ROUNDS = "rounds"
@@ -72,7 +72,7 @@ def read_rounds(folder: Path) -> tuple[list[Round], list[Damaged]]:
     """Return the rounds in order, and the damaged files. Raises `StoreError` if a file cannot be read at present."""
     rounds, damaged = [], []
     try:
-        for path in sorted(folder.glob("[0-9]*.json")):
+        for path in listed(folder, "[0-9]*.json"):
             try:
                 content = json.loads(read_regular(path, MOST_BYTES))
                 intact = isinstance(content, dict) and content.pop("checksum", None) == document_checksum(content)

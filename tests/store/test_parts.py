@@ -13,6 +13,7 @@ import pytest
 from recovery.errors import StoreError
 from recovery.store import read
 from recovery.store.parts import MOST_ROWS, Damaged, clean_temporaries, list_parts, read_part, read_parts, write_part
+from recovery.store.round_files import read_rounds
 
 from .rows import folder, rows
 
@@ -35,6 +36,15 @@ def test_equal_tables_are_one_part_and_others_never_collide(tmp_path: Path) -> N
     write_part(tmp_path, rows("a"))
     write_part(tmp_path, rows("b"))
     assert len(list_parts(tmp_path)) == 2
+
+
+def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path) -> None:
+    assert list_parts(tmp_path / "none") == []
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for reading in (list_parts, read_parts, read_rounds):
+        with pytest.raises(StoreError, match="cannot be read"):
+            reading(loop)
 
 
 @pytest.mark.parametrize("position", [0, 100, -30, -1])
