@@ -109,7 +109,7 @@ def line_styles(values: Sequence[Any]) -> list[dict[str, Any]]:
     Other values differ in colour and marker; from the seventh on the colours repeat, dashed.
     """
     if ordered(values):
-        return [{"color": shade, "linestyle": "-", "marker": "o"} for shade in shades(*ORDERED, len(values))]
+        return [{"color": shade, "linestyle": "-", "marker": "o"} for shade in shades(len(values), *ORDERED)]
     k = len(LINES)
     return [
         {"color": LINES[i % k], "linestyle": DASHES[i // k % len(DASHES)], "marker": MARKERS[i % len(MARKERS)]}
@@ -122,7 +122,7 @@ def ordered(values: Sequence[Any]) -> bool:
     return len(values) > 2 and all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
 
 
-def shades(scale: str, low: float, high: float, count: int) -> list[str]:
+def shades(count: int, scale: str, low: float = 0.0, high: float = 1.0) -> list[str]:
     """Return `count` colours, evenly spaced from `low` to `high` on a colour map."""
     return [matplotlib.colors.to_hex(c) for c in matplotlib.colormaps[scale](np.linspace(low, high, count))]
 

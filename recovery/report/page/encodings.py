@@ -117,7 +117,7 @@ def colour(title: str, limits: tuple[float, float], kind: AxisKind, colours: str
     domain = [float(f"{value:.9g}") for value in space(*limits, STOPS)]
     words = title + (", log scale" if kind == "log" else "")
     return {
-        "scale": {"type": kind, "domain": domain, "range": shades(colours, 0, 1, STOPS), "clamp": True},
+        "scale": {"type": kind, "domain": domain, "range": shades(STOPS, colours), "clamp": True},
         "legend": {"title": words, "orient": "top", "direction": "horizontal", "tickCount": 5},
     }
 
@@ -134,7 +134,7 @@ def series(words: list[str], theme: str, in_order: bool = False) -> Json:
     """Return colours and legend of measured lines: shades if they have an order or are more than the colours."""
     own = THEMES[theme]["lines"]
     shaded = in_order or len(words) > len(own)
-    colours = shades(*THEMES[theme]["shades"], len(words)) if shaded else own[: len(words)]
+    colours = shades(len(words), *THEMES[theme]["shades"]) if shaded else own[: len(words)]
     legend = {"title": None, "orient": "top", "columns": 6, "symbolLimit": 24} if len(words) > 1 else None
     return {"scale": {"domain": words, "range": colours}, "legend": legend}
 
