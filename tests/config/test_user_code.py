@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from recovery.compiled import compilation
 from recovery.config import ConfigError, Sweep, from_document, load
-from recovery.runner.trial import measure
+from recovery.runner.trial import PROCESSOR, measure
 from recovery.user import fingerprint
 
 from .sweeps import BASE, ids
@@ -220,6 +221,16 @@ def test_fields_of_a_method_may_be_lists(folder: Path) -> None:
     sweep = own(folder, method={"kind": "own_things:Weighted", "weights": [1, 2.5]})
     assert list(sweep.columns) == ["angle"]
     assert measure(sweep.trials()[0])["angle"] == 3.5
+
+
+def test_the_hash_of_a_large_module_is_not_a_trials_time(folder: Path) -> None:
+    functions = "".join(f"\ndef unused_{i}(x):\n    return [x + {i}, x * {i}]\n" for i in range(1000))
+    (folder / "large_things.py").write_text(MODULE + functions)
+    trial = own(folder, method={"kind": "large_things:Weighted"}).trials()[0]
+    before = compilation.processor
+    row = measure(trial)
+    assert row["status"] == "ok"
+    assert row[PROCESSOR] < (compilation.processor - before) / 2
 
 
 @pytest.mark.parametrize(
