@@ -8,7 +8,7 @@ and (orth-NIC-L) for `relu_norm_skip`. Source: P1, Definitions 2 to 6.
 
 P1 uses the pseudo-inverse without requiring A_S^T lam = u. That equation has no solution if two planted patterns differ
 in fewer than d rows, and the printed value can then be below 1 although the planted weights are not optimal. Here the
-condition is then not `identified` and does not hold.
+condition is then not `identified` and does not hold, except for `printed`.
 
 Required for every linear neuron at once, a condition is uniform (strong): ||X^T D_j X (X^T X)^{-1}||_2 < 1.
 """
@@ -58,16 +58,23 @@ class Condition:
 
 
 def neural_isometry(
-    architecture: Architecture, X: Array, directions: Array, signs: Array, patterns: Mask, *, linear: bool
+    architecture: Architecture,
+    X: Array,
+    directions: Array,
+    signs: Array,
+    patterns: Mask,
+    *,
+    linear: bool,
+    printed: bool = False,
 ) -> Condition:
     """Evaluate the condition for recovering planted neurons over the patterns (n, p) that differ from theirs.
 
     directions (d, k) and signs (k,): of the neurons, which have the activation of the architecture, or with `linear` of
-    one linear neuron. Raises `ParameterError` for a linear neuron without a skip connection. Source: P1, Definitions 2
-    to 6.
+    one linear neuron. printed: use pinv(A_S^T) u even where A_S^T lam = u has no solution. Raises `ParameterError` for
+    a linear neuron without a skip connection. Source: P1, Definitions 2 to 6.
     """
     name = architecture.condition(len(signs), linear=linear)
-    own, lam = planted_dual(architecture, X, directions, signs, linear=linear)
+    own, lam = planted_dual(architecture, X, directions, signs, linear=linear, printed=printed)
     if lam is None:
         return Condition(name, np.inf, False, identified=False)
     others = np.flatnonzero(~_among(patterns, own.patterns[:, int(own.linear) :]))
@@ -149,13 +156,14 @@ def search_isometry(
 
 
 def planted_dual(
-    architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool
+    architecture: Architecture, X: Array, directions: Array, signs: Array, *, linear: bool, printed: bool = False
 ) -> tuple[Groups, Array | None]:
     """Return the groups of the planted patterns only, and lam (n,), the least-norm solution of A_S^T lam = u.
 
     Neurons as in `neural_isometry`. lam is None where they are not identified: no solution exists (too few rows), two
-    neurons share a pattern, or the images of the unit weights are zero or dependent. In the coordinates of the base
-    u_g = r_i w_i/||w_i||; for a normalised network r_i S V^T w_i / ||S V^T w_i||. Raises `ParameterError`.
+    neurons share a pattern, or the images of the unit weights are zero or dependent. printed: lam is pinv(A_S^T) u even
+    where no solution exists. In the coordinates of the base u_g = r_i w_i/||w_i||; for a normalised network
+    r_i S V^T w_i / ||S V^T w_i||. Raises `ParameterError`.
     """
     architecture.require("isometry")
     if linear and not architecture.skip:
@@ -175,6 +183,8 @@ def planted_dual(
     if len(np.unique(own.patterns[:, first:], axis=1).T) < len(signs) or not W[first:].any(axis=1).all():
         return own, None
     candidate = planted_candidate(own, W, np.flatnonzero(W.any(axis=1)))
+    if printed:
+        return own, np.linalg.pinv(candidate.block.T) @ candidate.directions[candidate.present]
     return own, candidate.lam if candidate.distinct else None
 
 

@@ -46,7 +46,8 @@ class Isometry:
     condition: `planted`, the condition for recovery of the planted neurons by the architecture: (NIC-L), (NIC-1),
     (NIC-k), (NNIC-1) or (NNIC-k); `uniform`, (7), for every linear neuron at once; `trace`, (orth-SNIC-L),
     max tr(D_j) <= n - d, its form for orthonormal data; `maximal`, Definition 7, for one ReLU neuron; `sufficient`,
-    Proposition 22.
+    Proposition 22; `printed`, `planted` with a pseudo-inverse, as P1 prints it, which can hold where no dual has the
+    planted directions and therefore proves no recovery.
     For a normalised architecture `planted` is not measured where rounding decides ranks (rows of very different norms).
     starts: the number of local searches where `patterns.kind` is `searched` (`planted` and `trace` only).
     beam: the width of a beam search in place of them, for `planted`; it misses far fewer violations, in less time.
@@ -61,7 +62,7 @@ class Isometry:
         *("patterns_proved", "reason"),
     )
 
-    condition: Literal["planted", "uniform", "trace", "maximal", "sufficient"] = "planted"
+    condition: Literal["planted", "uniform", "trace", "maximal", "sufficient", "printed"] = "planted"
     starts: Annotated[int, Ge(1)] = 4
     beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
     search: Literal["circles", "smoothed"] = field(default="circles", metadata={"later": True})
@@ -81,7 +82,7 @@ class Isometry:
             )
         if self.beam is not None and self.search == "smoothed":
             raise ParameterError("beam and search smoothed are two searches; give one of them")
-        if self.condition == "planted":
+        if self.condition in ("planted", "printed"):
             architecture.require("isometry")
             check_representable(setting, architecture)
         one = setting.planted.form == "relu" and setting.planted.neurons == 1
@@ -100,7 +101,7 @@ class Isometry:
             return measured.having(holds=self._single_neuron(instance))
         if searched:
             instance = self._grown(instance, architecture)
-        normalized = self.condition == "planted" and architecture.normalized
+        normalized = self.condition in ("planted", "printed") and architecture.normalized
         if normalized and not ranks_are_sure(architecture.features(instance.X), instance.patterns):
             return measured
         if instance.setting.patterns.kind == "all":
@@ -128,6 +129,7 @@ class Isometry:
             planted.signs,
             instance.patterns,
             linear=planted.linear,
+            printed=self.condition == "printed",
         )
 
     def _over_all(self, instance: Instance, architecture: Architecture, measured: Measurement) -> Measurement:

@@ -102,3 +102,13 @@ def test_the_worst_patterns_of_one_normalised_neuron_are_its_neighbours_which_sa
     assert outcome[17, "sampled"] >= outcome[17, "searched"] + 3
     assert outcome[17, "searched"] <= 1
     assert outcome[60, "sampled"] == outcome[60, "searched"] == 6
+
+
+def test_the_printed_condition_of_figure_10_holds_in_draws_where_no_dual_exists() -> None:
+    """Two orthogonal neurons at (60, 40): their patterns differ in about 30 rows, fewer than d = 40."""
+    setting = Setting(60, 40, Gaussian(), NormalizedRelu(k=2, geometry="basis"), patterns=Patterns(count="double"))
+    instances = [draw(setting, np.random.default_rng(seed)) for seed in range(50)]
+    assert not any(Isometry()(one, NORM).holds for one in instances)
+    assert 1 <= sum(bool(Isometry("printed")(one, NORM).holds) for one in instances) <= 20
+    with pytest.raises(ParameterError, match="planted"):
+        Isometry("printed").check(Setting(9, 3, planted=Relu(k=1), patterns=Patterns(kind="all")), RELU)
