@@ -3,13 +3,16 @@
 import inspect
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields as fields_of
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 
+from docs.coverage import BASES, PAPERS, coverage
 from docs.measured import filled
 from recovery.config import load_shipped
 from recovery.config.claims import CLAIMS
@@ -37,6 +40,7 @@ PARAMETER = re.compile(r"(?:^|(?<=[.;]\s))(\w+(?:, \w+)*): ")
 FIRST: dict[str, str] = YAML(typ="safe").load(DOCS / "components.yaml")
 """Introduction of each component's page: its purpose, and an example in Python."""
 MADE_OF_GRIDS = "<!-- made by docs/generate.py of its template and of what is in results/papers -->\n"
+MADE_OF_DATA = "<!-- made by docs/generate.py of the entries in docs/coverage; a test checks them -->\n"
 TEMPLATES = ("findings", "claims", "tables")
 MADE = "<!-- made by docs/generate.py from the program's tables; a test keeps it true -->\n"
 
@@ -187,6 +191,16 @@ def figures() -> str:
     return text + table(("config", "shows", "source", "trials", "claims that it checks"), rows())
 
 
+def covered(paper: str) -> str:
+    rows = coverage(paper)
+    counts = Counter(verdict for *_, verdict, _, _ in rows)
+    text = f"# What is covered of {paper}\n\n{MADE_OF_DATA}\n"
+    text += "Every statement, figure and table: what it says, the verdict, and what the verdict rests on.\n\n"
+    text += f"{len(rows)} entries: {', '.join(f'{n} {verdict}' for verdict, n in counts.most_common())}.\n\n"
+    text += table(("statement", "page", "what it says", "verdict", "basis", "run or tested by"), iter(rows))
+    return text + "\n" + table(("basis", "meaning"), iter(BASES.items()))
+
+
 DEFINITIONS = json_schema()["$defs"]
 
 
@@ -210,6 +224,7 @@ PAGES = {
     "claims.md": claims,
     "columns.md": columns,
     "figures.md": figures,
+    **{f"../coverage/{paper}.md": partial(covered, paper) for paper in PAPERS},
 }
 
 

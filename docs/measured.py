@@ -53,7 +53,7 @@ STATISTICS = {"mean": np.mean, "median": np.median, "largest": np.max, "smallest
 QUOTED = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", flags=re.DOTALL)
 """Code, which runs or names something, and the targets of links."""
 NAMED = re.compile(
-    r"(?:Figures?|Theorems?|Propositions?|Lemmas?|[Tt]ables?|sections?|Appendix|appendix|Algorithm|Corollary|order|Order)"
+    r"(?:Figures?|Theorems?|Propositions?|Lemmas?|[Tt]ables?|sections?|pages?|Remarks?|Appendix|appendix|Algorithm|Corollary|order|Order)"
     r"[\s~]+[A-Z]?[\w.]*(?:(?:, | and | to )\d+)*|\(\d+\)|\bP\d\b|\*\*\(|\bD\.1\b|\(\d+\)'s|E\.1\.2"
 )
 """Numbers that are names: of figures, statements and equations."""
@@ -86,7 +86,7 @@ def _value(asked: str) -> str:
         return text
     if verb == "verdict":
         grid, number = rest.split()
-        return _gallery()[grid][int(number) - 1]
+        return gallery()[grid][int(number) - 1]
     if verb in ("claim", "half"):
         grid, number = rest.split()
         claim = _claims(grid)[int(number) - 1]
@@ -280,7 +280,7 @@ def _analysis(grid: str) -> Analysis:
 
 
 @cache
-def _gallery() -> dict[str, list[str]]:
+def gallery() -> dict[str, list[str]]:
     """Figure -> the verdicts on its claims, in order, from the pages that `recover reproduce` writes."""
     parts = [part for page in sorted(GRIDS.glob("*.md")) for part in page.read_text().split("\n## ")[1:]]
     return {part.split("\n")[0].strip(): re.findall(r"^- \*\*(.+?)\*\*:", part, flags=re.MULTILINE) for part in parts}

@@ -1,0 +1,102 @@
+"""The coverage page of a paper: each statement, where it is run or tested, the verdict, and what the verdict rests on.
+
+docs/coverage/PAPER.yaml has one entry per statement, with the fields of `Entry`. `python -m docs.generate` makes the
+page.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from recovery.report.claims.result import VERDICTS, Judgement, worst
+
+ROOT = Path(__file__).parents[1]
+PAPERS = ("P1", "P2", "P4")
+OUTSIDE = "out of scope"
+BASES = {
+    "theorem": "a proof of ours, or the paper's",
+    "all patterns": "draws, each proved over all activation patterns",
+    "samples": "draws; patterns are sampled or searched, or play no part",
+    "closed form": "a formula, compared with quadrature or simulation",
+    "counterexample": "one instance that contradicts",
+    "test": "an identity or implication, checked on random instances",
+    "quoted": "a theorem of others",
+    "none": "nothing was run",
+}
+CLAIM = re.compile(r"(?P<config>[a-z0-9-]+) (?P<number>\d+)")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A statement of a paper.
+
+    page: page or section. by: configs, claims as CONFIG NUMBER, and tests as FILE or FILE::NAME. note: what
+    would decide it, why nothing was run, or what the verdict leaves out.
+    """
+
+    statement: str
+    page: int | str
+    says: str
+    by: Sequence[str]
+    verdict: str
+    basis: str
+    note: str = ""
+
+    @property
+    def claims(self) -> list[tuple[str, int]]:
+        """The claims that decide the statement: name of the config and number of the claim."""
+        found = [CLAIM.fullmatch(one) for one in self.by]
+        return [(match["config"], int(match["number"])) for match in found if match]
+
+
+def entries(paper: str) -> list[Entry]:
+    """Read the entries of a paper."""
+    return [Entry(**one) for one in YAML(typ="safe").load(ROOT / "docs" / "coverage" / f"{paper}.yaml")]
+
+
+def faults(found: Sequence[Entry], gallery: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield what is wrong with entries. gallery: the verdicts on the claims of each config."""
+    for entry in found:
+        name = entry.statement
+        if entry.verdict not in (*VERDICTS, OUTSIDE):
+            yield f"{name}: found verdict {entry.verdict!r}; allowed: {', '.join((*VERDICTS, OUTSIDE))}"
+        if entry.basis not in BASES:
+            yield f"{name}: found basis {entry.basis!r}; allowed: {', '.join(BASES)}"
+        if entry.verdict not in ("supported", "contradicted") and not entry.note:
+            yield f"{name}: {entry.verdict} without a note that says why"
+        yield from (f"{name}: there is no {one}" for one in entry.by if not _exists(one, gallery))
+        if entry.claims and all(_exists(one, gallery) for one in entry.by):
+            verdicts: list[Judgement] = [one for one in VERDICTS for c, k in entry.claims if gallery[c][k - 1] == one]
+            if (judged := worst(verdicts)) != entry.verdict:
+                yield f"{name}: {entry.verdict}, but its claims are {judged}"
+    counts = Counter(claim for entry in found for claim in entry.claims)
+    yield from (f"claim {k} of {config} is counted {n} times" for (config, k), n in counts.items() if n > 1)
+
+
+def _exists(one: str, gallery: Mapping[str, Sequence[str]]) -> bool:
+    if match := CLAIM.fullmatch(one):
+        return 1 <= int(match["number"]) <= len(gallery.get(match["config"], ()))
+    file, _, test = one.partition("::")
+    if file.startswith("tests/"):
+        path = ROOT / file
+        return path.is_file() and (not test or f"def {test}(" in path.read_text(encoding="utf-8"))
+    return (ROOT / "configs" / f"{one}.yaml").is_file()
+
+
+def coverage(paper: str) -> list[tuple[str, ...]]:
+    """Return the rows of the page's table."""
+    return [
+        (
+            entry.statement,
+            str(entry.page),
+            entry.says + (f". *{entry.note}.*" if entry.note else ""),
+            entry.verdict,
+            entry.basis,
+            ", ".join(f"`{one}`" for one in entry.by),
+        )
+        for entry in entries(paper)
+    ]
