@@ -230,7 +230,7 @@ def test_a_threshold_above_the_stated_one_on_fewer_patterns_contradicts_it_for_m
 
 
 def test_a_lower_bound_contradicted_on_fewer_patterns_is_contradicted_on_more() -> None:
-    """More patterns only make recovery rarer; an upper bound says nothing about more patterns."""
+    """More patterns only make recovery rarer; an upper bound that is exceeded says nothing about more patterns."""
     rows = wendel_rows(range(10, 121, 10), D, replicates=20).assign(pattern_count=50)
     claim = {"kind": "bound", "of": "recovered", "patterns": "all"}
     found = judge(rows, claim | {"at_least": 0.9})
@@ -238,6 +238,18 @@ def test_a_lower_bound_contradicted_on_fewer_patterns_is_contradicted_on_more() 
     assert "and therefore on all patterns" in found.measured
     for limit in (0.1, 1.0):
         assert judge(rows, claim | {"at_most": limit}).verdict == "inconclusive"
+
+
+def test_an_upper_bound_supported_on_fewer_patterns_is_supported_on_more() -> None:
+    rows = wendel_rows([10], [10, 20], replicates=20).assign(pattern_count=50)
+    claim = {"kind": "bound", "of": "recovered", "at_most": 0.5, "patterns": "all"}
+    found = judge(rows, claim)
+    assert found.verdict == "supported"
+    assert "and therefore on all patterns" in found.measured
+    unbounded = judge(
+        rows.assign(test_distance=1.0), claim | {"of": "test_distance", "at_most": 2.0, "statistic": "every"}
+    )
+    assert unbounded.verdict == "inconclusive", "a distance may grow with more patterns"
 
 
 BASE: dict[str, Any] = {"name": "one", "n": 20, "d": 5, "data": {"ensemble": "gaussian"}, "planted": "linear"}

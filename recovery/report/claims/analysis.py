@@ -71,9 +71,9 @@ def _for_pattern_set(
 ) -> tuple[str, Judgement]:
     """Return the text and the verdict for the pattern set that the statement is about.
 
-    A verdict on fewer patterns is inconclusive, with one exception. More patterns only make recovery rarer and an
-    isometry condition harder, so the threshold on fewer patterns is a lower bound. Where it already lies above the
-    stated threshold, the statement is contradicted.
+    A verdict on fewer patterns is inconclusive, with two exceptions. More patterns only make recovery rarer and an
+    isometry condition harder, so the frequency on fewer patterns is an upper bound, and the threshold a lower bound.
+    Where these bounds already decide a stated frequency or contradict a stated threshold, the verdict stands.
     """
     about, drawn = getattr(claim, "patterns", None), patterns_of(diagram, rows)
     if about is None or drawn is None or NESTED.index(drawn) >= NESTED.index(about):
@@ -81,7 +81,8 @@ def _for_pattern_set(
     if verdict not in ("supported", "contradicted"):
         return f"{text}; on {drawn} patterns", verdict
     more = f"{text}; on {drawn} patterns, and therefore on {about} patterns"
-    if verdict == "contradicted" and isinstance(claim, BoundClaim) and diagram.proportion and claim.at_most is None:
+    decides = "contradicted" if getattr(claim, "at_most", None) is None else "supported"
+    if isinstance(claim, BoundClaim) and diagram.proportion and verdict == decides:
         return more, verdict
     if verdict == "contradicted" and isinstance(claim, ThresholdClaim) and np.isfinite(claim.limits[1]):
         one_sided = replace(claim, value=None, tolerance=None, at_least=None, at_most=claim.limits[1])
