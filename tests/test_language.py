@@ -9,7 +9,7 @@ import pytest
 
 from .language import DIALECT, ROOT, in_help, in_text, search
 
-LEFT = {"configs": 2, "recovery/programs": 2, "recovery/tensors": 3, "tests": 2}
+LEFT = {"recovery/programs": 2, "recovery/tensors": 3, "tests": 2}
 """Package -> phrases that stay: in claims and reasons that stored folders repeat, and in the test below."""
 
 
