@@ -23,7 +23,7 @@ from recovery.config.sampling import Until
 from recovery.report.diagram import Panel
 from recovery.report.statistics import pooled
 from recovery.report.statistics.estimates import interim_level
-from recovery.report.until import Goal, Spacing, record_of
+from recovery.report.until import Goal, record_of, steps_to_divide
 from recovery.sampling.placement import Slice, sharpen
 from recovery.types import Array, Rng
 
@@ -81,9 +81,8 @@ def goes_on(rng: Rng, n: Array, sizes: Array, chance: Chance, until: Until, repl
         left = until.ceiling * first - int(table["trials"].sum())
         record, factor = record_of(found, goal, history, True, left)
         history.append(record)
-        refine = until.refine and found.interval.known and not record["known"]
-        new = _between(table, Spacing.of(found).wider_than(goal.allowed(found))) if refine else []
-        if new:
+        new = _between(table, steps_to_divide(found, goal, record))
+        if new := new[: max(left, 0) // replicates]:
             record["aimed"] = False
             more = cells(np.zeros(1), np.zeros(len(new))).assign(n=[a for a, _ in new], d=[d for _, d in new])
             more = drawn(rng, more, np.full(len(new), replicates), chance)

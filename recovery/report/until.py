@@ -16,6 +16,7 @@ from recovery.report.diagram import Diagram
 from recovery.report.statistics import Estimates, Threshold, at_level
 from recovery.report.statistics.crossings import slices_of
 from recovery.report.statistics.estimates import interim_level
+from recovery.report.statistics.pooled import reach_of_scatter
 from recovery.report.statistics.transition import numbers
 from recovery.runner.rounds import Interim, PanelInterim
 from recovery.store import read
@@ -62,9 +63,7 @@ def interim_analysis(path: Path) -> Interim:
         left = until.ceiling * first - int(cells["trials"].sum())
         record, factor = record_of(found, goal, history, same, left)
         mine = frozenset(ids[np.isin(diagram.cells.code, cells.index)].tolist())
-        refine = until.refine and found.interval.known and not record["known"]
-        wide = Spacing.of(found).wider_than(goal.allowed(found) / (1 + ("limit" in record))) if refine else []
-        between = [(of_cell[low], of_cell[high]) for low, high in wide]
+        between = [(of_cell[low], of_cell[high]) for low, high in steps_to_divide(found, goal, record)]
         panels.append(PanelInterim(mine, factor, max(left, 0), {**record, "first": first}, between))
         if len(cells):
             words.append(_words(found, goal, record))
@@ -134,10 +133,12 @@ class Spacing:
 
     @classmethod
     def of(cls, found: Threshold) -> "Spacing":
-        parts, rows = slices_of(found.panel, found.along), []
-        x = [numbers(part.cells, found.along.x) for part in parts]
-        spans = [(np.ptp(at), np.ptp(found.along.values(part.cells))) for at, part in zip(x, parts, strict=True)]
-        for part, places, crossing in zip(parts, x, found.slices, strict=True):
+        pooled = {one.y for one in found.each} or {one.y for one in found.slices}
+        all_parts = zip(slices_of(found.panel, found.along), found.slices, strict=True)
+        parts, rows = [pair for pair in all_parts if pair[1].y in pooled], []
+        x = [numbers(part.cells, found.along.x) for part, _ in parts]
+        spans = [(np.ptp(at), np.ptp(found.along.values(part.cells))) for at, (part, _) in zip(x, parts, strict=True)]
+        for (part, crossing), places in zip(parts, x, strict=True):
             order, at = np.argsort(places, kind="stable"), crossing.interval.estimate
             cells, low, high = part.cells.iloc[order], places[order][:-1], places[order][1:]
             # Half a trial of each kind, because a few trials that end alike are no jump.
@@ -159,14 +160,26 @@ class Spacing:
     def wider_than(self, half: float) -> list[tuple[Any, Any]]:
         """Return the steps that are too wide for a half width, as the indices of their two cells.
 
-        Errors of slices that are pooled average out, so their steps may be wider. What a step hides adds up, however,
-        if the success fraction jumps there.
+        Errors of slices that are pooled average out, so their intervals and steps may be wider. What a step hides adds
+        up, however, if the success fraction jumps there. With few slices, the steps near the ends of the interval of
+        each slice count as well, because the interval is rounded to them.
         """
-        widest = WIDEST * half * self.scale
-        share = WIDEST * self.slices**-0.5 if self.pooled else 1.0
+        averaged = self.slices**-0.5
+        reach, share = (half / averaged, averaged) if self.few else (half, WIDEST * averaged)
         effect = self.steps["length"] * np.maximum(self.steps["jump"] ** 3, share)
-        wide = self.steps[(self.steps["distance"] < half * self.scale) & (effect > widest * (1 + 1e-9))]
+        near = self.steps["distance"] < reach * self.scale
+        wide = self.steps[near & (effect > WIDEST * half * self.scale * (1 + 1e-9))]
         return list(zip(wide["left"], wide["right"], strict=True))
+
+
+def steps_to_divide(found: Threshold, goal: Goal, record: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """Return the steps of x inside which the next round adds a value, as the indices of their two cells.
+
+    record: see `record_of`. Where trials do not help, half of the steps that would otherwise do are divided.
+    """
+    if not goal.until.refine or record["known"] or not found.interval.known:
+        return []
+    return Spacing.of(found).wider_than(goal.allowed(found) / (1 + ("limit" in record)))
 
 
 def _half(found: Threshold) -> float:
@@ -222,7 +235,8 @@ def record_of(
 def _limit(found: Threshold, goal: Goal, history: Sequence[Mapping[str, Any]]) -> str | None:
     """Return what limits the interval if further trials do not help: `spacing` of the grid, or `scatter` of the slices.
 
-    The scatter falls with the trials unless the slices differ; the earlier rounds show whether it still does.
+    The scatter falls with the trials unless the slices differ. The earlier rounds show whether it still does, and a
+    test shows whether the trials explain it. (Trials of one slice may be correlated, so the test is not enough.)
     """
     if not np.isfinite(_half(found)):
         return None
@@ -233,7 +247,9 @@ def _limit(found: Threshold, goal: Goal, history: Sequence[Mapping[str, Any]]) -
     then = [_deviation(one) for one in history if one["low"] is not None and more * one["trials"] <= trials]
     if not then or _half(found) / normal_reach(found.interval.level) < NARROWER * then[-1]:
         return None
-    return "spacing" if spacing.few else "scatter"
+    if spacing.few:  # the interval of a slice whose crossing is at a grid value always spans two steps
+        return "spacing" if _half(found) <= 2 * spacing.half * (1 + 1e-9) else None
+    return "scatter" if goal.allowed(found) < spacing.half + reach_of_scatter(found) else None
 
 
 def _deviation(record: Mapping[str, Any]) -> float:

@@ -68,6 +68,21 @@ def test_a_panel_at_its_ceiling_keeps_its_record_and_level_without_new_trials() 
     assert factor > 1
 
 
+def test_a_lucky_early_interval_is_no_proof_that_trials_do_not_help() -> None:
+    """With few trials the slices may agree by chance; a sweep stops if they differ more than their trials explain."""
+    goal = Goal(Until("threshold +-0.02"), [])
+    sizes, stops = range(10, 51, 5), []
+    for shift in (0, 1):
+        slices = [wendel_rows(n=range(10, 121, 5), d=[d], replicates=40) for d in sizes]
+        rows = pd.concat(part.assign(n=part["n"] + 4 * shift * (part["d"] % 4)) for part in slices)
+        (found,) = Analysis(Diagram.of(grid(rows))).pooled
+        trials = int(found.panel.cells["trials"].sum())
+        early = {"trials": trials // 20, "left": 9, "tests": 1, "level_of": 2, "known": False, "aimed": True}
+        early |= {"low": found.interval.estimate - 0.01, "high": found.interval.estimate + 0.01}
+        stops.append(record_of(found, goal, [early], True, 10**6)[0].get("limit"))
+    assert stops == [None, "scatter"]
+
+
 def test_a_proportion_of_a_cell_has_its_level_in_csv() -> None:
     table = pd.read_csv(StringIO(as_csv([Analysis(Diagram.of(grid(wendel_rows())))])))
     assert set(table["recovered_level"]) == {0.95}

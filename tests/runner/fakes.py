@@ -23,7 +23,7 @@ from recovery.methods.method import Measurement
 class Fake:
     """Measures a number that the trial's data and training streams determine, after `seconds`.
 
-    With `act` "linger" it waits only while the file `path` exists.
+    With `act` "linger" or "transition" it waits only while the file `path` exists.
     """
 
     act: Literal[
@@ -47,7 +47,7 @@ class Fake:
                 print(os.getpid(), file=file)
         if self.act == "hold":  # PyDLL does not release the interpreter
             ctypes.PyDLL(None).sleep(int(self.seconds))
-        if self.seconds and (self.act != "linger" or Path(self.path).exists()):
+        if self.seconds and (self.act not in ("linger", "transition") or Path(self.path).exists()):
             time.sleep(self.seconds)
         if self.act == "raise":
             raise ArithmeticError(f"no luck\nwith n = {instance.setting.n}")

@@ -1,5 +1,6 @@
 """Sweeps whose grid refines itself: values of x are added at the threshold, and every process sees the same plan."""
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from recovery.runner.rerun import planned_trials
 from recovery.runner.sweep_status import sweep_status
 from recovery.store import read
 
+from .kills import kill_and_resume, stored_ids
 from .sweeps import interrupting, rows
 from .test_own_axes import ALONG, own, thresholds
 from .test_until import config, rounds, threshold, until
@@ -83,6 +85,20 @@ def test_rows_and_rounds_do_not_depend_on_shards_or_interruptions(swept: tuple[P
     for folder in ("shards", "halves"):
         pd.testing.assert_frame_equal(rows(tmp_path / folder), rows(out))
         assert rounds(tmp_path / folder) == rounds(out)
+
+
+def test_kills_in_rounds_that_add_values_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
+    slow, out = tmp_path / "slow", tmp_path / "out"
+    method = {"seconds": 0.05, "path": str(slow)}
+    sampling = {"kind": "until", "rule": RULE, "refine": True}
+    path = config(tmp_path, axes=AXES, method=method, sampling=sampling)
+    until(path, out, RULE, progress=interrupting(FIRST + 3), refine=True)
+    found = kill_and_resume(path, out, 4, random.Random(2), slow=slow)
+    assert FIRST < found[0] <= found[-1] < len(rows(out))
+    assert set(stored_ids(out).values()) == {1}
+    until(path, tmp_path / "undisturbed", RULE, refine=True)
+    pd.testing.assert_frame_equal(rows(out), rows(tmp_path / "undisturbed"))
+    assert rounds(out) == rounds(tmp_path / "undisturbed")
 
 
 def test_a_refined_sweep_is_merged_verified_and_continued(swept: tuple[Path, Path], tmp_path: Path) -> None:

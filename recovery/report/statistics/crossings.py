@@ -145,7 +145,11 @@ def crossings(panel: Panel, along: ThresholdAxis, level_of: Callable[[str], floa
     kept = (low <= OUTSIDE) & (high <= OUTSIDE) & ~cut[0] & ~cut[1]
     if not kept.any():
         return unknown
-    weight = np.array([_weight(along, part) for part, inside in zip(parts, kept, strict=True) if inside])
+    weight = np.array([_weight(along, part) for part in parts])
+    bounded = kept & [one.interval.bounded for one in alone]
+    if bounded.any() and freedom_of(weight[kept] / weight[kept].sum()) < FEWEST:
+        kept = bounded  # the interval is then made of those of the slices
+    weight = weight[kept]
     covariate = _covariate([one.y for one, inside in zip(alone, kept, strict=True) if inside])
     pool = Pool(slices.at(kept), at[kept], step[kept], samples[:, kept], weight / weight.sum(), covariate)
     return replace(unknown, kept=kept, pool=pool)

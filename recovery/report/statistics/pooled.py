@@ -34,6 +34,8 @@ OUTER = 5.0
 """The outer interval has one fifth of the error rate: 99 % for 95 %."""
 MOST_CHANGE = 0.5
 """A relative change over the slices that is large: a mean stands for none of the slices that change so much."""
+BEYOND = 1e-3
+"""Error rate of the bound of a scatter over the slices that no number of trials reduces."""
 RATIO = ThresholdAxis()
 """The n/d at which an event has probability one half."""
 
@@ -185,6 +187,21 @@ def _estimate(found: Crossings, pool: Pool, level: float) -> tuple[Interval, Int
             reach = max(normal_reach(each) * error, _student_reach(freedom, each) * scatter) + hidden
         ends.append(Interval(estimate, max(estimate - reach, least), estimate + reach, each))
     return ends[0], ends[1], _drift(found, pool, variance, level)
+
+
+def reach_of_scatter(found: Threshold) -> float:
+    """Return a lower bound of how far the interval reaches, however many trials there are, because the slices differ.
+
+    The bound is wrong with probability `BEYOND`. The sum of squares over the slices is noncentral chi-squared; it is
+    compared with the bootstrap variances of the crossings.
+    """
+    pool = crossings(found.panel, found.along, lambda _: found.interval.level).pool
+    if pool is None or len(pool.weight) == 1:
+        return 0.0
+    freedom, noise = freedom_of(pool.weight), float(pool.weight**2 @ pool.variance)
+    ratio = float(pool.weight**2 @ ((pool.at - pool.estimate) ** 2 / (1 - pool.weight))) / noise
+    beyond = float(scipy.special.chndtrinc(freedom * ratio, freedom, 1 - BEYOND)) / freedom
+    return _student_reach(freedom, found.interval.level) * float(np.sqrt(noise * beyond))
 
 
 def _student_reach(freedom: float, level: float) -> float:
