@@ -1,7 +1,7 @@
 """The fields of a config that no trial depends on: names, counts, and the specification of the report."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Interval, Le, Len, MaxLen, MinLen
@@ -160,9 +160,10 @@ class ReportSpec:
     remaining axes has a panel. rows, columns: coordinates whose values are the rows and the columns of panels; if one
     is not given, the remaining axes are used for it. curves: drawn into the diagram: a theory curve's name, {ratio:
     2.0}, {at: {alpha: 2}}, {expression: 2 * d}, {file: curve.csv}, or a function of one coordinate as module:NAME or
-    {function: module:NAME}; the last four take a label. scale, limits: of the colours; the default scale depends on the
-    kind of the value. figure: a map of the plane, fractions against the `ratios` n/d, or a profile (a line along x for
-    each y); `auto` chooses the most informative one.
+    {function: module:NAME}; the last four take a label. labels: names of axes, measured columns and theory curves in
+    pictures, pages and the terminal, such as {alpha: "$\\alpha = n/d$"}; tables keep the names of the config. scale,
+    limits: of the colours; the default scale depends on the kind of the value. figure: a map of the plane, fractions
+    against the `ratios` n/d, or a profile (a line along x for each y); `auto` chooses the most informative one.
     """
 
     value: str | Annotated[tuple[str, ...], MinLen(1)] | None = None
@@ -174,6 +175,7 @@ class ReportSpec:
     rows: str | None = None
     columns: str | None = None
     curves: tuple[CurveSpec, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
     scale: Literal["linear", "log"] | None = None
     limits: tuple[float, float] | None = None
     figure: Literal["auto", "map", "ratios", "profile"] = "auto"
@@ -216,6 +218,10 @@ def report_faults(report: ReportSpec, axes: Sequence[str], columns: Columns) -> 
         if name is not None and any(getattr(report, other) == name for other in others.split()):
             text = f"found {name!r}, which {' or '.join(others.split())} shows already; give another coordinate"
             yield Fault(("report", key), text)
+    for name in report.labels:
+        if name not in (*coordinates, *measured, report.x, report.y):
+            allowed = (*coordinates, *measured, *curve_names())
+            yield from unknown(("report", "labels", name), name, allowed, "a coordinate, column or curve", key=True)
     for i, curve in enumerate(report.lines):
         if isinstance(curve, NamedCurve) and not is_user_name(curve.name):
             yield from unknown(("report", "curves", i), curve.name, curve_names(), "a theory curve")

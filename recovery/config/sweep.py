@@ -206,8 +206,11 @@ def _sections(tree: Tree) -> tuple[Sections | None, list[Problem]]:
 def _assembled(
     sections: Sections, blocks: list[Block], document: dict[str, Any], compose: Callable[[], SweepCells]
 ) -> Sweep:
+    report = sections.report
+    report = replace(report, labels={name: printable(label) for name, label in report.labels.items()})
+    shown = {"title": printable(sections.title), "source": printable(sections.source), "report": report}
     return Sweep(
-        **{**vars(sections), "title": printable(sections.title), "source": printable(sections.source)},
+        **{**vars(sections), **shown},
         axes=axes_of(blocks),
         computed=computed_axes(blocks),
         slicing=slicing(sections.report, blocks),

@@ -18,7 +18,7 @@ from recovery.interval import LEVEL, Interval, interval_words
 from recovery.report.diagram import NOT_MEASURED, PLAIN, Axis, Panel, greek, lettered
 from recovery.report.figures.map import draw_cells
 from recovery.report.figures.sheet import panel_sheet
-from recovery.report.figures.style import MATH, plain
+from recovery.report.figures.style import MATH, plain, script_of
 from recovery.report.page import GRIDS, MAPS, Json, colour, coordinate, document, ordinal, rounded, strokes, table
 from recovery.report.statistics.differences import ThresholdDifference
 from recovery.text import many
@@ -87,7 +87,7 @@ def tables(comparisons: Sequence[Comparison]) -> list[tuple[str, list[str], list
     found = [
         (OVERALL, heads, [(c, row[1:]) for c, row in whole]),
         (f"Thresholds: {greek(one.along.what)} {what}", ends, pooled),
-        (f"{SLICES}: {PLAIN.axis(one.along.x)} {what}", ends, each),
+        (f"{SLICES}: {comparisons[0].first.script.axis(one.along.x)} {what}", ends, each),
         (SLICES, ["at", *heads], slices if len(slices) > len(comparisons) else []),
     ]
     return [
@@ -190,7 +190,8 @@ def draw_differences(comparisons: Sequence[Comparison]) -> Figure:
             where = [] if alone else [plain(one.names[1])]
             sheet.name(i, ", ".join([*where, *filter(None, [MATH.where(panel.where)])]))
         up = all(panel.y != [None] for _, panel in drawn)
-        sheet.label(MATH.axis(layout.x), MATH.axis(layout.y) if up else "")
+        script = script_of(first)
+        sheet.label(script.axis(layout.x), script.axis(layout.y) if up else "")
         sheet.bar(mesh, f"difference in {plain(first.quantity.label)}")
         sheet.add([Line2D([], [], label=_ring_label(comparisons), **RING)])
     return sheet.figure
@@ -242,16 +243,16 @@ def _tests(comparisons: Sequence[Comparison]) -> str:
 
 def _payload(comparison: Comparison) -> Json:
     """Return the grid cells as data for the page's script, as `page.payload` does for a diagram."""
-    panels, layout = comparison.panels, comparison.first.layout
+    panels, layout, script = comparison.panels, comparison.first.layout, comparison.first.script
     cells = pd.concat([panel.cells for panel in panels])
-    keys = [coordinate(layout.x, panels[0].x)]
+    keys = [coordinate(script, layout.x, panels[0].x)]
     places = {layout.x: cells["ix"].tolist()}
     if layout.y is not None and panels[0].y != [None]:
-        keys.append(coordinate(layout.y, panels[0].y))
+        keys.append(coordinate(script, layout.y, panels[0].y))
         places[layout.y] = cells["iy"].tolist()
     for name in layout.panels:
         values = list(dict.fromkeys(panel.where[name] for panel in panels))
-        keys.append(coordinate(name, values))
+        keys.append(coordinate(script, name, values))
         places[name] = [values.index(panel.where[name]) for panel in panels for _ in range(len(panel.cells))]
     title = f"difference in {comparison.first.quantity.label}"
     scales = {"linear": {"colour": colour(title, (-comparison.reach, comparison.reach), "linear", DIFFERENCES)}}

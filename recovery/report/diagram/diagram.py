@@ -16,7 +16,7 @@ from recovery.report.diagram.grid_cells import Cells
 from recovery.report.diagram.layout import Layout, given_values, joint_values, lay_out, levels, with_expressions
 from recovery.report.diagram.quantity import Quantity, default_quantity, is_measured
 from recovery.report.diagram.threshold_axis import ThresholdAxis
-from recovery.report.diagram.vocabulary import PLAIN, fraction_words
+from recovery.report.diagram.vocabulary import PLAIN, Script, fraction_words
 from recovery.store import Grid
 from recovery.store.round_files import added
 from recovery.text import many
@@ -88,7 +88,8 @@ class Diagram:
         frame = with_expressions(frame, sweep)
         layout = lay_out(frame, sweep, grid.columns)
         asked = (value,) if isinstance(value, str) else tuple(value or ()) or sweep.report.values
-        first, *beside = dict.fromkeys(default_quantity(frame, name, grid.columns) for name in asked or (None,))
+        wanted = (default_quantity(frame, name, grid.columns) for name in asked or (None,))
+        first, *beside = dict.fromkeys(quantity.labelled(sweep.report.labels) for quantity in wanted)
         cells = Cells.of(frame, layout.keys, sweep.replicates)
         return cls(grid, sweep, frame, layout, first, cells, tuple(beside), sweep.report.probability)
 
@@ -114,6 +115,11 @@ class Diagram:
         return self.title if not missing else f"{self.title} ({done / (done + missing):.0%} of the trials)"
 
     @property
+    def script(self) -> Script:
+        """The script of text without markup, with the labels of the config."""
+        return PLAIN.labelled(self.sweep.report.labels)
+
+    @property
     def measured_label(self) -> str:
         """The quantity in words, for a vertical axis."""
         return f"{'fraction' if self.proportion else 'median'} {self.quantity.label}"
@@ -132,7 +138,8 @@ class Diagram:
             if name not in self.layout.keys and is_measured(self.frame, name, self.grid.columns)
         ]
         names.sort(key=lambda name: name in RUNNING)
-        return [self.quantity, *(q for q in map(Quantity, names) if q != self.quantity)]
+        others = (Quantity(name).labelled(self.sweep.report.labels) for name in names)
+        return [self.quantity, *(quantity for quantity in others if quantity != self.quantity)]
 
     def with_threshold(self, what: str, probability: float) -> "Diagram":
         """Return the diagram with another threshold: pooled, along x in each slice, or along another axis as x."""

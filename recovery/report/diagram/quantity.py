@@ -1,6 +1,7 @@
 """The quantity that a report shows for each trial: a measured column, or the event that it is at most a number."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 
 from recovery.errors import ReportError
 from recovery.methods.columns import DECIDED, Columns, parse_event
-from recovery.report.diagram.vocabulary import column_words
+from recovery.report.diagram.vocabulary import column_words, unmarked
 from recovery.text import did_you_mean
 from recovery.types import Array, Mask
 
@@ -18,10 +19,14 @@ LOGARITHMIC = ("max_deviation", "distance", "gap", "residual", "violation", "sec
 
 @dataclass(frozen=True)
 class Quantity:
-    """A measured column, or, with `at_most`, the event that the column is at most this number."""
+    """A measured column, or, with `at_most`, the event that the column is at most this number.
+
+    words: the config's label of the column, otherwise empty.
+    """
 
     column: str
     at_most: float | None = None
+    words: str = field(default="", compare=False)
 
     @classmethod
     def parse(cls, text: str) -> "Quantity":
@@ -38,8 +43,12 @@ class Quantity:
     @property
     def label(self) -> str:
         """The quantity in words, for axes and titles."""
-        words = column_words(self.column)
+        words = self.words or column_words(self.column)
         return words if self.at_most is None else f"{words} ≤ {self.at_most:g}"
+
+    def labelled(self, labels: Mapping[str, str]) -> "Quantity":
+        """Return the quantity with its label from the config."""
+        return replace(self, words=unmarked(labels.get(self.column, "")))
 
     @property
     def logarithmic(self) -> bool:

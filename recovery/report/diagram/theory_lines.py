@@ -2,7 +2,7 @@
 drawn as lines, with one line per y of a panel."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from recovery.errors import ReportError
 from recovery.expressions import parse
 from recovery.report.diagram.axis import Axis
 from recovery.report.diagram.diagram import Diagram, Panel
-from recovery.report.diagram.vocabulary import PLAIN, greek
+from recovery.report.diagram.vocabulary import PLAIN, greek, unmarked
 from recovery.theory import CURVES, Curve
 from recovery.types import Array
 
@@ -55,7 +55,7 @@ def lines(diagram: Diagram) -> list[Line]:
             result += _straight(spec, diagram)
         elif layout.over_n_and_d and isinstance(spec, NamedCurve | RatioCurve):
             n, d = (panel.x, panel.y) if layout.x == "n" else (panel.y, panel.x)
-            traced = _traced(spec, n, d)
+            traced = _traced(diagram, spec, n, d)
             turned = [Line(line.label, line.points[:, ::-1], line.secondary) for line in traced]
             result += traced if layout.x == "n" else turned
     return result
@@ -127,14 +127,14 @@ def _mesh(values: Any, size: int) -> Array:
     return np.linspace(max(low - step / 2, 1e-9), high + step / 2, size)
 
 
-def _traced(spec: NamedCurve | RatioCurve, n: Any, d: Any) -> list[Line]:
+def _traced(diagram: Diagram, spec: NamedCurve | RatioCurve, n: Any, d: Any) -> list[Line]:
     """Return the lines of a curve over these values of n and d."""
     if isinstance(spec, RatioCurve):
         along = _mesh(d, MESH)
         return [Line(ratio_label(spec), np.stack([spec.ratio * along, along], 1))]
     if spec.name not in CURVES:
         raise ReportError(f"report.curves names {spec.name!r}; there are {', '.join(CURVES)}, or {{ratio: NUMBER}}")
-    curve = CURVES[spec.name]
+    curve = _labelled(diagram, CURVES[spec.name])
     if curve.axes != ("n", "d"):
         return []
     main = curve.level if spec.level is None else spec.level
@@ -188,7 +188,13 @@ def named_curves(diagram: Diagram) -> list[Curve]:
     names = [spec.name for spec in diagram.sweep.report.lines if isinstance(spec, NamedCurve)]
     if diagram.quantity.column == "recovered":
         names = [RISING.get(name, name) for name in names]
-    return [CURVES[name] for name in names if name in CURVES]
+    return [_labelled(diagram, CURVES[name]) for name in names if name in CURVES]
+
+
+def _labelled(diagram: Diagram, curve: Curve) -> Curve:
+    """Return a theory curve with its label from the config."""
+    label = diagram.sweep.report.labels.get(curve.name)
+    return curve if label is None else replace(curve, label=unmarked(label))
 
 
 def _own(diagram: Diagram, rows: pd.DataFrame, along: Array) -> list[Along]:

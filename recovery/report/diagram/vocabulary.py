@@ -6,7 +6,7 @@ matplotlib sets the same text as mathematics.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 from unicodedata import lookup
 
@@ -103,14 +103,22 @@ def _plain(mathematics: str) -> str:
 
 @dataclass(frozen=True)
 class Script:
-    """How text is written. own: converts text of a config, which has no markup. marked: converts text of this module,
-    with mathematics between dollar signs."""
+    """How text is written. own: converts text of a config, which has no markup. marked: converts text with mathematics
+    between dollar signs. labels: the config's names of coordinates, with such mathematics."""
 
     own: Callable[[str], str]
     marked: Callable[[str], str]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def labelled(self, labels: Mapping[str, str]) -> "Script":
+        """Return the script with these names of coordinates."""
+        return replace(self, labels=labels)
 
     def axis(self, name: str | None) -> str:
-        """Return the name of a coordinate on an axis: the paper's letter, or the last part of its path in words."""
+        """Return the name of a coordinate on an axis: the config's label, the paper's letter, or the last part of its
+        path in words."""
+        if name is not None and name in self.labels:
+            return self.marked(self.labels[name])
         last = (name or "").split(".")[-1]
         return self.marked(LETTERS[last]) if last in LETTERS else self.own(last.replace("_", " "))
 

@@ -28,7 +28,7 @@ from recovery.report.figures.map import (
     mark_handles,
 )
 from recovery.report.figures.sheet import NamedGrid, sheet
-from recovery.report.figures.style import MATH, plain, style_of
+from recovery.report.figures.style import MATH, plain, script_of, style_of
 from recovery.report.figures.training_plots import RECORD_KINDS, runs_of
 from recovery.report.statistics import poolable
 
@@ -180,5 +180,6 @@ def _draw_main_panel(ax: Axes, analysis: Analysis, kind: str, i: int) -> tuple[A
 
 def _axis_labels(kind: str, diagram: Diagram) -> tuple[str, str]:
     """Return the labels of the x and y axes of a main figure."""
-    across = MATH.axis("n/d" if kind == "ratios" else diagram.layout.x)
-    return across, MATH.axis(diagram.layout.y) if kind == "map" else diagram.measured_label
+    script = script_of(diagram)
+    across = script.axis("n/d" if kind == "ratios" else diagram.layout.x)
+    return across, script.axis(diagram.layout.y) if kind == "map" else diagram.measured_label

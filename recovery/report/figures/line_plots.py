@@ -29,7 +29,7 @@ from recovery.report.diagram import (
     undecided_words,
 )
 from recovery.report.figures.sheet import interval_handle, panel_sheet, write_not_measured
-from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, set_axis
+from recovery.report.figures.style import CURVES, DASHES, MATH, label_log, line_styles, script_of, set_axis
 from recovery.report.statistics import poolable, wilson
 from recovery.types import Array
 
@@ -66,7 +66,7 @@ def draw_profile(diagram: Diagram) -> Figure:
         sheet.add(
             sorted(handles, key=lambda one: order.index(one.get_label()) if one.get_label() in order else len(order))
         )
-        sheet.label(MATH.axis(diagram.layout.x), diagram.measured_label)
+        sheet.label(script_of(diagram).axis(diagram.layout.x), diagram.measured_label)
     return sheet.figure
 
 

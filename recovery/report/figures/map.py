@@ -31,7 +31,7 @@ from recovery.report.diagram import (
     unfinished_words,
 )
 from recovery.report.figures.sheet import panel_sheet, write_not_measured
-from recovery.report.figures.style import CURVES, DASHES, MATH, STROKES, set_axis
+from recovery.report.figures.style import CURVES, DASHES, MATH, STROKES, script_of, set_axis
 from recovery.report.statistics import Pairs, pair_cells, slices_in_words
 from recovery.types import Array
 
@@ -60,7 +60,7 @@ def draw_map(analysis: Analysis) -> Figure:
             sheet.name(place, MATH.where(diagram.panels[i].where), threshold)
             if own_scales:
                 sheet.bar(mesh, scales[i].label, scales[i].extend, panel=place)
-        sheet.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
+        sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
         if not own_scales:
             sheet.bar(mesh, scales[0].label, scales[0].extend)
         sheet.add(mark_handles(diagram))
@@ -76,7 +76,7 @@ def draw_trials(diagram: Diagram) -> Figure:
             mesh = draw_cells(ax, panel, panel.matrix("trials"), norm, "Greys")
             sheet.add(_draw_theory(ax, diagram))
             sheet.name(i, MATH.where(panel.where))
-        sheet.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
+        sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
         sheet.bar(mesh, "trials per grid cell, log scale")
     return sheet.figure
 
@@ -269,7 +269,7 @@ def draw_paired(diagram: Diagram) -> Figure:
             whole = Pairs(*(int(part[name].sum()) for name in ("both", "only_first", "only_second", "neither")))
             counts = f"convex {whole.only_first}, training {whole.only_second}, p = {whole.p_value:.2g}"
             sheet.name(i, MATH.where(panel.where), counts)
-        sheet.label(MATH.axis(diagram.layout.x), MATH.axis(diagram.layout.y))
+        sheet.label(script_of(diagram).axis(diagram.layout.x), script_of(diagram).axis(diagram.layout.y))
         sheet.bar(mesh, "fraction recovered: convex minus training")
         sheet.add([Line2D([], [], linestyle="none", label="titles: number of trials that only one recovers")])
         if marked:

@@ -14,10 +14,12 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis as DrawnAxis
 from matplotlib.cbook import is_math_text
 from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.mathtext import MathTextParser
 from matplotlib.path import Path
 from matplotlib.textpath import text_to_path
 
 from recovery.config.header import StyleSpec
+from recovery.errors import ReportError
 from recovery.report.diagram import MOST_TICKS, Axis, Diagram, Script, log_ticks
 
 NO_BREAK_SPACE = "\u00a0"
@@ -171,6 +173,19 @@ def _text_width(text: str, size: float, family: str) -> float:
 
 MATH = Script(own=plain, marked=str)
 """The script of matplotlib: symbols of the papers are set as mathematics."""
+
+
+def script_of(diagram: Diagram) -> Script:
+    """Return the script of matplotlib with the labels of the config. Raises `ReportError`."""
+    for name, label in diagram.sweep.report.labels.items():
+        try:
+            if is_math_text(label):
+                MathTextParser("path").parse(label)
+        except ValueError as error:
+            reason = str(error).strip().splitlines()[-1]
+            text = f"report.labels.{name}: found {label!r}, which is no mathematics of Matplotlib: {reason}"
+            raise ReportError(f"{text}; correct it, or leave out the dollar signs") from None
+    return MATH.labelled(diagram.sweep.report.labels)
 
 
 def set_axis(ax: Axes, which: Literal["x", "y"], axis: Axis) -> None:

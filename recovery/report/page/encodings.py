@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from recovery.report.diagram import PLAIN, Axis, AxisKind, Diagram, levels
+from recovery.report.diagram import PLAIN, Axis, AxisKind, Diagram, Script, levels
 from recovery.report.figures.style import LINES, ORDERED, ordered, shades
 
 Json = dict[str, Any]
@@ -51,15 +51,15 @@ ALONE: Json = {
 """The vertical coordinate of a grid that varies along x only."""
 
 
-def coordinate(name: str, values: Any) -> Json:
+def coordinate(script: Script, name: str, values: Any) -> Json:
     """Return a coordinate's names and values, its possible axes, the size of marks on its cells, and its line style."""
-    words = [PLAIN.pair(name, value) for value in values]
+    words = [script.pair(name, value) for value in values]
     return {
         "name": name,
-        "label": PLAIN.axis(name),
+        "label": script.axis(name),
         "values": [value.item() if isinstance(value, np.generic) else value for value in values],
         "words": words,
-        "axes": {kind: _axis(name, Axis(values, kind)) for kind in Axis(values).kinds},
+        "axes": {kind: _axis(script.axis(name), Axis(values, kind)) for kind in Axis(values).kinds},
         "dot": {"size": {"expr": f"clamp(pow(width / {len(words)}, 2) / 6, 12, 36)"}},
         "series": {theme: series(words, theme, ordered(values)) for theme in THEMES},
         "joined": {"opacity": 0 if isinstance(values[0], str) or len(words) < 3 else 1},
@@ -80,10 +80,10 @@ def coordinates(diagram: Diagram) -> tuple[list[Json], dict[str, Any]]:
         places[name] = np.concatenate(
             [np.full(len(panel.cells), values[name].index(panel.where[name])) for panel in panels]
         )
-    return [coordinate(name, of) for name, of in values.items()], places
+    return [coordinate(diagram.script, name, of) for name, of in values.items()], places
 
 
-def _axis(name: str, axis: Axis) -> Json:
+def _axis(title: str, axis: Axis) -> Json:
     """Return the positions and cell edges of an axis, and its Vega-Lite scale and ticks, which are those of figures.
 
     Ends of cells are rounded to whole pixels, because otherwise thin gaps are visible between cells.
@@ -98,7 +98,7 @@ def _axis(name: str, axis: Axis) -> Json:
         "encoding": {
             "scale": scale | {"domain": [edges[0], edges[-1]], "nice": False, "round": True},
             "axis": {
-                "title": PLAIN.axis(name),
+                "title": title,
                 "values": [at for at, _ in ticks],
                 "labelExpr": _label_expression([at for at, _ in ticks], [label for _, label in ticks]),
             },

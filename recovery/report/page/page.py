@@ -144,10 +144,11 @@ def _thresholds(analyses: list[Analysis]) -> str:
 def _of_slices(analysis: Analysis) -> str:
     """Return the threshold of each slice, for slices that are not pooled."""
     lines, along = threshold_rows(analysis), analysis.diagram.along
+    x = escape(analysis.diagram.script.axis(along.x))
     if not lines:
         return ""
     note = (
-        f"<p class='soft'>The {escape(PLAIN.axis(along.x))} at which the isotonic regression of the fraction crosses "
+        f"<p class='soft'>The {x} at which the isotonic regression of the fraction crosses "
         f"{along.percent}, slice by slice. No parametric curve is fitted; intervals end at grid cells.</p>"
     )
     return note + table([escape(name) for name in lines[0]], [[escape(text) for text in row.values()] for row in lines])
@@ -168,8 +169,8 @@ def _sizes(analyses: list[Analysis]) -> str:
         for panel, slices in zip(analysis.diagram.panels, analysis.slices, strict=False)
         for one in slices
     ]
-    along = shown[0].diagram.along
-    what, by = escape(f"{PLAIN.axis(along.x)} at {along.percent}"), escape(PLAIN.axis(along.by or "slice"))
+    along, script = shown[0].diagram.along, shown[0].diagram.script
+    what, by = escape(f"{script.axis(along.x)} at {along.percent}"), escape(script.axis(along.by or "slice"))
     head = ["panel", by, f"{what} (interval)"]
     return f"<details><summary>{what} for each {by}</summary>{table(head, rows)}</details>"
 

@@ -48,7 +48,7 @@ def payload(analysis: Analysis, kind: str, every: bool = True) -> Json:
     keys, places = coordinates(diagram)
     if kind == "ratios":
         ratios = np.unique(_ratio(places, keys))
-        keys.append(RATIO | coordinate("n/d", ratios))
+        keys.append(RATIO | coordinate(diagram.script, "n/d", ratios))
         places["n/d"] = np.searchsorted(ratios, _ratio(places, keys))
     counts = diagram.cells.counts()
     shown = choices(diagram, column, every)

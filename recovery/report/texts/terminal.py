@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recovery.report.claims import Analysis, in_words
-from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of
+from recovery.report.diagram import PLAIN, Diagram, Panel, Scale, scale_of, unmarked
 from recovery.report.statistics.means import claimed_tables
 from recovery.report.texts.rows import chosen_rows, mean_rows, mean_title, threshold_rows
 from recovery.types import Array
@@ -106,8 +106,8 @@ def _map(panel: Panel, diagram: Diagram, scale: Scale, console: Console) -> list
             line.append_text(_cell(unit[i, j], marks[i, j], present[i, j] == 1.0, wide, console, scale.colours))
         result.append(line)
     ticks = _ticks(panel.x, across, wide)
-    name = diagram.layout.x
-    up_name = diagram.layout.y or ""
+    labels_of = diagram.sweep.report.labels
+    name, up_name = (unmarked(labels_of.get(one, one)) for one in (diagram.layout.x, diagram.layout.y or ""))
     result.append(Text(f"{up_name:>{margin - 1}} {ticks} {name}"))
     if across > 1 or up > 1:
         result.append(Text(f"each character stands for {across} x {up} cells", style="dim"))
