@@ -33,6 +33,13 @@ from . import completion, options
     shell_complete=completion.styles,
     help="Override a key of the config's report.style, such as width=slide; repeatable.",
 )
+@click.option(
+    "--claims",
+    "own_claims",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Judge the claims of a YAML file instead; exit with status 1 if one is contradicted.",
+)
 @click.option("--check-claims", is_flag=True, help="Exit with status 1 if rows contradict a claim of their config.")
 def command(
     results: tuple[Path, ...],
@@ -40,6 +47,7 @@ def command(
     values: tuple[str, ...],
     out: Path | None,
     style: tuple[str, ...],
+    own_claims: Path | None,
     check_claims: bool,
 ) -> None:
     """Draw and tabulate the rows in RESULTS, one or more results folders.
@@ -51,11 +59,12 @@ def command(
     recover report results/a --value recovered --value seconds      side by side
     recover report results/a --out figure.pdf --style width=column --style fonts=latex
     recover report results/a --format csv > cells.csv
+    recover report results/a --claims mine.yaml         print verdicts, and write nothing
     """
     from recovery.report.command import report
 
-    analyses = report(results, kind, values, out, style)
+    analyses = report(results, kind, values, out, style, own_claims)
     for analysis in analyses:
         options.warn_rows(analysis.diagram.grid, stale=True)
-    if check_claims and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):
+    if (check_claims or own_claims) and any(claim.verdict == "contradicted" for a in analyses for claim in a.claims):
         raise SystemExit(1)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from recovery import __version__
 from recovery.config import user_code_in
+from recovery.config.claims_file import read_claims
 from recovery.config.header import build_style
 from recovery.config.sweep import plain_document
 from recovery.errors import ReportError
@@ -49,15 +50,19 @@ def report(
     value: str | Sequence[str] | None,
     out: Path | None,
     style: Sequence[str] = (),
+    claims: Path | None = None,
 ) -> list[Analysis]:
     """Render the grids of results folders, and return their analyses.
 
     kind: the format; None takes it from the ending of `out`, or prints the map and draws a PNG. Tables go to stdout and
     pictures to RESULTS/report/, unless `out` names a file, or a folder for several pictures. value: one or several
-    values instead of the config's. style: `KEY=VALUE` options that override `report.style`. Raises `StoreError`,
-    `ConfigError` and `ReportError`.
+    values instead of the config's. style: `KEY=VALUE` options that override `report.style`. claims: a file of claims
+    that replace those of the config; without `kind` and `out` only their verdicts are printed, and nothing is written.
+    Raises `StoreError`, `ConfigError` and `ReportError`.
     """
     kind = format_of(out, kind, REPORT)
+    if claims is not None and out is None and kind is not None and kind not in (*TEXTS, "terminal"):
+        raise ReportError(f"--claims writes nothing into a results folder; give --out FILE for the format {kind}")
     if out is not None and len(results) > 1 and (kind or "png") in PICTURES:
         if out.is_file() or (out.suffix.lstrip(".") in PICTURES and not out.is_dir()):
             raise ReportError(
@@ -66,8 +71,11 @@ def report(
             )
         out.mkdir(parents=True, exist_ok=True)
     read_diagram = _of_cells if kind in TEXTS else lambda path, value: Diagram.of(read(path), value)
-    analyses = [Analysis(styled(read_diagram(path, value), style)) for path in results]
-    if kind in TEXTS:
+    analyses = [Analysis(claiming(styled(read_diagram(path, value), style), claims)) for path in results]
+    if claims is not None and kind is None and out is None:
+        for analysis in analyses:
+            sys.stdout.write("".join(f"{claim.sentence}\n" for claim in analysis.claims))
+    elif kind in TEXTS:
         _print_or_write(TEXTS[kind](analyses), out)
     elif kind == "html":
         from recovery.report.page import report_page  # imports matplotlib, which is slow
@@ -128,6 +136,14 @@ def styled(diagram: Diagram, options: Sequence[str]) -> Diagram:
     spec = diagram.sweep.report
     report_spec = replace(spec, style=build_style(spec.style, options))
     return replace(diagram, sweep=replace(diagram.sweep, report=report_spec))
+
+
+def claiming(diagram: Diagram, claims: Path | None) -> Diagram:
+    """Replace the claims of the diagram's config by those of a file. Raises `ConfigError`."""
+    if claims is None:
+        return diagram
+    given = read_claims(claims, diagram.sweep.axes, diagram.grid.columns)
+    return replace(diagram, sweep=replace(diagram.sweep, claims=given))
 
 
 def _draw(analysis: Analysis, name: str, kind: str, out: Path | None) -> None:

@@ -27,6 +27,11 @@ class ClaimResult:
         count = self.measured.partition(";")[0]
         return f"{self.verdict} ({count})" if count.endswith(AGREE) else self.verdict
 
+    @property
+    def sentence(self) -> str:
+        """The verdict, the claim, what was measured, and what would decide an inconclusive claim, as one line."""
+        return f"{self.verdict_words}: claimed {self.stated}; measured {self.measured}"
+
 
 def of_all(titles: Sequence[str], judged: Sequence[tuple[str, Judgement]]) -> tuple[str, Judgement]:
     """Combine the verdicts of panels for a claim about all of them."""
