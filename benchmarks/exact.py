@@ -8,6 +8,7 @@ and Clarabel on our solver's final working set (the inner method that was not ke
 import argparse
 import resource
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,7 +37,9 @@ def problem(
         planted = NormalizedRelu(k=2) if architecture == "relu_norm" else Relu(k=2, signs="alternating")
     patterns = Patterns() if count is None else Patterns(count=count)
     instance = draw(Setting(n, d, planted=planted, noise=noise, patterns=patterns), np.random.default_rng(seed))
-    return ExactProgram(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), instance.y, beta)
+    return ExactProgram(
+        replace(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), confined=False), instance.y, beta
+    )
 
 
 def agreement(seeds: int) -> str:

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,7 @@ class Problem:
         groups = self.architecture.groups(self.X, patterns)
         self.beta = fraction * float(groups.adjoint_norms(self.y).max())
         self.program = GatedProgram(groups, self.y, self.beta)
-        self.exact = ExactProgram(groups, self.y, self.beta)
+        self.exact = ExactProgram(replace(groups, confined=False), self.y, self.beta)
 
     def blocks(self) -> Array:
         """All A_g side by side, as rivals take them; formed before their time begins."""

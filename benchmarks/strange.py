@@ -9,6 +9,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def strange_program(kind: str, seed: int) -> ExactProgram:
     if beta is not None:
         y += rng.choice([0.1, 1.0]) * np.abs(y).max(initial=0.0) * rng.standard_normal(n)
         beta *= float(groups.adjoint_norms(y).max(initial=0.0)) or 1.0
-    return ExactProgram(groups, y, beta)
+    return ExactProgram(replace(groups, confined=False), y, beta)
 
 
 def judged(program: ExactProgram, solver: str) -> Certificate | str:

@@ -17,7 +17,7 @@ import scipy
 
 from recovery.methods.interpolant import descends
 from recovery.methods.method import CertificateKind, Verdict
-from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE, Certificate, certify, relative
+from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE, Certified, certify, relative
 from recovery.programs.exact import ExactProgram
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
@@ -40,8 +40,8 @@ class Decision:
     """The verdict on planted weights, the certificate that decided it, and the dual that proves a recovery.
 
     reason: why the verdict is undecided, or what it does not settle. value: of the isometry condition, the largest dual
-    norm off the planted groups. steps: of the search for a dual, None without a search. proof: the certificate of the
-    planted weights with the dual that proves them.
+    norm off the planted groups. steps: of the search for a dual, None without a search. proof: the planted
+    weights with the dual that proves them.
     """
 
     verdict: Verdict
@@ -50,7 +50,7 @@ class Decision:
     value: float | None = None
     steps: int | None = None
     solver: str | None = None
-    proof: Certificate | None = None
+    proof: Certified | None = None
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,8 @@ class Cascade:
             for threshold in SEARCH_THRESHOLDS:
                 yield search_exact_dual(program, self.rows, planted.frame, lam, threshold)
 
-    def proof_from(self, lam: Array) -> Certificate | None:
-        """Return the certificate of W* with a dual near lam that proves W* the unique optimum, or None."""
+    def proof_from(self, lam: Array) -> Certified | None:
+        """Return W* with a dual near lam that proves W* the unique optimum, or None."""
         program = self.program.balanced()
         planted = self.candidate(program)
         if planted is None or planted.lam is None or not planted.distinct:
@@ -202,16 +202,16 @@ class Cascade:
         examined = examine_dual(program, self.rows, planted, corrected)
         return self._proof(program, corrected, examined) if examined.proved else None
 
-    def _proof(self, program: Program, lam: Array, examined: Examined) -> Certificate | None:
-        """Return the certificate of W* with a dual that proves it the unique optimum for its own labels.
+    def _proof(self, program: Program, lam: Array, examined: Examined) -> Certified | None:
+        """Return W* with a dual that proves it the unique optimum for its own labels.
 
         None where these are not the labels of the program. program: this one or the balanced one, to which lam belongs.
         """
         optimum = Solution(self.planted, lam, solver="planted", multipliers=examined.multipliers)
         if program is not self.program:
             optimum = optimum.unbalanced(self.program.groups.scales)
-        proof = certify(self.program, optimum)
-        return proof if proof.feasible else None
+        certificate = certify(self.program, optimum)
+        return Certified(optimum, certificate) if certificate.feasible else None
 
     def candidate(self, program: Program) -> Candidate | None:
         """Return W* with its least-norm dual for this program or the balanced one.
@@ -231,9 +231,7 @@ class Cascade:
         return np.unique(np.concatenate([self.program.groups.duplicates_of(int(g)) for g in support]))
 
 
-def _recovered(
-    proof: Certificate | None, by: CertificateKind, value: float, steps: int, solver: str | None
-) -> Decision:
+def _recovered(proof: Certified | None, by: CertificateKind, value: float, steps: int, solver: str | None) -> Decision:
     return _undecided(NOT_PLANTED) if proof is None else Decision("recovered", by, None, value, steps, solver, proof)
 
 

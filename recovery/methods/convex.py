@@ -7,11 +7,12 @@ from typing import Literal
 
 import numpy as np
 
+from recovery.conditions.oracle import Bounds
 from recovery.conditions.ties import neighbours, reaches, twins
 from recovery.instances.draw import Instance
 from recovery.methods.cascade import NOT_PLANTED, UNSOUGHT, Cascade, Decision
 from recovery.methods.interpolant import interpolant_near
-from recovery.methods.method import Measurement
+from recovery.methods.method import Evidence, Measurement
 from recovery.methods.representation import (
     absolute_distance,
     dead_neurons,
@@ -22,11 +23,12 @@ from recovery.methods.representation import (
     test_distance,
 )
 from recovery.programs.architecture import Architecture
-from recovery.programs.certificate import Certificate, certify
+from recovery.programs.certificate import Certificate, Certified, certify
 from recovery.programs.exact import ExactProgram
 from recovery.programs.orthonormal import ranks_are_sure
 from recovery.programs.program import GatedProgram, Program
-from recovery.programs.solution import Solution
+from recovery.programs.solution import Outcome, Solution
+from recovery.solvers.conic import MODULES
 from recovery.solvers.table import find_solver
 from recovery.types import Array, Mask, Scalar
 
@@ -78,14 +80,14 @@ class PlantedProgram:
         program = PROGRAMS[kind]
         architecture.require(program.kind)
         groups = architecture.groups(instance.X, instance.patterns)
-        if program.has_cones and confinement == "row_space" and instance.setting.patterns.kind == "sampled":
-            groups = replace(groups, confined=groups.orthonormal)
+        confined = program.has_cones and confinement == "row_space" and instance.setting.patterns.kind == "sampled"
+        groups = replace(groups, confined=confined and groups.orthonormal)
         return cls(instance, architecture, program(groups, instance.y, beta))
 
     def over(self, patterns: Mask) -> "PlantedProgram":
         """Return the same program over these patterns (n, p), not confined."""
         program = self.program
-        groups = self.architecture.groups(self.instance.X, patterns)
+        groups = replace(self.architecture.groups(self.instance.X, patterns), confined=False)
         return replace(
             self,
             instance=self.instance.with_patterns(patterns),
@@ -193,11 +195,12 @@ class PlantedProgram:
     def drawn(self) -> Measurement:
         """Return the columns that the draw of the instance determines, before any solve."""
         groups, instance = self.program.groups, self.instance
-        return Measurement(
+        row = Measurement(
             pattern_count=groups.count - int(groups.linear),
             all_ones=None if instance.all_ones is None else instance.all_ones.exists,
             redraws=instance.planted.redraws,
         )
+        return row.supported_by(Evidence(self.program))
 
     def solve(self, solver: str) -> tuple[Solution, Certificate]:
         """Solve the balanced program; return the solution in the units of this program, and its certificate for it."""
@@ -220,22 +223,27 @@ class PlantedProgram:
         )
         return row if decision.proof is None else self.recovered(row, decision.proof)
 
-    def recovered(self, row: Measurement, certificate: Certificate) -> Measurement:
+    def recovered(self, row: Measurement, proof: Certified) -> Measurement:
         """Return the columns of a proof that the planted weights are the unique optimum: all deviations are 0."""
-        return row.having(
+        return row.supported_by(Evidence(self.program, proof)).having(
             recovered=True,
             verdict="recovered",
             reason=None,
             max_deviation=0.0,
             absolute_distance=0.0,
             test_distance=0.0,
-            **self.certified(certificate),
+            **self.certified(proof.certificate),
         )
 
-    def measure(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
-        """Return the certificate of a solution and its distances from the planted model as columns."""
+    def measure(
+        self, row: Measurement, solution: Solution, certificate: Certificate, bounds: Bounds | None = None
+    ) -> Measurement:
+        """Return the certificate of a solution and its distances from the planted model as columns.
+
+        bounds: on the dual norms over all patterns.
+        """
         program, W, planted = self.program, solution.W, self.planted
-        return row.having(
+        return row.supported_by(Evidence(program, Certified(solution, certificate), bounds)).having(
             max_deviation=float(np.abs(program.coordinates_of(W) - program.coordinates_of(planted)).max()),
             absolute_distance=absolute_distance(program, W, planted),
             test_distance=test_distance(program, W, self.architecture, self.instance),
@@ -262,7 +270,7 @@ class PlantedProgram:
         """Return the verdict columns with noise or a penalty: whether the gap proves the optimum."""
         if certificate.proves_optimal:
             return row.having(certificate="gap")
-        return row.undecided(f"a solve: {solution.outcome.value}")
+        return row.undecided(_shortfall(solution, certificate))
 
     def settle(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
         """Return the verdict that a solution proves where the cascade was undecided, or the reason why it proves none.
@@ -292,7 +300,7 @@ class PlantedProgram:
         Undecided if the certificate neither proves an optimum nor has an error that small.
         """
         if not certificate.proves_optimal and certificate.error > DEVIATION_TOLERANCE:
-            return row.undecided(f"a solve: {solution.outcome.value}")
+            return row.undecided(_shortfall(solution, certificate))
         if not self.cascade.feasible:
             return row.undecided(NOT_PLANTED)
         row = row.having(certificate="gap" if certificate.proves_optimal else "none")
@@ -308,3 +316,10 @@ class PlantedProgram:
             return False
         near = interpolant_near(self.program, self.features, W, self.planted)
         return near is not None and near.cost < limit
+
+
+def _shortfall(solution: Solution, certificate: Certificate) -> str:
+    """Reason why a solution is no proof. A conic solver that ends at its own tolerance calls its solution optimal."""
+    if solution.solver in MODULES and solution.outcome in (Outcome.SOLVED, Outcome.NEARLY_SOLVED):
+        return certificate.shortfall
+    return f"a solve: {solution.outcome.value}"

@@ -69,7 +69,7 @@ def optimum(instance: Instance, architecture: Architecture, beta: float) -> Opti
 @lru_cache(maxsize=KEPT)
 def _optimum(draw: _Draw) -> Optimum:
     problem = PlantedProgram.of(draw.instance, draw.architecture, "exact", draw.beta)
-    problem, solution, certificate = optimum_over_all(problem, "auto")
+    problem, solution, certificate, _ = optimum_over_all(problem, "auto")
     test, W = draw.instance.test, solution.W
     return Optimum(
         certificate.objective,

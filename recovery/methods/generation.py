@@ -23,7 +23,7 @@ from recovery.instances.arrangements import cell_count
 from recovery.instances.draw import Setting
 from recovery.instances.patterns import unique_patterns
 from recovery.methods.convex import PlantedProgram, ProgramKind
-from recovery.methods.method import Measurement
+from recovery.methods.method import Evidence, Measurement
 from recovery.methods.pricing import PROVED_BELOW, STARTS, CellPricing, NeuronPricing, Pricing
 from recovery.methods.theorems import decide_by_theorem
 from recovery.programs.certificate import Certificate, certify
@@ -141,38 +141,40 @@ def grown_program(problem: PlantedProgram, beam: int | None = None) -> tuple[Pla
 
 def over_all_patterns(
     problem: PlantedProgram,
-    measure: Callable[[PlantedProgram], tuple[Measurement, Array]],
+    measure: Callable[[PlantedProgram], Measurement],
     beam: int | None = None,
-) -> tuple[Measurement, Array]:
-    """Return the measurement and weights over all patterns; `recovered` only where a dual is proved.
+) -> Measurement:
+    """Return the measurement over all patterns; `recovered` only where a dual is proved.
 
-    measure: returns the measurement of a program over its own patterns, and the weights that it describes.
+    measure: returns the measurement of a program over its own patterns.
     """
     if problem.ill_posed is not None:
         return measure(problem)
     if (decision := decide_by_theorem(problem)) is not None:
-        return problem.decided(problem.drawn().having(pattern_count=None), decision), problem.planted
+        return problem.decided(problem.drawn().having(pattern_count=None), decision)
     grown, found = grown_program(problem, beam)
     proof = None if found.lam is None else grown.cascade.proof_from(found.lam / grown.program.groups.scales)
     known = grown.drawn().having(pattern_count=None)
     if proof is not None:
-        return grown.recovered(known.having(certificate="dual"), proof), grown.planted
+        row = grown.recovered(known.having(certificate="dual"), proof)
+        return row.supported_by(Evidence(grown.program, proof, found.bounds))
     if found.least_nodes is not None:
         decision = grown.cascade.decide()
         if decision.verdict in ("recovered", "undecided"):
-            return known.undecided(found.reason), grown.planted
-        row, weights = grown.decided(known, decision), grown.planted
+            return known.undecided(found.reason)
+        row = grown.decided(known, decision)
     else:
-        row, weights = measure(grown)
+        row = measure(grown)
     if row.verdict in ("not_unique", "undecided") and found.lam is None and grown.small and found.least_nodes is None:
         # column generation may have had no dual to start from. A solve over all patterns needs none
-        grown, solution, certificate = optimum_over_all(grown, "auto")
-        row = grown.settle(grown.measure(row, solution, certificate), solution, certificate)
+        grown, solution, certificate, bounds = optimum_over_all(grown, "auto")
+        row = grown.settle(grown.measure(row, solution, certificate, bounds), solution, certificate)
+    known = known.supported_by(row.evidence)
     if row.verdict in ("recovered", "undecided"):
-        return known.undecided(found.reason if row.verdict == "recovered" else row.reason), weights
+        return known.undecided(found.reason if row.verdict == "recovered" else row.reason)
     # all other columns depend on which patterns the search happened to find
     row = known.having(**{name: row.get(name) for name in ("recovered", "verdict", "certificate", "reason")})
-    return row.having(reason=None) if row.verdict == "not_optimal" or found.lam is not None else row, weights
+    return row.having(reason=None) if row.verdict == "not_optimal" or found.lam is not None else row
 
 
 def searched_program(problem: PlantedProgram, beam: int | None = None) -> PlantedProgram:
@@ -227,13 +229,13 @@ def violating_patterns(
     return np.array(patterns, dtype=np.bool_).reshape(len(patterns), groups.n).T
 
 
-def optimum_row(problem: PlantedProgram, solution: Solution, certificate: Certificate) -> Measurement:
+def optimum_row(problem: PlantedProgram, solution: Solution, certificate: Certificate, bounds: Bounds) -> Measurement:
     """Return the columns of an optimum over all patterns: proved if the duality gap proves it, otherwise undecided.
 
-    If the weights are feasible, the reason has the bounds between which the optimum lies.
+    If the weights are feasible, the reason has the bounds between which the optimum lies. bounds: on the dual norms.
     """
     # the number of patterns added depends on the order in which they were found
-    row = problem.measure(problem.drawn().having(pattern_count=None), solution, certificate)
+    row = problem.measure(problem.drawn().having(pattern_count=None), solution, certificate, bounds)
     row = problem.optimal(row, solution, certificate)
     if certificate.proves_optimal:
         return row.having(patterns_proved="all")
@@ -243,10 +245,11 @@ def optimum_row(problem: PlantedProgram, solution: Solution, certificate: Certif
     return row.undecided(f"the optimum over all patterns lies between {between}")
 
 
-def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgram, Solution, Certificate]:
+def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgram, Solution, Certificate, Bounds]:
     """Solve over patterns that are added until no dual norm exceeds the penalty, or the oracle's limit is reached.
 
-    Return the program over these patterns, its solution, and a certificate whose dual is feasible for all patterns.
+    Return the program over these patterns, its solution, a certificate whose dual is feasible for all patterns, and
+    the bounds on the largest dual norm that make it so.
     """
     rng, nodes = problem.instance.streams.training, problem.instance.setting.patterns.nodes
     limit = problem.program.penalty * (1.0 + ALLOWED * problem.program.gap_tolerance)
@@ -265,7 +268,7 @@ def optimum_over_all(problem: PlantedProgram, solver: str) -> tuple[PlantedProgr
             if patterns.shape[1] == known.shape[1]:
                 break
         problem = problem.over(patterns)
-    return problem, solution, certificate
+    return problem, solution, certificate, bounds
 
 
 def largest_dual(program: Program, lam: Array, limit: float, nodes: int) -> Bounds:

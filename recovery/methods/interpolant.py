@@ -166,7 +166,7 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
     reach = _range(groups, features, own, active)
     inside = None
     if isinstance(balanced, ExactProgram):
-        inside = _inside(balanced, reach.chosen)
+        inside = interior_weights(balanced, reach.chosen)
         movable = balanced.is_free(reach.chosen) | inside[reach.chosen].any(axis=1)
         if not movable[np.isin(reach.chosen, active)].all():
             return None
@@ -193,7 +193,7 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
     return Interpolant(W, cost)
 
 
-def _inside(program: ExactProgram, chosen: Index) -> Array:
+def interior_weights(program: ExactProgram, chosen: Index) -> Array:
     """Return a base weight of norm 1 inside the cone of each chosen group, (p, r); zero if none is known or needed."""
     groups = program.groups
     H = np.zeros((program.size, groups.rank))

@@ -4,26 +4,46 @@ A user's method may return a plain dictionary.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from recovery.instances.draw import Instance
 from recovery.methods.columns import COLUMNS, Columns
 from recovery.programs.architecture import Architecture
 from recovery.types import Array, Scalar
 
+if TYPE_CHECKING:  # few commands need the oracle, which is compiled
+    from recovery.conditions.oracle import Bounds
+    from recovery.programs.certificate import Certified
+    from recovery.programs.program import Program
+
 Verdict = Literal["recovered", "not_unique", "not_optimal", "undecided"]
 """The planted weights are the unique optimum; at best one of several optima; not optimal; or nothing is proved."""
 CertificateKind = Literal["isometry", "dual", "duplicate", "gap", "theorem", "none"]
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """The convex program that a row describes, what was found of it, and bounds on its dual norms over all patterns.
+
+    found: None where the verdict needed no weights or no dual.
+    """
+
+    program: "Program"
+    found: "Certified | None" = None
+    bounds: "Bounds | None" = None
+
+
 class Measurement(dict[str, Scalar]):
     """The measured columns of one trial; a missing column is null. `measured.recovered` reads a column.
 
-    trajectory: named arrays whose first axis is time, stored next to the rows.
+    trajectory: named arrays whose first axis is time, stored next to the rows. evidence: not stored; `recover
+    certificate` computes it again.
     """
 
     trajectory: Mapping[str, Array] | None = None
+    evidence: Evidence | None = None
 
     def __getattr__(self, name: str) -> Any:
         """Return the value of a column of the shared vocabulary, None where it was not measured."""
@@ -34,7 +54,7 @@ class Measurement(dict[str, Scalar]):
     def having(self, **columns: Scalar) -> "Measurement":
         """Return a copy with these columns set."""
         copy = Measurement(self, **columns)
-        copy.trajectory = self.trajectory
+        copy.trajectory, copy.evidence = self.trajectory, self.evidence
         return copy
 
     def undecided(self, reason: str | None) -> "Measurement":
@@ -43,8 +63,14 @@ class Measurement(dict[str, Scalar]):
 
     def recording(self, trajectory: Mapping[str, Array] | None) -> "Measurement":
         """Return a copy with this trajectory."""
-        copy = Measurement(self)
+        copy = self.having()
         copy.trajectory = trajectory
+        return copy
+
+    def supported_by(self, evidence: Evidence | None) -> "Measurement":
+        """Return a copy with this evidence."""
+        copy = self.having()
+        copy.evidence = evidence
         return copy
 
 

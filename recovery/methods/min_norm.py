@@ -4,6 +4,7 @@ With `solver: auto` a noiseless trial is decided before any solve where possible
 names the certificate that decided it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
@@ -25,12 +26,12 @@ from recovery.methods.generation import (
     proof_cost,
     searched_program,
 )
-from recovery.methods.method import Measurement
+from recovery.methods.method import Evidence, Measurement
 from recovery.methods.representation import check_representable, planted_neurons
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups, relative
 from recovery.programs.networks import merge, network_of
-from recovery.solvers.table import find_solver
+from recovery.solvers.table import find_solver, solver_name
 from recovery.types import Array
 
 SEARCH_SOLVES: dict[ProgramKind, int] = {"gated": 30, "exact": 5}
@@ -55,14 +56,35 @@ PROOFS: dict[ProgramKind, int] = {"gated": 8, "exact": 1}
 """Mean number of proofs over all patterns per trial, near the transition."""
 
 
-class _Solved:
-    """Base of methods that solve gated or exact programs: their checks and cost."""
+class ConvexMethod(ABC):
+    """Base of methods that solve gated or exact programs: their program, checks and cost.
+
+    penalty: beta of the program, or None for interpolation. beam: see `MinNorm`.
+    """
 
     program: ProgramKind
     solver: str
+    confinement: Confinement
+    penalty: float | None = None
+    beam: int | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "solver", solver_name(self.solver))
         find_solver(self.solver, self.program)
+
+    @abstractmethod
+    def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
+        """Return the measurement of an instance, with the program that was solved as its evidence."""
+
+    def problem(self, instance: Instance, architecture: Architecture) -> PlantedProgram:
+        """Form the program that the method solves on an instance, with the planted weights in it.
+
+        Searched patterns include the patterns that the search adds; over all patterns a trial adds further ones. Raises
+        `ParameterError` for settings that the program cannot represent.
+        """
+        self.check(instance.setting, architecture)
+        problem = PlantedProgram.of(instance, architecture, self.program, self.penalty, self.confinement)
+        return searched_program(problem, self.beam)
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse settings that the program cannot represent. Raises `ParameterError`."""
@@ -80,7 +102,7 @@ class _Solved:
 
 
 @dataclass(frozen=True)
-class MinNorm(_Solved):
+class MinNorm(ConvexMethod):
     """min sum_g ||w_g|| subject to sum_g A_g w_g = y (P1, (12), (15), (17)).
 
     program: `gated`, the interpolation problem of the gated network; `exact`, the problem of the network itself.
@@ -121,59 +143,61 @@ class MinNorm(_Solved):
         return 2.5e-3 + 2.5e-7 * n * d
 
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
-        self.check(instance.setting, architecture)
-        problem = PlantedProgram.of(instance, architecture, self.program, confinement=self.confinement)
-        problem = searched_program(problem, self.beam)
+        problem = self.problem(instance, architecture)
         if instance.setting.patterns.kind == "all" and not problem.noiseless:
             return optimum_row(*optimum_over_all(problem, self.solver))
         if instance.setting.patterns.kind == "all":
-            row, weights = over_all_patterns(problem, self._measure, self.beam)
+            row = over_all_patterns(problem, self._measure, self.beam)
         else:
-            row, weights = self._measure(problem)
+            row = self._measure(problem)
         row = row.having(patterns_proved=patterns_proved(row, instance.setting.patterns.kind))
-        return row.recording(_network(problem, weights)) if self.distances else row
+        return row.recording(_network(problem, row.evidence)) if self.distances else row
 
-    def _measure(self, problem: PlantedProgram) -> tuple[Measurement, Array]:
-        """Return the measurement, and the weights that it describes."""
+    def _measure(self, problem: PlantedProgram) -> Measurement:
         row = problem.drawn()
         if problem.noiseless and problem.ill_posed is not None:
-            return row.undecided(problem.ill_posed), problem.planted
+            return row.undecided(problem.ill_posed)
         if not problem.noiseless or self.solver != "auto":
             solution, certificate = problem.solve(self.solver)
             row = problem.measure(row, solution, certificate)
             finish = problem.judge if problem.noiseless else problem.optimal
-            return finish(row, solution, certificate), solution.W
+            return finish(row, solution, certificate)
         decision = problem.cascade.decide()
         row = problem.decided(row, decision)
         unsettled = decision.verdict == "undecided" or (decision.verdict == "not_unique" and problem.small)
         if decision.verdict == "recovered" or not (unsettled or self.distances):
-            return row, problem.planted
+            return row
         return self._solved(problem, row, decision)
 
-    def _solved(self, problem: PlantedProgram, row: Measurement, decision: Decision) -> tuple[Measurement, Array]:
+    def _solved(self, problem: PlantedProgram, row: Measurement, decision: Decision) -> Measurement:
         """Solve, measure the distances, and settle an undecided verdict with the solution."""
         solution, certificate = problem.solve(self.solver)
         measured = problem.measure(row, solution, certificate)
         if decision.verdict == "not_optimal":
-            return measured, solution.W
+            return measured
         if decision.verdict == "undecided" and (proof := problem.cascade.proof_from(solution.lam)) is not None:
             proved = measured.having(recovered=True, verdict="recovered", certificate="dual")
-            return problem.recovered(proved, proof), solution.W
-        return problem.settle(measured, solution, certificate), solution.W
+            return problem.recovered(proved, proof)
+        return problem.settle(measured, solution, certificate)
 
 
-def _network(problem: PlantedProgram, V: Array) -> Mapping[str, Array] | None:
-    """Return the network of weights V, f(x) = linear.x + sum_i sizes_i (neurons_i.x)_+, as arrays for a drawing.
+def _network(problem: PlantedProgram, evidence: Evidence | None) -> Mapping[str, Array] | None:
+    """Return the network of the weights found, or of the planted weights, as arrays for a drawing.
 
+    The network is f(x) = linear.x + sum_i sizes_i (neurons_i.x)_+.
     `data` (1, n, 2), `labels` (1, n), `neurons` (1, m, 2), `sizes` (1, m), `linear` (1, 2), as
     `recovery.report.figures.training_plots` draws them. None unless the program is exact, with plain neurons of two
     inputs.
     """
     architecture, instance = problem.architecture, problem.instance
+    if evidence is not None and evidence.found is not None:
+        program, V = evidence.program, evidence.found.solution.W
+    else:
+        program, V = problem.program, problem.planted
     plain = not architecture.normalized and architecture.slope == 0.0
-    if not problem.program.has_cones or not plain or instance.X.shape[1] != 2 or problem.program.groups.rank != 2:
+    if not program.has_cones or not plain or instance.X.shape[1] != 2 or program.groups.rank != 2:
         return None
-    small = merge(network_of(problem.program, V, architecture))
+    small = merge(network_of(program, V, architecture))
     unit = small.inner / np.linalg.norm(small.inner, axis=1, keepdims=True)
     return {
         "data": instance.X[None],
@@ -185,7 +209,7 @@ def _network(problem: PlantedProgram, V: Array) -> Mapping[str, Array] | None:
 
 
 @dataclass(frozen=True)
-class Regularized(_Solved):
+class Regularized(ConvexMethod):
     """min 1/2 ||sum_g A_g w_g - y||^2 + beta sum_g ||w_g||; `support_recovered`: only the planted groups are active.
 
     scaling: `half` is the program above, equivalent to training with weight decay beta (P1, (9)). `printed` omits the
@@ -202,13 +226,16 @@ class Regularized(_Solved):
     scaling: Literal["half", "printed"] = "half"
     confinement: Confinement = field(default="row_space", metadata={"later": True})
 
+    @property
+    def penalty(self) -> float:  # type: ignore[override]  # a property, read only
+        """beta of the program with 1/2."""
+        return self.beta if self.scaling == "half" else self.beta / 2
+
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
-        self.check(instance.setting, architecture)
-        beta = self.beta if self.scaling == "half" else self.beta / 2
-        problem = searched_program(PlantedProgram.of(instance, architecture, self.program, beta, self.confinement))
+        problem = self.problem(instance, architecture)
         if instance.setting.patterns.kind == "all":
-            problem, solution, certificate = optimum_over_all(problem, self.solver)
-            row = optimum_row(problem, solution, certificate)
+            problem, solution, certificate, bounds = optimum_over_all(problem, self.solver)
+            row = optimum_row(problem, solution, certificate, bounds)
         else:
             solution, certificate = problem.solve(self.solver)
             row = problem.optimal(problem.measure(problem.drawn(), solution, certificate), solution, certificate)

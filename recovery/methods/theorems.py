@@ -23,7 +23,7 @@ from recovery.instances.arrangements import exact_rank, integer_rows
 from recovery.methods.cascade import Decision
 from recovery.methods.convex import PlantedProgram
 from recovery.methods.representation import planted_neurons
-from recovery.programs.certificate import certify
+from recovery.programs.certificate import Certified, certify
 from recovery.programs.orthonormal import SURE
 from recovery.programs.solution import Solution
 from recovery.types import Array
@@ -93,5 +93,5 @@ def _rank(A: Array) -> int | None:
 def _decision(problem: PlantedProgram, lam: Array, *, unique: bool) -> Decision:
     if not unique:
         return Decision("not_unique", "theorem")
-    proof = certify(problem.program, Solution(problem.planted, lam, solver="planted"))
-    return Decision("recovered", "theorem", proof=proof)
+    optimum = Solution(problem.planted, lam, solver="planted")
+    return Decision("recovered", "theorem", proof=Certified(optimum, certify(problem.program, optimum)))

@@ -53,6 +53,25 @@ class Certificate:
         """Whether the weights are feasible and within the tolerance of the optimum."""
         return self.feasible and abs(self.gap) <= self.tolerance
 
+    @property
+    def shortfall(self) -> str:
+        """The numbers that exceed what a proof needs, in words; empty if the optimum is proved."""
+        needs = [
+            ("relative gap", abs(self.gap), self.tolerance),
+            ("relative residual", self.primal_residual, RESIDUAL_TOLERANCE),
+            ("cone violation", self.cone_violation, CONE_TOLERANCE),
+        ]
+        short = [f"{name} {value:.2g}; a proof needs {most:.2g}" for name, value, most in needs if not value <= most]
+        return ", ".join(short)
+
+
+@dataclass(frozen=True)
+class Certified:
+    """Weights and a dual of a program, with their certificate."""
+
+    solution: Solution
+    certificate: Certificate
+
 
 def certify(program: Program, solution: Solution, beyond: float = 0.0) -> Certificate:
     """Compute the certificate of a solution. Costs two products with the groups, and projections if there are cones.

@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from recovery.errors import ParameterError
 from recovery.programs.program import GatedProgram, Program, Row
 from recovery.programs.projection import cone_multipliers, cone_point
 from recovery.programs.solution import Multipliers, Solution
@@ -38,6 +39,14 @@ class ExactProgram(Program):
     kind = "exact"
     gap_tolerance = 1e-6
     has_cones = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.groups.orthonormal and self.groups.confined is None:
+            raise ParameterError(
+                "groups of neurons that are normalised after the ReLU give two exact programs: set their field "
+                "`confined` to True for P1's (16), or to False for all neurons of each pattern"
+            )
 
     @cached_property
     def gated(self) -> GatedProgram:
@@ -192,7 +201,10 @@ class ExactProgram(Program):
         return cone_point(self.groups, k % self.groups.count, w, self.orientation(np.array([k]))[0])
 
     def dual_norms(self, solution: Solution) -> Array:
-        """Upper bounds on ||P_K(sigma A_g^T lam)|| for every signed group that exists.
+        return self.proved_norms(solution)[0]
+
+    def proved_norms(self, solution: Solution) -> tuple[Array, Multipliers]:
+        """Upper bounds on ||P_K(sigma A_g^T lam)|| for every signed group that exists, and multipliers that prove them.
 
         Each bound is the gated norm, or from the solution's multipliers, or, if neither is low enough, a projection.
         """
@@ -206,9 +218,15 @@ class ExactProgram(Program):
             at = place[given.chosen]
             bounds[at] = np.minimum(bounds[at], self.bounds(lam, given.chosen, given.values))
         open_ = np.flatnonzero((bounds > FEASIBLE * self.penalty) & ~self.is_free(members))
-        if len(open_):
-            bounds[open_] = np.minimum(bounds[open_], self.project(lam, members[open_])[0])
-        return bounds
+        if not len(open_):
+            return bounds, given
+        projected, values = self.project(lam, members[open_])
+        lower = projected < bounds[open_]
+        bounds[open_[lower]] = projected[lower]
+        kept = ~np.isin(given.chosen, members[open_[lower]])
+        chosen = np.concatenate([given.chosen[kept], members[open_[lower]]])
+        before = given.values[kept].reshape(-1, self.groups.n)  # `Solution` has none by default, of another length
+        return bounds, Multipliers(chosen, np.vstack([before, values[lower]]))
 
     def coordinates_of(self, W: Array) -> Array:
         return self.coordinates(W, np.arange(self.size))

@@ -25,9 +25,9 @@ class Groups:
     base: B (n, r). patterns: (n, p), boolean. coordinates: (r, d); a weight w in R^d on the data has base weights
     coordinates @ w. linear: group 0 is the skip connection, whose pattern is all ones. orthonormal: T_g makes the
     columns of A_g orthonormal (B must have orthonormal columns, and slope must be 0). slope: slope of the activation
-    for negative arguments. confined: orthonormal groups hold only neurons in the row space of D_g X, as in P1, (16);
-    only exact programs depend on it. Do not change the arrays: derived ones are computed once, and the images of the
-    last dual are kept. Raises `ParameterError` for inconsistent shapes.
+    for negative arguments. confined: whether orthonormal groups hold only neurons in the row space of D_g X, as in P1,
+    (16); exact programs depend on it, and refuse None. Do not change the arrays: derived ones are computed once, and
+    the images of the last dual are kept. Raises `ParameterError` for inconsistent shapes.
     """
 
     base: Array
@@ -36,7 +36,7 @@ class Groups:
     linear: bool = False
     orthonormal: bool = False
     slope: float = 0.0
-    confined: bool = False
+    confined: bool | None = None
     _whole: "tuple[Groups, Mask] | None" = field(init=False, default=None, repr=False)
     """The groups that this is a subset of, and which of them: base products and transforms are theirs."""
     _last: tuple[Array, Array, Array] | None = field(init=False, default=None, repr=False)

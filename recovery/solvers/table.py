@@ -53,16 +53,22 @@ def _conic(name: str) -> Solver:
 
 SOLVERS: dict[str, Solver] = {
     "auto": Solver({"gated": partial(_auto, solve_newton), "exact": partial(_auto, solve_cones)}),
-    "newton": Solver({"gated": solve_newton}),
+    "newton": Solver({"gated": solve_newton, "exact": solve_cones}),
     **{name: _conic(name) for name in MODULES},
 }
 
 
+def solver_name(name: str) -> str:
+    """Spell the name of a solver as in `SOLVERS`: `ecos` is ECOS. Return other names as they are."""
+    return next((known for known in SOLVERS if known.casefold() == name.casefold()), name)
+
+
 def find_solver(name: str, kind: str) -> Solver:
-    """The solver of this name, or the user's as `module:NAME`, for programs of this kind.
+    """The solver of this name, in any case of letters, or the user's as `module:NAME`, for programs of this kind.
 
     Raises `SolverError` if it does not exist, is not installed, or does not support this kind of program.
     """
+    name = solver_name(name)
     if is_user_name(name):
         solver = resolve(name)
         if not isinstance(solver, Solver):

@@ -1,9 +1,11 @@
 """Recovery by the exact program: Proposition 7 and where it fails, duplicates, searched patterns, rows."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from recovery.errors import SolverError
 from recovery.instances.draw import Setting, draw
 from recovery.instances.patterns import Patterns
 from recovery.instances.planted import Linear, NormalizedRelu, Relu
@@ -108,11 +110,24 @@ def test_a_noisy_row_has_its_certificate_and_says_what_solved_it() -> None:
     assert row.test_distance is not None
 
 
-def test_the_newton_solver_is_refused() -> None:
-    with pytest.raises(SolverError, match="does not take exact programs"):
-        MinNorm(program="exact", solver="newton")
-    with pytest.raises(SolverError, match="does not take exact programs"):
-        Regularized(beta=0.1, program="exact", solver="newton")
+def test_newton_and_solvers_in_any_case_of_letters_solve_exact_programs() -> None:
+    instance = draw(Setting(20, 8, noise=0.1), np.random.default_rng(0))
+    for noted in (MinNorm(program="exact"), Regularized(beta=0.1, program="exact")):
+        auto = noted(instance, SKIP)
+        for name in ("newton", "Clarabel"):
+            row = replace(noted, solver=name)(instance, SKIP)
+            assert row.solver in (("newton", "gated") if name == "newton" else ("CLARABEL",))
+            assert row.objective == pytest.approx(auto.objective, rel=1e-5)
+    assert MinNorm(solver="eCoS") == MinNorm(solver="ECOS")
+
+
+def test_an_undecided_row_of_a_conic_solver_says_by_how_much_a_proof_is_missed() -> None:
+    instance = draw(Setting(20, 8, noise=0.1), np.random.default_rng(0))
+    row = MinNorm(program="exact", solver="scs")(instance, SKIP)
+    assert row.verdict == "undecided"
+    assert re.fullmatch(
+        r"(relative gap|relative residual|cone violation) [\d.e-]+; a proof needs 1e-0[68](, .*)?", row.reason
+    )
 
 
 @pytest.mark.parametrize("program", ["gated", "exact"])

@@ -96,7 +96,7 @@ def test_a_dual_norm_that_the_oracle_leaves_open_lowers_the_bound(kind: str) -> 
     instance = drawn("all", 24, 6, SKIP, 0)
     instance = replace(instance, setting=replace(instance.setting, patterns=Patterns(kind="all", nodes=1)))
     found = optimum_over_all(PlantedProgram.of(instance, SKIP, kind, 0.1), "auto")
-    problem, solution, certificate = found
+    problem, solution, certificate, _ = found
     limit = 0.1 * (1 + ALLOWED * problem.program.gap_tolerance)
     y, lam, M = problem.instance.y, solution.lam, largest_dual(problem.program, solution.lam, limit, 1).upper
     assert M > 0.1

@@ -26,7 +26,9 @@ PLANTED: dict[str, Planted] = {
 def _solved(architecture: str, n: int = 12, d: int = 4, beta: float | None = 0.01) -> tuple[ExactProgram, Array, Array]:
     setting = Setting(n, d, planted=PLANTED[architecture], noise=0.3, patterns=Patterns(count=10))
     instance = draw(setting, np.random.default_rng(7))
-    program = ExactProgram(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), instance.y, beta)
+    program = ExactProgram(
+        replace(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), confined=False), instance.y, beta
+    )
     return program, solve_cones(program).W, instance.X
 
 

@@ -10,6 +10,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from recovery.errors import ParameterError
 from recovery.instances.draw import Instance, Setting, draw
 from recovery.instances.patterns import Patterns, unique_patterns
 from recovery.instances.planted import Linear, NormalizedRelu
@@ -19,6 +20,7 @@ from recovery.methods.representation import planted_neurons
 from recovery.programs.architecture import ARCHITECTURES
 from recovery.programs.certificate import certify
 from recovery.programs.exact import ExactProgram
+from recovery.programs.program import GatedProgram
 from recovery.solvers.table import SOLVERS, find_solver
 from recovery.types import Array, Mask
 from tests.suites import first
@@ -204,3 +206,11 @@ def test_over_every_closed_pattern_confinement_changes_nothing() -> None:
     assert confined.groups.narrowed.any()
     values = [certify(each, SOLVERS["auto"](each)).objective for each in (wide, confined)]
     assert values[0] == pytest.approx(values[1], rel=1e-8)
+
+
+def test_an_exact_program_does_not_choose_between_confined_and_wide_in_silence() -> None:
+    instance = draw(Setting(8, 4), np.random.default_rng(0))
+    groups = ARCHITECTURES["relu_norm"].groups(instance.X, instance.patterns)
+    with pytest.raises(ParameterError, match="give two exact programs"):
+        ExactProgram(groups, instance.y)
+    assert GatedProgram(groups, instance.y).kind == "gated"

@@ -34,7 +34,9 @@ PLANTED: dict[str, Planted] = {"relu": Relu(k=2, signs="alternating"), "relu_nor
 def _program(architecture: str, n: int, d: int, seed: int, beta: float | None, count: int = 40) -> ExactProgram:
     setting = Setting(n, d, planted=PLANTED.get(architecture, Linear()), noise=0.3, patterns=Patterns(count=count))
     instance = draw(setting, np.random.default_rng(seed))
-    return ExactProgram(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), instance.y, beta)
+    return ExactProgram(
+        replace(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), confined=False), instance.y, beta
+    )
 
 
 @pytest.mark.parametrize("beta", [None, 1e-6, 0.05])
@@ -110,7 +112,9 @@ def _strange(kind: str, architecture: str, seed: int) -> tuple[Solution, Certifi
     X = _data(kind, rng)
     patterns = unique_patterns(X, [X @ rng.standard_normal((5, 40)) >= 0])
     y = np.maximum(X @ rng.standard_normal(5), 0.0) - np.maximum(X @ rng.standard_normal(5), 0.0)
-    program = ExactProgram(ARCHITECTURES[architecture].groups(X, patterns), y + 0.3 * X[:, 0] ** 2, 1e-3)
+    program = ExactProgram(
+        replace(ARCHITECTURES[architecture].groups(X, patterns), confined=False), y + 0.3 * X[:, 0] ** 2, 1e-3
+    )
     solution = solve_cones(program)
     return solution, certify(program, solution)
 
@@ -145,7 +149,11 @@ def test_rough_steps_lead_to_the_same_optimum(
     X = rng.integers(-3, 4, (60, 12)) * 10.0 ** rng.uniform(-1, 1, (60, 1))
     patterns = unique_patterns(X, [X @ rng.standard_normal((12, 40)) >= 0])
     y = np.maximum(X @ rng.standard_normal(12), 0.0) - np.maximum(X @ rng.standard_normal(12), 0.0)
-    program = ExactProgram(ARCHITECTURES[architecture].groups(X, patterns), y + 0.3 * rng.standard_normal(60), beta)
+    program = ExactProgram(
+        replace(ARCHITECTURES[architecture].groups(X, patterns), confined=False),
+        y + 0.3 * rng.standard_normal(60),
+        beta,
+    )
     gated, calls = solve_newton(program.gated), []
     rough = Groups.rough_gram
 

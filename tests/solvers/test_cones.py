@@ -1,5 +1,6 @@
 """The solver of exact programs against cvxpy, the gated program, and training."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ def _instance(architecture: str, n: int, d: int, seed: int, noise: float = 0.3, 
 
 
 def _program(architecture: str, instance: Instance, beta: float | None) -> ExactProgram:
-    return ExactProgram(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), instance.y, beta)
+    return ExactProgram(
+        replace(ARCHITECTURES[architecture].groups(instance.X, instance.patterns), confined=False), instance.y, beta
+    )
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -209,5 +212,5 @@ def test_infeasible_labels_are_reported_even_if_a_rough_start_misses_it(architec
     X, y = np.vstack([X, X]), np.concatenate([y, y])
     y[12] += off
     patterns = np.unique(X @ rng.standard_normal((8, 40)) >= 0, axis=1)
-    program = ExactProgram(ARCHITECTURES[architecture].groups(X, patterns), y, None)
+    program = ExactProgram(replace(ARCHITECTURES[architecture].groups(X, patterns), confined=False), y, None)
     assert solve_cones(program).outcome is Outcome.INFEASIBLE

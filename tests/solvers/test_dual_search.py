@@ -1,5 +1,7 @@
 """The dual search on cones of exact programs: derivatives against finite differences, and its proofs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ def test_gradient_and_hessian_are_those_of_the_penalty(architecture: str, kind: 
     rng = np.random.default_rng(3)
     X = rng.standard_normal((14, 3)) if kind == "Gaussian" else rng.integers(-2, 3, (14, 3)).astype(float)
     patterns = np.unique(X @ rng.standard_normal((3, 8)) >= 0, axis=1)
-    program = ExactProgram(ARCHITECTURES[architecture].groups(X, patterns), X[:, 0])
+    program = ExactProgram(replace(ARCHITECTURES[architecture].groups(X, patterns), confined=False), X[:, 0])
     lam, step = rng.standard_normal(14), 1e-6
     size = float(program.groups.adjoint_norms(lam).max())
     for phi in (ExactPenalty(program, NONE, 0.4 * size), GatedPenalty(program.groups, NONE, 0.4 * size)):
