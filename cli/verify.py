@@ -111,7 +111,7 @@ def _replay(grid: "Grid", chosen: "list[Trial]", jobs: int, say: Say) -> dict[st
 
 def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> dict[str, int]:
     """Prove the verdicts and print those without a proof; return the number of verdicts and of those without one."""
-    from recovery.extras.rigorous import check, summary, write
+    from recovery.extras.rigorous import OPTIMUM, check, summary, write
     from recovery.runner.rerun import stored_rows
 
     stored = stored_rows(grid, chosen)
@@ -121,6 +121,8 @@ def _prove(grid: "Grid", chosen: "list[Trial]", out: Path | None, say: Say) -> d
         checked.append(result)
         if result.outcome not in ("proved", "no verdict"):
             say(f"{trial.id} {result.verdict}: not proved: {result.result.reason}")
+        elif result.verdict == OPTIMUM:
+            say(f"{trial.id} {result.result.reason}")
     first, *rest = summary(checked)
     say("\n".join([f"{grid.path}: {len(chosen)} of {len(grid.table)} rows, {first}", *rest]))
     if out is not None:

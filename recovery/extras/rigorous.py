@@ -1,4 +1,5 @@
-"""Proofs of stored verdicts of minimum-norm trials in ball arithmetic, for `recover verify --rigorous`.
+"""Proofs of stored rows in ball arithmetic, for `recover verify --rigorous`: verdicts of minimum-norm trials, and
+optima of trials with noise or a penalty (`recovery.extras.gaps`).
 
 Approximate duals and interpolants come from the same search and solvers as the verdicts. The proofs in
 `recovery.extras.proofs` do not rely on their accuracy.
@@ -7,7 +8,7 @@ Approximate duals and interpolants come from the same search and solvers as the 
 import csv
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from io import StringIO
@@ -17,6 +18,7 @@ import numpy as np
 
 from recovery.config import Trial
 from recovery.errors import RecoverError
+from recovery.extras.gaps import prove_gap, raw_weights
 from recovery.extras.proofs.balls import Unproved, at_rising_precision
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
@@ -26,9 +28,9 @@ from recovery.extras.proofs.theorems import prove_linear_shared, prove_linear_un
 from recovery.extras.proofs.unique_optimum import prove_unique
 from recovery.instances.draw import Instance
 from recovery.methods.convex import PlantedProgram
-from recovery.methods.generation import Generation, grown_program, searched_program
+from recovery.methods.generation import Generation, grown_program
 from recovery.methods.interpolant import interpolant_near
-from recovery.methods.min_norm import MinNorm
+from recovery.methods.min_norm import ConvexMethod, MinNorm
 from recovery.methods.representation import planted_neurons
 from recovery.methods.theorems import decide_by_theorem
 from recovery.programs.architecture import Architecture
@@ -39,6 +41,10 @@ from recovery.store.parts import write_file, writing
 from recovery.text import spreadsheet_text
 from recovery.types import Array
 
+OPTIMUM = "optimum"
+"""Stands for the verdict of a row with noise or a penalty whose gap proves its optimum."""
+WIDEST = 1e-6
+"""Largest relative width of an interval that counts as a proof of an optimum."""
 EXCLUSIVE = {
     "recovered": ("not_optimal", "not_unique"),
     "not_optimal": ("recovered",),
@@ -49,10 +55,11 @@ EXCLUSIVE = {
 
 @dataclass(frozen=True)
 class Verified:
-    """The result of trying to prove a verdict; reason: why it is not proved.
+    """The result of trying to prove a verdict or an optimum; reason: why it is not proved, or the interval.
 
     bound: the number that the proof bounds by 1: the largest dual norm outside the planted groups, or the cost of
-    another interpolant divided by the cost of the planted weights. label_error: relative distance of the stored labels
+    another interpolant divided by the cost of the planted weights; for an optimum, the width of its interval, relative.
+    label_error: relative distance of the stored labels
     from A W*. opposite: a verdict that was proved instead and contradicts this one.
     """
 
@@ -69,8 +76,7 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
         return Verified(False, "noisy labels: there is no verdict")
     if verdict is None or verdict not in ATTEMPTS:
         return Verified(False, "undecided: there is no verdict")
-    problem = PlantedProgram.of(instance, architecture, method.program, confinement=method.confinement)
-    problem = searched_program(problem, method.beam)
+    problem = method.problem(instance, architecture)
     decision = decide_by_theorem(problem) if instance.setting.patterns.kind == "all" else None
     if decision is not None:
         result = _attempt(_Case(instance, problem), decision.verdict, _proofs_by_theorem)
@@ -148,25 +154,15 @@ class _Case:
         assert self.cones is not None
         return self.cones.project(lam, np.array(groups) + self.cones.groups.count * (np.array(signs) < 0))[1]
 
-    def interpolants(self) -> Iterator[list[Weight]]:
+    def interpolants(self) -> Iterator[Sequence[Weight]]:
         """Yield weights that may cost less than the planted ones; most interpolate the labels up to rounding."""
         problem = self.problem
         for W in (self.solution.W, *problem.cascade.descents()):
             near = interpolant_near(problem.program, problem.features, W, problem.planted)
             if near is not None:
-                yield self._weights(near.W)
+                yield raw_weights(problem.program, near.W)
             elif self.cones is None:
-                yield self._weights(W)
-
-    def _weights(self, W: Array) -> list[Weight]:
-        """Return the nonzero rows of W as weights on the features."""
-        groups = self.problem.program.groups
-        chosen = np.flatnonzero(W.any(axis=1))
-        V = W[chosen] if self.cones is not None else groups.base_weights(W[chosen], chosen)
-        raw = V @ np.linalg.pinv(groups.coordinates).T
-        return [
-            Weight(int(k) % groups.count, 1 if k < groups.count else -1, w) for k, w in zip(chosen, raw, strict=True)
-        ]
+                yield raw_weights(problem.program, W)
 
 
 def _proofs_of_uniqueness(case: _Case) -> Iterator[Callable[[], float]]:
@@ -211,6 +207,14 @@ ATTEMPTS: dict[str, Proofs] = {
 """Verdict -> function that yields attempts at a proof."""
 
 
+def _verify_optimum(instance: Instance, architecture: Architecture, method: ConvexMethod, row: Row) -> Verified:
+    """Prove an interval of the optimum, and that the stored objective is in it up to the gap. Raises `Unproved`."""
+    found, objective = prove_gap(instance, architecture, method), row["objective"]
+    if not found.low - WIDEST * abs(found.low) <= objective <= found.high + WIDEST * abs(found.high):
+        return Verified(False, f"the stored objective {objective:.12g} is wrong: {found}", opposite="another objective")
+    return Verified(found.width <= WIDEST, str(found), found.width)
+
+
 @dataclass(frozen=True)
 class Checked:
     """The verdict of a stored row, the result of its proof, and the seconds that the proof took."""
@@ -232,13 +236,19 @@ def check(trial: Trial, row: Row) -> Checked:
     """Try to prove the verdict of a trial's stored row."""
     clock = time.perf_counter()
     verdict, cell = row.get("verdict"), trial.cell.imported
-    if not isinstance(cell.method, MinNorm):
-        result = Verified(False, "only verdicts of min_norm are proved")
-    else:
-        try:
-            result = verify_rigorously(draw_instance(trial), cell.architecture, cell.method, verdict)
-        except Exception as error:  # user code may raise anything; a failed proof is a result
-            result = Verified(False, f"{type(error).__name__}: {error}")
+    method, proves = cell.method, row.get("certificate") == "gap" and cell.setting.patterns.kind != "all"
+    try:
+        if verdict is None and proves and isinstance(method, ConvexMethod):
+            verdict = OPTIMUM
+            result = _verify_optimum(draw_instance(trial), cell.architecture, method, row)
+        elif isinstance(method, MinNorm):
+            result = verify_rigorously(draw_instance(trial), cell.architecture, method, verdict)
+        else:
+            result = Verified(False, "only verdicts of min_norm, and optima of convex programs, are proved")
+    except Unproved as no_proof:
+        result = Verified(False, str(no_proof))
+    except Exception as error:  # user code may raise anything; a failed proof is a result
+        result = Verified(False, f"{type(error).__name__}: {error}")
     return Checked(trial.id, verdict, result, time.perf_counter() - clock)
 
 

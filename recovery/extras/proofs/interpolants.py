@@ -103,7 +103,7 @@ def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[i
     attempts = [(few, live), (groups, live)]
     for chosen, rows in attempts:
         try:
-            return _least_weights(balls, chosen, rows, missing)
+            return least_weights(balls, chosen, rows, missing)
         except Unproved:
             continue
     if not set(balls.model.support) <= set(groups):
@@ -115,10 +115,11 @@ def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[i
         for g in groups
         for entries in integer_rows(balls.model.X.T)
     ]
-    return _least_weights(balls, groups, [int(i) for i in independent_columns_of(columns)], missing)
+    return least_weights(balls, groups, [int(i) for i in independent_columns_of(columns)], missing)
 
 
-def _least_weights(balls: Balls, groups: list[int], rows: list[int], missing: list[arb]) -> dict[int, list[arb]]:
+def least_weights(balls: Balls, groups: list[int], rows: list[int], missing: list[arb]) -> dict[int, list[arb]]:
+    """Return the least weights of the groups whose images are the missing labels of these rows. Raises `Unproved`."""
     d = balls.model.X.shape[1]
     operators = beside(balls.operator(g, np.arange(d)) for g in groups)
     N = arb_mat([operators[i] for i in rows])

@@ -1,0 +1,189 @@
+"""Prove an interval that contains the optimum of a program, from approximate weights and an approximate dual.
+
+The stored X, y and patterns are rationals. For the program with penalty beta (interpolation: beta = 1, no residual)
+    high: the objective of weights that are proved to be feasible. The least change of a few groups removes the residual
+        of an interpolation. Weights of an exact program move by t h_g into their cones, with h_g inside the cone; for
+        an interpolation both signs of a group move by the same t h_g, so that the labels stay;
+    low: c y.lam, minus c^2 ||lam||^2 / 2 with a penalty, where c makes every dual norm of c lam at most beta. On the
+        cone of a signed group, multipliers mu >= 0 of its rows bound it: the norm of sigma D_g lam + (2 D_g - I) mu.
+Any weights, lam and mu give a true interval; good ones give a narrow one.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from flint import arb, arb_mat
+
+from recovery.extras.proofs.balls import Unproved, column, dot, largest, length, solve
+from recovery.extras.proofs.exact_model import Balls, proved
+from recovery.extras.proofs.interpolants import Weight, least_weights
+from recovery.types import Array
+
+Parts = dict[tuple[int, int], list[arb]]
+"""(group, sign) -> weight on the features."""
+OUTSIDE = "a weight leaves the cone of its pattern"
+
+
+@dataclass(frozen=True)
+class ProvedOptimum:
+    """low <= optimum <= high, proved."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """The width of the interval, relative to its high end."""
+        return (self.high - self.low) / self.high if self.high > 0 else self.high - self.low
+
+    def __str__(self) -> str:
+        return f"objective in [{self.low:.12g}, {self.high:.12g}], proved"
+
+
+@dataclass(frozen=True)
+class ProofStart:
+    """The start of a proof. beta: None for interpolation. confined: groups that hold only their row space.
+
+    weights, lam: approximate. multipliers: (group, sign) -> mu (n,). inside: group of an exact program -> a weight
+    inside its cone; None for a gated program.
+    """
+
+    y: Array
+    beta: float | None
+    weights: Sequence[Weight]
+    lam: Array
+    confined: frozenset[int] = frozenset()
+    multipliers: Mapping[tuple[int, int], Array] | None = None
+    inside: Mapping[int, Array] | None = None
+
+    @property
+    def penalty(self) -> float:
+        """The bound of the dual norms."""
+        return 1.0 if self.beta is None else self.beta
+
+
+@proved
+def prove_optimum(balls: Balls, given: ProofStart) -> ProvedOptimum:
+    """Return an interval that contains the optimum. Raises `Unproved`."""
+    return ProvedOptimum(_low(balls, given), _high(balls, given))
+
+
+def _high(balls: Balls, given: ProofStart) -> float:
+    """The objective of feasible weights near the given ones, rounded up."""
+    parts = {(one.group, one.sign): _allowed(balls, given, one.group, one.w) for one in given.weights}
+    if given.beta is None:
+        parts = _interpolating(balls, given, parts)
+    if given.inside is not None:
+        parts = _in_cones(balls, given, parts)
+    cost = sum((length(balls.square(g, w)) for (g, _), w in parts.items()), arb(0))
+    if given.beta is None:
+        return largest([cost])
+    missing = _missing(balls, given, parts)
+    return largest([arb(given.beta) * cost + dot(missing, missing) / 2])
+
+
+def _allowed(balls: Balls, given: ProofStart, g: int, w: Array) -> list[arb]:
+    """w, or its projection on the row space of its group if this is confined."""
+    return balls.in_row_space(g, w) if g in given.confined else [arb(a) for a in w.tolist()]
+
+
+def _missing(balls: Balls, given: ProofStart, parts: Parts) -> list[arb]:
+    """y - F(W)."""
+    missing = [arb(a) for a in given.y.tolist()]
+    for (g, sign), w in parts.items():
+        missing = [m - sign * a for m, a in zip(missing, balls.gated(g, balls.images(w)), strict=True)]
+    return missing
+
+
+def _interpolating(balls: Balls, given: ProofStart, parts: Parts) -> Parts:
+    """Add the least change of a few groups, or of all, to the larger copies, so that the labels are exactly y."""
+    missing = _missing(balls, given, parts)
+    live = balls.model.X.any(axis=1)
+    if any(not missing[i].is_zero() for i in np.flatnonzero(~live)):
+        raise Unproved("a row of zeros has a label that is not zero: there is no interpolant")
+    rows = [int(i) for i in np.flatnonzero(live)]
+    sizes = {key: float(np.linalg.norm([float(a.mid()) for a in w])) for key, w in parts.items()}
+    larger: dict[int, int] = {}
+    for g, sign in sorted(sizes, key=lambda key: -sizes[key]):
+        larger.setdefault(g, sign)
+    groups = [*larger, *(g for g in range(balls.model.patterns.shape[1]) if g not in larger)]
+    few = max(1 + 2 * -(-len(rows) // balls.model.X.shape[1]), 1)
+    for count in (few, len(larger), len(groups)):
+        try:
+            change = least_weights(balls, groups[:count], rows, missing)
+        except Unproved:
+            continue
+        zero, repaired = [arb(0)] * balls.model.X.shape[1], dict(parts)
+        for g, delta in change.items():
+            sign = larger.get(g, 1)
+            repaired[g, sign] = [a + sign * e for a, e in zip(parts.get((g, sign), zero), delta, strict=True)]
+        return repaired
+    raise Unproved("the rows of the data are dependent: the residual of the weights cannot be removed")
+
+
+def _in_cones(balls: Balls, given: ProofStart, parts: Parts) -> Parts:
+    """Move weights into the cones of their groups, and with an interpolation also the copies of the other sign."""
+    assert given.inside is not None
+    moved, linear = dict(parts), balls.model.linear
+    for g in {g for g, _ in parts if not (linear and g == 0)}:
+        side = 2.0 * balls.model.patterns[:, g] - 1.0
+        copies = [sign for sign in (1, -1) if (g, sign) in parts]
+        gaps = [(i, -float((side[i] * z).lower())) for s in copies for i, z in enumerate(balls.images(parts[g, s]))]
+        gaps = [(i, gap) for i, gap in gaps if gap > 0 and balls.model.X[i].any()]
+        if not gaps:
+            continue
+        if g not in given.inside:
+            raise Unproved(OUTSIDE)
+        h = _allowed(balls, given, g, given.inside[g])
+        widths = [side[i] * z for i, z in enumerate(balls.images(h))]
+        if not all(widths[i] > 0 for i, _ in gaps):
+            raise Unproved(OUTSIDE)
+        step = arb(1.001 * max(gap / float(widths[i].lower()) for i, gap in gaps))
+        zero = [arb(0)] * len(h)
+        for sign in (1, -1) if given.beta is None else copies:
+            moved[g, sign] = [a + step * b for a, b in zip(parts.get((g, sign), zero), h, strict=True)]
+            balls.check_cone(g, moved[g, sign], OUTSIDE)
+    return moved
+
+
+def _low(balls: Balls, given: ProofStart) -> float:
+    """The dual objective of a feasible multiple of lam, rounded down."""
+    lam, y = ([arb(a) for a in values.tolist()] for values in (given.lam, given.y))
+    groups = list(range(balls.model.patterns.shape[1]))
+    penalty = arb(given.penalty)
+    squares = balls.dual_squares(groups, [balls.gated(g, lam) for g in groups])
+    worst = []
+    for g, square in zip(groups, squares, strict=True):
+        for sign in (1, -1) if given.multipliers is not None and not square <= penalty * penalty else (1,):
+            mu = None if given.multipliers is None else given.multipliers.get((g, sign))
+            bounded = None if mu is None else _on_cone(balls, given, lam, g, sign, mu)
+            worst.append(bounded if bounded is not None and bounded < square else square)
+    norm, value, square = largest(length(one) for one in worst), dot(y, lam), dot(lam, lam)
+    limit = math.inf if norm == 0 else given.penalty / norm * (1 - 2.0**-50)
+    if given.beta is None:
+        factor = arb(1.0 if norm <= 1 else limit)
+        low = factor * value
+    else:
+        best = float(value.mid()) / float(square.mid()) if square > 0 else 0.0
+        factor = arb(min(max(best, 0.0), limit))
+        low = factor * value - factor * factor * square / 2
+    return math.nextafter(float(low.lower()), -math.inf)
+
+
+def _on_cone(balls: Balls, given: ProofStart, lam: list[arb], g: int, sign: int, mu: Array) -> arb | None:
+    """The squared bound on the cone of a signed group by multipliers of its rows; None if it is not bounded."""
+    values = [arb(max(a, 0.0)) for a in mu.tolist()]
+    cone = [m if on else -m for m, on in zip(values, balls.model.patterns[:, g], strict=True)]
+    z = [sign * a + b for a, b in zip(balls.gated(g, lam), cone, strict=True)]
+    try:
+        if g not in given.confined:
+            return balls.dual_squares([g], [z])[0]
+        # weights R^T a of the row space: the largest z.X R^T a over ||R R^T a|| <= 1
+        R = arb_mat([balls.rows[i] for i in balls.active(g)])
+        b = balls.X.transpose() * column(z)
+        q = solve(R * R.transpose(), R * b, "the rows of a pattern").entries()
+        return dot(q, q)
+    except Unproved:
+        return None
