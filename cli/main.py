@@ -37,6 +37,7 @@ SECTIONS = {
     "Check": {
         "verify": "Replay a random sample of the stored trials.",
         "replay": "Run one trial again, and save its instance.",
+        "certificate": "Compute one trial's weights, dual and certificate.",
     },
     "Papers": {
         "reproduce": "Run the figures of the papers, and write a gallery.",

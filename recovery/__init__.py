@@ -5,6 +5,7 @@ From a script or a notebook:
     results = recovery.run(sweep)            what `recover sweep` does; the same folder, the same guarantees
     results = recovery.read("results/x")     stored results: .frame, .cells(), .thresholds(), .claims(), .plot()
     instance = recovery.draw(recovery.Setting(n=100, d=20), numpy.random.default_rng(0))
+    recovery.certificate("results/x", "3f2a")   one trial: .X, .y, .program, .W, .lam, .gap, .verdict, .save(FILE)
     recovery.compare("results/x", by="method")  differences with intervals: .overall, .thresholds, .cells
     recovery.select_columns(table, "price")  which columns of a table matter for one of them
     recovery.METHODS["min_norm"]()(instance, recovery.ARCHITECTURES["relu_skip"])
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from recovery.api import load, read, run
     from recovery.config import Sweep
     from recovery.errors import RecoverError
+    from recovery.extras.certificate import TrialCertificate, certificate
     from recovery.extras.compare import compare
     from recovery.extras.selected import select_columns
     from recovery.instances.draw import Instance, Setting, draw
@@ -49,6 +51,8 @@ __all__ = [
     "Solver",
     "Sweep",
     "Target",
+    "TrialCertificate",
+    "certificate",
     "compare",
     "draw",
     "largest_beta",
@@ -64,6 +68,7 @@ _PLACES = {
     "config": ("Sweep",),
     "api": ("load", "read", "run"),
     "errors": ("RecoverError",),
+    "extras.certificate": ("TrialCertificate", "certificate"),
     "extras.compare": ("compare",),
     "extras.selected": ("select_columns",),
     "instances.draw": ("Instance", "Setting", "draw"),

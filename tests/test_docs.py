@@ -60,6 +60,7 @@ for kind, text in json.load(sys.stdin):
     else:
         program, *arguments = shlex.split(text, comments=True)
         if program == "python":
+            sys.argv = arguments
             runpy.run_path(arguments[0], run_name="__main__")
         else:
             assert program == "recover", text

@@ -1,7 +1,7 @@
 """Stored trials are run again and compared with their rows, or their instances are drawn and saved."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -15,6 +15,7 @@ import scipy
 from recovery.config import Trial, Trials, refined
 from recovery.config.tree import canonical_json
 from recovery.errors import StoreError
+from recovery.instances.draw import Instance
 from recovery.instances.planted import Neurons
 from recovery.methods.columns import Columns
 from recovery.programs.certificate import CONE_TOLERANCE, RESIDUAL_TOLERANCE
@@ -112,13 +113,7 @@ def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Repla
     A row agrees only if the program computes it in an arithmetic that its grid names. Contradictory verdicts are
     different in any arithmetic, because each claims a proof.
     """
-    stored = stored_rows(grid, trials)
-    measured = measured_by_version(grid.table, grid.columns)
-
-    def compared(trial: Trial, row: Row) -> Replayed:
-        was = stored[trial.id]
-        return compare(trial, row, was, grid.columns, measured[was[VERSION]])
-
+    compared = comparison(grid, trials)
     first = (compared(trial, row) for trial, row in run(trials, jobs))
     left = list[Replayed]()
     for result in first:
@@ -141,6 +136,18 @@ def replay(grid: Grid, trials: Sequence[Trial], jobs: int = 1) -> Iterator[Repla
                     left.append(min(nearest[trial.id], result, key=lambda result: len(result.differences)))
     for result in left:
         yield replace(result, outcome="open", arithmetics=lacking) if lacking else result
+
+
+def comparison(grid: Grid, trials: Iterable[Trial]) -> Callable[[Trial, Row], Replayed]:
+    """Return the function that compares a replayed row of one of these stored trials with its stored row."""
+    stored = stored_rows(grid, trials)
+    measured = measured_by_version(grid.table, grid.columns)
+
+    def compared(trial: Trial, row: Row) -> Replayed:
+        was = stored[trial.id]
+        return compare(trial, row, was, grid.columns, measured[was[VERSION]])
+
+    return compared
 
 
 def run(trials: Iterable[Trial], jobs: int = 1) -> Iterator[tuple[Trial, Row]]:
@@ -223,6 +230,11 @@ def draw_arrays(trial: Trial) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         instance = draw_instance(trial)
     except Exception as error:  # a user's ensemble may raise anything
         return failure("failed", error), {}
+    return {}, instance_arrays(instance)
+
+
+def instance_arrays(instance: Instance) -> dict[str, Any]:
+    """Return X, y, noise, patterns, planted neurons, and X_test if there is one."""
     arrays: dict[str, Any] = {
         "X": instance.X,
         "y": instance.y,
@@ -233,23 +245,30 @@ def draw_arrays(trial: Trial) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         arrays |= {"planted_directions": instance.planted.directions, "planted_signs": instance.planted.signs}
     if instance.test is not None:
         arrays["X_test"] = instance.test
-    return {}, arrays
+    return arrays
 
 
 def save_instance(trial: Trial, path: Path) -> None:
     """Write the trial's instance: X, y, noise, patterns, planted neurons, X_test if there is one, and config.
 
-    path: ends in .mat for a MATLAB file, otherwise .npz, which loads without pickle. config: JSON of the trial's
-    resolved fields. Raises `StoreError`.
+    Raises `StoreError`.
     """
     fault, drawn = ask(draw_arrays, trial) if trial.cell.own else draw_arrays(trial)
     if fault:
         raise StoreError(f"{trial.id}: its instance cannot be drawn: {fault['error_type']}: {fault['error_message']}")
+    save_arrays(trial, drawn, path)
+
+
+def save_arrays(trial: Trial, arrays: Mapping[str, Any], path: Path) -> None:
+    """Write arrays of a trial, with its id and its resolved fields as JSON, `config`. Raises `StoreError`.
+
+    path: ends in .mat for a MATLAB file, otherwise .npz, which loads without pickle.
+    """
     config = canonical_json([dict(trial.cell.canonical), trial.replicate])
-    file, arrays = BytesIO(), {"trial_id": np.array(trial.id), "config": np.array(config), **drawn}
+    file, named = BytesIO(), {"trial_id": np.array(trial.id), "config": np.array(config), **arrays}
     if path.suffix == ".mat":
-        scipy.io.savemat(file, arrays, do_compression=True, oned_as="column")  # type: ignore[arg-type]  # a file
+        scipy.io.savemat(file, named, do_compression=True, oned_as="column")  # type: ignore[arg-type]  # a file
     else:
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, **named)
     with writing(path):
         write_file(path, file.getvalue())

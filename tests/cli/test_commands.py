@@ -18,6 +18,7 @@ from tests.processes import Run, forked_commands
 SWEEP = ["sweep", "quickstart", "--set", "axes.n=[10, 40]", "--set", "axes.d=[5, 10]", "--set", "replicates=2"]
 RUNS: dict[str, tuple[list[str], str]] = {
     "bundle": (["bundle", "grid", "--out", "grid.zip"], "grid.zip"),
+    "certificate": (["certificate", "grid", "TRIAL"], "equal to its stored row"),
     "check": (["check", "quickstart"], "trials   320"),
     "compact": (["compact", "grid"], "grid"),
     "compare": (["compare", "grid", "other"], "recovered"),

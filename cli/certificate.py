@@ -1,0 +1,36 @@
+"""`recover certificate`: the program, weights, dual and certificate of one trial."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from . import options
+
+
+@click.command()
+@options.results
+@click.argument("trial_id")
+@click.option(
+    "--out", type=options.FolderPath(dir_okay=False), metavar="FILE", help="Write all arrays as .npz or .mat."
+)
+@options.trust
+def command(results: Path, trial_id: str, out: Path | None, trust: bool) -> None:
+    """Compute the certificate of the trial TRIAL_ID of RESULTS again. A unique prefix of the id is enough.
+
+    W and the dual are computed again and the row is compared with the stored one. With --out FILE.npz also write
+    check.py next to the file: it recomputes the certificate with NumPy alone, and with --cvxpy solves the program.
+
+    Exit status: 0 if the row is the stored one up to rounding, otherwise 1.
+    """
+    from recovery.extras.certificate import CHECK, certificate
+    from recovery.runner.rerun import INSTANCE_FILES
+
+    if out is not None and out.suffix not in INSTANCE_FILES:
+        raise click.UsageError(f"--out {out}: allowed endings: {', '.join(INSTANCE_FILES)}")
+    found = certificate(results, trial_id, trust=trust)
+    click.echo(str(found))
+    if out is not None:
+        found.save(out)
+        click.echo(f"saved     {out}" + (f", {out.with_name(CHECK)}" if out.suffix == ".npz" else ""))
+    sys.exit(0 if found.agrees else 1)

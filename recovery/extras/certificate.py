@@ -1,0 +1,304 @@
+"""One trial as data, computed again: its instance, program, weights, dual and certificate, for a check by others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recovery.config import Trial
+from recovery.errors import ParameterError, RecoverError, StoreError
+from recovery.instances.draw import Instance
+from recovery.methods.columns import checked
+from recovery.methods.convex import PlantedProgram
+from recovery.methods.method import Evidence
+from recovery.methods.min_norm import ConvexMethod
+from recovery.programs.architecture import Architecture
+from recovery.programs.certificate import Certificate, Certified
+from recovery.programs.exact import ExactProgram
+from recovery.programs.program import Program
+from recovery.programs.solution import Multipliers, Solution
+from recovery.runner.rerun import Difference, comparison, find_trial, instance_arrays, replay, save_arrays, stored_rows
+from recovery.runner.trial import Row, draw_instance
+from recovery.store import Grid, read
+from recovery.store.parts import write_file, writing
+from recovery.text import many
+from recovery.types import Array, Mask
+
+CHECK = "check.py"
+"""Name of the program that is written next to the arrays. It needs NumPy only."""
+
+
+@dataclass(frozen=True)
+class TrialCertificate:
+    """The convex program of a trial with weights W and a dual lam, what these prove, and the row of the trial.
+
+    evidence: the program, its weights and dual, and bounds on the dual norms over all patterns. row: computed again.
+    stored: the stored row, if there is one. differences: of the two rows. agrees: whether rounding explains them.
+    """
+
+    trial: Trial
+    instance: Instance
+    architecture: Architecture
+    method: ConvexMethod
+    evidence: Evidence
+    found: Certified
+    row: Row
+    stored: Row | None
+    differences: Sequence[Difference]
+    agrees: bool
+
+    @property
+    def program(self) -> Program:
+        """The program as it was solved: `groups`, `y` and `beta`, gated or exact."""
+        return self.evidence.program
+
+    @property
+    def solution(self) -> Solution:
+        """The weights and the dual."""
+        return self.found.solution
+
+    @property
+    def numbers(self) -> Certificate:
+        """Every number of the certificate."""
+        return self.found.certificate
+
+    @property
+    def X(self) -> Array:
+        return self.instance.X
+
+    @property
+    def y(self) -> Array:
+        return self.instance.y
+
+    @property
+    def patterns(self) -> Mask:
+        """The patterns of the program (n, p), without the skip connection."""
+        groups = self.program.groups
+        return groups.patterns[:, int(groups.linear) :]
+
+    @property
+    def W(self) -> Array:
+        """The weights in the variables of the program."""
+        return self.solution.W
+
+    @property
+    def lam(self) -> Array:
+        """The dual (n,), before it is scaled to be feasible."""
+        return self.solution.lam
+
+    @cached_property
+    def _norms(self) -> tuple[Array, Multipliers]:
+        program = self.program
+        if isinstance(program, ExactProgram):
+            return program.proved_norms(self.solution)
+        return program.dual_norms(self.solution), self.solution.multipliers
+
+    @property
+    def dual_ratios(self) -> Array:
+        """The dual norm of each row of `program.members`, divided by its bound: feasible up to 1."""
+        return self._norms[0] / self.program.penalty
+
+    @property
+    def multipliers(self) -> Multipliers:
+        """Multipliers of the rows of cones that prove the dual norms of an exact program."""
+        return self._norms[1]
+
+    @property
+    def beyond(self) -> float:
+        """The proved bound on the dual norms over all patterns; 0 without one."""
+        bounds = self.evidence.bounds
+        return 0.0 if bounds is None or self._leaves_out_planted else bounds.upper
+
+    @property
+    def _leaves_out_planted(self) -> bool:
+        """Whether a dual of the planted weights is proved: bounds over all patterns are then about the other ones."""
+        return bool(self.row.get("certificate") == "dual")
+
+    @property
+    def gap(self) -> float:
+        return self.numbers.gap
+
+    @property
+    def objective(self) -> float:
+        return self.numbers.objective
+
+    @property
+    def dual_objective(self) -> float:
+        return self.numbers.dual_objective
+
+    @property
+    def verdict(self) -> str | None:
+        """The verdict of the row; None with noise or a penalty, where the gap alone says whether W is optimal."""
+        return self.row.get("verdict")
+
+    @property
+    def reason(self) -> str | None:
+        """Reason why the verdict is undecided, or what it does not settle."""
+        return self.row.get("reason")
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the instance, the program and the certificate as named arrays.
+
+        Row k of V has base weights v (r,): it adds sign_k D_k (base v) to the labels, where D_k is 1 on the active rows
+        of the pattern `group_patterns[:, group_k]` and `slope` elsewhere. `weights` are the same weights on the
+        features of X.
+        """
+        program, groups, members = self.program, self.program.groups, self.program.members
+        own = members % groups.count
+        V = self.W[members] if program.has_cones else groups.base_weights(self.W)
+        place = np.full(program.size, -1)
+        place[members] = np.arange(len(members))
+        ratios, worst = self.dual_ratios, int(np.argmax(self.dual_ratios))
+        features = self.architecture.features(self.X)
+        numbers = {name: np.array(value) for name, value in vars(self.numbers).items()}
+        return {
+            **instance_arrays(self.instance.with_patterns(self.patterns)),
+            "features": features,
+            "base": groups.base,
+            "coordinates": groups.coordinates,
+            "base_error": np.abs(groups.base @ groups.coordinates - features).max(),
+            "group_patterns": groups.patterns,
+            "slope": np.array(groups.slope),
+            "after": np.array(groups.orthonormal),
+            "exact": np.array(program.has_cones),
+            "row_space": np.array(groups.orthonormal and (not program.has_cones or bool(groups.confined))),
+            "interpolates": np.array(program.interpolates),
+            "penalty": np.array(program.penalty),
+            "scales": groups.scales,
+            "group": own,
+            "sign": program.signs[members],
+            "free": (own == 0) & groups.linear,
+            "V": V,
+            "weights": V @ np.linalg.pinv(groups.coordinates).T,
+            "lam": self.lam,
+            "multiplier_rows": place[self.multipliers.chosen],
+            "multipliers": self.multipliers.values,
+            **numbers,
+            "dual_ratios": ratios,
+            "largest_dual_ratio": np.array(max(float(ratios[worst]), self.beyond / program.penalty)),
+            "largest_dual_row": np.array(worst),
+            "beyond": np.array(self.beyond),
+            "verdict": np.array(self.verdict or ""),
+            "reason": np.array(self.reason or ""),
+            "architecture": np.array(self.architecture.name),
+            "solver": np.array(self.solution.solver),
+        }
+
+    def save(self, path: Path) -> None:
+        """Write `arrays` as .npz or .mat; next to an .npz file also `check.py`. Raises `StoreError`."""
+        if path.suffix == ".npz":
+            program, check = files("recovery.extras").joinpath("check.txt").read_bytes(), path.with_name(CHECK)
+            if check.exists() and check.read_bytes() != program:
+                raise StoreError(f"{check}: exists, and is another program; give --out in another folder, or move it")
+            with writing(check):
+                write_file(check, program)
+        save_arrays(self.trial, self.arrays(), path)
+
+    def __str__(self) -> str:
+        trial, groups = self.trial, self.program.groups
+        where = ", ".join(f"{name} = {value}" for name, value in trial.cell.coordinates.items())
+        lines = [
+            f"trial     {trial.id}: replicate {trial.replicate} of {where}",
+            f"program   {self._program()}",
+            f"weights   {self.numbers.active_groups} of {groups.count} groups active, by {self.solution.solver}",
+            f"objective {self.objective:.12g}, at least {self.dual_objective:.12g}: {self._proof()}",
+            f"dual      {self._dual()}",
+            f"verdict   {self._verdict()}",
+        ]
+        if self.reason:
+            lines.append(f"reason    {self.reason}")
+        lines += [f"differs   in {difference}" for difference in self.differences]
+        if self.stored is None:
+            lines.append("row       it has no stored row yet")
+        elif not self.differences:
+            lines.append("row       equal to its stored row")
+        elif self.agrees:
+            lines.append("row       the stored row, up to rounding")
+        else:
+            lines.append("row       different from the stored row")
+        return "\n".join(lines)
+
+    def _program(self) -> str:
+        program, groups = self.program, self.program.groups
+        kind = self.instance.setting.patterns.kind
+        words = f"{program.kind}, {self.architecture.name}, {many(self.patterns.shape[1], 'pattern')} ({kind})"
+        if groups.orthonormal and program.has_cones:
+            words += ", confined to row spaces" if groups.confined else ", not confined"
+        if program.interpolates:
+            return f"{words}: minimise the sum of norms such that F(W) = y"
+        return f"{words}: minimise 1/2 ||F(W) - y||^2 + {program.penalty:.9g} times the sum of norms"
+
+    def _proof(self) -> str:
+        numbers = self.numbers
+        rest = f"relative gap {numbers.gap:.2g}, residual {numbers.primal_residual:.2g}"
+        if self.program.has_cones:
+            rest += f", cone violation {numbers.cone_violation:.2g}"
+        return f"{rest}: " + ("optimal" if numbers.proves_optimal else f"not proved, {numbers.shortfall}")
+
+    def _dual(self) -> str:
+        ratios = self.dual_ratios
+        worst = int(self.program.members[int(np.argmax(ratios))]) % self.program.groups.count
+        name = f"group {worst}"
+        if self.program.groups.linear:
+            name = "the skip connection" if worst == 0 else f"pattern {worst - 1}"
+        words = f"largest norm {ratios.max(initial=0.0):.9g} of its bound, at {name}"
+        if (bounds := self.evidence.bounds) is not None:
+            scope = "all patterns but the planted ones" if self._leaves_out_planted else "all patterns"
+            low, high = (value / self.program.penalty for value in (bounds.lower, bounds.upper))
+            words += f"; over {scope} between {low:.9g} and {high:.9g} (branch and bound, {bounds.cones} nodes)"
+        return words
+
+    def _verdict(self) -> str:
+        if self.verdict is None:
+            return "none: with noise or a penalty there is nothing to recover"
+        scope = self.row.get("patterns_proved")
+        return f"{self.verdict}, certificate {self.row.get('certificate')}" + (
+            f", for {scope} patterns" if scope else ""
+        )
+
+
+def certificate(results: str | Path, trial_id: str, *, trust: bool = False) -> TrialCertificate:
+    """Compute the weights, the dual and the certificate of a trial again, and compare its row with the stored one.
+
+    trial_id: a unique prefix is enough. trust: run the user code that the results name. Raises `StoreError` for an
+    unknown trial or a damaged folder, and `ParameterError` for a trial without a convex program.
+    """
+    grid = read(Path(results))
+    return certify_trial(grid, find_trial(grid, trial_id, trust=trust))
+
+
+def certify_trial(grid: Grid, trial: Trial) -> TrialCertificate:
+    """Compute the certificate of a trial of a grid. Raises `ParameterError` for a trial without a convex program."""
+    cell = trial.cell.imported
+    method, architecture = cell.method, cell.architecture
+    if not isinstance(method, ConvexMethod):
+        raise ParameterError(
+            f"{trial.id}: method {cell.coordinates.get('method', type(method).__name__)} solves no convex program; "
+            "the trials of min_norm and regularized have certificates"
+        )
+    try:
+        instance = draw_instance(trial)
+        result = method(instance, architecture)
+    except RecoverError as error:
+        raise StoreError(f"{trial.id}: the trial fails: {error}; `recover replay` shows its row") from error
+    evidence = result.evidence
+    assert evidence is not None, "convex methods form a program"
+    found = evidence.found or _solved(evidence, instance, method, architecture)
+    row: Row = {"trial_id": trial.id, "status": "ok", **checked(result, method.columns)}
+    stored = stored_rows(grid, [trial]).get(trial.id)
+    if stored is None:
+        return TrialCertificate(trial, instance, architecture, method, evidence, found, row, None, (), True)
+    replayed = comparison(grid, [trial])(trial, row)
+    if not replayed.agrees:
+        replayed = next(replay(grid, [trial]))
+    differences, agrees = replayed.differences, replayed.agrees
+    return TrialCertificate(trial, instance, architecture, method, evidence, found, row, stored, differences, agrees)
+
+
+def _solved(evidence: Evidence, instance: Instance, method: ConvexMethod, architecture: Architecture) -> Certified:
+    """Solve the program of a verdict that needed no weights, or no dual."""
+    return Certified(*PlantedProgram(instance, architecture, evidence.program).solve(method.solver))

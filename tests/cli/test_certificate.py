@@ -1,0 +1,162 @@
+"""`recover certificate`: a trial's program, weights, dual and certificate, and the program that checks them."""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy
+from click.testing import CliRunner, Result
+
+import recovery
+from recovery.api import Results
+from recovery.cli.main import main
+from recovery.errors import ParameterError, StoreError
+from recovery.extras.certificate import TrialCertificate
+from tests.cli.test_stored import tamper
+
+ROOT = Path(__file__).parents[2]
+SKIP = {"architecture": ["relu_skip"], "planted": [{"kind": "linear"}], "d": [4]}
+NORM = {"architecture": ["relu_norm"], "planted": [{"kind": "normalized_relu", "k": 1}], "d": [4]}
+MIN_NORM, MIN_EXACT = {"kind": "min_norm"}, {"kind": "min_norm", "program": "exact"}
+EXACT = {"kind": "regularized", "program": "exact", "beta": 0.05}
+CONFIG = {
+    "name": "certified",
+    "seed": 3,
+    "replicates": 1,
+    "data": {"ensemble": "gaussian"},
+    "axes": [
+        {"patterns.kind": ["sampled"], **SKIP, "method": [MIN_NORM, MIN_EXACT], "noise": [0, 0.1], "n": [5, 20]},
+        {"patterns.kind": ["sampled", "all"], **SKIP, "method": [EXACT], "noise": [0.1], "n": [10]},
+        {"patterns.kind": ["all"], **SKIP, "method": [MIN_NORM], "noise": [0], "n": [8, 14]},
+        {"patterns.kind": ["sampled"], **NORM, "method": [MIN_NORM], "noise": [0.1], "n": [10]},
+        {
+            "patterns.kind": ["sampled"],
+            **NORM,
+            "method": [EXACT, {**EXACT, "confinement": "none"}],
+            "noise": [0.1],
+            "n": [8, 14],
+        },
+        {
+            "patterns.kind": ["sampled"],
+            **SKIP,
+            "architecture": ["relu_norm_skip"],
+            "method": [MIN_NORM, EXACT],
+            "noise": [0.1],
+            "n": [14],
+        },
+    ],
+}
+CONFIGS = ["all-exact", "all-gated", "all-theorems", "p1-fig06", "p1-fig07"]
+CONFIGS += ["p1-fig08", "p1-fig09", "p1-fig12", "p1-fig20", "p1-fig24"]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return recovery.run(CONFIG, tmp_path_factory.mktemp("sweep") / "out", jobs=1, quiet=True)
+
+
+@pytest.fixture(scope="module")
+def certified(results: Results) -> list[TrialCertificate]:
+    return [recovery.certificate(results.grid.path, trial) for trial in results.frame["trial_id"]]
+
+
+def checked(saved: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> bool:
+    """Run check.py on a saved certificate; return whether it agrees."""
+    monkeypatch.setattr("sys.argv", ["check.py", str(saved), *options])
+    try:
+        runpy.run_path(str(saved.with_name("check.py")), run_name="__main__")
+    except SystemExit:
+        return False
+    return True
+
+
+def test_every_certificate_is_its_row_and_numpy_alone_recomputes_it(
+    certified: list[TrialCertificate],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert {one.verdict for one in certified} >= {None, "recovered", "not_optimal"}
+    for one in certified:
+        assert one.agrees, str(one)
+        one.save(tmp_path / "trial.npz")
+        assert checked(tmp_path / "trial.npz", monkeypatch, "--cvxpy"), str(one)
+        (optimum,) = (line.split()[-1] for line in capsys.readouterr().out.splitlines() if "by cvxpy" in line)
+        assert float(optimum) == pytest.approx(one.objective, rel=1e-5), str(one)
+
+
+def test_a_program_is_the_one_that_the_method_forms(certified: list[TrialCertificate]) -> None:
+    for one in certified:
+        if one.instance.setting.patterns.kind == "all":
+            continue
+        program = one.method.problem(one.instance, one.architecture).program
+        assert program.kind == one.program.kind
+        assert (program.beta, program.groups.confined) == (one.program.beta, one.program.groups.confined)
+        np.testing.assert_array_equal(program.groups.patterns, one.program.groups.patterns)
+        assert one.objective == program.objective(one.W)
+
+
+@pytest.mark.parametrize("name", ["V", "lam", "y", "base", "objective", "dual_objective", "largest_dual_ratio"])
+def test_a_changed_number_does_not_pass_the_check(
+    name: str, certified: list[TrialCertificate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = next(one for one in certified if one.program.has_cones and one.instance.setting.noise > 0)
+    one.save(tmp_path / "trial.npz")
+    with np.load(tmp_path / "trial.npz") as file:
+        arrays: dict[str, Any] = {key: file[key].copy() for key in file.files}
+    place = np.unravel_index(np.argmax(np.abs(arrays[name])), arrays[name].shape)
+    arrays[name][place] *= 1 + 1e-6
+    np.savez(tmp_path / "trial.npz", **arrays)
+    assert not checked(tmp_path / "trial.npz", monkeypatch)
+
+
+def recover(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_the_command_prints_and_writes_and_sees_a_changed_row(tmp_path: Path) -> None:
+    small = {**CONFIG, "axes": [{**SKIP, "method": [MIN_NORM], "noise": [0.1], "n": [10]}]}
+    folder = recovery.run(small, tmp_path / "out", jobs=1, quiet=True).grid.path
+    trial = tamper(folder, "objective", 0.125)
+    result = recover("certificate", folder, trial[:6], "--out", tmp_path / "trial.mat")
+    assert result.exit_code == 1
+    assert "differs   in objective" in result.stdout
+    assert "optimal" in result.stdout
+    assert not (tmp_path / "check.py").exists()
+    saved = scipy.io.loadmat(tmp_path / "trial.mat", squeeze_me=True)
+    np.testing.assert_array_equal(saved["V"], recovery.certificate(folder, trial).W)
+    (tmp_path / "check.py").write_text("print('mine')\n")
+    refused = recover("certificate", folder, trial, "--out", tmp_path / "trial.npz")
+    assert refused.exit_code == 2
+    assert "is another program" in refused.stderr
+    assert recover("certificate", folder, trial, "--out", "trial.txt").exit_code == 2
+
+
+def test_a_trial_without_a_program_and_an_unknown_trial_are_messages(tmp_path: Path) -> None:
+    config = {**CONFIG, "axes": [{**SKIP, "method": [{"kind": "least_squares"}], "n": [10]}]}
+    results = recovery.run(config, tmp_path / "out", jobs=1, quiet=True)
+    with pytest.raises(ParameterError, match="least_squares solves no convex program"):
+        recovery.certificate(results.grid.path, results.frame["trial_id"].iloc[0])
+    with pytest.raises(StoreError, match="no trial id starts with 'zz'"):
+        recovery.certificate(results.grid.path, "zz")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", CONFIGS)
+def test_stored_trials_of_the_papers_are_recomputed_by_numpy(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five trials per config with n <= 100, of different verdicts, architectures and programs."""
+    folder = ROOT / "results" / "papers" / name
+    frame = recovery.read(folder).frame
+    frame = frame[frame["n"].fillna(0) <= 100].sample(frac=1, random_state=1)
+    kinds = [key for key in ("verdict", "architecture", "patterns.kind", "method.program", "planted") if key in frame]
+    rank = frame.groupby(kinds, dropna=False).cumcount()
+    chosen = frame.assign(rank=rank).sort_values("rank", kind="stable")["trial_id"].head(5)
+    for trial in chosen:
+        one = recovery.certificate(folder, trial)
+        assert one.agrees, str(one)
+        one.save(tmp_path / "trial.npz")
+        assert checked(tmp_path / "trial.npz", monkeypatch), str(one)
