@@ -8,6 +8,7 @@ import numpy as np
 
 from recovery.config.slicing import slices_of
 from recovery.config.sweep import Sweep
+from recovery.config.values import log_spaced
 
 CHERNOFF = 0.998181
 """Half the length of the central 95 % interval of Chernoff's distribution (Groeneboom and Wellner 2001)."""
@@ -28,7 +29,7 @@ class Precision(NamedTuple):
 
 
 def precision(sweep: Sweep) -> Precision | None:
-    """Return the forecast of a sweep; None without numbers along x, or if it shows no event.
+    """Return the forecast of a sweep; None without numbers along x, on a log axis, or if it shows no event.
 
     For a smooth curve of slope f at the threshold, and g trials per unit of x, the isotonic estimate of the place where
     the probability is p errs by (4 p (1 - p) / (f^2 g))^(1/3) times a variable with Chernoff's distribution. The
@@ -39,7 +40,8 @@ def precision(sweep: Sweep) -> Precision | None:
     column = sweep.columns.get(event)
     if slicing.moving is None or not ("<" in event or (column is not None and column.kind is bool)):
         return None
-    if not (slices := slices_of(sweep.cells, slicing)):
+    slices = slices_of(sweep.cells, slicing)
+    if not slices or any(log_spaced(x) for x, _ in slices if x[0] > 0):
         return None
     probability = sweep.report.probability
     slope = NormalDist().pdf(NormalDist().inv_cdf(probability))

@@ -82,6 +82,10 @@ def test_an_own_axis_and_a_computed_one_have_a_forecast() -> None:
     assert whole.half == pytest.approx(along.half / 2**0.5)
 
 
+def test_steps_of_very_different_lengths_have_no_forecast() -> None:
+    assert precision(sweep({"delta": [0.5, 5.0, 50.0], "d": [20], "n": "delta * d"}, 5, x="delta", y="d")) is None
+
+
 @pytest.mark.parametrize("report", [{"x": "n", "value": "gap"}, {"x": "architecture"}])
 def test_what_has_no_threshold_has_no_forecast(report: dict[str, Any]) -> None:
     assert (
