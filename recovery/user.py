@@ -125,7 +125,8 @@ def _hashes(names: Collection[str], files: Mapping[str, str | None]) -> tuple[st
             root = path.parents[module_name.count(".") + (path.name == "__init__.py")]
             _collect(path, root, sources)
             place = path.relative_to(root).as_posix()
-            if path.suffix == ".py" and not any(_is_imported(path, root, root / other) for other in sources):
+            known = path.suffix == ".py" and place in sources  # the file may be gone since it was imported
+            if known and not any(_is_imported(path, root, root / other) for other in sources):
                 attributes = [name.partition(":")[2] for name in names if name.startswith(f"{module_name}:")]
                 with suppress(SyntaxError, ValueError):  # the file was edited after it was imported
                     reached[place] = reachable_source(sources[place], attributes)

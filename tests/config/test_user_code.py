@@ -223,6 +223,13 @@ def test_fields_of_a_method_may_be_lists(folder: Path) -> None:
     assert measure(sweep.trials()[0])["angle"] == 3.5
 
 
+def test_a_module_whose_file_is_gone_since_its_import_still_serves(folder: Path) -> None:
+    code = [own(folder, method={"kind": "own_things:Weighted"}).cells[0].code]
+    (folder / "own_things.py").unlink()
+    code.append(own(folder, method={"kind": "own_things:Weighted"}).cells[0].code)
+    assert code[0] != code[1]
+
+
 def test_the_hash_of_a_large_module_is_not_a_trials_time(folder: Path) -> None:
     functions = "".join(f"\ndef unused_{i}(x):\n    return [x + {i}, x * {i}]\n" for i in range(1000))
     (folder / "large_things.py").write_text(MODULE + functions)
