@@ -4,7 +4,7 @@ import inspect
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields as fields_of
 from functools import partial
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from docs.coverage import BASES, PAPERS, coverage
 from docs.measured import filled
+from docs.statements import BASES, PAPERS, coverage
 from recovery.config import load_shipped
 from recovery.config.claims import CLAIMS
 from recovery.config.schema import json_schema
@@ -215,7 +215,7 @@ def notebook() -> str:
     return "\n\n".join([parts[0], MADE.strip(), *parts[1:], last]) + "\n"
 
 
-PAGES = {
+PAGES: dict[str, Callable[[], str]] = {
     "../tutorials/notebook.md": notebook,
     "architectures.md": architectures,
     "ensembles.md": ensembles,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from docs.coverage import PAPERS, Entry, entries, faults
 from docs.measured import gallery
+from docs.statements import PAPERS, Entry, entries, faults
 from recovery.config import load_shipped
 from recovery.config.claims import Statement
 
