@@ -210,7 +210,9 @@ ATTEMPTS: dict[str, Proofs] = {
 def _verify_optimum(instance: Instance, architecture: Architecture, method: ConvexMethod, row: Row) -> Verified:
     """Prove an interval of the optimum, and that the stored objective is in it up to the gap. Raises `Unproved`."""
     found, objective = prove_gap(instance, architecture, method), row["objective"]
-    if not found.low - WIDEST * abs(found.low) <= objective <= found.high + WIDEST * abs(found.high):
+    # labels that are zero up to rounding differ between processors, and so does an objective of that size
+    rounding = float(np.finfo(float).eps * np.linalg.norm(instance.X)) ** 2
+    if not found.low * (1 - WIDEST) - rounding <= objective <= found.high * (1 + WIDEST) + rounding:
         return Verified(False, f"the stored objective {objective:.12g} is wrong: {found}", opposite="another objective")
     return Verified(found.width <= WIDEST, str(found), found.width)
 
