@@ -33,6 +33,7 @@ sys.addaudithook(seen)
 """Python imports this module first in each process. It logs each bait that is opened."""
 CALLS: dict[str, list[str]] = {
     "bundle": [".", "--out", "OUT/x.zip"],
+    "certificate": [".", "TRIAL", "--out", "OUT/certificate.npz"],
     "check": ["fake.yaml"],
     "compact": ["."],
     "compare": [".", ".", "--out", "OUT/x.csv"],

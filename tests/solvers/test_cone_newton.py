@@ -65,7 +65,7 @@ def _clarabel(program: ExactProgram) -> float:
 def test_survives_small_programs_of_every_kind(seed: int) -> None:
     """Wide data, low rank, repeated rows, one pattern: each outcome SOLVED is certified."""
     gated = small_program(seed)
-    program = ExactProgram(gated.groups, gated.y, gated.beta)
+    program = ExactProgram(replace(gated.groups, confined=False), gated.y, gated.beta)
     start = solve_newton(gated)
     if not gated.y.any() or in_cones(program, start.W) is not None:
         return

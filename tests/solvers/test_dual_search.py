@@ -45,7 +45,7 @@ def test_cones_prove_recoveries_without_a_solve_that_gated_norms_cannot_prove() 
         exact, gated = (PlantedProgram.of(instance, relu_skip, kind).cascade.decide() for kind in ("exact", "gated"))
         if exact.certificate == "dual" and exact.verdict == "recovered" and gated.verdict != "recovered":
             assert exact.proof is not None
-            assert exact.proof.proves_optimal
+            assert exact.proof.certificate.proves_optimal
             assert MinNorm(program="exact")(instance, relu_skip)["recovered"]
             proved += 1
     assert proved > 0

@@ -145,7 +145,7 @@ def crossings(panel: Panel, along: ThresholdAxis, level_of: Callable[[str], floa
     kept = (low <= OUTSIDE) & (high <= OUTSIDE) & ~cut[0] & ~cut[1]
     if not kept.any():
         return unknown
-    weight = np.array([_weight(along, part) for part in parts])
+    weight = np.array([_weight(along, part) if inside else np.nan for part, inside in zip(parts, kept, strict=True)])
     bounded = kept & [one.interval.bounded for one in alone]
     if bounded.any() and freedom_of(weight[kept] / weight[kept].sum()) < FEWEST:
         kept = bounded  # the interval is then made of those of the slices
