@@ -77,10 +77,10 @@ def test_bars_of_a_claim_do_not_end_a_cell(tmp_path: Path) -> None:
 @pytest.mark.deep
 def test_the_size_counts_the_trials_of_the_figure_alone(tmp_path: Path) -> None:
     sweep = CliRunner().invoke
-    assert sweep(main, ["sweep", SMALL, "--out", str(tmp_path / "a"), "--shard", "1/3", "-q", "-j", "1"]).exit_code == 0
+    assert sweep(main, ["sweep", SMALL, "--out", str(tmp_path / "a"), "--shard", "1/8", "-q", "-j", "1"]).exit_code == 0
     stored = len(read(tmp_path / "a").frame)
     assert size(tmp_path / "a").startswith(f"unfinished: {100 * stored // TRIALS} % of its trials, ")
-    more = ["sweep", SMALL, "--out", str(tmp_path / "b"), "--set", "replicates=5", "-q", "-j", "1"]
+    more = ["sweep", SMALL, "--out", str(tmp_path / "b"), "--set", "replicates=25", "-q", "-j", "1"]
     assert sweep(main, more).exit_code == 0
     assert size(tmp_path / "b") == "full"
     assert size(tmp_path / "c") == "not run"

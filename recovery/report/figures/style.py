@@ -66,7 +66,7 @@ LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Colours of measured lines whose coordinate has no order: those of Okabe and Ito without yellow and black, told apart
 by readers who confuse red and green."""
 MARKERS = "os^DvPX"
-ORDERED = ("cividis", 0.0, 0.9)
+ORDERED = ("plasma", 0.2, 0.9)
 """Colour map, and its part, for lines of a coordinate that has an order."""
 SHADES = "cividis"
 """Colour map of the figures of training records."""
