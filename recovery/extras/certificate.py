@@ -254,7 +254,7 @@ class TrialCertificate:
 
     def _verdict(self) -> str:
         if self.verdict is None:
-            return "none: with noise or a penalty there is nothing to recover"
+            return "none: with noise or a penalty the gap alone says whether W is optimal"
         scope = self.row.get("patterns_proved")
         return f"{self.verdict}, certificate {self.row.get('certificate')}" + (
             f", for {scope} patterns" if scope else ""

@@ -58,9 +58,9 @@ class Verified:
     """The result of trying to prove a verdict or an optimum; reason: why it is not proved, or the interval.
 
     bound: the number that the proof bounds by 1: the largest dual norm outside the planted groups, or the cost of
-    another interpolant divided by the cost of the planted weights; for an optimum, the width of its interval, relative.
-    label_error: relative distance of the stored labels
-    from A W*. opposite: a verdict that was proved instead and contradicts this one.
+    another interpolant divided by the cost of the planted weights; for an optimum, the relative width of its interval.
+    label_error: relative distance of the stored labels from A W*. opposite: a verdict that was proved instead and
+    contradicts this one.
     """
 
     proved: bool

@@ -130,8 +130,8 @@ def _in_cones(balls: Balls, given: ProofStart, parts: Parts) -> Parts:
     for g in {g for g, _ in parts if not (linear and g == 0)}:
         side = 2.0 * balls.model.patterns[:, g] - 1.0
         copies = [sign for sign in (1, -1) if (g, sign) in parts]
-        gaps = [(i, -float((side[i] * z).lower())) for s in copies for i, z in enumerate(balls.images(parts[g, s]))]
-        gaps = [(i, gap) for i, gap in gaps if gap > 0 and balls.model.X[i].any()]
+        images = [(i, side[i] * z) for s in copies for i, z in enumerate(balls.images(parts[g, s]))]
+        gaps = [(i, -float(z.lower())) for i, z in images if not z >= 0 and balls.model.X[i].any()]
         if not gaps:
             continue
         if g not in given.inside:
