@@ -98,16 +98,19 @@ def test_a_program_is_the_one_that_the_method_forms(certified: list[TrialCertifi
         assert one.objective == program.objective(one.W)
 
 
+@pytest.mark.parametrize("interpolates", [True, False])
 @pytest.mark.parametrize("name", ["V", "lam", "y", "base", "objective", "dual_objective", "largest_dual_ratio"])
 def test_a_changed_number_does_not_pass_the_check(
-    name: str, certified: list[TrialCertificate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, interpolates: bool, certified: list[TrialCertificate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = next(one for one in certified if one.program.has_cones and one.instance.setting.noise > 0)
+    noisy = [one for one in certified if one.program.has_cones and one.instance.setting.noise > 0]
+    one = next(one for one in noisy if one.program.interpolates is interpolates)
     one.save(tmp_path / "trial.npz")
     with np.load(tmp_path / "trial.npz") as file:
         arrays: dict[str, Any] = {key: file[key].copy() for key in file.files}
     place = np.unravel_index(np.argmax(np.abs(arrays[name])), arrays[name].shape)
-    arrays[name][place] *= 1 + 1e-6
+    # A penalised objective changes with the square of a change of optimal weights, and with no residual to miss.
+    arrays[name][place] *= 1 + (1e-3 if name == "V" and not interpolates else 1e-6)
     np.savez(tmp_path / "trial.npz", **arrays)
     assert not checked(tmp_path / "trial.npz", monkeypatch)
 
