@@ -185,8 +185,10 @@ RIVALS: dict[str, tuple[Callable[[Problem], Callable[[float], Array]], float]] =
 EVERYWHERE = ("celer", "skglm")
 
 
-def runs(name: str, n: int, d: int, fraction: float, architecture: str, limit: float) -> Iterator[str]:
-    """`seconds gap` of each run, tighter by TIGHTER from one to the next, until GAP is reached."""
+def runs(
+    name: str, n: int, d: int, fraction: float, architecture: str, limit: float, least: float = GAP
+) -> Iterator[str]:
+    """`seconds gap` of each run, tighter by TIGHTER from one to the next, until the least gap is reached."""
     make, tolerance = RIVALS[name]
     make(Problem(20, 3, 0.1))(1e-2)  # what compiles does so here
     problem = Problem(n, d, fraction, architecture)
@@ -195,7 +197,7 @@ def runs(name: str, n: int, d: int, fraction: float, architecture: str, limit: f
     # the processor time of all runs together, without what loads and compiles
     spent = math.ceil(time.process_time())
     resource.setrlimit(resource.RLIMIT_CPU, (spent + math.ceil(limit), spent + math.ceil(limit) + 10))
-    while not gap <= GAP and tolerance > 1e-20:
+    while not gap <= least and tolerance > 1e-20:
         start = time.process_time()
         W = solve(tolerance)
         seconds = time.process_time() - start
@@ -204,18 +206,20 @@ def runs(name: str, n: int, d: int, fraction: float, architecture: str, limit: f
         tolerance /= TIGHTER
 
 
-def rival(name: str, n: int, d: int, fraction: float, architecture: str, limit: float) -> tuple[float, ...] | None:
-    """Seconds and gap of the first run within GAP, else of the first within twice the least gap; None: no run ended."""
+def rival(
+    name: str, n: int, d: int, fraction: float, architecture: str, limit: float, least: float = GAP
+) -> tuple[float, ...] | None:
+    """Seconds and gap of the first run within `least`, else within twice the least gap found; None: no run ended."""
     line = [sys.executable, "-m", "benchmarks.peers", "--one", name, str(n), str(d), str(fraction), architecture]
-    ended = subprocess.run([*line, "--limit", str(limit)], capture_output=True, text=True)
+    ended = subprocess.run([*line, "--limit", str(limit), "--gap", str(least)], capture_output=True, text=True)
     if ended.returncode not in (0, -signal.SIGXCPU):
         raise RuntimeError(f"{name}: {ended.stderr[-2000:]}")
     done = [tuple(map(float, row.split()[1:])) for row in ended.stdout.splitlines() if row.startswith("run ")]
-    wanted = max(GAP, 2 * min((gap for _, gap in done), default=np.inf))
+    wanted = max(least, 2 * min((gap for _, gap in done), default=np.inf))
     return next((one for one in done if one[1] <= wanted), None)
 
 
-def ours(problem: Problem) -> tuple[float, Solution]:
+def ours(problem: Problem, least: float = GAP) -> tuple[float, Solution]:
     """Processor seconds with the certificate, median of 5, on a program with empty caches."""
     seconds = []
     for _ in range(5):
@@ -223,7 +227,7 @@ def ours(problem: Problem) -> tuple[float, Solution]:
         groups = problem.architecture.groups(problem.X, patterns)
         program = GatedProgram(groups, problem.y, problem.beta)
         start = time.process_time()
-        solution = solve_newton(program, tolerance=GAP)
+        solution = solve_newton(program, tolerance=least)
         certify(program, solution)
         seconds.append(time.process_time() - start)
     return float(np.median(seconds)), solution
@@ -303,12 +307,13 @@ def main() -> None:
     parser.add_argument(
         "--one", nargs=5, metavar=("RIVAL", "N", "D", "FRACTION", "ARCHITECTURE"), help="one rival's runs"
     )
+    parser.add_argument("--gap", type=float, default=GAP, help="relative gap that the rival has to reach")
     parser.add_argument("--to", type=Path, help="JSON file of the rows so far, which are not measured again")
     given = parser.parse_args()
     with one_thread():
         if given.one:
             name, n, d, fraction, architecture = given.one
-            for line in runs(name, int(n), int(d), float(fraction), architecture, given.limit):
+            for line in runs(name, int(n), int(d), float(fraction), architecture, given.limit, given.gap):
                 print("run", line, flush=True)
             return
         done = json.loads(given.to.read_text()) if given.to and given.to.exists() else []

@@ -88,7 +88,7 @@ def fingerprint(names: Iterable[str]) -> tuple[str, str]:
 
 
 def fingerprints(choices: Iterable[Collection[str]], folders: Iterable[Path]) -> set[str]:
-    """The hashes of each set of names, from the files that an import would read now, without importing any.
+    """The two hashes of each set of `module:NAME`, from the files that an import would read now; none is imported.
 
     Modules are found on the path and in these folders. Raises `ParameterError` if one is not found.
     """

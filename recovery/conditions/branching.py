@@ -284,7 +284,7 @@ def branch(  # type: ignore[no-untyped-def]
             z, size = _bound_over_cone(up, down, c, squares, s, side, (y, alpha, mu), goal)
             end = BOUND
             if size > goal * goal:
-                # u attains the relaxed maximum
+                # where ||z|| is least, u attains the maximum of the relaxation; f(u) itself may be lower
                 u[:] = z
                 for k in range(r):
                     if s[k] * z[k] < 0.0:

@@ -108,8 +108,8 @@ def _stationary(base: Array, lam: Array, side: Array, shift: Array, m: float, v:
             # H is singular in directions orthogonal to all rows with bend > 0. The gradient is zero there too
             H[j, j] += 1e-9
         _solved(H, g, step)
-        # along the step, the slope y.(B step) of the convex sum increases from below zero: the sum decreases up to its
-        # zero
+        # along the step, the slope y.(B step) of the convex sum increases from below zero: where it is still not above
+        # zero, the sum has decreased
         last, length = size, 1.0
         for _halving in range(30):
             for k in range(r):

@@ -186,7 +186,8 @@ def turn(rows: Array, weights: Array, linear: Array | None = None) -> Turned | N
         return None
     rising, falling = (weights > 0) & (sizes > 0), (weights < 0) & (sizes > 0)
     scaled = np.vstack([rows * weights[:, None], c]) / scale
-    # the roots are the 2^r orthants of the rows t_i > 0, r their rank; the other rows may have more coordinates
+    # the first r coordinates span the rows with t_i > 0, and `branch` starts from their 2^r orthants; other rows may
+    # have more coordinates
     basis, r = _coordinates(scaled[:-1][rising], scaled)
     turned = scaled @ basis.T
     # the part of the rows outside this basis changes f by at most its length

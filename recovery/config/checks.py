@@ -88,7 +88,7 @@ class Checks:
                 self._problem(self._checked(cell), str(_refused(error)))
             return np.zeros(len(cells))
         found, faults = array("d"), 0
-        answers = map(float, map(cost, *sizes))  # continues after a call that raised
+        answers = map(float, map(cost, *sizes))  # after a cell whose cost raised, it goes on with the next one
         while len(found) < len(cells) and faults < MOST_FAULTS:
             try:
                 found.extend(answers)

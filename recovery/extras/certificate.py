@@ -58,7 +58,7 @@ class TrialCertificate:
 
     @property
     def solution(self) -> Solution:
-        """The weights and the dual."""
+        """The certified weights and the dual."""
         return self.found.solution
 
     @property

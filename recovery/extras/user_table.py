@@ -53,7 +53,7 @@ class Table:
 
 
 def read_table(path: Path, target: str, keep: Sequence[str] = (), drop: Sequence[str] = ()) -> Table:
-    """Read and encode a CSV or Parquet file. Raises `DataError` as `encode` does."""
+    """Read a CSV or Parquet file and `encode` it. Raises `DataError` as `encode` does, and for another type of file."""
     if path.suffix.lower() not in FORMATS:
         raise DataError(f"{path}: unknown file type {path.suffix!r}; write the table as {' or '.join(FORMATS)}")
     return encode(read_frame(path)[0], target, keep, drop, str(path))

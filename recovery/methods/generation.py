@@ -127,7 +127,7 @@ def generate(problem: PlantedProgram, beam: int | None = None) -> Generation:
             dual = pricing.dual(planted, pricing.margins[margin])
             margin += dual is None
         if dual is None:
-            # these columns alone exclude every dual: the program over them has a cheaper interpolant
+            # no dual was found with norms up to the last margin on these columns: an interpolant of them may be cheaper
             return Generation(pricing.found(infeasible=True), None, bounds)
         lam = dual
     return Generation(pricing.found(), None, bounds)

@@ -63,7 +63,7 @@ def check_comparable(setting: Setting, architecture: Architecture, outputs: int)
 
 
 def has_population_loss(setting: Setting, architecture: Architecture) -> bool:
-    """Whether the expected loss is known in closed form: linear labels, standard Gaussian data, plain ReLU network."""
+    """Whether the expected loss has a closed form: linear labels without noise, Gaussian data, plain ReLU network."""
     linear = setting.planted.form == "linear" and setting.noise == 0
     return linear and isinstance(setting.ensemble, Standard) and architecture.plain
 

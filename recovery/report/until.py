@@ -187,7 +187,7 @@ def _half(found: Threshold) -> float:
 
 
 def _falls(found: Threshold, least: float, most: float) -> float:
-    """Return the factor of variance that puts the interval inside the limits, or the outer interval outside."""
+    """Return the factor by which the variance must fall: the interval is then inside the limits, or the outer outside."""
     at, low, high = found.interval.estimate, found.interval.low, found.interval.high
     lower, higher = found.outer_interval.low, found.outer_interval.high
     if least < at < most:
@@ -212,7 +212,7 @@ def record_of(
         and same
         and (before["known"] or (before["trials"] == trials and (before["left"] > 0 or left <= 0)))
     ):
-        return dict(before), 1.0  # the target is met, or further trials cannot meet it
+        return dict(before), 1.0  # the target is met, or further trials cannot meet it: the earlier plan stands
     tested = bool(before is None or before["aimed"] or left <= 0)
     tests = (before["tests"] if before else 0) + tested
     known = not len(found.panel.cells) or (tested and goal.met(found))

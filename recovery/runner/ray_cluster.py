@@ -53,7 +53,9 @@ def connected(jobs: int) -> Iterator[tuple[int, Run]]:
     """
     environment, folder = dict[str, str](), None
     with ExitStack() as session:
-        if "RAY_ADDRESS" not in os.environ:
+        if "RAY_ADDRESS" in os.environ:
+            require_listener(os.environ["RAY_ADDRESS"])
+        else:
             token = os.environ.get("RAY_AUTH_TOKEN") or secrets.token_hex(32)
             environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
             made = tempfile.TemporaryDirectory(prefix="ray-", dir=SESSIONS, ignore_cleanup_errors=True)
@@ -102,6 +104,16 @@ def connected(jobs: int) -> Iterator[tuple[int, Run]]:
             except subprocess.TimeoutExpired:
                 driver.kill()
                 driver.wait()
+
+
+def require_listener(address: str) -> None:
+    """Raise ConnectionError at once if nobody listens at host:port: Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), START_SECONDS).close()
+        except OSError as error:
+            raise ConnectionError(f"no cluster answers at {address}: {error.strerror or error}") from error
 
 
 def answers_anybody(address: str) -> bool:

@@ -105,7 +105,7 @@ class ExactPenalty:
         self.others = np.flatnonzero(~np.isin(members, rows))
         chosen = members[self.others]
         self.own = program.group(chosen)
-        # both signs of a group have the same image up to the sign
+        # the image of a signed group is the image of its group times the sign
         self.sign = program.sign(chosen)[:, None]
         self.signed = program.groups.D[:, self.own].T * self.sign
 

@@ -125,7 +125,7 @@ def solve_newton(program: GatedProgram, start: Solution | None = None, tolerance
         if error <= tolerance:
             outcome = Outcome.SOLVED
             break
-        # an n x n eigendecomposition is expensive: only if eight steps have not reduced the residual
+        # the test needs an n x n eigendecomposition: it is made once, if nine outer steps leave a residual above 1e-6
         if outer == 8 and certificate.primal_residual > 1e-6 and _infeasible(program):
             outcome = Outcome.INFEASIBLE
             break

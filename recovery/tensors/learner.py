@@ -264,7 +264,7 @@ def paired_weights(moments: Moments, error: Moments, most: int, trust: bool, rng
         terms = decompose(matrices, rank, rng, joint=False)
         W = _vectors(terms, moments.order)
         along = responses(W)[which]
-        # coefficient of each term in its own tensor, by least squares over the directions
+        # coefficient of each term in its own tensor: least squares over the directions of contraction, term by term
         strength = np.abs(np.sum(terms.coefficients * along, axis=0)) / np.maximum(np.sum(along**2, axis=0), ROUNDING)
         candidates.append(W)
         clearness.append(strength / eta1 if eta1 > 0 else np.zeros(len(W)))

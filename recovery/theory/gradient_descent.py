@@ -24,8 +24,9 @@ LARGEST_RATE = CORRELATION / SMOOTHNESS**2
 def theorem1(epochs: ArrayLike, rate: ArrayLike, v1: ArrayLike = 1.0, v2: ArrayLike = 1.0) -> Array:
     """Return a bound on ||W_tau - W*||_F / ||W_0 - W*||_F after `epochs` steps of size `rate` scaled by diag(v)^{-2}.
 
-    sqrt(max(v1^2, v2^2) / min(v1^2, v2^2) (1 - 0.3 mu)^tau), if ||v1 w_1 + v2 w_2|| <= ||a||/2 at the start; NaN for
-    rates above 0.12, which the theorem does not cover. Source: P2, Theorems 1 and 6, appendix F.1.
+    sqrt(max(v1^2, v2^2) / min(v1^2, v2^2) (1 - 0.3 mu)^tau), for any start, however far from W*, with
+    || |v1| w_1 + |v2| w_2 || <= ||a||/2; NaN for rates above 0.12, which the theorem does not cover. Source: P2,
+    Theorems 1 and 6, appendix F.1.
     """
     rate = np.asarray(rate, dtype=np.float64)
     v1, v2 = np.square(v1), np.square(v2)

@@ -94,10 +94,10 @@ def test_verdicts_by_a_theorem_are_those_over_every_pattern() -> None:
     assert min(pairs["recovered", "recovered"], pairs["not_unique", "not_unique"]) >= 20
 
 
-@pytest.mark.deep
-def test_thousands_of_verdicts_by_a_theorem_are_those_over_every_pattern() -> None:
-    pairs = compare(range(10_000, 10_000 + 40 * len(ENSEMBLES) * len(MODELS)))
-    assert sum(pairs.values()) >= 2000
+@pytest.mark.parametrize("draws", [pytest.param(10, marks=pytest.mark.deep), pytest.param(40, marks=pytest.mark.soak)])
+def test_many_verdicts_by_a_theorem_are_those_over_every_pattern(draws: int) -> None:
+    pairs = compare(range(10_000, 10_000 + draws * len(ENSEMBLES) * len(MODELS)))
+    assert sum(pairs.values()) >= 50 * draws
     assert sum(n for (_, every), n in pairs.items() if every == "undecided") <= 0.1 * sum(pairs.values())
 
 

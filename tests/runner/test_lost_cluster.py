@@ -25,7 +25,7 @@ from .kills import start, stored_ids
 from .sweeps import rows, sweep, write_config
 
 pytestmark = pytest.mark.deep
-TRIALS = 720
+TRIALS = 360
 LOST = "run the same command to continue"
 
 
@@ -213,7 +213,40 @@ def open_to_others(path: Path) -> bool:
     return all(folder.stat().st_mode & 0o001 for folder in path.parents)
 
 
-def test_nobody_else_reads_or_replaces_what_ray_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def answers_nobody_without_its_token(process: subprocess.Popen[str]) -> None:
+    """Ray listens on all addresses, so the token is all that keeps others out."""
+    agents = [psutil.Process(pid) for pid in below(process, "ray::RuntimeEnvAgent")]
+    heard = {at.laddr for agent in agents for at in agent.net_connections("inet") if at.status == "LISTEN"}
+    assert heard
+    for address in heard:  # it starts programs for who asks it
+        with pytest.raises(HTTPError, match="401"):
+            urlopen(f"http://{address.ip}:{address.port}/get_or_create_runtime_env", data=b"", timeout=20)
+    words = [word for pid in below(process, "gcs_server") for word in psutil.Process(pid).cmdline()]
+    assert not [word for word in words if "token" in word.lower()]
+    servers = [psutil.Process(pid) for pid in below(process, "gcs_server")]
+    open_ = [one for server in servers for one in server.net_connections("inet") if one.status == psutil.CONN_LISTEN]
+    ports = {one.laddr.port for one in open_}
+    assert ports
+    for number in ports:
+        code = f"""
+from ray._raylet import GcsClient
+print("in", GcsClient(address="127.0.0.1:{number}").internal_kv_keys(b"", b"", timeout=20))
+"""
+        for others in ({"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}):
+            done = subprocess.run(
+                [sys.executable, "-c", code],
+                env={**os.environ, **others},
+                capture_output=True,
+                text=True,
+                timeout=90,
+            )
+            assert not done.stdout, done.stdout
+            assert "Unauthenticated" in done.stderr or "UNAUTHENTICATED" in done.stderr, done.stderr
+
+
+def test_nobody_else_reads_or_replaces_what_ray_keeps_or_uses_it_while_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its token is in no file that others may read, and its sockets are where they cannot put others."""
     home = tmp_path / "home"
     home.mkdir()
@@ -225,42 +258,9 @@ def test_nobody_else_reads_or_replaces_what_ray_keeps(tmp_path: Path, monkeypatc
         kept = {path for path in sockets if path.is_absolute() and path.exists()}
         assert {path.name for path in kept} >= {"raylet", "plasma_store"}
         assert [path for path in kept if open_to_others(path)] == []
+        answers_nobody_without_its_token(process)
         (session,) = {path.parents[2] for path in kept if path.name == "raylet"}
     assert not session.exists()
-
-
-def test_ray_answers_nobody_without_its_token_while_it_runs(tmp_path: Path) -> None:
-    """It listens on all addresses, so the token is all that keeps others out."""
-    with running(tmp_path, "ray") as process:
-        agents = [psutil.Process(pid) for pid in below(process, "ray::RuntimeEnvAgent")]
-        heard = {at.laddr for agent in agents for at in agent.net_connections("inet") if at.status == "LISTEN"}
-        assert heard
-        for address in heard:  # it starts programs for who asks it
-            with pytest.raises(HTTPError, match="401"):
-                urlopen(f"http://{address.ip}:{address.port}/get_or_create_runtime_env", data=b"", timeout=20)
-        words = [word for pid in below(process, "gcs_server") for word in psutil.Process(pid).cmdline()]
-        assert not [word for word in words if "token" in word.lower()]
-        servers = [psutil.Process(pid) for pid in below(process, "gcs_server")]
-        open_ = [
-            one for server in servers for one in server.net_connections("inet") if one.status == psutil.CONN_LISTEN
-        ]
-        ports = {one.laddr.port for one in open_}
-        assert ports
-        for number in ports:
-            code = f"""
-from ray._raylet import GcsClient
-print("in", GcsClient(address="127.0.0.1:{number}").internal_kv_keys(b"", b"", timeout=20))
-"""
-            for others in ({"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}):
-                done = subprocess.run(
-                    [sys.executable, "-c", code],
-                    env={**os.environ, **others},
-                    capture_output=True,
-                    text=True,
-                    timeout=90,
-                )
-                assert not done.stdout, done.stdout
-                assert "Unauthenticated" in done.stderr or "UNAUTHENTICATED" in done.stderr, done.stderr
 
 
 def test_a_ray_that_ignores_the_token_is_refused() -> None:

@@ -41,7 +41,7 @@ def empirical_gradient(W: np.ndarray, X: np.ndarray, a: np.ndarray) -> np.ndarra
 
 
 def starts(rng: np.random.Generator, a: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Neurons with ||v_1 w_1 + v_2 w_2|| <= ||a||/2 as far out as wanted: the difference is free, the sum is not."""
+    """Neurons with || |v_1| w_1 + |v_2| w_2 || <= ||a||/2, as far apart as wanted: the difference has no bound."""
     d = len(a)
     total, apart = rng.standard_normal((2, d))
     total *= np.linalg.norm(a) / 2 * rng.uniform() ** (1 / d) / np.linalg.norm(total)

@@ -53,9 +53,10 @@ def prove_bound(turned: Turned, known: Mask, limit: float, nodes: int) -> float:
 
 
 def _grown(ends: Index, first: int, last: int, m: int) -> tuple[Index, Index]:
-    """Rebuild the tree; returns the root of each leaf and its sides (leaves, m): 1, -1, or 0 if undecided.
+    """Rebuild the trees of the roots first, ..., last - 1 from how each node, in the order of the search, ended.
 
-    Raises `Unproved` if the tree is not complete.
+    Returns the root of each leaf and its sides (leaves, m): 1, -1, or 0 if undecided. Raises `Unproved` if a node is
+    missing or left over, or splits at a row twice.
     """
     roots, sides = [], []
     given = iter(ends.tolist())

@@ -108,7 +108,7 @@ def _least_change(balls: Balls, groups: list[int], missing: list[arb]) -> dict[i
             continue
     if not set(balls.model.support) <= set(groups):
         raise Unproved("the groups of the other interpolant cannot correct its rounding errors")
-    # D_g is num / den on inactive rows; a common factor of a column changes no rank
+    # D_g is num / den on inactive rows; the column is multiplied by den, which changes no rank
     num, den = float(balls.model.architecture.slope).as_integer_ratio()
     columns = [
         [a * (den if active else num) for a, active in zip(entries, balls.model.patterns[:, g].tolist(), strict=True)]

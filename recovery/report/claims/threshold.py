@@ -43,7 +43,7 @@ def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdCla
 
 @dataclass(frozen=True)
 class Measured:
-    """The threshold of a panel or slice with the threshold that a claim states for it, if one does."""
+    """The threshold of the event `of` in a panel or slice, with the one that a claim states for it, if one does."""
 
     of: str
     found: Threshold
