@@ -187,7 +187,7 @@ def _half(found: Threshold) -> float:
 
 
 def _falls(found: Threshold, least: float, most: float) -> float:
-    """Return the factor by which the variance must fall to put the interval inside the limits, or the outer one out."""
+    """Return by which factor the variance must fall to put the interval inside the limits, or the outer one outside."""
     at, low, high = found.interval.estimate, found.interval.low, found.interval.high
     lower, higher = found.outer_interval.low, found.outer_interval.high
     if least < at < most:
