@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from recovery.methods.columns import Column, select
     from recovery.methods.method import METHODS, Method
     from recovery.programs.architecture import ARCHITECTURES, Architecture
+    from recovery.programs.norms import Norm
     from recovery.solvers.path import PathPoint, largest_beta, solve_path
     from recovery.solvers.table import Solver
 
@@ -44,6 +45,7 @@ __all__ = [
     "Instance",
     "Method",
     "Neurons",
+    "Norm",
     "PathPoint",
     "Planted",
     "RecoverError",
@@ -77,6 +79,7 @@ _PLACES = {
     "methods.columns": ("Column", "select"),
     "methods.method": ("METHODS", "Method"),
     "programs.architecture": ("ARCHITECTURES", "Architecture"),
+    "programs.norms": ("Norm",),
     "solvers.path": ("PathPoint", "largest_beta", "solve_path"),
     "solvers.table": ("Solver",),
 }

@@ -19,6 +19,7 @@ from recovery.methods.min_norm import ConvexMethod
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import Certificate, Certified
 from recovery.programs.exact import ExactProgram
+from recovery.programs.norms import NORMS
 from recovery.programs.program import Program
 from recovery.programs.solution import Multipliers, Solution
 from recovery.runner.rerun import Difference, comparison, find_trial, instance_arrays, replay, save_arrays, stored_rows
@@ -168,6 +169,7 @@ class TrialCertificate:
             "row_space": np.array(groups.orthonormal and (not program.has_cones or bool(groups.confined))),
             "interpolates": np.array(program.interpolates),
             "penalty": np.array(program.penalty),
+            "norm": np.array(self.method.norm),
             "scales": groups.scales,
             "group": own,
             "sign": program.signs[members],
@@ -189,8 +191,13 @@ class TrialCertificate:
         }
 
     def save(self, path: Path) -> None:
-        """Write `arrays` as .npz or .mat; next to an .npz file also `check.py`. Raises `StoreError`."""
+        """Write `arrays` as .npz or .mat; next to an .npz file also `check.py`.
+
+        Raises `StoreError`, and `ParameterError` for an .npz file with a user's norm.
+        """
         if path.suffix == ".npz":
+            if self.method.norm not in NORMS:
+                raise ParameterError(f"{CHECK} knows norms {', '.join(NORMS)}; write another file type than .npz")
             program, check = files("recovery.extras").joinpath("check.txt").read_bytes(), path.with_name(CHECK)
             if check.exists() and check.read_bytes() != program:
                 raise StoreError(f"{check}: exists, and is another program; give --out in another folder, or move it")
@@ -228,9 +235,10 @@ class TrialCertificate:
         words = f"{program.kind}, {self.architecture.name}, {many(self.patterns.shape[1], 'pattern')} ({kind})"
         if groups.orthonormal and program.has_cones:
             words += ", confined to row spaces" if groups.confined else ", not confined"
+        norms = f"the sum of {self.method.norm} norms"
         if program.interpolates:
-            return f"{words}: minimise the sum of norms such that F(W) = y"
-        return f"{words}: minimise 1/2 ||F(W) - y||^2 + {program.penalty:.9g} times the sum of norms"
+            return f"{words}: minimise {norms} such that F(W) = y"
+        return f"{words}: minimise 1/2 ||F(W) - y||^2 + {program.penalty:.9g} times {norms}"
 
     def _proof(self) -> str:
         numbers = self.numbers

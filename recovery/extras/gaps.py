@@ -20,9 +20,13 @@ from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.types import Array, Index
 
+OTHER_NORM = "proofs in ball arithmetic know the l2 norm only"
+
 
 def prove_gap(instance: Instance, architecture: Architecture, method: ConvexMethod) -> ProvedOptimum:
     """Prove an interval that contains the optimum of a trial's program. Raises `Unproved`."""
+    if method.norm != "l2":
+        raise Unproved(OTHER_NORM)
     if instance.setting.patterns.kind == "all":
         raise Unproved("an optimum over all patterns has no proof in ball arithmetic")
     evidence = method(instance, architecture).evidence

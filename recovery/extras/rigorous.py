@@ -18,7 +18,7 @@ import numpy as np
 
 from recovery.config import Trial
 from recovery.errors import RecoverError
-from recovery.extras.gaps import prove_gap, raw_weights
+from recovery.extras.gaps import OTHER_NORM, prove_gap, raw_weights
 from recovery.extras.proofs.balls import Unproved, at_rising_precision
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
 from recovery.extras.proofs.everywhere import prove_unique_everywhere
@@ -76,6 +76,8 @@ def verify_rigorously(instance: Instance, architecture: Architecture, method: Mi
         return Verified(False, "noisy labels: there is no verdict")
     if verdict is None or verdict not in ATTEMPTS:
         return Verified(False, "undecided: there is no verdict")
+    if method.norm != "l2":
+        return Verified(False, OTHER_NORM)
     problem = method.problem(instance, architecture)
     decision = decide_by_theorem(problem) if instance.setting.patterns.kind == "all" else None
     if decision is not None:

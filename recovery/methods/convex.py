@@ -25,10 +25,12 @@ from recovery.methods.representation import (
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import Certificate, Certified, certify
 from recovery.programs.exact import ExactProgram
+from recovery.programs.norms import L2, Norm
 from recovery.programs.orthonormal import ranks_are_sure
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Outcome, Solution
-from recovery.solvers.conic import MODULES
+from recovery.programs.uniqueness import optimum_is_unique
+from recovery.solvers.conic import LINEAR, MODULES, solve_inside
 from recovery.solvers.table import find_solver
 from recovery.types import Array, Mask, Scalar
 
@@ -71,6 +73,7 @@ class PlantedProgram:
         kind: str,
         beta: float | None = None,
         confinement: Confinement = "row_space",
+        norm: Norm = L2,
     ) -> "PlantedProgram":
         """Form the program. Raises `ParameterError` for an architecture that does not declare programs of this kind.
 
@@ -82,7 +85,7 @@ class PlantedProgram:
         groups = architecture.groups(instance.X, instance.patterns)
         confined = program.has_cones and confinement == "row_space" and instance.setting.patterns.kind == "sampled"
         groups = replace(groups, confined=confined and groups.orthonormal)
-        return cls(instance, architecture, program(groups, instance.y, beta))
+        return cls(instance, architecture, program(groups, instance.y, beta, norm))
 
     def over(self, patterns: Mask) -> "PlantedProgram":
         """Return the same program over these patterns (n, p), not confined."""
@@ -91,7 +94,7 @@ class PlantedProgram:
         return replace(
             self,
             instance=self.instance.with_patterns(patterns),
-            program=type(program)(groups, program.y, program.beta),
+            program=replace(program, groups=groups),
         )
 
     @cached_property
@@ -304,10 +307,33 @@ class PlantedProgram:
         if not self.cascade.feasible:
             return row.undecided(NOT_PLANTED)
         row = row.having(certificate="gap" if certificate.proves_optimal else "none")
+        if self.program.norm is not L2:
+            return self._judge_norm(row, solution)
         if row.max_deviation <= DEVIATION_TOLERANCE:
             return row.having(recovered=True, verdict="recovered")
         lower = certificate.proves_optimal and self.is_cheaper(solution.W)
         return row.having(recovered=False, verdict="not_optimal" if lower else "not_unique")
+
+    def _judge_norm(self, row: Measurement, solution: Solution) -> Measurement:
+        """Return the verdict with another norm than l2, where an optimum near the planted weights may not be unique.
+
+        A corner of the sets of optimal weights and duals may leave that open; a point inside both decides it.
+        """
+        certificate = certify(self.program, solution)
+        if not certificate.proves_optimal:
+            return row.undecided(_shortfall(solution, certificate))
+        if self.is_cheaper(solution.W):
+            return row.having(recovered=False, verdict="not_optimal")
+        if not certify(self.program, Solution(self.planted, solution.lam)).proves_optimal:
+            return row.undecided(OPEN_RESIDUAL)
+        if self.tied or row.max_deviation > DEVIATION_TOLERANCE:
+            return row.having(recovered=False, verdict="not_unique")
+        if optimum_is_unique(self.program, solution.lam):
+            return row.having(recovered=True, verdict="recovered")
+        if solution.solver != LINEAR:
+            return row.undecided(OPEN_TIE)
+        inside = solve_inside(self.program)
+        return self._judge_norm(self.measure(row, inside, certify(self.program, inside)), inside)
 
     def is_cheaper(self, W: Array) -> bool:
         """Whether some interpolant near W costs less than the planted weights."""

@@ -185,7 +185,7 @@ def interpolant_near(program: Program, features: Array, W: Array, planted: Array
     bases = [V if balanced.has_cones else groups.base_weights(V) for V in (W, planted)]
     rho = np.abs(balanced.residual(W)) + sum(_rounding(groups, V) for V in bases)
     further = reach.worth(rho)
-    cost = float(balanced.norms(W).sum()) + further
+    cost = float(balanced.norms(W).sum()) + balanced.norm.largest(groups.rank) * further
     if isinstance(balanced, ExactProgram) and inside is not None:
         moved = _moves(balanced, reach, W, inside, further)
         cost += float(balanced.norms(moved).sum())

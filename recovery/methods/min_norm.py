@@ -31,6 +31,7 @@ from recovery.methods.representation import check_representable, planted_neurons
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups, relative
 from recovery.programs.networks import merge, network_of
+from recovery.programs.norms import L2, find_norm
 from recovery.solvers.table import find_solver, solver_name
 from recovery.types import Array
 
@@ -59,7 +60,8 @@ PROOFS: dict[ProgramKind, int] = {"gated": 8, "exact": 1}
 class ConvexMethod(ABC):
     """Base of methods that solve gated or exact programs: their program, checks and cost.
 
-    penalty: beta of the program, or None for interpolation. beam: see `MinNorm`.
+    penalty: beta of the program, or None for interpolation. beam: see `MinNorm`. norm: of the weights of each group:
+    `l2`, `l1`, `linf`, or a user's.
     """
 
     program: ProgramKind
@@ -67,10 +69,13 @@ class ConvexMethod(ABC):
     confinement: Confinement
     penalty: float | None = None
     beam: int | None = None
+    norm: str
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "solver", solver_name(self.solver))
         find_solver(self.solver, self.program)
+        if find_norm(self.norm) is not L2 and (self.program != "gated" or self.solver == "newton"):
+            raise ParameterError(f"norm {self.norm} goes with program gated, and with solver auto or one of cvxpy's")
 
     @abstractmethod
     def __call__(self, instance: Instance, architecture: Architecture) -> Measurement:
@@ -83,7 +88,8 @@ class ConvexMethod(ABC):
         `ParameterError` for settings that the program cannot represent.
         """
         self.check(instance.setting, architecture)
-        problem = PlantedProgram.of(instance, architecture, self.program, self.penalty, self.confinement)
+        norm = find_norm(self.norm)
+        problem = PlantedProgram.of(instance, architecture, self.program, self.penalty, self.confinement, norm)
         return searched_program(problem, self.beam)
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
@@ -92,6 +98,11 @@ class ConvexMethod(ABC):
         check_representable(setting, architecture)
         if setting.patterns.kind == "all" and self.solver != "auto":
             raise ParameterError(f"patterns.kind all goes with solver auto, found {self.solver!r}")
+        if find_norm(self.norm) is not L2 and (architecture.normalized or setting.patterns.kind in ("all", "searched")):
+            raise ParameterError(
+                f"norm {self.norm} goes with architectures without normalisation and with patterns.kind sampled or "
+                f"exhaustive, found {architecture.name!r} and {setting.patterns.kind!r}"
+            )
 
     def cost(self, n: int, d: int) -> float:
         return self.setting_cost(Setting(n, d))
@@ -112,6 +123,8 @@ class MinNorm(ConvexMethod):
     the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
     beam: the width of a beam search for activation patterns that violate the dual of a gated program. With searched
     patterns it adds to the local searches; over all patterns it precedes each proof, so that fewer proofs are needed.
+    norm: of the weights of each group of a gated program: `l2`, `l1`, `linf`, or your own as `module:NAME`, a value of
+    `recovery.Norm`. HiGHS solves the linear programs, Clarabel the others.
     """
 
     columns: ClassVar[Columns] = SOLVED | select("recovered", "verdict", "reason", "patterns_proved", "isometry_value")
@@ -122,6 +135,7 @@ class MinNorm(ConvexMethod):
     distances: bool = False
     confinement: Confinement = field(default="row_space", metadata={"later": True})
     beam: Annotated[int, Ge(1)] | None = field(default=None, metadata={"later": True})
+    norm: str = field(default="l2", metadata={"later": True})
 
     def check(self, setting: Setting, architecture: Architecture) -> None:
         """Refuse settings that the program cannot represent. Raises `ParameterError`."""
@@ -157,7 +171,7 @@ class MinNorm(ConvexMethod):
         row = problem.drawn()
         if problem.noiseless and problem.ill_posed is not None:
             return row.undecided(problem.ill_posed)
-        if not problem.noiseless or self.solver != "auto":
+        if not problem.noiseless or self.solver != "auto" or problem.program.norm is not L2:
             solution, certificate = problem.solve(self.solver)
             row = problem.measure(row, solution, certificate)
             finish = problem.judge if problem.noiseless else problem.optimal
@@ -216,6 +230,7 @@ class Regularized(ConvexMethod):
     1/2, as P1 prints (27), (28), (211), (212): the program above at beta / 2.
     confinement: for neurons normalised after the ReLU, in exact programs over sampled patterns. `row_space` restricts
     the neurons of pattern D_j to the row space of D_j X, as in (16); `none` allows all neurons of the pattern.
+    norm: of the weights of each group of a gated program, as in `MinNorm`.
     """
 
     columns: ClassVar[Columns] = SOLVED | select("verdict", "reason", "patterns_proved", "support_recovered")
@@ -225,6 +240,7 @@ class Regularized(ConvexMethod):
     solver: str = "auto"
     scaling: Literal["half", "printed"] = "half"
     confinement: Confinement = field(default="row_space", metadata={"later": True})
+    norm: str = field(default="l2", metadata={"later": True})
 
     @property
     def penalty(self) -> float:  # type: ignore[override]  # a property, read only

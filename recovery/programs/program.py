@@ -1,9 +1,9 @@
 """Convex programs as data: what gated and exact programs share, and the gated program. They do not depend on solvers.
 
     beta None: min sum_k N_k(W_k) subject to F(W) = y,      beta > 0: min 1/2 ||F(W) - y||^2 + beta sum_k N_k(W_k),
-with a linear map F and norms N_k of the rows of W. Any lam (n,) whose dual norms are at most `penalty` proves the lower
-bound `dual_objective` on the optimum. P1 prints (27), (28), (211), (212) without the factor 1/2: its beta is twice the
-beta here.
+with a linear map F and norms N_k of the rows of W, Euclidean unless a gated program is given another `Norm`.
+Any lam (n,) whose dual norms are at most `penalty` proves the lower bound `dual_objective` on the optimum. P1 prints
+(27), (28), (211), (212) without the factor 1/2: its beta is twice the beta here.
 """
 
 from abc import ABC, abstractmethod
@@ -14,6 +14,7 @@ import numpy as np
 
 from recovery.errors import ParameterError
 from recovery.programs.groups import Groups
+from recovery.programs.norms import L2, Norm
 from recovery.programs.solution import Multipliers, Solution
 from recovery.types import Array, Index
 
@@ -38,13 +39,14 @@ class Row:
 class Program(ABC):
     """A convex program over groups A_g and labels y (n,).
 
-    kind: its name in configs. gap_tolerance: largest relative gap of a proof. has_cones: whether cones confine rows of
-    W.
+    norm: of the weights of each group. kind: its name in configs. gap_tolerance: largest relative gap of a proof.
+    has_cones: whether cones confine rows of W.
     """
 
     groups: Groups
     y: Array
     beta: float | None = None
+    norm: Norm = L2
 
     kind: ClassVar[Literal["gated", "exact"]]
     gap_tolerance: ClassVar[float]
@@ -55,6 +57,8 @@ class Program(ABC):
             raise ParameterError(f"y must have shape ({self.groups.n},), found {self.y.shape}")
         if self.beta is not None and not 0 < self.beta < np.inf:
             raise ParameterError(f"beta must be positive and finite, found {self.beta}")
+        if self.norm is not L2 and (self.has_cones or self.groups.orthonormal):
+            raise ParameterError("norms other than l2 are for gated programs without normalised ReLU neurons")
 
     @property
     def interpolates(self) -> bool:
@@ -156,7 +160,10 @@ class Program(ABC):
 
 @dataclass(frozen=True)
 class GatedProgram(Program):
-    """The group lasso: F(W) = sum_g A_g w_g for W (p, r), N_g(w_g) = ||w_g||. Source: P1, (12), (15), (17)."""
+    """The group lasso: F(W) = sum_g A_g w_g for W (p, r), N_g(w_g) = ||w_g||. Source: P1, (12), (15), (17).
+
+    With another norm its dual norms are those of A_g^T lam, and certificates are as before.
+    """
 
     kind = "gated"
     gap_tolerance = 1e-8
@@ -178,10 +185,12 @@ class GatedProgram(Program):
         return self.groups.forward(W)
 
     def norms(self, W: Array) -> Array:
-        return np.sqrt(np.einsum("gr,gr->g", W, W))
+        return self.norm.values(W)
 
     def dual_norms(self, solution: Solution) -> Array:
-        return self.groups.adjoint_norms(solution.lam)
+        if self.norm is L2:  # the groups keep these with their images
+            return self.groups.adjoint_norms(solution.lam)
+        return self.norm.dual_values(self.groups.adjoint(solution.lam))
 
     def cone_violation(self, W: Array) -> float:
         return 0.0

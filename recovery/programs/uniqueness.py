@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 
 from recovery.programs.groups import Groups
+from recovery.programs.norms import NEAR
 from recovery.programs.orthonormal import RANK_TOLERANCE
 from recovery.programs.program import Program
 from recovery.programs.solution import Multipliers
@@ -117,6 +118,22 @@ def _independent(images: Array) -> bool:
     # unit columns, so that a short image does not count as dependent
     s = np.linalg.svd(images / lengths, compute_uv=False)
     return len(s) == images.shape[1] and bool(s[-1] > RANK_TOLERANCE * s[0])
+
+
+def optimum_is_unique(program: Program, lam: Array) -> bool:
+    """Whether an optimal dual lam (n,) of a gated program with any norm proves that its optimum is unique.
+
+    Each optimal w_g has lam.A_g w_g = ||w_g||: it is 0 if the dual norm of A_g^T lam is below 1, and otherwise lies in
+    the face that `Norm.face` gives. The optimum is unique if the images of these faces are linearly independent.
+    """
+    norm, Z = program.norm, program.groups.adjoint(lam)
+    sizes = norm.dual_values(Z)
+    largest = max(1.0, float(sizes.max(initial=0.0)) / program.penalty) * program.penalty
+    active = np.flatnonzero(sizes >= (1.0 - NEAR) * largest)
+    A = np.hstack(
+        [np.empty((program.groups.n, 0)), *(program.groups.block(int(g)) @ norm.face(Z[g] / sizes[g]) for g in active)]
+    )
+    return not A.shape[1] or _independent(A)
 
 
 @dataclass(frozen=True)

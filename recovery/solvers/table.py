@@ -7,10 +7,11 @@ from typing import Any
 
 from recovery.errors import SolverError
 from recovery.programs.certificate import certify
+from recovery.programs.norms import L2
 from recovery.programs.program import Program
 from recovery.programs.solution import Solution
 from recovery.solvers.cones import solve_cones
-from recovery.solvers.conic import MODULES, require_solver, solve_conic
+from recovery.solvers.conic import MODULES, require_solver, solve_conic, solve_with_norm
 from recovery.solvers.newton import solve_newton
 from recovery.text import did_you_mean
 from recovery.user import is_user_name, resolve
@@ -34,7 +35,12 @@ class Solver:
 
 
 def _auto(solve: Callable[[Any], Solution], program: Program) -> Solution:
-    """The solution of `solve`; if it is not certified and the program is small, the better one of it and Clarabel's."""
+    """The solution of `solve`; if it is not certified and the program is small, the better one of it and Clarabel's.
+
+    A program with another norm than l2 goes to the solvers of cvxpy at once.
+    """
+    if program.norm is not L2:
+        return solve_with_norm(program)
     solution = solve(program)
     certificate = certify(program, solution)
     if certificate.proves_optimal or program.groups.n * program.size * program.groups.rank > CONIC_ENTRIES:
