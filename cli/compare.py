@@ -51,7 +51,7 @@ def command(
     """
     from recovery.errors import ReportError
     from recovery.extras.compare import compare_grids
-    from recovery.extras.comparison_report import in_words
+    from recovery.extras.comparison_words import in_words
     from recovery.report.figures import render
     from recovery.report.formats import COMPARISON, format_of, write
     from recovery.report.texts import csv_text

@@ -13,7 +13,7 @@ import pandas as pd
 
 from recovery.errors import ReportError
 from recovery.extras.comparison import Comparison, compare_each, sides_of, stacked
-from recovery.extras.comparison_report import after, before, tables
+from recovery.extras.comparison_words import after, before, tables
 from recovery.report.diagram import Diagram
 from recovery.store import Grid, read
 

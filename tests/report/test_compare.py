@@ -7,7 +7,8 @@ from scipy.stats import binomtest, false_discovery_control
 
 from recovery.errors import ReportError
 from recovery.extras.comparison import Comparison, compare_each, compare_two, stacked
-from recovery.extras.comparison_report import draw_differences, in_words
+from recovery.extras.comparison_report import draw_differences
+from recovery.extras.comparison_words import in_words
 from recovery.report.diagram.diagram import Diagram
 from recovery.report.figures import render
 
