@@ -167,9 +167,10 @@ def test_networks_over_their_data_have_a_key() -> None:
 
 
 @pytest.mark.parametrize("room", [0.1, 0.5, 1.0, 2.0])
-def test_titles_are_never_broken_at_an_equals_sign(room: float) -> None:
-    lines = wrapped(r"neurons = 5, count = 20, noise $\sigma$ = 0.1, learning rate $\eta$ = $10^{-3}$", 8.0, room)
-    assert not any(line.startswith("=") or line.endswith("=") for line in lines)
+def test_texts_are_never_broken_at_a_sign(room: float) -> None:
+    text = r"neurons = 5, count = 20, noise $\sigma$ = 0.1, learning rate $\eta$ = $10^{-3}$, proved excess ≤ 0.001"
+    lines = wrapped(text, 8.0, room)
+    assert not any(line.startswith(("=", "≤")) or line.endswith(("=", "≤")) for line in lines)
     assert "count = 20," in " ".join(lines)
 
 

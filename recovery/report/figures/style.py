@@ -143,10 +143,10 @@ def _glyphs(family: str) -> frozenset[int]:
 
 
 def wrapped(text: str, size: float, room: float) -> list[str]:
-    """Break text of a font size between words into lines of at most `room` inches; `a = b` stays on one line."""
+    """Break text of a font size between words into lines of at most `room` inches, but not `a = b` or `a ≤ b`."""
     lines: list[str] = []
     whole = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", NO_BREAK_SPACE), text)
-    for word in whole.replace(" = ", f"{NO_BREAK_SPACE}={NO_BREAK_SPACE}").split(" "):
+    for word in re.sub(" ([=≤]) ", rf"{NO_BREAK_SPACE}\1{NO_BREAK_SPACE}", whole).split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
         if lines and text_width(longer, size) <= room:
             lines[-1] = longer
