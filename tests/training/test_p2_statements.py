@@ -145,3 +145,66 @@ def test_theorem_2_the_first_step_of_2_lands_next_to_the_optimum():
         errors.append(weight_error(parameters["W"], parameters["V"], A))
     assert errors[0] < 0.7
     assert errors[1] == pytest.approx(errors[0] / 4, rel=0.5)
+
+
+def test_figure_1_the_loss_falls_from_the_ray_of_saddles_as_the_cube_of_the_angle():
+    """L = ||w1 - w2 - a||^2 / 4 + ||a||^2 / 4 - ||w1|| ||w2|| (sin t - t cos t) / (2 pi), t the angle of w1 and w2."""
+    rng = np.random.default_rng(5)
+    parameters = start(0, 2, 3, outer=sign_halves(2))
+    loss, a = Population(np.eye(1, 3)), np.eye(1, 3)[0]
+
+    def at(*W: np.ndarray) -> float:
+        parameters["W"][...] = W
+        return loss(parameters, parameters.like())
+
+    for _ in range(50):
+        w1, w2 = rng.standard_normal((2, 3)) * 10 ** rng.uniform(-1, 1)
+        sizes = np.linalg.norm(w1) * np.linalg.norm(w2)
+        t = np.arccos(w1 @ w2 / sizes)
+        expected = ((w1 - w2 - a) @ (w1 - w2 - a) + 1) / 4 - sizes * (np.sin(t) - t * np.cos(t)) / (2 * np.pi)
+        assert at(w1, w2) == pytest.approx(expected, rel=1e-10)
+    for t in (0.1, 0.01):  # w1 = w2 + a turned by about t / 3 from it, with w2 near a
+        w2 = np.array([1.0, t, 0.0])
+        angle = np.arccos((w2 + a) @ w2 / np.linalg.norm(w2 + a) / np.linalg.norm(w2))
+        fallen = 0.25 - at(w2 + a, w2)
+        assert fallen == pytest.approx(2 * angle**3 / (6 * np.pi), rel=0.05)
+
+
+def test_figure_1_every_start_near_the_saddle_reaches_the_optimum_and_smaller_ones_take_as_many_times_longer():
+    """P2 stops after 2 000 steps, where the default scale is still on the plateau of loss 1/4."""
+    steps = {}
+    for scale in (0.4, 0.1):
+        taken = []
+        for seed in range(3):
+            parameters = start(seed, 2, 20, scale=scale, outer=sign_halves(2))
+            parameters["W"][:, 0] += 1.5
+            if scale == 0.1:
+                early = start(seed, 2, 20, scale=scale, outer=sign_halves(2))
+                early["W"][:, 0] += 1.5
+                assert descent(early, 0.1, Budget(1000), fixed=True).loss == pytest.approx(0.25, abs=1e-3)
+            found = descent(parameters, 0.1, Budget(30_000, target_loss=1e-10), fixed=True)
+            assert found.stop is Ending.TARGET
+            taken.append(found.epochs)
+        steps[scale] = np.median(taken)
+    assert 2.5 < steps[0.1] / steps[0.4] < 5
+
+
+def test_theorem_6_needs_the_step_to_be_scaled_by_the_outer_layer():
+    """V = [I, -I]^T Sigma, Sigma = diag(1, .1, .1), step .12: as printed, the bound is missed at nearly every step."""
+    sigma, rate, steps = np.array([1.0, 0.1, 0.1]), 0.12, 200
+    outer = np.vstack([np.diag(sigma), -np.diag(sigma)])
+    best = np.vstack([np.diag(1 / sigma), -np.diag(1 / sigma)]) @ np.eye(3, 6)
+    missed = {}
+    for name, scaling in (("printed", None), ("scaled", np.tile(1 / sigma**2, 2)[:, None])):
+        parameters = start(7, 6, 6, 3, 1e-3, outer)
+        first, error = np.linalg.norm(parameters["W"] - best), []
+        for _ in range(steps):
+            gradient = parameters.like()
+            Population(np.eye(3, 6))(parameters, gradient)
+            parameters["W"][...] -= rate * (gradient["W"] if scaling is None else scaling * gradient["W"])
+            error.append(np.linalg.norm(parameters["W"] - best))
+        spread = (sigma.max() / sigma.min()) if name == "scaled" else 1.0
+        bound = spread * (1 - 0.3 * rate) ** (np.arange(1, steps + 1) / 2) * first
+        missed[name] = int((np.array(error) > bound).sum())
+    assert missed["scaled"] == 0
+    assert missed["printed"] > 0.95 * steps
