@@ -173,7 +173,8 @@ def _minimised(phi: Penalty, frame: Array, start: Array) -> tuple[Array, _Point,
         image = phi.images(step)
         length = 1.0
         while length > 1e-8:
-            trial = phi.at(images + length * image)
+            with np.errstate(over="ignore", invalid="ignore"):  # a step that overflows decreases nothing
+                trial = phi.at(images + length * image)
             # Armijo's rule: a small fraction of the decrease that the slope predicts
             if trial.value <= point.value + 1e-4 * length * slope:
                 break
