@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from recovery.report.claims.result import VERDICTS, Judgement, worst
 
 ROOT = Path(__file__).parents[1]
-PAPERS = ("P1", "P2", "P4")
+PAPERS = ("P1", "P2", "P3", "P4")
 OUTSIDE = "out of scope"
 BASES = {
     "theorem": "a proof of ours, or the paper's",

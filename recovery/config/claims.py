@@ -155,11 +155,13 @@ class MonotoneClaim(Scoped):
 @dataclass(frozen=True)
 class OrderClaim(Scoped):
     """Column `of` succeeds in more trials under each of the `values` of `axis` than under the next, and therefore at
-    smaller n, at significance level `level`; values in a nested list are not compared with each other."""
+    smaller n, or is larger in more pairs of trials if it is a number; with `direction: rises` it is smaller. At
+    significance level `level`; values in a nested list are not compared with each other."""
 
     of: str
     axis: str
     values: Annotated[tuple[Scalar | tuple[Scalar, ...], ...], MinLen(2)]
+    direction: Literal["falls", "rises"] = "falls"
     level: Level = 1e-3
 
 

@@ -115,6 +115,31 @@ def test_orders(planted: pd.DataFrame, values: list[Any], verdict: str) -> None:
         assert {name: round(float(value)) for name, value in estimates.items()}.items() <= MEDIANS.items()
 
 
+NUMBERS = {"kind": "order", "of": "test_distance", "axis": "planted", "direction": "rises"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ({"values": ["soon", "middle", "late"]}, "supported"),
+        ({"values": ["soon", "late", "middle"]}, "contradicted"),
+        ({"values": ["late", "middle", "soon"], "direction": "falls"}, "supported"),
+        ({"values": ["soon", "middle"], "direction": "falls"}, "contradicted"),
+        ({"values": ["soon", "same"]}, "inconclusive"),
+    ],
+)
+def test_orders_of_numbers(planted: pd.DataFrame, claim: dict[str, Any], verdict: str) -> None:
+    """Values are smallest under `soon`, in about three of four pairs with `middle`; `same` has the law of `soon`."""
+    numbers = pd.concat([planted, planted[planted["planted"] == "soon"].assign(planted="same")], ignore_index=True)
+    numbers["trial_id"] = [f"{i:032x}" for i in range(len(numbers))]
+    shift = numbers["planted"].map({**MEDIANS, "same": 1}).to_numpy(dtype=float)
+    numbers["test_distance"] = shift + np.random.default_rng(6).standard_normal(len(numbers))
+    assert judge(numbers, NUMBERS | claim).verdict == verdict
+    few = fail(numbers, list(np.flatnonzero(numbers["planted"] == "soon")[::2]))
+    if "soon" in claim["values"] and verdict == "supported":  # a failed trial could have had any value
+        assert judge(few, NUMBERS | claim).verdict == "inconclusive"
+
+
 def test_two_samples_of_one_law_have_no_order() -> None:
     again = wendel_rows(n=range(10, 201, 10), d=range(10, 41, 10), replicates=10, planted=["a", "b"], seed=8)
     assert judge(again, ORDER | {"values": ["a", "b"]}).verdict == "inconclusive"

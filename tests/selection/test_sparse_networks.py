@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from recovery.instances.planted_functions import SparseNetwork
 from recovery.programs.architecture import RELU
 from recovery.programs.relu_network import ReluNetwork
 from recovery.selection.hyperparameters import HyperparameterGrid, PenalizedDescent, choose, run_grid
@@ -171,3 +172,11 @@ def test_the_distance_of_networks_of_different_sizes_counts_the_neurons_left_ove
     left = math.sqrt(np.sum(f.W[3:] ** 2) + np.sum(f.b[3:] ** 2))
     assert distance(f, less) == pytest.approx(left)
     assert distance(less, f) == pytest.approx(left)
+
+
+def test_the_weights_of_the_first_experiment_are_closer_than_assumption_3_allows():
+    """P3, (19): the cosine of two planted weights is at most r^-0.1, here .758. Section 4.1.1 draws them positive."""
+    for seed in range(200):
+        W = SparseNetwork().draw(np.random.default_rng(seed), np.ones((1, 100))).network.W
+        unit = W / np.linalg.norm(W, axis=1, keepdims=True)
+        assert np.sort((unit @ unit.T).ravel())[-len(W) - 1] > 0.87 > len(W) ** -0.1

@@ -1,7 +1,7 @@
-"""Claims that success comes sooner under one value of an axis than under the next, tested on pairs of trials.
+"""Claims that success comes sooner, or a number is larger or smaller, under one value of an axis than under the next.
 
-Trials of two values are paired by grid cell and replicate. If both values were equally good, a pair in which only one
-succeeds would fall to either side with probability 1/2. The test is exact, whether or not the pairs share draws.
+Trials of two values are paired by grid cell and replicate. If both values were equally good, a pair of different
+outcomes would fall to either side with probability 1/2. The test is exact, whether or not the pairs share draws.
 """
 
 from itertools import pairwise, product
@@ -21,14 +21,13 @@ from recovery.report.statistics import Estimates
 
 def state_order(claim: OrderClaim) -> str:
     steps = [", ".join(str(value).replace("_", " ") for value in group) for group in _groups(claim)]
-    return f"{claim.of} comes first under {', then '.join(steps)} (level {claim.level:g})"
+    how = "highest" if claim.direction == "falls" else "lowest"
+    return f"{claim.of} is {how} under {', then '.join(steps)} (level {claim.level:g})"
 
 
 def judge_order(estimates: Estimates, panels: list[int], claim: OrderClaim) -> tuple[str, Judgement]:
     """Supported if every value of a group comes before every value of the next group; see `_judge_pair`."""
     diagram, layout = estimates.diagram, estimates.diagram.layout
-    if not diagram.proportion:
-        raise ReportError(f"{diagram.quantity} is not a proportion")
     if claim.axis in (layout.x, layout.y):
         diagram = diagram.laid_out(ReportSpec(x=layout.y if claim.axis == layout.x else layout.x, panel=claim.axis))
         estimates, panels = Estimates(diagram), diagram.panels_where(claim.where)
@@ -43,27 +42,33 @@ def judge_order(estimates: Estimates, panels: list[int], claim: OrderClaim) -> t
     named = dict(zip(panel_of, names, strict=True))
     pairs = [pair for a, b in pairwise(_groups(claim)) for pair in product(a, b)]
     level = claim.level / len(pairs)
+    ends = (0.0, 1.0) if diagram.proportion else (-np.inf, np.inf)
+    if claim.direction == "rises":
+        ends = -ends[1], -ends[0]
     texts, verdicts = [_thresholds(estimates, [panel_of[value] for value in panel_of], names)], list[Judgement]()
     for first, second in pairs:
-        text, verdict = _judge_pair(_outcomes(estimates, panel_of[first], panel_of[second]), level)
+        rows = _outcomes(estimates, panel_of[first], panel_of[second])
+        if claim.direction == "rises":
+            rows[["first", "second"]] *= -1
+        text, verdict = _judge_pair(rows, ends, level)
         texts.append(f"{named[first]} before {named[second]}: {text}")
         verdicts.append(verdict)
     return "; ".join(filter(None, texts)), worst(verdicts)
 
 
-def _judge_pair(rows: pd.DataFrame, level: float) -> tuple[str, Judgement]:
-    """Judge two values from their pairs of trials.
+def _judge_pair(rows: pd.DataFrame, ends: tuple[float, float], level: float) -> tuple[str, Judgement]:
+    """Judge two values from their pairs of trials, with `ends`, the worst and the best outcome of any trial.
 
-    Supported if the pairs in which only the first succeeds prevail, even if all undecided trials spoke against it, and
-    at no d the second prevails. Contradicted if the second prevails in the same sense, overall or at some d.
+    Supported if the pairs in which the first is better prevail, even if all undecided trials spoke against it, and at
+    no slice the second prevails. Contradicted if the second prevails in the same sense, overall or at some slice.
     """
-    first, second = rows["first"], rows["second"]
-    against = _split(first.fillna(0.0), second.fillna(1.0))
-    in_favour = _split(first.fillna(1.0), second.fillna(0.0))
+    (worst_one, best), first, second = ends, rows["first"], rows["second"]
+    against = _split(first.fillna(worst_one), second.fillna(best))
+    in_favour = _split(first.fillna(best), second.fillna(worst_one))
     known = _split(first, second)
     text = f"{known[0]} pairs for, {known[1]} against, p {p_value(_tail(*known))}"
     sizes: list[tuple[Any, pd.DataFrame]] = list(rows.groupby(rows.columns[0]))
-    splits = [(d, _split(part["first"].fillna(1.0), part["second"].fillna(0.0))) for d, part in sizes]
+    splits = [(d, _split(part["first"].fillna(best), part["second"].fillna(worst_one))) for d, part in sizes]
     turned = [f"{d:g}" for d, (a, b) in splits if b > a and _tail(b, a) < level / len(sizes)]
     if turned:
         return f"{text}; in the opposite order at {rows.columns[0]} = {', '.join(turned)}", "contradicted"
@@ -93,8 +98,8 @@ def _outcomes(estimates: Estimates, first: int, second: int) -> pd.DataFrame:
 
 
 def _split(first: "pd.Series[float]", second: "pd.Series[float]") -> tuple[int, int]:
-    """Return the number of pairs in which only the first succeeds, and in which only the second does."""
-    return int(((first == 1) & (second == 0)).sum()), int(((first == 0) & (second == 1)).sum())
+    """Return the number of pairs in which the first is better, and in which the second is."""
+    return int((first > second).sum()), int((first < second).sum())
 
 
 def _tail(more: int, less: int) -> float:
