@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from recovery.instances.draw import Instance, Setting, draw
     from recovery.instances.ensembles import ENSEMBLES, Ensemble
     from recovery.instances.planted import PLANTED, Neurons, Planted, Target
+    from recovery.instances.planted_functions import PlantedNetwork
     from recovery.methods.columns import Column, select
     from recovery.methods.method import METHODS, Method
     from recovery.programs.architecture import ARCHITECTURES, Architecture
     from recovery.programs.norms import Norm
+    from recovery.programs.relu_network import ReluNetwork
     from recovery.solvers.path import PathPoint, largest_beta, solve_path
     from recovery.solvers.table import Solver
 
@@ -48,7 +50,9 @@ __all__ = [
     "Norm",
     "PathPoint",
     "Planted",
+    "PlantedNetwork",
     "RecoverError",
+    "ReluNetwork",
     "Setting",
     "Solver",
     "Sweep",
@@ -76,10 +80,12 @@ _PLACES = {
     "instances.draw": ("Instance", "Setting", "draw"),
     "instances.ensembles": ("ENSEMBLES", "Ensemble"),
     "instances.planted": ("PLANTED", "Neurons", "Planted", "Target"),
+    "instances.planted_functions": ("PlantedNetwork",),
     "methods.columns": ("Column", "select"),
     "methods.method": ("METHODS", "Method"),
     "programs.architecture": ("ARCHITECTURES", "Architecture"),
     "programs.norms": ("Norm",),
+    "programs.relu_network": ("ReluNetwork",),
     "solvers.path": ("PathPoint", "largest_beta", "solve_path"),
     "solvers.table": ("Solver",),
 }

@@ -20,7 +20,19 @@ OF_OTHERS = {"draw", "Instance", "select", "RecoverError"}
 """Their parameters are documented in the docstring only: they are few, or made by `draw`."""
 ELSEWHERE = {
     *("ARCHITECTURES", "ENSEMBLES", "METHODS", "PLANTED"),
-    *("Ensemble", "Method", "Neurons", "Norm", "Planted", "Solver", "Target", "Sweep", "TrialCertificate"),
+    *(
+        "Ensemble",
+        "Method",
+        "Neurons",
+        "Norm",
+        "Planted",
+        "PlantedNetwork",
+        "ReluNetwork",
+        "Solver",
+        "Target",
+        "Sweep",
+        "TrialCertificate",
+    ),
     *("PathPoint", "largest_beta", "solve_path"),
 }
 """Tables, which have pages of their own, types, which the tutorials show, and the path, which is with programs."""
