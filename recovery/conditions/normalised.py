@@ -11,11 +11,15 @@ The best y minimises over v a sum of convex functions of z_i, one per row. The m
 function is replaced by its envelope, whose slope is a y_i of the right sign at every point, and Newton's method makes
 B^T y zero. So the bound is valid after every step, up to rounding. Source of the envelopes: Rockafellar, SIAM J.
 Control Optim. 14 (1976).
+
+With `record` the search also returns how each node ended, in the order of the search, and y of every leaf with a bound,
+for an independent proof (`recovery.extras.proofs.normalised`).
 """
 
 import numpy as np
 
 from recovery.compiled import SUMS_IN_ANY_ORDER, compiled
+from recovery.conditions.branching import BOUND, KNOWN
 from recovery.types import Array, Mask
 
 FIRST, SHARPER, SHARPEST = 100.0, 2.0, 1e3
@@ -137,23 +141,29 @@ def _ratio(base: Array, lam: Array, v: Array) -> float:
 
 @_compiled
 def branch_normalised(  # type: ignore[no-untyped-def]
-    base: Array, lam: Array, known: Mask, limit: float, tolerance: float, nodes: int, stop: bool
+    base: Array, lam: Array, known: Mask, limit: float, tolerance: float, nodes: int, stop: bool, record: bool
 ):
-    """Return (value, its point, bound, nodes): bounds on the largest ratio from below and above.
+    """Return (value, its point, bound, nodes, ends, leaves): bounds on the largest ratio from below and above.
 
     base (n, r): with orthonormal columns. lam (n,). known (k, n): excluded patterns; all patterns that agree with one
     where lam > 0 are excluded too. limit: smaller values are not resolved. The search ends after `nodes` nodes, and
-    with `stop` at the first value above limit + tolerance; the bound is then infinite.
+    with `stop` at the first value above limit + tolerance; the bound is then infinite. ends (nodes,), leaves (k, n):
+    the record, as of `recovery.conditions.branching.branch`; empty without `record`.
     """
     n, r = base.shape
     sides, points, shifts = np.zeros((n + 2, n), np.int8), np.zeros((n + 2, r)), np.zeros((n + 2, n))
     y, best = np.empty(n), np.zeros(r)
     pending, count, value, bound = 1, 0, 0.0, 0.0
+    ends, leaves, written = np.empty(0, np.int32), np.empty((0, n)), 0
     while pending > 0:
         if count >= nodes:
-            return value, best, np.inf, count
+            return value, best, np.inf, count, ends[:count], leaves[:written]
         top, count = pending - 1, count + 1
         pending = top
+        if record and count > len(ends):
+            ends = np.concatenate((ends, np.empty(count, np.int32)))
+        if record and written == len(leaves):
+            leaves = np.concatenate((leaves, np.empty((written + 1, n))))
         side, v, shift = sides[top], points[top], shifts[top]
         above, row, settled, m = np.inf, -1, False, FIRST
         for _ in range(OUTER):
@@ -172,7 +182,7 @@ def branch_normalised(  # type: ignore[no-untyped-def]
                 value = reached
                 best[:] = v
                 if stop and value > limit + tolerance:
-                    return value, best, np.inf, count
+                    return value, best, np.inf, count, ends[: count - 1], leaves[:written]
             worst, row = 1e-12, -1
             for i in range(n):
                 if side[i] == 0 and lam[i] > 0.0:
@@ -186,7 +196,11 @@ def branch_normalised(  # type: ignore[no-untyped-def]
                 break
             shift[:] = y
             m = min(SHARPER * m, SHARPEST)
+        if record:
+            ends[count - 1] = BOUND
+            leaves[written] = y
         if settled:
+            written += 1
             continue
         if row < 0:
             # nothing is relaxed any more; an open row can only decide whether the cell is known
@@ -201,6 +215,8 @@ def branch_normalised(  # type: ignore[no-untyped-def]
             sides[top + 1], points[top + 1], shifts[top + 1] = side, v, shift
             # the side of the maximiser is searched first
             ahead = 1 if z > 0.0 else 0
+            if record:
+                ends[count - 1] = row + 1 if ahead == 1 else -(row + 1)
             sides[top + ahead, row], sides[top + 1 - ahead, row] = 1, -1
             pending = top + 2
             continue
@@ -213,7 +229,10 @@ def branch_normalised(  # type: ignore[no-untyped-def]
             seen |= same
         if not seen:
             bound = max(bound, above)
-    return value, best, max(bound, max(value, limit) + tolerance), count
+            written += 1
+        elif record:
+            ends[count - 1] = n + KNOWN
+    return value, best, max(bound, max(value, limit) + tolerance), count, ends[:count], leaves[:written]
 
 
 @_compiled

@@ -89,7 +89,7 @@ def _normalised_neuron(base: Array, lam: Array, limit: float, known: Mask | None
         return Bounds(0.0, 0.0, np.zeros(base.shape[1]), 0)
     cells = np.empty((0, len(base)), dtype=np.bool_) if known is None else np.ascontiguousarray(known.T)
     floor = max(limit / scale - TOLERANCE - 2 * ROUNDING, 0.0)
-    value, point, bound, count = branch_normalised(base, lam / scale, cells, floor, TOLERANCE, nodes, stop)
+    value, point, bound, count, _, _ = branch_normalised(base, lam / scale, cells, floor, TOLERANCE, nodes, stop, False)
     # no value is above ||lam_+||
     upper = min(bound, float(np.linalg.norm(np.maximum(lam, 0.0))) / scale) + ROUNDING
     return Bounds(float(value) * scale, float(upper) * scale, point, int(count))

@@ -29,8 +29,7 @@ from recovery.programs.norms import L2, Norm
 from recovery.programs.orthonormal import ranks_are_sure
 from recovery.programs.program import GatedProgram, Program
 from recovery.programs.solution import Outcome, Solution
-from recovery.programs.uniqueness import optimum_is_unique
-from recovery.solvers.conic import LINEAR, MODULES, solve_inside
+from recovery.solvers.conic import MODULES
 from recovery.solvers.table import find_solver
 from recovery.types import Array, Mask, Scalar
 
@@ -273,7 +272,7 @@ class PlantedProgram:
         """Return the verdict columns with noise or a penalty: whether the gap proves the optimum."""
         if certificate.proves_optimal:
             return row.having(certificate="gap")
-        return row.undecided(_shortfall(solution, certificate))
+        return row.undecided(shortfall(solution, certificate))
 
     def settle(self, row: Measurement, solution: Solution, certificate: Certificate) -> Measurement:
         """Return the verdict that a solution proves where the cascade was undecided, or the reason why it proves none.
@@ -303,37 +302,14 @@ class PlantedProgram:
         Undecided if the certificate neither proves an optimum nor has an error that small.
         """
         if not certificate.proves_optimal and certificate.error > DEVIATION_TOLERANCE:
-            return row.undecided(_shortfall(solution, certificate))
+            return row.undecided(shortfall(solution, certificate))
         if not self.cascade.feasible:
             return row.undecided(NOT_PLANTED)
         row = row.having(certificate="gap" if certificate.proves_optimal else "none")
-        if self.program.norm is not L2:
-            return self._judge_norm(row, solution)
         if row.max_deviation <= DEVIATION_TOLERANCE:
             return row.having(recovered=True, verdict="recovered")
         lower = certificate.proves_optimal and self.is_cheaper(solution.W)
         return row.having(recovered=False, verdict="not_optimal" if lower else "not_unique")
-
-    def _judge_norm(self, row: Measurement, solution: Solution) -> Measurement:
-        """Return the verdict with another norm than l2, where an optimum near the planted weights may not be unique.
-
-        A corner of the sets of optimal weights and duals may leave that open; a point inside both decides it.
-        """
-        certificate = certify(self.program, solution)
-        if not certificate.proves_optimal:
-            return row.undecided(_shortfall(solution, certificate))
-        if self.is_cheaper(solution.W):
-            return row.having(recovered=False, verdict="not_optimal")
-        if not certify(self.program, Solution(self.planted, solution.lam)).proves_optimal:
-            return row.undecided(OPEN_RESIDUAL)
-        if self.tied or row.max_deviation > DEVIATION_TOLERANCE:
-            return row.having(recovered=False, verdict="not_unique")
-        if optimum_is_unique(self.program, solution.lam):
-            return row.having(recovered=True, verdict="recovered")
-        if solution.solver != LINEAR:
-            return row.undecided(OPEN_TIE)
-        inside = solve_inside(self.program)
-        return self._judge_norm(self.measure(row, inside, certify(self.program, inside)), inside)
 
     def is_cheaper(self, W: Array) -> bool:
         """Whether some interpolant near W costs less than the planted weights."""
@@ -344,7 +320,7 @@ class PlantedProgram:
         return near is not None and near.cost < limit
 
 
-def _shortfall(solution: Solution, certificate: Certificate) -> str:
+def shortfall(solution: Solution, certificate: Certificate) -> str:
     """Reason why a solution is no proof. A conic solver that ends at its own tolerance calls its solution optimal."""
     if solution.solver in MODULES and solution.outcome in (Outcome.SOLVED, Outcome.NEARLY_SOLVED):
         return certificate.shortfall

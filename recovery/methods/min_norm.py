@@ -27,6 +27,7 @@ from recovery.methods.generation import (
     searched_program,
 )
 from recovery.methods.method import Evidence, Measurement
+from recovery.methods.other_norms import judge_norm
 from recovery.methods.representation import check_representable, planted_neurons
 from recovery.programs.architecture import Architecture
 from recovery.programs.certificate import active_groups, relative
@@ -171,9 +172,12 @@ class MinNorm(ConvexMethod):
         row = problem.drawn()
         if problem.noiseless and problem.ill_posed is not None:
             return row.undecided(problem.ill_posed)
-        if not problem.noiseless or self.solver != "auto" or problem.program.norm is not L2:
+        other = problem.program.norm is not L2
+        if not problem.noiseless or self.solver != "auto" or other:
             solution, certificate = problem.solve(self.solver)
             row = problem.measure(row, solution, certificate)
+            if problem.noiseless and other:
+                return judge_norm(problem, row, solution)
             finish = problem.judge if problem.noiseless else problem.optimal
             return finish(row, solution, certificate)
         decision = problem.cascade.decide()

@@ -5,6 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 
+from recovery.extras.proofs import cell_tree
 from recovery.extras.proofs import every_cell as cells
 from recovery.extras.proofs.balls import Unproved
 from recovery.extras.proofs.every_cell import prove_unique_in_every_cell
@@ -55,9 +56,9 @@ def test_false_floats_prove_nothing(how: str, monkeypatch: pytest.MonkeyPatch) -
             mu = 0.5 if how == "closed" else 1e-9
             monkeypatch.setattr(cells, "bound_over_sides", lambda *_, mu=mu: (0.0, mu, 0.3))
         else:
-            monkeypatch.setattr(cells, "cell_point", lambda *_: 0)
+            monkeypatch.setattr(cell_tree, "cell_point", lambda *_: 0)
         if how == "weights":
-            monkeypatch.setattr(cells, "nnls", lambda A, b: (np.ones(A.shape[1]), 0.0))
+            monkeypatch.setattr(cell_tree, "nnls", lambda A, b: (np.ones(A.shape[1]), 0.0))
         with pytest.raises(Unproved):
             prove_unique_in_every_cell(model, lam, 10**5)
     assert examined >= 5

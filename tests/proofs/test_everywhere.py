@@ -15,7 +15,7 @@ from recovery.extras.proofs.bound_tree import leaf_bounds, prove_bound
 from recovery.extras.rigorous import verify_rigorously
 from recovery.instances.draw import Setting, Streams, draw
 from recovery.instances.patterns import Patterns
-from recovery.instances.planted import Linear, Relu
+from recovery.instances.planted import Linear, NormalizedRelu, Relu
 from recovery.methods.min_norm import MinNorm
 from recovery.programs.architecture import ARCHITECTURES, Architecture
 from recovery.types import Array, Rng
@@ -156,7 +156,13 @@ class Spoiled:
 @pytest.mark.parametrize("method", [EXACT, GATED], ids=lambda method: method.program)
 @pytest.mark.parametrize("how", ["", "zero", "repeated", "near", "integers", "unit", "uneven"])
 @pytest.mark.parametrize(
-    ("name", "planted"), [("relu_skip", Linear()), ("relu", Relu(k=1)), ("relu_norm_skip", Linear())]
+    ("name", "planted"),
+    [
+        ("relu_skip", Linear()),
+        ("relu", Relu(k=1)),
+        ("relu_norm_skip", Linear()),
+        ("relu_norm", NormalizedRelu(k=2)),
+    ],
 )
 def test_recoveries_are_proved_and_no_false_one_is(name: str, planted: object, how: str, method: MinNorm) -> None:
     """The reference is the verdict over all enumerated patterns."""

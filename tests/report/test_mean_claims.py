@@ -1,5 +1,6 @@
 """Claims about means: no verdict without evidence, exact bounds of counts, and tables with one error rate."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,8 @@ def test_few_trials_contradict_no_mean_and_the_reason_says_so(claim: dict[str, A
     rng = np.random.default_rng(0)
     found = [judge(rare(rng, 10), claim) for _ in range(20)]
     assert {one.verdict for one in found} == {"inconclusive"}
-    assert all(
-        "too few trials for a mean of values without a known range: it needs 30" in one.measured for one in found
-    )
+    assert all("too few trials for a mean of values without a known range" in one.measured for one in found)
+    assert all(re.search(r"; needs (at least )?30 trials", one.measured) for one in found)
 
 
 def test_rare_values_contradict_their_own_mean_at_most_as_often_as_the_level() -> None:
@@ -141,4 +141,4 @@ def test_a_table_of_few_trials_is_inconclusive() -> None:
     rows, claim = table(np.random.default_rng(6), replicates=10)
     found = verdict(rows, claim)
     assert found.verdict == "inconclusive"
-    assert "20 undecided (a mean needs 30 trials)" in found.measured
+    assert "20 undecided; needs 30 trials for each mean" in found.measured

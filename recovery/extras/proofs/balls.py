@@ -95,5 +95,6 @@ def beside(blocks: Iterable[list[list[arb]]]) -> list[list[arb]]:
 
 
 def largest(values: Iterable[arb]) -> float:
-    """An upper bound on the balls, rounded up; 0 if there are none."""
-    return max((math.nextafter(float(value.upper()), math.inf) for value in values), default=0.0)
+    """An upper bound on the balls, rounded up; 0 if there are none, infinite if one is not a number."""
+    upper = (float(value.upper()) if value.is_finite() else math.inf for value in values)
+    return max((math.nextafter(value, math.inf) for value in upper), default=0.0)

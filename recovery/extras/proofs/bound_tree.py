@@ -46,13 +46,13 @@ def prove_bound(turned: Turned, known: Mask, limit: float, nodes: int) -> float:
             if found[0] > limit + TOLERANCE:
                 raise Unproved(f"the dual norm over all patterns reaches {found[0] * turned.scale:.9g}")
             raise Unproved("the search over all patterns reached the limit of nodes")
-        roots, sides = _grown(ends, first, last, len(up))
+        roots, sides = grown_trees(ends, first, last, len(up))
         ends = ends[(ends == BOUND) | (ends > len(up))]
         largest = max(largest, _checked(turned, known, ends, roots, sides, leaves, limit))
     return largest
 
 
-def _grown(ends: Index, first: int, last: int, m: int) -> tuple[Index, Index]:
+def grown_trees(ends: Index, first: int, last: int, m: int) -> tuple[Index, Index]:
     """Rebuild the trees of the roots first, ..., last - 1 from how each node, in the order of the search, ended.
 
     Returns the root of each leaf and its sides (leaves, m): 1, -1, or 0 if undecided. Raises `Unproved` if a node is

@@ -2,31 +2,25 @@
 
 With lam such that M^T lam = u exactly (`unique_optimum`), every unplanted cell D = {i: x_i.h > 0} must satisfy
     ||c + sum_{i in D} t_i x_i|| < 1,        t = (1 - slope) lam, c = slope X^T lam.
-A tree over the signs s of rows covers all cells. With z = t x / 2, each leaf, which fixes the signs of the first rows,
-is one of the following:
-- closed: with v = c + sum z + sum of s_i z_i over these rows, Q of the other rows (`recovery.conditions.cell_search`),
-  any tau > 0, mu > max q / tau, orthonormal V, and q >= 0 with Q = V^T diag(q) V,
-      1/2 (sum_j (V v)_j^2 / (mu - q_j / tau) + mu + tau) < 1;
-- empty: integers y >= 0, not all zero, satisfy sum y_i s_i x_i = 0 (Gordan's theorem);
-- a planted cell.
-Floating-point arithmetic chooses the tree and all these numbers, but the proof does not rely on it: integers verify
-each y, and ball arithmetic verifies each bound. V^T V = I + F and Q = V^T diag(q) V + E add
-1/2 (mu ||F|| + ||E|| / tau) + ||F|| ||v|| to the bound.
+Each closed leaf of a tree over the signs s of rows (`cell_tree`) has a bound: with z = t x / 2, v = c + sum z + sum of
+s_i z_i over the rows whose signs it fixes, Q of the other rows (`recovery.conditions.cell_search`), any tau > 0,
+mu > max q / tau, orthonormal V, and q >= 0 with Q = V^T diag(q) V,
+    1/2 (sum_j (V v)_j^2 / (mu - q_j / tau) + mu + tau) < 1.
+Floating-point arithmetic chooses these numbers, and ball arithmetic verifies each bound. V^T V = I + F and
+Q = V^T diag(q) V + E add 1/2 (mu ||F|| + ||E|| / tau) + ||F|| ||v|| to the bound.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 
 import numpy as np
-from flint import arb, arb_mat, fmpz_mat
-from scipy.optimize import nnls
+from flint import arb, arb_mat
 
-from recovery.conditions.cell_search import THIN, bound_over_sides, cell_point
+from recovery.conditions.cell_search import bound_over_sides
 from recovery.conditions.planes import spreads
 from recovery.extras.proofs.balls import Unproved, at_rising_precision, dot, largest, length, matrix
+from recovery.extras.proofs.cell_tree import CellTree
 from recovery.extras.proofs.everywhere import DualSums
 from recovery.extras.proofs.exact_model import Balls, Model
-from recovery.instances.arrangements import integer_rows
 from recovery.types import Array, Codes, Index, Mask
 
 GOAL = 1.0 - 1e-10
@@ -39,15 +33,13 @@ def prove_unique_in_every_cell(model: Model, lam: Array, nodes: int) -> float:
 
     nodes: limit of the size of the tree. Not for neurons normalised after the ReLU. Raises `Unproved`.
     """
-    if model.architecture.normalizes_after:
-        raise Unproved("proofs over all patterns cover one neuron normalised after the ReLU, not several")
     live = np.flatnonzero(model.X.any(axis=1))
     terms, start = at_rising_precision(lambda: _floats(DualSums(Balls(model), lam), live))
     # largest rows first, so that undecided rows can add least
     heaviest = np.argsort(-np.linalg.norm(terms, axis=1), kind="stable")
     order = live[heaviest]
     own = [g for g in model.support if not (model.linear and g == 0)]
-    search = _Search(model.X[order], terms[heaviest] / 2, start, model.patterns[order][:, own].T)
+    search = _Search(model.X[order], model.patterns[order][:, own].T, terms[heaviest] / 2, start)
     search.run(nodes)
     return at_rising_precision(lambda: _bound(DualSums(Balls(model), lam), search, order))
 
@@ -59,68 +51,29 @@ def _floats(sums: DualSums, rows: Index) -> tuple[Array, Array]:
     return terms.reshape(len(rows), len(c)), c + terms.sum(axis=0) / 2
 
 
-@dataclass
-class _Search:
-    """The tree over the signs of rows (m, d), with halves z (m, d), start (d,) and planted cells (k, m).
+class _Search(CellTree):
+    """The tree, with halves z (m, d) of its rows and start (d,).
 
-    closed: signs, mu and tau of the closed leaves, by depth. Empty leaves are verified as they are found.
+    closed: signs, mu and tau of the closed leaves, by depth.
     """
 
-    rows: Array
-    halves: Array
-    start: Array
-    planted: Mask
-    closed: dict[int, list[tuple[Codes, float, float]]] = field(default_factory=lambda: defaultdict(list))
+    def __init__(self, rows: Array, planted: Mask, halves: Array, start: Array) -> None:
+        super().__init__(rows, planted)
+        self.halves, self.start, self.turned = halves, start, np.empty(len(start))
+        self.vectors, self.values = spreads(halves)
+        self.closed: dict[int, list[tuple[Codes, float, float]]] = defaultdict(list)
 
-    def __post_init__(self) -> None:
-        self.vectors, self.values = spreads(self.halves)
-        self.normals = self.rows / np.linalg.norm(self.rows, axis=1, keepdims=True)
-        self.whole = integer_rows(self.rows)
+    def close(self, sides: Codes) -> bool:
+        depth = len(sides)
+        v = self.start + sides @ self.halves[:depth]
+        above, mu, tau = bound_over_sides(v, self.vectors[depth], self.values[depth], self.turned, GOAL)
+        if above <= GOAL:
+            # mu + ABOVE is certainly above max q / tau, even if v is zero
+            self.closed[depth].append((sides, mu + ABOVE, tau))
+        return above <= GOAL
 
-    def run(self, nodes: int) -> None:
-        """Grow the tree until every leaf is closed, empty or planted. Raises `Unproved`."""
-        m, turned, point = len(self.rows), np.empty(len(self.start)), np.empty(self.rows.shape[1])
-        pending: list[tuple[Codes, Array | None]] = [(np.zeros(0, dtype=np.int8), None)]
-        while pending:
-            nodes -= 1
-            if nodes < 0:
-                raise Unproved("the search over all patterns reached the limit of nodes")
-            sides, inside = pending.pop()
-            depth = len(sides)
-            v = self.start + sides @ self.halves[:depth]
-            above, mu, tau = bound_over_sides(v, self.vectors[depth], self.values[depth], turned, GOAL)
-            if above <= GOAL:
-                # mu + ABOVE is certainly above max q / tau, even if v is zero
-                self.closed[depth].append((sides, mu + ABOVE, tau))
-                continue
-            if depth and inside is None:
-                if cell_point(self.normals, sides, depth, point) == 1:
-                    inside = point / np.linalg.norm(point)
-                elif self.is_empty(sides):
-                    continue
-            if depth == m:
-                if not (self.planted == (sides > 0)).all(axis=1).any():
-                    raise Unproved(f"the dual norm over all patterns reaches {np.linalg.norm(v):.9g}")
-                continue
-            product = 0.0 if inside is None else float(self.normals[depth] @ inside)
-            for side in (1, -1):
-                kept = inside if side * product > THIN else None
-                pending.append((np.append(sides, np.int8(side)), kept))
-
-    def is_empty(self, sides: Codes) -> bool:
-        """Whether integers prove that no point has these signs."""
-        signed = self.normals[: len(sides)] * sides[:, None]
-        # a convex combination equal to zero, with a minimal number of rows
-        y, _ = nnls(np.vstack([signed.T, np.ones(len(sides))]), np.append(np.zeros(signed.shape[1]), 1.0))
-        # for exactly dependent rows, rounding may leave small positive weights: try again without these rows
-        return any(self._vanishes(sides, np.flatnonzero(y > least)) for least in (0.0, 1e-12))
-
-    def _vanishes(self, sides: Codes, chosen: Index) -> bool:
-        """Whether these signed rows have exactly one linear dependence, whose weights share one sign."""
-        columns = [[int(sides[i]) * a for a in self.whole[i]] for i in chosen]
-        null, nullity = fmpz_mat([list(row) for row in zip(*columns, strict=True)]).nullspace()
-        weights = [int(row[0]) for row in null.tolist()]
-        return nullity == 1 and (min(weights) >= 0 or max(weights) <= 0)
+    def value(self, sides: Codes) -> float:
+        return float(np.linalg.norm(self.start + sides @ self.halves))
 
 
 def _bound(sums: DualSums, search: _Search, order: Index) -> float:

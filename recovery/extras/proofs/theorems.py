@@ -100,7 +100,7 @@ def prove_normalised(balls: Balls, *, unique: bool) -> float:
     """
     model = balls.model
     if not model.architecture.normalizes_after or model.linear or model.neurons.shape[1] != 1:
-        raise Unproved("proofs over all patterns cover one neuron normalised after the ReLU, not several")
+        raise Unproved("the theorem about a normalised neuron covers one neuron, without a skip connection")
     z = balls.images([arb(a) for a in model.neurons[:, 0].tolist()])
     live = np.flatnonzero(model.X.any(axis=1))
     active = [k for k in live if z[k] > 0]

@@ -16,7 +16,7 @@ from recovery.interval import Interval
 from recovery.report.claims.cell_claims import ROWS
 from recovery.report.claims.curve import judge_curve, state_curve
 from recovery.report.claims.order import judge_order, state_order
-from recovery.report.claims.result import ClaimResult, Judgement
+from recovery.report.claims.result import NO_CELLS, ClaimResult, Judgement, undecided
 from recovery.report.claims.sentences import in_words, slices_in_words
 from recovery.report.claims.threshold import Measured, judge_threshold, measured_beside_stated, state_threshold
 from recovery.report.diagram import PLAIN, Axis, Diagram, Panel, has
@@ -51,11 +51,11 @@ def _result(estimates: Estimates, claim: Claim) -> ClaimResult:
         rows = rows_where(shown.diagram, claim.where)
         panels = shown.diagram.panels_where(claim.where)
         if not (rows.any() if type(claim) in ROWS else panels or isinstance(claim, ThresholdClaim)):
-            return ClaimResult(stated, "no cells of the grid match", "inconclusive", claim.source)
+            return ClaimResult(stated, *NO_CELLS, claim.source)
         text, verdict = judge(shown, rows if type(claim) in ROWS else panels, claim)  # type: ignore[arg-type]
         return ClaimResult(stated, *_for_pattern_set(shown.diagram, rows, claim, text, verdict), claim.source)
     except ReportError as error:
-        return ClaimResult(stated, str(error), "inconclusive", claim.source)
+        return ClaimResult(stated, *undecided(str(error), "a claim about what this grid measures"), claim.source)
 
 
 def rows_where(diagram: Diagram, where: Any) -> Mask:
@@ -88,7 +88,8 @@ def _for_pattern_set(
         one_sided = replace(claim, value=None, tolerance=None, at_least=None, at_most=claim.limits[1])
         if judge_threshold(Estimates(diagram), [], one_sided)[1] == "contradicted":
             return more, verdict
-    return f"{text}; {verdict} on {drawn} patterns, but the statement is about {about} patterns", "inconclusive"
+    text = f"{text}; {verdict} on {drawn} patterns, but the statement is about {about} patterns"
+    return undecided(text, f"trials with patterns {{kind: {about}}}")
 
 
 def patterns_of(diagram: Diagram, rows: Mask) -> str | None:

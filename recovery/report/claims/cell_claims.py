@@ -11,7 +11,7 @@ from recovery.config import ReportSpec
 from recovery.config.claims import BinomialClaim, BoundClaim, MonotoneClaim, TableClaim, ValueClaim
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
-from recovery.report.claims.result import AGREE, Judgement, against
+from recovery.report.claims.result import AGREE, RESULTS, Judgement, against, concluded, replicates, undecided
 from recovery.report.claims.sentences import p_value
 from recovery.report.diagram import PLAIN, Diagram, as_numbers, is_number
 from recovery.report.statistics import Estimates
@@ -72,9 +72,11 @@ def judge_value(estimates: Estimates, rows: Mask, claim: ValueClaim) -> tuple[st
     found = sample.interval(claim.statistic)
     if claim.statistic == "every":
         return _every(sample, found.low, found.high, *claim.limits)
-    verdict = against(found, sample.interval(claim.statistic, 1 - claim.level), *claim.limits)
+    outer = sample.interval(claim.statistic, 1 - claim.level)
+    verdict = against(found, outer, *claim.limits)
     caveat = sample.caveat() if claim.statistic == "mean" else ""
-    return "; ".join(filter(None, [_words(found, sample), caveat])), verdict
+    text = "; ".join(filter(None, [_words(found, sample), caveat]))
+    return concluded(text, verdict, _trials_needed(sample, found, outer, *claim.limits))
 
 
 def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[str, Judgement]:
@@ -120,7 +122,11 @@ def judge_bound(estimates: Estimates, rows: Mask, claim: BoundClaim) -> tuple[st
         gaps = [(bound - middle if upper else middle - bound) for _, bound, middle in tallies]
         _, bound, middle = tallies[int(np.argmin(gaps))]
         text += f"; nearest to it {middle:.4g} against {bound:.4g}"
-    return text, "supported" if able and not unmeasured else "inconclusive"
+    if unmeasured:
+        return undecided(f"{text}; {unmeasured} cells without a result", RESULTS)
+    few = claim.statistic == "mean" and not diagram.proportion
+    needed = f"{SAMPLES} trials per cell" if few else "more replicates: no outcome of these would contradict it"
+    return concluded(text, "supported" if able else "inconclusive", needed)
 
 
 def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tuple[str, Judgement]:
@@ -140,7 +146,11 @@ def judge_binomial(estimates: Estimates, rows: Mask, claim: BinomialClaim) -> tu
         if not tested.low <= claim.probability <= tested.high:
             return text + (f"; contradicted at {_place(diagram, codes[i - 1])}" if i else ""), "contradicted"
     near = claim.probability - claim.tolerance <= found.low and found.high <= claim.probability + claim.tolerance
-    return text, "supported" if near else "inconclusive"
+    # outside the tolerance, an interval without the probability decides
+    reach = claim.tolerance if abs(found.estimate - claim.probability) <= claim.tolerance else 0.0
+    limits = claim.probability - reach, claim.probability + reach
+    needed = _trials_needed(whole, found, whole.interval("mean", 1 - shares[0]), *limits)
+    return concluded(text, "supported" if near else "inconclusive", needed)
 
 
 def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tuple[str, Judgement]:
@@ -178,7 +188,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
             pairs.append((y[x == a], y[x == b]))
             places.append((a, b, f" ({where})" if where else ""))
     if not trends:
-        return f"no line of cells along {claim.along}", "inconclusive"
+        return undecided(f"no line of cells along {claim.along}", f"cells that differ in {claim.along} alone")
     each = no_lower_p_values(pairs, yes)
     p = float(each.min())
     name = claim.along.split(".")[-1]
@@ -194,7 +204,7 @@ def judge_monotone(estimates: Estimates, rows: Mask, claim: MonotoneClaim) -> tu
     shown = sum(trend < OFTEN for trend in trends)
     if together < claim.level and shown == len(trends):
         return text, "supported"
-    return f"{text}, visible in {shown} of {len(trends)} lines", "inconclusive"
+    return undecided(f"{text}, visible in {shown} of {len(trends)} lines", "more replicates, or more cells per line")
 
 
 def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[str, Judgement]:
@@ -203,15 +213,16 @@ def judge_table(estimates: Estimates, rows: Mask, claim: TableClaim) -> tuple[st
     agrees, differs = table.judged(FAMILY / table.stated.size)
     text = f"{int(agrees.sum())} of {agrees.size} {AGREE}"
     if left := int((~agrees & ~differs).sum()):
-        few = f" (a mean needs {SAMPLES} trials)" if (table.count < SAMPLES).any() else ""
-        text += f"; {left} undecided{few}"
+        text += f"; {left} undecided"
     words = (
         f"{table.rows[i]} at {table.across} {table.columns[j]}: {table.mean[i, j]:.3g} for "
         f"{table.stated[i, j]:g} (z = {table.z[i, j]:+.1f})"
         for i, j in zip(*np.nonzero(differs), strict=True)
     )
     text = "; ".join([text, *words])
-    return text, "contradicted" if differs.any() else "supported" if agrees.all() else "inconclusive"
+    few = (table.count < SAMPLES).any()
+    verdict: Judgement = "contradicted" if differs.any() else "supported" if agrees.all() else "inconclusive"
+    return concluded(text, verdict, f"{SAMPLES} trials for each mean" if few else "more replicates")
 
 
 def _sample(diagram: Diagram, rows: Mask) -> Sample:
@@ -221,14 +232,27 @@ def _sample(diagram: Diagram, rows: Mask) -> Sample:
 def _every(sample: Sample, low: float, high: float, least: float, most: float) -> tuple[str, Judgement]:
     text = f"{low:.4g} to {high:.4g}, {_trials(sample)}"
     if not len(sample.values):
-        return "no trial finished", "inconclusive"
+        return undecided("no trial finished", "finished trials")
     if low < least - _rounding(least) or high > most + _rounding(most):
         return text, "contradicted"
-    return text, "inconclusive" if sample.undecided else "supported"
+    return concluded(text, "inconclusive" if sample.undecided else "supported", RESULTS)
+
+
+def _trials_needed(sample: Sample, found: Interval, outer: Interval, least: float, most: float) -> str:
+    """Return what would decide that a number lies within the limits."""
+    if not len(sample.values):
+        return "finished trials"
+    if not found.bounded and len(sample.values) < SAMPLES:
+        return f"at least {SAMPLES} trials"
+    if not found.bounded:
+        return RESULTS if sample.undecided else "values that differ, or a claim about every trial"
+    return replicates(found, outer, least, most)
 
 
 def _words(found: Interval, sample: Sample) -> str:
-    return f"{found.estimate:.4g}, {found.words('.4g')}, {_trials(sample)}"
+    return (
+        f"{found.estimate:.4g}, {found.words('.4g')}, {_trials(sample)}" if len(sample.values) else "no trial finished"
+    )
 
 
 def _trials(sample: Sample) -> str:

@@ -9,7 +9,7 @@ import scipy
 from recovery.config.claims import CurveClaim
 from recovery.errors import ReportError
 from recovery.interval import LEVEL, Interval
-from recovery.report.claims.result import Judgement, of_all
+from recovery.report.claims.result import Judgement, concluded, of_all, replicates, undecided
 from recovery.report.diagram import Panel
 from recovery.report.statistics import Estimates, poolable
 from recovery.report.statistics.tail import tail
@@ -50,7 +50,7 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
     """
     cells = panel.cells[panel.cells["yes"] + panel.cells["no"] > 0]
     if not len(cells):
-        return "no trial finished", "inconclusive"
+        return undecided("no trial finished", "finished trials")
     n, d, yes, no = (cells[name].to_numpy(dtype=float) for name in ("n", "d", "yes", "no"))
     function = CURVES[claim.curve].function
     level = claim.level / (TESTS * tests)
@@ -62,7 +62,7 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
         way = "steeper" if fit.steeper else "flatter"
         return f"{text}; {way} than the curve, p < {fit.steep:.2g}", "contradicted"
     if fit.least >= level:
-        return f"{text}; no outcome of these trials has p < {level:.1g}; more replicates are needed", "inconclusive"
+        return undecided(f"{text}; no outcome of these trials has p < {level:.1g}", "more replicates")
 
     def deviance(shift: float) -> float:
         return _ratio(yes, yes + no, np.clip(function(n / (1 + shift), d), 1e-300, 1 - 1e-16))
@@ -71,7 +71,8 @@ def _judge(panel: Panel, claim: CurveClaim, tests: int) -> tuple[str, Judgement]
     text += f"; best shift {shift.estimate:+.1%} of n, {shift.words('+.1%')}"
     if deviance(0.0) - deviance(shift.estimate) > scipy.special.chdtri(1, level):
         return text, "contradicted"
-    return text, "supported" if shift.low >= -SHIFT and shift.high <= SHIFT else "inconclusive"
+    verdict: Judgement = "supported" if shift.low >= -SHIFT and shift.high <= SHIFT else "inconclusive"
+    return concluded(text, verdict, replicates(shift, shift, -SHIFT, SHIFT))
 
 
 def _minimum(deviance: Callable[[float], float]) -> Interval:

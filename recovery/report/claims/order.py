@@ -14,7 +14,7 @@ import scipy
 from recovery.config import ReportSpec
 from recovery.config.claims import OrderClaim
 from recovery.errors import ReportError
-from recovery.report.claims.result import Judgement, worst
+from recovery.report.claims.result import MOST, Judgement, concluded, worst
 from recovery.report.claims.sentences import measured, p_value
 from recovery.report.statistics import Estimates
 
@@ -74,7 +74,17 @@ def _judge_pair(rows: pd.DataFrame, ends: tuple[float, float], level: float) -> 
         return f"{text}; in the opposite order at {rows.columns[0]} = {', '.join(turned)}", "contradicted"
     if in_favour[1] > in_favour[0] and _tail(in_favour[1], in_favour[0]) < level:
         return text, "contradicted"
-    return text, "supported" if against[0] > against[1] and _tail(*against) < level else "inconclusive"
+    verdict: Judgement = "supported" if against[0] > against[1] and _tail(*against) < level else "inconclusive"
+    return concluded(text, verdict, _needed(*known, level))
+
+
+def _needed(first: int, second: int, level: float) -> str:
+    """Return how many times the replicates would decide, if the pairs keep these proportions."""
+    if first == second:
+        return "trials whose outcomes differ" if not first else "more replicates: as many pairs are for it as against"
+    more, less = max(first, second), min(first, second)
+    times = next((times for times in range(1, MOST) if _tail(times * more, times * less) < level), MOST)
+    return f"about {times} times the replicates" if times > 1 else "results of the trials without one"
 
 
 def _groups(claim: OrderClaim) -> list[tuple[Any, ...]]:

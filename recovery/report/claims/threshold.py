@@ -1,19 +1,24 @@
 """Claims that a threshold has a value or lies within limits, judged by its interval."""
 
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 
 from recovery.config.claims import ThresholdClaim
 from recovery.errors import ReportError
-from recovery.interval import Interval
-from recovery.report.claims.result import Judgement, against, of_all, worst
+from recovery.report.claims.result import (
+    NO_CELLS,
+    Judgement,
+    against,
+    concluded,
+    of_all,
+    replicates,
+    times_needed,
+    undecided,
+    worst,
+)
 from recovery.report.claims.sentences import at, form_of, jump_words, possible_change, unknown_words
 from recovery.report.statistics import Estimates, Threshold
-
-MOST = 1000
-"""Largest factor of replicates that is advised."""
 
 
 def state_threshold(claim: ThresholdClaim) -> str:
@@ -37,7 +42,7 @@ def judge_threshold(estimates: Estimates, panels: list[int], claim: ThresholdCla
         raise ReportError(f"{claim.of} is no event along {claim.what}")
     about = shown.thresholds_where(claim.where)
     if not about:
-        raise ReportError("no cells of the grid match")
+        return NO_CELLS
     return of_all([one.panel.title for one in about], [judge_panel(one, *claim.limits) for one in about])
 
 
@@ -89,11 +94,14 @@ def judge_panel(pooled: Threshold, least: float, most: float) -> tuple[str, Judg
     text, verdict = _judge(pooled, least, most)
     if pooled.jump is None:
         return text, verdict
-    text = jump_words(pooled) if not pooled.interval.known else f"{jump_words(pooled)}; the midpoint at {text}"
+    if not pooled.interval.known:
+        return undecided(jump_words(pooled), _missing(pooled))
+    text = f"{jump_words(pooled)}; the midpoint at {text}"
     verdicts = {verdict, *(_judge(part, least, most)[1] for part in pooled.jump.quarters)}
     if len(verdicts) > 1 and verdict != "inconclusive":
         text += "; the thresholds at a quarter and three quarters of the way do not agree"
-    return text, verdict if len(verdicts) == 1 else "inconclusive"
+        return undecided(text, "limits that all three are on one side of")
+    return text, verdict
 
 
 def _judge(pooled: Threshold, least: float, most: float) -> tuple[str, Judgement]:
@@ -105,7 +113,7 @@ def _judge(pooled: Threshold, least: float, most: float) -> tuple[str, Judgement
     """
     found, shift = pooled.interval, pooled.missing_shift
     if not found.known:
-        return unknown_words(pooled, pooled.along.percent), "inconclusive"
+        return undecided(unknown_words(pooled, pooled.along.percent), _missing(pooled))
     form = form_of(pooled.along)
     text = at(pooled)
     if pooled.constant:
@@ -116,17 +124,19 @@ def _judge(pooled: Threshold, least: float, most: float) -> tuple[str, Judgement
     inner, outer = found.moved(*shift), pooled.outer_interval.moved(*shift)
     verdict = against(inner, outer, least, most)
     if pooled.drift is not None and pooled.drift.shown:
-        slices = [against(one.interval.moved(*shift), one.outer.moved(*shift), least, most) for one in pooled.each]
+        parts = [(one.interval.moved(*shift), one.outer.moved(*shift)) for one in pooled.each]
+        slices = [against(*part, least, most) for part in parts]
         verdict = "contradicted" if verdict == "contradicted" else worst(slices)
-        return f"{text}; judged at each {pooled.along.by}", verdict
-    return text + (_advice(inner, least, most, pooled.along.x) if verdict == "inconclusive" else ""), verdict
+        left = [part for part, one in zip(parts, slices, strict=True) if one == "inconclusive"]
+        inner, outer = max(left, key=lambda part: times_needed(part[0], part[1], least, most), default=(inner, outer))
+        text = f"{text}; judged at each {pooled.along.by}"
+    return concluded(text, verdict, replicates(inner, outer, least, most, f"a finer grid of {pooled.along.x}"))
 
 
-def _advice(found: Interval, least: float, most: float, x: str) -> str:
-    """Return how many times the replicates are needed: the width of an interval scales with their inverse square
-    root."""
-    estimate, ends = found.estimate, [end for end in (found.low, found.high) if np.isfinite(end)]
-    room, known = min(abs(estimate - least), abs(estimate - most)), [abs(end - estimate) for end in ends]
-    if not known or room <= 0 or (times := max(ceil((max(known) / room) ** 2), 2)) > MOST:
-        return "; the estimate is so close to an end of the tolerance that more replicates do not decide it"
-    return f"; needs about {times} times the replicates, or a finer grid of {x}"
+def _missing(pooled: Threshold) -> str:
+    """Return the trials without which there is no threshold."""
+    low, high = np.isfinite([pooled.interval.low, pooled.interval.high])
+    if low or high:
+        return f"grid cells with {'smaller' if high else 'larger'} {pooled.along.x}"
+    answered = (pooled.panel.cells["yes"] + pooled.panel.cells["no"] > 0).any()
+    return f"grid cells on both sides of it along {pooled.along.x}" if answered else "finished trials"

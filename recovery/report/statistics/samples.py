@@ -113,7 +113,7 @@ class Sample:
         if self.proportion or (np.isfinite(self.least) and not high):
             return ""
         if not self.decides(high=high):
-            return f"too few trials for a mean of values without a known range: it needs {SAMPLES}"
+            return "too few trials for a mean of values without a known range"
         if np.ptp(self.values) == 0:
             return "equal values show no spread, so their mean has no interval"
         return "the interval is approximate: exponential tilting"

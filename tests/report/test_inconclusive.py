@@ -1,0 +1,122 @@
+"""Inconclusive claims of every kind say what would decide them, one line per panel, and the advice does decide."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recovery.config.claims import CLAIMS
+from recovery.report.claims.analysis import results
+from recovery.report.claims.result import ClaimResult
+from recovery.report.diagram import Diagram
+from recovery.report.statistics import Estimates
+
+from .grids import fail, grid, wendel_rows
+
+TIMES = re.compile(r"needs about (\d+) times the replicates")
+
+
+def judge(rows: pd.DataFrame, claim: dict[str, Any], **document: Any) -> ClaimResult:
+    return results(Estimates(Diagram.of(grid(rows, claims=[claim], **document))))[0]
+
+
+def rows_of(**options: Any) -> pd.DataFrame:
+    made = wendel_rows(**{"n": range(10, 81, 10), "d": range(10, 41, 10), "replicates": 10, "seed": 11, **options})
+    return made.assign(test_distance=np.random.default_rng(0).exponential(size=len(made)), all_ones=~made["recovered"])
+
+
+THRESHOLD = {"kind": "threshold", "of": "recovered", "ratio": "n/d", "value": 2.0, "tolerance": 0.02}
+VALUE = {"kind": "value", "of": "recovered"}
+BOUND = {"kind": "bound", "of": "recovered"}
+CURVE = {"kind": "curve", "of": "all_ones", "curve": "wendel"}
+BINOMIAL = {"kind": "binomial", "of": "recovered", "probability": 0.5}
+MONOTONE = {"kind": "monotone", "of": "recovered", "along": "n", "direction": "rises"}
+ORDER = {"kind": "order", "of": "recovered", "axis": "planted", "values": ["a", "b"]}
+TABLE = {"kind": "table", "of": "test_distance", "axis": "d", "across": "n", "at": [20], "values": {"10": [1.0]}}
+FEW, ALL, LOST = rows_of(replicates=1), rows_of(), fail(rows_of(), slice(None))
+
+CASES: list[tuple[dict[str, Any], pd.DataFrame]] = [
+    (THRESHOLD, ALL),
+    (THRESHOLD | {"tolerance": 0.5}, ALL[ALL["n"] >= 3 * ALL["d"]]),
+    (THRESHOLD | {"tolerance": 0.5}, ALL[ALL["n"] <= ALL["d"]]),
+    (THRESHOLD, LOST),
+    (THRESHOLD | {"where": {"ensemble": "none"}}, ALL),
+    (THRESHOLD | {"of": "test_distance"}, ALL),
+    (CURVE, FEW),
+    (CURVE, LOST),
+    (CURVE, rows_of(replicates=3)),
+    (CURVE | {"of": "test_distance"}, ALL),
+    (BOUND | {"at_least": 0.01}, FEW),
+    (BOUND | {"at_least": "theorem5"}, LOST),
+    (BOUND | {"of": "test_distance", "at_most": 50.0}, ALL),
+    (VALUE | {"at_least": float(ALL["recovered"].mean()) - 0.01}, ALL),
+    (VALUE | {"at_least": 0.5}, LOST),
+    (VALUE | {"of": "test_distance", "at_most": 3.0}, FEW[:10]),
+    (VALUE | {"of": "test_distance", "at_most": 3.0}, ALL.assign(test_distance=1.0)),
+    (VALUE | {"of": "test_distance", "at_most": 3.0, "statistic": "median"}, fail(ALL, slice(0, 200))),
+    (VALUE | {"of": "test_distance", "at_most": 300.0, "statistic": "every"}, fail(ALL, slice(0, 9))),
+    (BINOMIAL | {"tolerance": 0.01}, rows_of(n=[20], d=[10])),
+    (BINOMIAL, LOST),
+    (MONOTONE, FEW),
+    (MONOTONE, rows_of(n=[20])),
+    (ORDER, rows_of(planted=["a", "b"])),
+    (ORDER, LOST.assign(planted="a")),
+    (ORDER, fail(rows_of(planted=["a", "b"]), slice(None))),
+    (TABLE | {"error": 0.1}, rows_of(n=[20], d=[10])),
+    (TABLE | {"error": 0.1}, rows_of(n=[20], d=[10], replicates=40)),
+]
+
+
+@pytest.mark.parametrize(("claim", "rows"), CASES)
+def test_an_inconclusive_claim_says_what_would_decide_it(claim: dict[str, Any], rows: pd.DataFrame) -> None:
+    found = judge(rows, claim)
+    if found.verdict == "inconclusive":
+        assert re.search("; needs [a-z0-9]", found.measured), found.measured
+        assert not re.search(r"\b(inf|nan)\b", found.measured), found.measured
+    assert found.sentence.startswith(f"{found.verdict_words}: claimed ")
+
+
+def test_the_cases_cover_every_kind_of_claim() -> None:
+    inconclusive = [str(claim["kind"]) for claim, rows in CASES if judge(rows, claim).verdict == "inconclusive"]
+    assert set(inconclusive) == set(CLAIMS) - {"statement"}
+    assert len(inconclusive) >= len(CASES) - 3
+
+
+def test_a_claim_about_more_patterns_names_the_pattern_set() -> None:
+    rows = rows_of().assign(pattern_count=40)
+    found = judge(rows, THRESHOLD | {"tolerance": 0.5, "patterns": "all"})
+    assert found.verdict == "inconclusive"
+    assert found.measured.endswith("; needs trials with patterns {kind: all}")
+
+
+def test_each_panel_has_its_own_line_and_advice() -> None:
+    rows = rows_of(ensemble=["gaussian", "haar"])
+    found = judge(rows, THRESHOLD)
+    lines = found.sentence.splitlines()
+    assert len(lines) == 2
+    for line, name in zip(lines, ("Gaussian", "Haar"), strict=True):
+        assert line.startswith(f"inconclusive: claimed {found.stated}; measured {name}: n/d = ")
+        assert "; needs " in line
+    assert "\n" not in found.measured
+
+
+@pytest.mark.parametrize(
+    ("claim", "rows"),
+    [
+        (VALUE | {"at_least": 0.45}, rows_of(n=[20], d=[10], replicates=60)),
+        (VALUE | {"value": 0.5, "tolerance": 0.1}, rows_of(n=[20], d=[10], replicates=40)),
+        (BINOMIAL | {"tolerance": 0.05}, rows_of(n=[20], d=[10], replicates=100)),
+        (ORDER, rows_of(n=[18, 20], d=[10], planted=["a", "b"], replicates=40)),
+        (CURVE, rows_of(replicates=3)),
+    ],
+)
+def test_the_advised_replicates_of_the_same_results_decide(claim: dict[str, Any], rows: pd.DataFrame) -> None:
+    found = judge(rows, claim)
+    assert found.verdict == "inconclusive"
+    advised = TIMES.search(found.measured)
+    assert advised, found.measured
+    # the width of an interval follows the law of square roots only approximately
+    more = [rows.assign(replicate=rows["replicate"] + i * 1000) for i in range(int(1.5 * int(advised[1])) + 1)]
+    assert judge(pd.concat(more, ignore_index=True), claim).verdict != "inconclusive"
